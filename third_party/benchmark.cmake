@@ -1,0 +1,6 @@
+find_package(benchmark QUIET)
+if(NOT benchmark_FOUND)
+  attend_missing("Google Benchmark" "apt-get install libbenchmark-dev")
+endif()
+set_target_properties(benchmark::benchmark PROPERTIES IMPORTED_GLOBAL TRUE)
+add_library(dep::benchmark ALIAS benchmark::benchmark)

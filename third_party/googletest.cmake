@@ -1,0 +1,8 @@
+find_package(GTest QUIET)
+if(NOT GTest_FOUND)
+  attend_missing("GoogleTest" "apt-get install libgtest-dev libgmock-dev")
+endif()
+set_target_properties(GTest::gtest GTest::gmock PROPERTIES IMPORTED_GLOBAL TRUE)
+add_library(dep_googletest INTERFACE)
+target_link_libraries(dep_googletest INTERFACE GTest::gmock GTest::gtest)
+add_library(dep::googletest ALIAS dep_googletest)

@@ -1,0 +1,6 @@
+find_package(rapidcheck QUIET)
+if(NOT rapidcheck_FOUND)
+  attend_missing("RapidCheck" "apt-get install librapidcheck-dev")
+endif()
+set_target_properties(rapidcheck PROPERTIES IMPORTED_GLOBAL TRUE)
+add_library(dep::rapidcheck ALIAS rapidcheck)

@@ -1,0 +1,6 @@
+find_package(spdlog QUIET)
+if(NOT spdlog_FOUND)
+  attend_missing("spdlog" "apt-get install libspdlog-dev")
+endif()
+set_target_properties(spdlog::spdlog PROPERTIES IMPORTED_GLOBAL TRUE)
+add_library(dep::spdlog ALIAS spdlog::spdlog)

@@ -1,0 +1,1 @@
+attend_headers(tomlplusplus toml++/toml.h "apt-get install libtomlplusplus-dev (3.3 or newer)")

@@ -1,0 +1,20 @@
+# LibTorch 2.11 to 2.13: the pip wheel (…/site-packages/torch) or the official archive, named by CMAKE_PREFIX_PATH
+# or Torch_DIR; scripts/setup writes the place it found or installed to build/torch-prefix.
+if(NOT Torch_DIR AND NOT CMAKE_PREFIX_PATH AND EXISTS ${CMAKE_SOURCE_DIR}/build/torch-prefix)
+  file(STRINGS ${CMAKE_SOURCE_DIR}/build/torch-prefix CMAKE_PREFIX_PATH LIMIT_COUNT 1)
+endif()
+find_package(Torch QUIET)
+if(NOT Torch_FOUND)
+  attend_missing("LibTorch" "pip install torch==2.13.0 and configure with -DCMAKE_PREFIX_PATH=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')")
+endif()
+if(Torch_VERSION VERSION_LESS 2.11 OR Torch_VERSION VERSION_GREATER_EQUAL 2.14)
+  message(FATAL_ERROR "attend is built against LibTorch 2.11 to 2.13; CMake found ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}.\n"
+    "  (Debian 13's 2.6 also carries a protobuf that collides with SentencePiece's.)\n"
+    "  Name a newer one with -DCMAKE_PREFIX_PATH=..., or run scripts/setup.")
+endif()
+separate_arguments(attend_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+add_library(dep_torch INTERFACE)
+target_include_directories(dep_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+target_compile_options(dep_torch INTERFACE ${attend_torch_flags})
+target_link_libraries(dep_torch INTERFACE ${TORCH_LIBRARIES})
+add_library(dep::torch ALIAS dep_torch)

@@ -1,0 +1,1 @@
+attend_pkg_config(xxhash libxxhash "apt-get install libxxhash-dev")

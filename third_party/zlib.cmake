@@ -1,0 +1,6 @@
+find_package(ZLIB QUIET)
+if(NOT ZLIB_FOUND)
+  attend_missing("zlib" "apt-get install zlib1g-dev")
+endif()
+set_target_properties(ZLIB::ZLIB PROPERTIES IMPORTED_GLOBAL TRUE)
+add_library(dep::zlib ALIAS ZLIB::ZLIB)
