@@ -18,7 +18,8 @@ inline constexpr int kExitInterrupted = 75;
 // What the user got wrong. `message` names the file and the line or key, what was found and what was expected; `remedy`
 // says what to do and is printed on a second line.
 //
-//   throw UserError("corpus/train.de: 28,999 lines, but corpus/train.en has 29,000", "the two files must be line-aligned");
+//   throw UserError("corpus/train.de: 28,999 lines, but corpus/train.en has 29,000", "the two files must be
+//   line-aligned");
 class UserError : public std::runtime_error {
  public:
   explicit UserError(const std::string& message, std::string remedy = {})
@@ -35,7 +36,8 @@ class Interrupted : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws std::logic_error naming the invariant and the place when `condition` is false: a fault of ours, never the user's.
+// Throws std::logic_error naming the invariant and the place when `condition` is false: a fault of ours, never the
+// user's.
 inline void ensure(bool condition, std::string_view invariant,
                    std::source_location where = std::source_location::current()) {
   if (!condition) {

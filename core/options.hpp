@@ -35,9 +35,9 @@
 
 namespace attend {
 
-// What is said of an option besides its name and value. `min` and `max` are inclusive and bound numbers and, in seconds,
-// durations. `positional`: also taken without its flag, in the order of declaration. `hidden`: not part of a run's
-// identity nor of config files (paths such as --config itself).
+// What is said of an option besides its name and value. `min` and `max` are inclusive and bound numbers and, in
+// seconds, durations. `positional`: also taken without its flag, in the order of declaration. `hidden`: not part of a
+// run's identity nor of config files (paths such as --config itself).
 struct Option {
   std::string_view help;
   double min = -std::numeric_limits<double>::infinity();

@@ -1,0 +1,84 @@
+// The arithmetic the models are written in. Every function has a plain formulation (plain.cpp), a few lines of ATen
+// that read like the equation, and where it pays one fast path; dispatch.hpp chooses, and ATTEND_PLAIN_OPS=1 turns
+// every fast path off.
+//
+// Legend: M tokens (ragged, see data/batch/batch.hpp), I in, O out, H width, N heads, D head size, V vocabulary, B
+// sentences, S and T lengths. Activations are fp32 or bf16; norms, softmax and losses are computed in fp32 inside.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "data/batch/batch.hpp"
+#include "models/ops/weight.hpp"
+
+namespace attend::ops {
+
+enum class Activation { none, relu, gelu, gelu_tanh, tanh };
+
+// Counted dropout: element i is dropped when hash(key, i) falls below `rate`, the rest are scaled by 1 / (1 - rate).
+// The backward pass computes the same mask anew. rate 0 is the identity.
+struct Dropout {
+  double rate = 0;
+  std::uint64_t key = 0;
+};
+
+// dropout(x), any shape. Srivastava et al. 2014.
+torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
+
+// activation(x Wᵀ + b): x [..., I], weight [O, I], bias [O] or undefined; [..., O] in x's type. `after` is dropout on
+// the result.
+torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias,
+                     Activation activation = Activation::none, Dropout after = {});
+
+// (x - mean) / sqrt(var + eps) * gamma + beta over the last dimension. Ba et al. 2016 (arXiv 1607.06450).
+torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
+
+// sum = residual + dropout(x); norm = layer_norm(sum). A post-norm block goes on with `norm` alone, a pre-norm block
+// carries `sum` along and feeds `norm` to its next sub-layer.
+struct AddNorm {
+  torch::Tensor sum;
+  torch::Tensor norm;
+};
+AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, const torch::Tensor& gamma,
+                       const torch::Tensor& beta, double eps, Dropout dropout);
+
+// Rows of a table, scaled, plus a row of `positions_TH` by the token's place in its sentence (where defined):
+// table[ids] * scale + positions[place], then dropout. Gradients reach the table's master in fp32; positions get a
+// gradient where they require one.
+torch::Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const torch::Tensor& positions_TH,
+                    Dropout dropout);
+
+// Scaled dot-product attention of N heads within each sentence (arXiv 1706.03762, eq. 1):
+// softmax(q kᵀ / sqrt(D)) v. q [Mq, N * D] laid out by `queries`, k and v [Mk, N * D] by `keys` (the same number of
+// sentences); rows may be strided (slices of one fused product). `causal`: position t sees keys 0 … t (same layout).
+// Dropout falls on the weights. An empty sentence of keys gives zeros.
+struct AttentionShape {
+  std::int64_t heads = 1;
+  bool causal = false;
+};
+torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, const Layout& queries,
+                        const Layout& keys, AttentionShape shape, Dropout dropout = {});
+
+// The weights of the same attention, for pictures and tests: [B, N, T, S] padded with zeros.
+torch::Tensor attention_weights(const torch::Tensor& q, const torch::Tensor& k, const Layout& queries,
+                                const Layout& keys, AttentionShape shape);
+
+// Label-smoothed cross-entropy of hidden states under an output table: logits are made a block at a time and never
+// kept. loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)) (Szegedy et al. 2016, as PyTorch's cross_entropy), summed
+// over rows.
+struct CrossEntropy {
+  torch::Tensor loss;         // scalar, fp32, differentiable: the smoothed loss, summed
+  torch::Tensor nll;          // scalar, fp32: -log p(y), summed
+  torch::Tensor num_correct;  // scalar, int64: rows whose arg max is the label
+};
+CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_VH, const torch::Tensor& bias_V,
+                           const torch::Tensor& labels_M, double label_smoothing);
+
+// Between the ragged layout and a block padded with zeros: [M, ...] <-> [B, T, ...].
+torch::Tensor pad(const torch::Tensor& ragged, const Layout& layout);
+torch::Tensor unpad(const torch::Tensor& padded, const Layout& layout);
+
+}  // namespace attend::ops

@@ -1,0 +1,51 @@
+// A weight as the arithmetic reads it: the fp32 parameter that is trained (the master), and the form that products use.
+//
+// A module registers the master under PyTorch's name and keeps the Weight beside it:
+//   weight = ops::Weight(register_parameter("weight", torch::empty({out, in})));
+//   y = ops::linear(x, weight, bias);
+#pragma once
+
+#include <torch/types.h>
+
+#include <memory>
+
+namespace attend {
+
+// What products are computed in while training; `automatic` is resolved before a model is built.
+enum class Precision { automatic, fp32, bf16, int8 };
+
+}  // namespace attend
+
+namespace attend::ops {
+
+struct PackedWeight;  // a form made once for decoding; only ops knows it
+
+class Weight {
+ public:
+  Weight() = default;
+  explicit Weight(torch::Tensor master) : master_(std::move(master)) {}
+
+  // The fp32 parameter, [out, in]. Gradients arrive here, in fp32.
+  const torch::Tensor& master() const { return master_; }
+
+  // What training products read: the master itself, or its bf16 copy.
+  const torch::Tensor& working() const { return working_.defined() ? working_ : master_; }
+
+  // Says what training products read from now on (fp32 or bf16) and makes the copy.
+  void set_precision(Precision precision);
+
+  // Copies the master into the working form; to be called after every change of the master.
+  void refresh();
+
+  // Packs the weight for decoding in `precision`; it can no longer be trained. The master stays readable.
+  void freeze(Precision precision);
+
+  const PackedWeight* packed() const { return packed_.get(); }
+
+ private:
+  torch::Tensor master_;
+  torch::Tensor working_;
+  std::shared_ptr<const PackedWeight> packed_;
+};
+
+}  // namespace attend::ops
