@@ -43,13 +43,14 @@ class RandomStream {
 
   // Uniform in [0, bound), bound > 0 (Lemire 2019: multiply and shift; the bias is below bound / 2^64).
   std::uint64_t below(std::uint64_t bound) {
-    return static_cast<std::uint64_t>((static_cast<__extension__ unsigned __int128>((*this)()) * bound) >> 64);
+    return static_cast<std::uint64_t>((static_cast<Wide>((*this)()) * bound) >> 64);
   }
 
   std::uint64_t key() const { return key_; }
   std::uint64_t counter() const { return counter_; }
 
  private:
+  __extension__ using Wide = unsigned __int128;
   std::uint64_t key_;
   std::uint64_t counter_;
 };
