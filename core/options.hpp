@@ -8,6 +8,7 @@
 //
 //     template <class Self, class Visitor>
 //     static void visit(Self& self, Visitor& visit) {
+//       visit.group("Learning rate");
 //       visit("schedule", self.schedule, {.help = "how the learning rate moves"});
 //       visit("learning-rate", self.learning_rate, {.help = "peak learning rate", .min = 0, .max = 10});
 //       visit("warmup-steps", self.warmup_steps, {.help = "updates of linear warm-up", .min = 0});
@@ -15,20 +16,26 @@
 //   };
 //
 // A struct that contains others calls their `visit` in turn: ScheduleConfig::visit(self.schedule, visit). Names are
-// flat and unique within a command: the flag --learning-rate is the TOML key learning-rate.
+// flat and unique within a command: the flag --learning-rate is the TOML key learning-rate. `group` heads the options
+// that follow it, in --help and in files.
 //
 // A value is a bool, std::int64_t, double, std::string, std::vector<std::string>, Duration, an enum with EnumNames, or
 // std::optional of one of them ("auto" when empty).
+//
+// Reading: bind(config) lists the options of one object with their types erased; everything else works on that list.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -36,15 +43,15 @@
 namespace attend {
 
 // What is said of an option besides its name and value. `min` and `max` are inclusive and bound numbers and, in
-// seconds, durations. `positional`: also taken without its flag, in the order of declaration. `hidden`: not part of a
-// run's identity nor of config files (paths such as --config itself).
+// seconds, durations. `positional`: also taken without its flag, in the order of declaration.
 struct Option {
   std::string_view help;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::string_view placeholder = {};  // what --help calls the value: FILE, DIR, N
-  bool required = false;
+  bool required = false;              // must be given, and not empty
   bool positional = false;
+  bool may_change = false;  // may differ when a run is resumed: limits, intervals, threads, device
 };
 
 // A span of time, written 90s, 45m, 1.5h or 2d.
@@ -63,6 +70,193 @@ constexpr std::string_view name_of(E value) {
     if (candidate == value) return name;
   }
   return "?";
+}
+
+// The value of any option; an enum is its name.
+struct Auto {
+  bool operator==(const Auto&) const = default;
+};
+using OptionValue = std::variant<Auto, bool, std::int64_t, double, std::string, std::vector<std::string>, Duration>;
+enum class OptionKind { flag, integer, number, text, list, duration, choice };
+
+// One option of one config object.
+struct BoundOption {
+  std::string_view group;
+  std::string_view name;
+  Option traits;
+  OptionKind kind;
+  bool may_be_auto;
+  std::vector<std::string_view> choices;        // the names of an enum
+  std::function<OptionValue()> get;             // reads from the object
+  std::function<void(const OptionValue&)> set;  // writes to it; absent when the object is const
+};
+using BoundOptions = std::vector<BoundOption>;
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+// The visitor behind bind().
+class OptionBinder {
+ public:
+  void group(std::string_view title) { group_ = title; }
+
+  template <class T>
+  void operator()(std::string_view name, T& value, const Option& traits) {
+    using Stored = std::remove_const_t<T>;
+    BoundOption option{.group = group_,
+                       .name = name,
+                       .traits = traits,
+                       .kind = OptionKind::flag,
+                       .may_be_auto = false,
+                       .choices = {},
+                       .get = {},
+                       .set = {}};
+    if constexpr (kIsOptional<Stored>) {
+      using Inner = typename Stored::value_type;
+      describe<Inner>(option);
+      option.may_be_auto = true;
+      option.get = [&value] { return value ? erase(*value) : OptionValue(Auto{}); };
+      if constexpr (!std::is_const_v<T>) {
+        option.set = [&value](const OptionValue& given) {
+          if (std::holds_alternative<Auto>(given)) {
+            value.reset();
+          } else {
+            value = restore<Inner>(given);
+          }
+        };
+      }
+    } else {
+      describe<Stored>(option);
+      option.get = [&value] { return erase(value); };
+      if constexpr (!std::is_const_v<T>) {
+        option.set = [&value](const OptionValue& given) { value = restore<Stored>(given); };
+      }
+    }
+    add(std::move(option));
+  }
+
+  BoundOptions options;
+
+ private:
+  template <class T>
+  static void describe(BoundOption& option) {
+    if constexpr (std::is_enum_v<T>) {
+      option.kind = OptionKind::choice;
+      for (const auto& [value, name] : EnumNames<T>::names) option.choices.push_back(name);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      option.kind = OptionKind::flag;
+    } else if constexpr (std::is_same_v<T, std::int64_t>) {
+      option.kind = OptionKind::integer;
+    } else if constexpr (std::is_same_v<T, double>) {
+      option.kind = OptionKind::number;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      option.kind = OptionKind::text;
+    } else if constexpr (std::is_same_v<T, Duration>) {
+      option.kind = OptionKind::duration;
+    } else {
+      static_assert(std::is_same_v<T, std::vector<std::string>>, "not a type that an option can have");
+      option.kind = OptionKind::list;
+    }
+  }
+
+  template <class T>
+  static OptionValue erase(const T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      return std::string(name_of(value));
+    } else {
+      return value;
+    }
+  }
+
+  template <class T>
+  static T restore(const OptionValue& given) {
+    if constexpr (std::is_enum_v<T>) {
+      const auto& names = EnumNames<T>::names;
+      const std::string& word = std::get<std::string>(given);
+      return std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == word; })->first;
+    } else {
+      return std::get<T>(given);
+    }
+  }
+
+  void add(BoundOption option);  // checks the declaration: kebab-case, unique, with help
+
+  std::string_view group_;
+};
+
+// The options of `config` in the order of declaration; they refer to it.
+template <class Config>
+BoundOptions bind(Config& config) {
+  OptionBinder binder;
+  std::remove_const_t<Config>::visit(config, binder);
+  return std::move(binder.options);
+}
+
+// Where each option's value came from, for the messages of later checks.
+class OptionOrigins {
+ public:
+  // "recipe.toml:12: beam", "--beam" or "beam (default)".
+  std::string operator()(std::string_view name) const;
+  bool given(std::string_view name) const { return places_.contains(name); }
+  void record(std::string_view name, std::string place) {
+    places_.insert_or_assign(std::string(name), std::move(place));
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> places_;
+};
+
+// Whether a key that names no option is a mistake (a user's file) or belongs to somebody else (a reader that knows only
+// a part of a run's config.toml).
+enum class UnknownKeys { refuse, ignore };
+
+// Sets option `name` to the words of a command line, the whole list at once. UserError as --name.
+void apply_words(BoundOptions& options, std::string_view name, const std::vector<std::string>& words,
+                 OptionOrigins& origins);
+
+// Sets what the TOML text says; `file` is its name in messages. UserError as file:line.
+void apply_toml(BoundOptions& options, std::string_view text, const std::string& file, OptionOrigins& origins,
+                UnknownKeys unknown = UnknownKeys::refuse);
+
+// UserError when a required option is empty. `command` is named in the remedy.
+void check_required(const BoundOptions& options, std::string_view command);
+
+// As one reads it in --help, and as apply_words takes it back: 0.1, auto, 45m; the words of a list joined by spaces.
+std::string text_of(const OptionValue& value);
+
+// What values an option takes: "an integer from 1 to 100", "one of greedy, beam".
+std::string expected_of(const BoundOption& option);
+
+// A commented TOML file that reads back to equal values.
+std::string to_toml(const BoundOptions& options);
+
+// The one of `names` that `word` was probably meant to be, or nothing.
+std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names);
+
+template <class Config>
+std::string to_toml(const Config& config) {
+  return to_toml(bind(config));
+}
+
+// The names of the options whose values differ; both configs are of one type.
+std::vector<std::string_view> differing(const BoundOptions& left, const BoundOptions& right);
+template <class Config>
+std::vector<std::string_view> differing(const Config& left, const Config& right) {
+  return differing(bind(left), bind(right));
+}
+
+// A config out of one file alone, over the defaults of Config. UserError.
+void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, OptionOrigins& origins,
+                     UnknownKeys unknown = UnknownKeys::refuse);
+template <class Config>
+Config read_config(const std::filesystem::path& file, UnknownKeys unknown = UnknownKeys::refuse) {
+  Config config;
+  BoundOptions options = bind(config);
+  OptionOrigins origins;
+  apply_toml_file(options, file, origins, unknown);
+  return config;
 }
 
 }  // namespace attend

@@ -1,0 +1,205 @@
+// POSIX calls, with errors that a user understands.
+#include "core/files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kStagePrefix = "tmp-";
+
+std::string remedy_of(int code) {
+  switch (code) {
+    case ENOENT:
+      return "check the path";
+    case EACCES:
+    case EPERM:
+      return "check the permissions of the file and of the directories above it";
+    case EROFS:
+      return "the file system is read-only: choose another place";
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space or choose another place; what stood there before is intact";
+    case EFBIG:
+      return "raise the limit on file sizes (ulimit -f); what stood there before is intact";
+    default:
+      return {};
+  }
+}
+
+[[noreturn]] void fail(const fs::path& path, std::string_view what, int code = errno) {
+  throw UserError(path.string() + ": " + std::string(what) + ": " + std::generic_category().message(code),
+                  remedy_of(code));
+}
+
+Descriptor open_for_reading(const fs::path& path, struct stat& status) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || fstat(file.number(), &status) != 0) fail(path, "cannot be read");
+  if (S_ISDIR(status.st_mode)) throw UserError(path.string() + ": is a directory, expected a file");
+  return file;
+}
+
+// A name beside `path` that no other process or thread has.
+fs::path name_beside(const fs::path& path, std::string_view prefix) {
+  static std::atomic<unsigned> counter = 0;
+  const fs::path parent = path.parent_path();
+  return parent / (std::string(prefix) + path.filename().string() + "-" + std::to_string(getpid()) + "-" +
+                   std::to_string(counter++));
+}
+
+void sync(const fs::path& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || fsync(file.number()) != 0) fail(path, "cannot be synced to disk");
+}
+
+void sync_parent(const fs::path& path) { sync(path.has_parent_path() ? path.parent_path() : fs::path(".")); }
+
+void write_all(int file, const fs::path& path, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path, "cannot be written");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) close(number_);
+}
+
+std::string read_file(const fs::path& path, std::size_t max_bytes) {
+  struct stat status {};
+  const Descriptor file = open_for_reading(path, status);
+  std::string content;
+  std::array<char, 1 << 16> buffer;
+  while (true) {
+    const ssize_t count = read(file.number(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, "cannot be read");
+    if (count == 0) return content;
+    content.append(buffer.data(), static_cast<std::size_t>(count));
+    if (content.size() > max_bytes) {
+      throw UserError(
+          path.string() + ": longer than the " + std::to_string(max_bytes) + " bytes that such a file can have",
+          "check that it is the right file");
+    }
+  }
+}
+
+void write_file_atomic(const fs::path& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+void make_directories(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(path, "cannot be created", error.value());
+}
+
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+  do {
+    temporary_ = name_beside(path_, ".");
+    file_ = Descriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  } while (!file_ && errno == EEXIST);
+  if (!file_) fail(path_, "cannot be written");
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_) unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) { write_all(file_.number(), path_, bytes); }
+
+void AtomicFile::commit() {
+  if (fsync(file_.number()) != 0) fail(path_, "cannot be synced to disk");
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be put in place");
+  file_ = Descriptor();
+  sync_parent(path_);
+}
+
+StagedDirectory::StagedDirectory(fs::path final_path) : final_path_(std::move(final_path)) {
+  if (!final_path_.has_filename()) final_path_ = final_path_.parent_path();  // "runs/a/" is "runs/a"
+  if (final_path_.has_parent_path()) make_directories(final_path_.parent_path());
+  do {
+    path_ = name_beside(final_path_, kStagePrefix);
+  } while (mkdir(path_.c_str(), 0777) != 0 && errno == EEXIST);
+  if (!fs::is_directory(path_)) fail(path_, "cannot be created");
+}
+
+StagedDirectory::~StagedDirectory() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+void StagedDirectory::commit() {
+  for (const auto& entry : fs::recursive_directory_iterator(path_)) sync(entry.path());
+  sync(path_);
+  if (rename(path_.c_str(), final_path_.c_str()) != 0) fail(final_path_, "cannot be put in place");
+  path_.clear();
+  sync_parent(final_path_);
+}
+
+void StagedDirectory::remove_leftovers(const fs::path& parent) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(parent, error)) {
+    if (entry.is_directory() && entry.path().filename().string().starts_with(kStagePrefix)) {
+      fs::remove_all(entry.path(), error);
+    }
+  }
+}
+
+DirectoryLock::DirectoryLock(const fs::path& directory) : path_(directory / "lock") {
+  while (true) {
+    file_ = Descriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!file_) fail(path_, "cannot be written");
+    if (flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) fail(path_, "cannot be locked");
+      throw UserError(directory.string() + ": in use by " + read_file(path_, 1 << 10),
+                      "wait for it to end, stop it, or choose another directory");
+    }
+    // The last holder may have deleted the file between our open and our lock.
+    struct stat ours {};
+    struct stat named {};
+    if (fstat(file_.number(), &ours) == 0 && stat(path_.c_str(), &named) == 0 && ours.st_ino == named.st_ino) break;
+  }
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::string holder = "process " + std::to_string(getpid()) + " on " + host.data();
+  if (ftruncate(file_.number(), 0) != 0) fail(path_, "cannot be written");
+  write_all(file_.number(), path_, std::as_bytes(std::span(holder)));
+}
+
+DirectoryLock::~DirectoryLock() { unlink(path_.c_str()); }
+
+MappedFile::MappedFile(const fs::path& path) {
+  struct stat status {};
+  const Descriptor file = open_for_reading(path, status);
+  if (!S_ISREG(status.st_mode)) throw UserError(path.string() + ": not a regular file, which this must be");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return;
+  void* start = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  if (start == MAP_FAILED) fail(path, "cannot be mapped into memory");
+  bytes_ = {static_cast<const std::byte*>(start), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace attend

@@ -1,0 +1,114 @@
+// Files that are whole or absent. What is written goes to a temporary name beside its place, is synced, and is renamed;
+// whatever fails (a full disk, a read-only directory, kill -9), the file or directory that stood there before is
+// intact.
+//
+// Every failure of the file system is a UserError naming the path.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace attend {
+
+// The content of a file or pipe. UserError when it is missing, a directory, unreadable or longer than `max_bytes`.
+std::string read_file(const std::filesystem::path& path,
+                      std::size_t max_bytes = std::numeric_limits<std::size_t>::max());
+
+void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
+
+// Creates a directory and its parents unless they exist.
+void make_directories(const std::filesystem::path& path);
+
+// An open file descriptor, closed in the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor();
+  int number() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+// A file that is written piece by piece and appears at `path` on commit(); without one it never was.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  Descriptor file_;
+};
+
+// A directory that is filled at path() and appears at its final place, synced, on commit().
+class StagedDirectory {
+ public:
+  // The final place must not exist when commit() is called.
+  explicit StagedDirectory(std::filesystem::path final_path);
+  StagedDirectory(const StagedDirectory&) = delete;
+  StagedDirectory& operator=(const StagedDirectory&) = delete;
+  ~StagedDirectory();
+
+  const std::filesystem::path& path() const { return path_; }
+  void commit();
+
+  // Deletes what killed processes left behind in `parent`. Only for whoever owns the directory.
+  static void remove_leftovers(const std::filesystem::path& parent);
+
+ private:
+  std::filesystem::path final_path_;
+  std::filesystem::path path_;
+};
+
+// The right to write in `directory`, held by one process at a time through its file `lock`, in which the holder's
+// process and host stand. The kernel lets go of it when the holder dies, however it dies.
+class DirectoryLock {
+ public:
+  // UserError naming the holder when another process, or another object of this one, has it.
+  explicit DirectoryLock(const std::filesystem::path& directory);
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+  ~DirectoryLock();
+
+ private:
+  std::filesystem::path path_;
+  Descriptor file_;
+};
+
+// A file's bytes, mapped read-only. Never write over a file that may be mapped: rename a new one into its place.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace attend

@@ -1,0 +1,41 @@
+// What the program says while it works: one plain line a message, on stderr. Results are not messages: they go to
+// stdout.
+//
+//   log::info("{} sentences, {} skipped", read, skipped);
+#pragma once
+
+#include <spdlog/fmt/fmt.h>
+
+#include <string>
+#include <utility>
+
+namespace attend::log {
+
+// Whether stderr is a terminal: where progress may be redrawn and colour is welcome.
+bool is_terminal();
+
+// Silences info; warnings and errors are still said.
+void set_quiet(bool quiet);
+
+void say_info(const std::string& message);
+void say_warning(const std::string& message);
+void say_error(const std::string& message);
+
+template <class... Args>
+void info(fmt::format_string<Args...> format, Args&&... args) {
+  say_info(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// As "warning: ...", in yellow on a terminal.
+template <class... Args>
+void warn(fmt::format_string<Args...> format, Args&&... args) {
+  say_warning(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// As "error: ...", in red on a terminal.
+template <class... Args>
+void error(fmt::format_string<Args...> format, Args&&... args) {
+  say_error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace attend::log

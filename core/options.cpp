@@ -1,0 +1,399 @@
+// The one parser and printer of option values, and the two places that values come from: words and TOML.
+#include "core/options.hpp"
+
+#include <toml++/toml.h>
+#include <unicode/utf8.h>
+
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::size_t kMaxConfigBytes = 1 << 20;
+
+// The units of Duration, the longest first.
+constexpr std::array<std::pair<char, double>, 4> kUnits = {{{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
+
+// UTF-8 without NUL: what a TOML file can hold.
+bool is_plain_text(std::string_view text) {
+  const auto length = static_cast<std::int64_t>(text.size());
+  for (std::int64_t i = 0; i < length;) {
+    UChar32 point = 0;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+    U8_NEXT(text.data(), i, length, point);
+#pragma GCC diagnostic pop
+    if (point <= 0) return false;
+  }
+  return true;
+}
+
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The shortest text that reads back to the same bits.
+std::string print_number(double value) {
+  std::array<char, 32> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  std::string text(buffer.data(), end);
+  if (const auto e = text.find('e'); e != std::string::npos) {  // 5e-04 -> 5e-4, 1e+09 -> 1e9
+    std::size_t digits = e + 1;
+    if (text[digits] == '+') text.erase(digits, 1);
+    if (text[digits] == '-') ++digits;
+    while (digits + 1 < text.size() && text[digits] == '0') text.erase(digits, 1);
+  }
+  return text;
+}
+
+std::string print_duration(Duration value) {
+  for (const auto& [unit, seconds] : kUnits) {
+    const double count = value.seconds / seconds;
+    if (value.seconds > 0 && count == std::floor(count) && count * seconds == value.seconds) {
+      return print_number(count) + unit;
+    }
+  }
+  return print_number(value.seconds) + "s";
+}
+
+std::optional<double> parse_duration(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  for (const auto& [unit, seconds] : kUnits) {
+    if (text.back() != unit) continue;
+    const auto count = parse_number<double>(text.substr(0, text.size() - 1));
+    return count ? std::optional(*count * seconds) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool in_range(const Option& traits, double value) {
+  return std::isfinite(value) && value >= traits.min && value <= traits.max;
+}
+
+// The value that `words` spell for `option`, or nothing when they spell none that it takes.
+std::optional<OptionValue> parse(const BoundOption& option, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (!is_plain_text(word)) return std::nullopt;
+  }
+  if (option.may_be_auto && words.size() == 1 && words[0] == "auto") return Auto{};
+  if (option.kind == OptionKind::list) return words;
+  if (words.size() != 1) return std::nullopt;
+  const std::string& word = words[0];
+  switch (option.kind) {
+    case OptionKind::flag:
+      if (word == "true") return true;
+      if (word == "false") return false;
+      return std::nullopt;
+    case OptionKind::integer: {
+      const auto value = parse_number<std::int64_t>(word);
+      return value && in_range(option.traits, static_cast<double>(*value)) ? std::optional<OptionValue>(*value)
+                                                                           : std::nullopt;
+    }
+    case OptionKind::number: {
+      const auto value = parse_number<double>(word);
+      return value && in_range(option.traits, *value) ? std::optional<OptionValue>(*value) : std::nullopt;
+    }
+    case OptionKind::duration: {
+      const auto value = parse_duration(word);
+      return value && *value >= 0 && in_range(option.traits, *value) ? std::optional<OptionValue>(Duration{*value})
+                                                                     : std::nullopt;
+    }
+    case OptionKind::choice:
+      if (std::ranges::find(option.choices, word) == option.choices.end()) return std::nullopt;
+      return word;
+    default:
+      return word;
+  }
+}
+
+std::string quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      constexpr std::string_view digits = "0123456789abcdef";
+      quoted += {'\\', 'u', '0', '0', digits[static_cast<unsigned char>(c) >> 4], digits[c & 15]};
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string join(const auto& words, std::string_view separator, const auto& print) {
+  std::string text;
+  for (const auto& word : words) {
+    if (!text.empty()) text += separator;
+    text += print(word);
+  }
+  return text;
+}
+
+std::string toml_of(const OptionValue& value) {
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return "[" + join(*list, ", ", quote) + "]";
+  const bool bare = std::holds_alternative<bool>(value) || std::holds_alternative<std::int64_t>(value) ||
+                    std::holds_alternative<double>(value);
+  return bare ? text_of(value) : quote(text_of(value));
+}
+
+// A TOML value as the words one would type; nothing when it has no such form.
+std::optional<std::vector<std::string>> words_of(const toml::node& node) {
+  if (const auto* flag = node.as_boolean()) return {{flag->get() ? "true" : "false"}};
+  if (const auto* integer = node.as_integer()) return {{std::to_string(integer->get())}};
+  if (const auto* number = node.as_floating_point()) return {{print_number(number->get())}};
+  if (const auto* text = node.as_string()) return {{text->get()}};
+  const auto* list = node.as_array();
+  if (list == nullptr) return std::nullopt;
+  std::vector<std::string> words;
+  for (const toml::node& element : *list) {
+    if (!element.is_string()) return std::nullopt;
+    words.push_back(element.as_string()->get());
+  }
+  return words;
+}
+
+// Whether the TOML type fits, so that max-tokens = "4096" and precision = 32 are refused.
+bool fits(const BoundOption& option, const toml::node& node) {
+  if (option.may_be_auto && node.value<std::string_view>() == "auto") return true;
+  switch (option.kind) {
+    case OptionKind::flag:
+      return node.is_boolean();
+    case OptionKind::integer:
+      return node.is_integer();
+    case OptionKind::number:
+      return node.is_number();
+    case OptionKind::list:
+      return node.is_array() || node.is_string();
+    default:
+      return node.is_string();
+  }
+}
+
+// A TOML value as a message shows it: its beginning.
+std::string printed(const toml::node& node) {
+  constexpr std::size_t kLongest = 60;
+  std::ostringstream stream;
+  stream << toml::toml_formatter(node, toml::format_flags::none);
+  std::string text = stream.str();
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
+}
+
+[[noreturn]] void refuse_value(const BoundOption& option, const std::string& where, const std::string& found) {
+  throw UserError(where + ": found " + found + ", expected " + expected_of(option),
+                  std::string(option.name) + ": " + std::string(option.traits.help));
+}
+
+std::vector<std::string_view> names_of(const BoundOptions& options) {
+  std::vector<std::string_view> names;
+  for (const BoundOption& option : options) names.push_back(option.name);
+  return names;
+}
+
+BoundOption* find(BoundOptions& options, std::string_view name) {
+  const auto found = std::ranges::find(options, name, &BoundOption::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
+std::string with_dashes(std::string_view name) {
+  std::string dashed(name);
+  std::ranges::replace(dashed, '_', '-');
+  return dashed;
+}
+
+}  // namespace
+
+void OptionBinder::add(BoundOption option) {
+  const std::string name(option.name);
+  ensure(!name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos,
+         "option names are kebab-case: " + name);
+  ensure(find(options, name) == nullptr, "option names are unique: " + name);
+  ensure(!option.traits.help.empty(), "every option has help: " + name);
+  options.push_back(std::move(option));
+}
+
+std::string OptionOrigins::operator()(std::string_view name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? std::string(name) + " (default)" : found->second;
+}
+
+std::string text_of(const OptionValue& value) {
+  struct Printer {
+    std::string operator()(Auto) const { return "auto"; }
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
+    std::string operator()(double number) const { return print_number(number); }
+    std::string operator()(const std::string& text) const { return text; }
+    std::string operator()(const std::vector<std::string>& list) const { return join(list, " ", std::identity()); }
+    std::string operator()(Duration duration) const { return print_duration(duration); }
+  };
+  return std::visit(Printer{}, value);
+}
+
+std::string expected_of(const BoundOption& option) {
+  const auto bound = [&](double value) {
+    return option.kind == OptionKind::duration ? print_duration({value}) : print_number(value);
+  };
+  const auto range = [&](const std::string& what) {
+    const bool low = std::isfinite(option.traits.min);
+    const bool high = std::isfinite(option.traits.max);
+    if (low && high) return what + " from " + bound(option.traits.min) + " to " + bound(option.traits.max);
+    if (low) return what + " of at least " + bound(option.traits.min);
+    if (high) return what + " of at most " + bound(option.traits.max);
+    return what;
+  };
+  std::string text;
+  switch (option.kind) {
+    case OptionKind::flag:
+      text = "true or false";
+      break;
+    case OptionKind::integer:
+      text = range("an integer");
+      break;
+    case OptionKind::number:
+      text = range("a number");
+      break;
+    case OptionKind::duration:
+      text = range("a time such as 90s, 45m, 1.5h or 2d");
+      break;
+    case OptionKind::choice:
+      text = "one of " + join(option.choices, ", ", [](std::string_view name) { return std::string(name); });
+      break;
+    case OptionKind::list:
+      text = "a list of UTF-8 texts";
+      break;
+    case OptionKind::text:
+      text = "a UTF-8 text";
+      break;
+  }
+  return option.may_be_auto ? text + ", or auto" : text;
+}
+
+void apply_words(BoundOptions& options, std::string_view name, const std::vector<std::string>& words,
+                 OptionOrigins& origins) {
+  BoundOption* option = find(options, with_dashes(name));
+  if (option == nullptr) {
+    const std::string_view nearest = nearest_name(with_dashes(name), names_of(options));
+    throw UserError("--" + std::string(name) + ": no such option",
+                    nearest.empty() ? "--help lists the options" : "did you mean --" + std::string(nearest) + "?");
+  }
+  const std::string flag = "--" + std::string(option->name);
+  const auto value = parse(*option, words);
+  if (!value) refuse_value(*option, flag, words.empty() ? "nothing" : join(words, " ", quote));
+  option->set(*value);
+  origins.record(option->name, flag);
+}
+
+void apply_toml(BoundOptions& options, std::string_view text, const std::string& file, OptionOrigins& origins,
+                UnknownKeys unknown) {
+  toml::table table;
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    throw UserError(file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()),
+                    "a config file is TOML, one `name = value` a line; `attend config COMMAND` prints a whole one");
+  }
+  std::map<std::string, std::string> seen;  // max_tokens and max-tokens are one key
+  for (const auto& [key, node] : table) {
+    const std::string name = with_dashes(key.str());
+    const std::string place = file + ":" + std::to_string(node.source().begin.line) + ": ";
+    BoundOption* option = find(options, name);
+    if (option == nullptr && unknown == UnknownKeys::ignore) continue;
+    if (node.is_table()) {
+      throw UserError(place + "found the table [" + std::string(key.str()) + "], expected options",
+                      "options are flat: write them without a [section]");
+    }
+    if (option == nullptr) {
+      const std::string_view nearest = nearest_name(name, names_of(options));
+      throw UserError(place + std::string(key.str()) + ": no such option",
+                      nearest.empty() ? "`attend config COMMAND` prints the options of a command"
+                                      : "did you mean " + std::string(nearest) + "?");
+    }
+    const auto [other, first] = seen.emplace(name, key.str());
+    if (!first) {
+      throw UserError(place + name + " is given twice, as " + other->second + " and as " + std::string(key.str()),
+                      "keep one of them");
+    }
+    const auto words = fits(*option, node) ? words_of(node) : std::nullopt;
+    const auto value = words ? parse(*option, *words) : std::nullopt;
+    if (!value) refuse_value(*option, place + name, printed(node));
+    option->set(*value);
+    origins.record(name, place + name);
+  }
+}
+
+void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, OptionOrigins& origins,
+                     UnknownKeys unknown) {
+  apply_toml(options, read_file(file, kMaxConfigBytes), file.string(), origins, unknown);
+}
+
+void check_required(const BoundOptions& options, std::string_view command) {
+  for (const BoundOption& option : options) {
+    if (!option.traits.required || !text_of(option.get()).empty()) continue;
+    std::string spelling = "--" + std::string(option.name);
+    if (option.traits.positional) spelling = std::string(option.traits.placeholder) + " (or " + spelling + ")";
+    throw UserError(std::string(command) + ": " + spelling + " is missing: " + std::string(option.traits.help),
+                    std::string(command) + " --help lists the options");
+  }
+}
+
+std::string to_toml(const BoundOptions& options) {
+  std::string text;
+  std::string_view group;
+  for (const BoundOption& option : options) {
+    if (option.group != group) {
+      group = option.group;
+      text += (text.empty() ? "# " : "\n# ") + std::string(group) + "\n\n";
+    }
+    const OptionValue value = option.get();
+    // What must be given and is not: a line to be filled in.
+    const bool missing = option.traits.required && text_of(value).empty();
+    text += "# " + std::string(option.traits.help) + "; " + expected_of(option) + "\n";
+    text += (missing ? "# " : "") + std::string(option.name) + " = " + toml_of(value) + "\n";
+  }
+  return text;
+}
+
+std::vector<std::string_view> differing(const BoundOptions& left, const BoundOptions& right) {
+  ensure(left.size() == right.size(), "compared configs are of one type");
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i].get() != right[i].get()) names.push_back(left[i].name);
+  }
+  return names;
+}
+
+std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names) {
+  std::string_view nearest;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string_view name : names) {
+    // Levenshtein's distance, one row at a time.
+    std::vector<std::size_t> row(name.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      std::size_t diagonal = std::exchange(row[0], i + 1);
+      for (std::size_t j = 0; j < name.size(); ++j) {
+        const std::size_t replaced = diagonal + (word[i] == name[j] ? 0 : 1);
+        diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
+      }
+    }
+    if (row.back() < least) {
+      least = row.back();
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace attend

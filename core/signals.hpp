@@ -1,0 +1,16 @@
+// Signals, polled. SIGINT and SIGTERM ask to save and stop, and a second SIGINT ends the program at once with 130;
+// SIGUSR1 asks to save and go on. A handler sets a flag and nothing else.
+#pragma once
+
+namespace attend::signals {
+
+// Takes over the three signals. Programs that do not call it keep the system's behaviour.
+void install();
+
+// Whether SIGINT or SIGTERM came. Loops that can save poll it, and throw Interrupted when they have saved.
+bool stop_requested();
+
+// Whether SIGUSR1 came since the last call.
+bool take_save_request();
+
+}  // namespace attend::signals
