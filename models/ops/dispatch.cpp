@@ -1,0 +1,32 @@
+#include "models/ops/dispatch.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+namespace attend::ops {
+namespace {
+
+std::atomic<int> plain_scopes = 0;
+
+bool plain_by_environment() {
+  static const bool plain = [] {
+    const char* value = std::getenv("ATTEND_PLAIN_OPS");
+    return value != nullptr && std::string_view(value) == "1";
+  }();
+  return plain;
+}
+
+}  // namespace
+
+bool has_fast_path(const torch::Tensor& x) {
+  if (plain_by_environment() || plain_scopes > 0) return false;
+  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+}
+
+PlainOps::PlainOps() { ++plain_scopes; }
+PlainOps::~PlainOps() { --plain_scopes; }
+
+}  // namespace attend::ops

@@ -1,0 +1,21 @@
+// The one place that chooses between the plain formulation of an op and its fast path.
+#pragma once
+
+#include <torch/types.h>
+
+namespace attend::ops {
+
+// Whether tensors like `x` have fast paths: fp32 or bf16 (where the processor multiplies it natively) on a CPU, unless
+// ATTEND_PLAIN_OPS=1 or a PlainOps is alive.
+bool has_fast_path(const torch::Tensor& x);
+
+// While it lives, every op of the process takes its plain formulation. For tests and benchmarks.
+class PlainOps {
+ public:
+  PlainOps();
+  ~PlainOps();
+  PlainOps(const PlainOps&) = delete;
+  PlainOps& operator=(const PlainOps&) = delete;
+};
+
+}  // namespace attend::ops

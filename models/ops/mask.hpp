@@ -1,0 +1,44 @@
+// Which elements a dropout keeps: a 32-bit hash of (key, index) against a threshold. One definition for every path; the
+// arithmetic is three multiplications and some shifts of 32-bit lanes, so loops over it vectorise.
+//
+// The mixer is "lowbias32" (Wellons 2018, "Prospecting for hash functions"). Indices count modulo 2^32.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "models/ops/ops.hpp"
+
+namespace attend::ops {
+
+class DropoutMask {
+ public:
+  explicit DropoutMask(Dropout dropout)
+      : low_(static_cast<std::uint32_t>(dropout.key)),
+        high_(static_cast<std::uint32_t>(dropout.key >> 32)),
+        threshold_(static_cast<std::uint32_t>(std::llround(std::fmin(dropout.rate * 0x1p32, 0x1p32 - 1)))),
+        scale_(static_cast<float>(1 / (1 - dropout.rate))) {}
+
+  // What element i is multiplied by: 0 or 1 / (1 - rate).
+  float operator()(std::uint32_t i) const {
+    std::uint32_t x = i * kStride + low_;
+    x = (x ^ (x >> 16)) * kFirst;
+    x = ((x ^ (x >> 15)) + high_) * kSecond;
+    return (x ^ (x >> 16)) < threshold_ ? 0.0f : scale_;
+  }
+
+  static constexpr std::uint32_t kStride = 0x9e3779b1;
+  static constexpr std::uint32_t kFirst = 0x7feb352d;
+  static constexpr std::uint32_t kSecond = 0x846ca68b;
+
+  std::uint32_t low() const { return low_; }
+  std::uint32_t high() const { return high_; }
+  std::uint32_t threshold() const { return threshold_; }
+  float scale() const { return scale_; }
+
+ private:
+  std::uint32_t low_, high_, threshold_;
+  float scale_;
+};
+
+}  // namespace attend::ops

@@ -1,0 +1,29 @@
+#include "models/ops/weight.hpp"
+
+#include <ATen/ATen.h>
+
+#include "core/error.hpp"
+#include "models/ops/dispatch.hpp"
+#include "models/ops/onednn.hpp"
+#include "models/ops/packed.hpp"
+
+namespace attend::ops {
+
+void Weight::set_precision(Precision precision) {
+  ensure(precision == Precision::fp32 || precision == Precision::bf16, "training computes in fp32 or bf16");
+  working_ = precision == Precision::bf16 ? master_.detach().to(at::kBFloat16) : torch::Tensor();
+  packed_.reset();
+}
+
+void Weight::refresh() {
+  if (working_.defined()) working_.copy_(master_.detach());
+}
+
+void Weight::freeze(Precision precision) {
+  set_precision(precision);
+  if (!has_fast_path(working()) || !onednn::available()) return;
+  packed_ = std::make_shared<const PackedWeight>(
+      PackedWeight{.precision = precision, .weight = onednn::pack(working().detach())});
+}
+
+}  // namespace attend::ops
