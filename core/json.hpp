@@ -1,0 +1,33 @@
+// JSON files with errors that name the file.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace attend {
+
+// UserError naming `file` and the position when `text` is not JSON, has a key twice in one object or nests deeper than
+// `max_depth`.
+nlohmann::json parse_json(std::string_view text, const std::string& file, int max_depth = 32);
+
+// The same of a file's content; UserError when it is longer than `max_bytes`.
+nlohmann::json read_json(const std::filesystem::path& file, std::size_t max_bytes = std::size_t{64} << 20);
+
+// The member `key` of an object. UserError naming `file` and the key when it is missing or of another type.
+template <class T>
+T json_member(const nlohmann::json& object, const std::string& key, const std::string& file) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw UserError(file + ": \"" + key + "\" is missing");
+  try {
+    return found->template get<T>();
+  } catch (const nlohmann::json::exception&) {
+    throw UserError(file + ": \"" + key + "\" is a " + found->type_name() + ", which it must not be");
+  }
+}
+
+}  // namespace attend

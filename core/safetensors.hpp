@@ -1,0 +1,60 @@
+// safetensors files (github.com/huggingface/safetensors): eight bytes of header length, a JSON header, then the
+// tensors' bytes, row-major and little-endian. Read by memory map, nothing copied; written whole or not at all.
+//
+// A file is data from anywhere: every length, type, shape and offset is checked against the file before it is used, and
+// the tensors must cover the file exactly, without holes or overlaps. Left out: types of less than a byte.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files.hpp"
+
+namespace attend {
+
+enum class DType { boolean, u8, i8, f8_e4m3, f8_e5m2, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
+
+// As in a header: "F32".
+std::string_view name_of(DType dtype);
+std::size_t bytes_of(DType dtype);
+
+// One tensor: bytes.size() is the product of the shape times bytes_of(dtype). A shape without sizes is a scalar.
+struct TensorView {
+  std::string name;
+  DType dtype;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+using TensorMetadata = std::map<std::string, std::string>;
+
+class SafetensorsFile {
+ public:
+  // UserError naming the file and what is wrong with it.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  // In the order of their bytes; the views live as long as this object.
+  const std::vector<TensorView>& tensors() const { return tensors_; }
+  const TensorMetadata& metadata() const { return metadata_; }
+  // nullptr when there is none of this name.
+  const TensorView* find(std::string_view name) const;
+
+ private:
+  MappedFile file_;
+  std::vector<TensorView> tensors_;
+  std::map<std::string, std::size_t, std::less<>> places_;
+  TensorMetadata metadata_;
+};
+
+// Writes atomically, tensor by tensor. Wider types come first, so that every tensor is aligned to its type; otherwise
+// the order is kept. Names are unique.
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
+                       const TensorMetadata& metadata = {});
+
+}  // namespace attend
