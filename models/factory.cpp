@@ -1,0 +1,61 @@
+#include "models/factory.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "models/layers.hpp"
+#include "models/transformer.hpp"
+
+namespace attend {
+namespace {
+
+[[noreturn]] void refuse_foreign(std::string_view option, ModelKind kind) {
+  throw UserError("option " + std::string(option) + " has no meaning for the model " + std::string(name_of(kind)),
+                  "leave it out, or choose another --model");
+}
+
+Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  const ModelConfig defaults;
+  if (config.bidirectional != defaults.bidirectional) refuse_foreign("bidirectional", config.model);
+  if (config.input_feeding != defaults.input_feeding) refuse_foreign("input-feeding", config.model);
+  const std::int64_t heads = config.heads.value_or(std::max<std::int64_t>(1, config.width / 64));
+  if (config.width % heads != 0) {
+    throw UserError("width " + std::to_string(config.width) + " is not a multiple of heads " + std::to_string(heads),
+                    "choose heads that divide the width");
+  }
+  return std::make_shared<TransformerImpl>(
+      TransformerConfig{.src_vocabulary = vocabulary.src,
+                        .tgt_vocabulary = vocabulary.tgt,
+                        .encoder_layers = config.encoder_layers,
+                        .decoder_layers = config.decoder_layers,
+                        .width = config.width,
+                        .heads = heads,
+                        .feed_forward = config.feed_forward.value_or(4 * config.width),
+                        .norm = config.norm,
+                        .tie_embeddings = config.tie_embeddings,
+                        .dropout = config.dropout,
+                        .attention_dropout = config.attention_dropout,
+                        .activation_dropout = config.activation_dropout});
+}
+
+}  // namespace
+
+Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
+  if (config.tie_embeddings && vocabulary.src != vocabulary.tgt) {
+    throw UserError("tie-embeddings needs one vocabulary, but the source has " + std::to_string(vocabulary.src) +
+                        " pieces and the target " + std::to_string(vocabulary.tgt),
+                    "use one joint tokenizer, or --tie-embeddings false");
+  }
+  Seq2Seq model;
+  switch (config.model) {
+    case ModelKind::transformer:
+      model = make_transformer(config, vocabulary);
+      break;
+    case ModelKind::luong:
+      throw UserError("model luong is not built into this program", "use --model transformer");
+  }
+  if (seed) initialise(*model, *seed);
+  return model;
+}
+
+}  // namespace attend

@@ -1,0 +1,84 @@
+#include "models/layers.hpp"
+
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace attend {
+namespace {
+
+template <class F>
+void for_each_layer(const torch::nn::Module& root, const F& f) {
+  for (const auto& module : root.modules(/*include_self=*/false)) {
+    if (auto* layer = dynamic_cast<Layer*>(module.get())) f(*layer);
+  }
+}
+
+// Draws on the CPU, whatever the device of the parameter, so that a seed means the same everywhere.
+template <class Draw>
+void fill(const torch::Tensor& parameter, const Draw& draw) {
+  const at::NoGradGuard no_grad;
+  const torch::Tensor values = torch::empty(parameter.sizes(), torch::kFloat32);
+  float* data = values.data_ptr<float>();
+  for (std::int64_t i = 0; i < values.numel(); ++i) data[i] = static_cast<float>(draw());
+  parameter.copy_(values);
+}
+
+}  // namespace
+
+void initialise(const torch::nn::Module& root, std::uint64_t seed) {
+  std::uint64_t index = 0;
+  for_each_layer(root, [&](Layer& layer) {
+    RandomStream random(combine_keys(seed, index++));
+    layer.initialise(random);
+    layer.visit_weights([](ops::Weight& weight) { weight.refresh(); });
+  });
+}
+
+void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f) {
+  for_each_layer(root, [&](Layer& layer) { layer.visit_weights(f); });
+}
+
+void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random) {
+  fill(parameter, [&] { return (2 * random.uniform() - 1) * bound; });
+}
+
+void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random) {
+  fill(parameter, [&] {  // Box and Muller 1958; 1 - u keeps the logarithm finite
+    const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+    return deviation * radius * std::cos(2 * std::numbers::pi * random.uniform());
+  });
+}
+
+LinearImpl::LinearImpl(const LinearConfig& config)
+    : weight(register_parameter("weight", torch::empty({config.out, config.in}))), config_(config) {
+  if (config.bias) bias = register_parameter("bias", torch::empty({config.out}));
+}
+
+void LinearImpl::initialise(RandomStream& random) {
+  const auto fans = static_cast<double>(config_.in + config_.out / config_.fused);
+  fill_uniform(weight.master(), config_.gain * std::sqrt(6 / fans), random);
+  const at::NoGradGuard no_grad;
+  if (bias.defined()) bias.zero_();
+}
+
+LayerNormImpl::LayerNormImpl(const LayerNormConfig& config)
+    : weight(register_parameter("weight", torch::empty({config.width}))),
+      bias(register_parameter("bias", torch::empty({config.width}))),
+      config_(config) {}
+
+void LayerNormImpl::initialise(RandomStream& /*random*/) {
+  const at::NoGradGuard no_grad;
+  weight.fill_(1);
+  bias.zero_();
+}
+
+EmbeddingImpl::EmbeddingImpl(const EmbeddingConfig& config)
+    : weight(register_parameter("weight", torch::empty({config.vocabulary, config.width}))) {}
+
+void EmbeddingImpl::initialise(RandomStream& random) {
+  fill_normal(weight.master(), 1 / std::sqrt(static_cast<double>(weight.master().size(1))), random);
+}
+
+}  // namespace attend

@@ -1,0 +1,309 @@
+#include "models/transformer.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "core/error.hpp"
+#include "models/ops/decode.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+// Rows of sinusoids that are kept; a longer sentence makes its own.
+constexpr std::int64_t kKeptPositions = 1024;
+
+// Fused products are initialised so that each part has the variance of Xavier's rule over [3H, H], as PyTorch's
+// in_proj_weight and fairseq's gain of 1 / sqrt(2).
+const double kAttentionGain = std::sqrt(0.5);
+
+// The sum of a residual and a sub-layer's output that no norm follows.
+Tensor add(const Tensor& x, const Tensor& residual, ops::Dropout dropout) {
+  return residual + ops::dropout(x, dropout);
+}
+
+template <class Block, class Post, class Pre, class... Args>
+std::shared_ptr<Block> make_block(NormPlace norm, const Args&... args) {
+  if (norm == NormPlace::post) return std::make_shared<Post>(args...);
+  return std::make_shared<Pre>(args...);
+}
+
+// What the encoder made: the keys and values that each decoder block reads, k | v, [M, 2H].
+struct TransformerMemory : Memory {
+  std::vector<Tensor> kv_MC;
+};
+
+// What R hypotheses have read. Nothing is copied when they split: see ops::Ancestry.
+struct TransformerState : DecoderState {
+  std::vector<std::int64_t> sentences;        // which sentence of the memory each row reads
+  std::vector<std::vector<Tensor>> products;  // [layer][step]: q | k | v, [R_t, 3H]
+  ops::Ancestry ancestry;                     // [step][row]
+
+  std::int64_t num_rows() const { return static_cast<std::int64_t>(sentences.size()); }
+
+  void select(std::span<const std::int64_t> rows) override {
+    std::vector<std::int64_t> chosen(rows.size());
+    const auto choose = [&](std::vector<std::int64_t>& values) {
+      for (std::size_t r = 0; r < rows.size(); ++r) chosen[r] = values[rows[r]];
+      values = chosen;
+    };
+    choose(sentences);
+    for (auto& step : ancestry) choose(step);
+  }
+};
+
+// Teacher forcing: every position of every sentence at once, the future hidden by causality.
+class TeacherForcedHeads final : public DecoderHeads {
+ public:
+  TeacherForcedHeads(const TransformerConfig& config, const TransformerMemory& memory, const Layout& target,
+                     Context& context)
+      : config_(config), memory_(memory), target_(target), context_(context) {}
+
+  Tensor over_target(std::int64_t /*layer*/, const Tensor& qkv_MC) override {
+    const auto q_k_v = qkv_MC.chunk(3, 1);
+    return ops::attention(q_k_v[0], q_k_v[1], q_k_v[2], target_, target_, {.heads = config_.heads, .causal = true},
+                          context_.dropout(config_.attention_dropout));
+  }
+  Tensor over_memory(std::int64_t layer, const Tensor& q_MH) override {
+    const auto k_v = memory_.kv_MC[layer].chunk(2, 1);
+    return ops::attention(q_MH, k_v[0], k_v[1], target_, memory_.layout, {.heads = config_.heads, .causal = false},
+                          context_.dropout(config_.attention_dropout));
+  }
+
+ private:
+  const TransformerConfig& config_;
+  const TransformerMemory& memory_;
+  const Layout& target_;
+  Context& context_;
+};
+
+// One step: the newest position of every hypothesis over what it has read.
+class CachedHeads final : public DecoderHeads {
+ public:
+  // `weights_RS`, where given, receives the weights of the last block over the memory.
+  CachedHeads(const TransformerConfig& config, const TransformerMemory& memory, TransformerState& state,
+              Tensor* weights_RS)
+      : config_(config), memory_(memory), state_(state), weights_RS_(weights_RS) {}
+
+  Tensor over_target(std::int64_t layer, const Tensor& qkv_RC) override {
+    state_.products[layer].push_back(qkv_RC);
+    return ops::decode_self_attention(state_.products[layer], state_.ancestry, config_.heads);
+  }
+  Tensor over_memory(std::int64_t layer, const Tensor& q_RH) override {
+    const bool last = layer + 1 == config_.decoder_layers;
+    return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences, config_.heads,
+                                       last ? weights_RS_ : nullptr);
+  }
+
+ private:
+  const TransformerConfig& config_;
+  const TransformerMemory& memory_;
+  TransformerState& state_;
+  Tensor* weights_RS_;
+};
+
+}  // namespace
+
+Tensor sinusoids(std::int64_t length, std::int64_t width) {
+  Tensor table = torch::empty({length, width}, torch::kFloat32);
+  float* row = table.data_ptr<float>();
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < width; i += 2) {
+    frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(width)));
+  }
+  for (std::int64_t t = 0; t < length; ++t, row += width) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      const double angle = static_cast<double>(t) * frequencies[i / 2];
+      row[i] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return table;
+}
+
+SelfAttentionImpl::SelfAttentionImpl(std::int64_t width)
+    : in_proj(register_module("in_proj",
+                              Linear(LinearConfig{.in = width, .out = 3 * width, .fused = 3, .gain = kAttentionGain}))),
+      out_proj(register_module("out_proj", Linear(LinearConfig{.in = width, .out = width}))) {}
+
+CrossAttentionImpl::CrossAttentionImpl(std::int64_t width)
+    : q_proj(register_module("q_proj", Linear(LinearConfig{.in = width, .out = width, .gain = kAttentionGain}))),
+      kv_proj(register_module("kv_proj",
+                              Linear(LinearConfig{.in = width, .out = 2 * width, .fused = 2, .gain = kAttentionGain}))),
+      out_proj(register_module("out_proj", Linear(LinearConfig{.in = width, .out = width}))) {}
+
+// ---- Encoder
+
+EncoderBlockImpl::EncoderBlockImpl(const TransformerConfig& config)
+    : config_(config),
+      self_attn_(register_module("self_attn", SelfAttention(config.width))),
+      linear1_(register_module("linear1", Linear(LinearConfig{.in = config.width, .out = config.feed_forward}))),
+      linear2_(register_module("linear2", Linear(LinearConfig{.in = config.feed_forward, .out = config.width}))),
+      norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width}))),
+      norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width}))) {}
+
+Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Context& context) const {
+  const auto q_k_v = self_attn_->in_proj->forward(x_MH).chunk(3, 1);
+  return self_attn_->out_proj->forward(ops::attention(q_k_v[0], q_k_v[1], q_k_v[2], layout, layout,
+                                                      {.heads = config_.heads, .causal = false},
+                                                      context.dropout(config_.attention_dropout)));
+}
+
+Tensor EncoderBlockImpl::feed_forward(const Tensor& x_MH, Context& context) const {
+  return linear2_->forward(linear1_->forward(x_MH, ops::Activation::relu, context.dropout(config_.activation_dropout)));
+}
+
+Tensor PostNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context) const {
+  const Tensor attended = attend(x_MH, layout, context);
+  const Tensor middle = norm1_->forward(attended, x_MH, context.dropout(config_.dropout)).norm;
+  const Tensor fed = feed_forward(middle, context);
+  return norm2_->forward(fed, middle, context.dropout(config_.dropout)).norm;
+}
+
+Tensor PreNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context) const {
+  const Tensor attended = attend(norm1_->forward(x_MH), layout, context);
+  const ops::AddNorm middle = norm2_->forward(attended, x_MH, context.dropout(config_.dropout));
+  const Tensor fed = feed_forward(middle.norm, context);
+  return add(fed, middle.sum, context.dropout(config_.dropout));
+}
+
+// ---- Decoder
+
+DecoderBlockImpl::DecoderBlockImpl(const TransformerConfig& config, std::int64_t layer)
+    : config_(config),
+      layer_(layer),
+      self_attn_(register_module("self_attn", SelfAttention(config.width))),
+      multihead_attn_(register_module("multihead_attn", CrossAttention(config.width))),
+      linear1_(register_module("linear1", Linear(LinearConfig{.in = config.width, .out = config.feed_forward}))),
+      linear2_(register_module("linear2", Linear(LinearConfig{.in = config.feed_forward, .out = config.width}))),
+      norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width}))),
+      norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width}))),
+      norm3_(register_module("norm3", LayerNorm(LayerNormConfig{config.width}))) {}
+
+Tensor DecoderBlockImpl::attend_target(const Tensor& x_MH, DecoderHeads& heads) const {
+  return self_attn_->out_proj->forward(heads.over_target(layer_, self_attn_->in_proj->forward(x_MH)));
+}
+
+Tensor DecoderBlockImpl::attend_memory(const Tensor& x_MH, DecoderHeads& heads) const {
+  return multihead_attn_->out_proj->forward(heads.over_memory(layer_, multihead_attn_->q_proj->forward(x_MH)));
+}
+
+Tensor DecoderBlockImpl::feed_forward(const Tensor& x_MH, Context& context) const {
+  return linear2_->forward(linear1_->forward(x_MH, ops::Activation::relu, context.dropout(config_.activation_dropout)));
+}
+
+Tensor PostNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads, Context& context) const {
+  const Tensor read = attend_target(x_MH, heads);
+  const Tensor x1 = norm1_->forward(read, x_MH, context.dropout(config_.dropout)).norm;
+  const Tensor seen = attend_memory(x1, heads);
+  const Tensor x2 = norm2_->forward(seen, x1, context.dropout(config_.dropout)).norm;
+  const Tensor fed = feed_forward(x2, context);
+  return norm3_->forward(fed, x2, context.dropout(config_.dropout)).norm;
+}
+
+Tensor PreNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads, Context& context) const {
+  const Tensor read = attend_target(norm1_->forward(x_MH), heads);
+  const ops::AddNorm x1 = norm2_->forward(read, x_MH, context.dropout(config_.dropout));
+  const Tensor seen = attend_memory(x1.norm, heads);
+  const ops::AddNorm x2 = norm3_->forward(seen, x1.sum, context.dropout(config_.dropout));
+  const Tensor fed = feed_forward(x2.norm, context);
+  return add(fed, x2.sum, context.dropout(config_.dropout));
+}
+
+// ---- The model
+
+TransformerImpl::TransformerImpl(const TransformerConfig& config)
+    : config_(config),
+      tgt_embedding_(register_module(
+          "tgt_embedding", Embedding(EmbeddingConfig{.vocabulary = config.tgt_vocabulary, .width = config.width}))),
+      src_embedding_(config.tie_embeddings ? tgt_embedding_
+                                           : register_module("src_embedding", Embedding(EmbeddingConfig{
+                                                                                  .vocabulary = config.src_vocabulary,
+                                                                                  .width = config.width,
+                                                                              }))),
+      encoder_(register_module("encoder", std::make_shared<StackImpl<EncoderBlockImpl>>())),
+      decoder_(register_module("decoder", std::make_shared<StackImpl<DecoderBlockImpl>>())),
+      positions_TH_(register_buffer("positions", sinusoids(kKeptPositions, config.width))) {
+  for (std::int64_t i = 0; i < config.encoder_layers; ++i) {
+    encoder_->push_back(
+        make_block<EncoderBlockImpl, PostNormEncoderBlockImpl, PreNormEncoderBlockImpl>(config.norm, config));
+  }
+  for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
+    decoder_->push_back(
+        make_block<DecoderBlockImpl, PostNormDecoderBlockImpl, PreNormDecoderBlockImpl>(config.norm, config, i));
+  }
+  if (config.norm == NormPlace::pre) {
+    encoder_->add_final_norm(config.width);
+    decoder_->add_final_norm(config.width);
+  }
+}
+
+Tensor TransformerImpl::positions(std::int64_t length) const {
+  if (length <= kKeptPositions) return positions_TH_;
+  return sinusoids(length, config_.width).to(positions_TH_.device());
+}
+
+Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, const Tensor& positions_TH,
+                              Context& context) const {
+  return table->forward(tokens, std::sqrt(static_cast<double>(config_.width)), positions_TH,
+                        context.dropout(config_.dropout));
+}
+
+std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Context& context) const {
+  Tensor x_MH = embed(src_embedding_, src, positions(src.layout.max_length), context);
+  for (const auto& block : encoder_->blocks) x_MH = block->forward(x_MH, src.layout, context);
+  x_MH = encoder_->final_norm(x_MH);
+  auto memory = std::make_shared<TransformerMemory>();
+  memory->layout = src.layout;
+  for (const auto& block : decoder_->blocks) memory->kv_MC.push_back(block->project_memory(x_MH));
+  return memory;
+}
+
+Tensor TransformerImpl::decode(Tensor x_MH, DecoderHeads& heads, Context& context) const {
+  for (const auto& block : decoder_->blocks) x_MH = block->forward(x_MH, heads, context);
+  return decoder_->final_norm(x_MH);
+}
+
+std::unique_ptr<DecoderState> TransformerImpl::start(const Memory& /*memory*/,
+                                                     std::span<const std::int64_t> sentences) const {
+  auto state = std::make_unique<TransformerState>();
+  state->sentences.assign(sentences.begin(), sentences.end());
+  state->products.resize(config_.decoder_layers);
+  return state;
+}
+
+StepOutput TransformerImpl::step(const Memory& memory, DecoderState& state, const Tensor& previous_R,
+                                 bool want_weights) const {
+  auto& rows = static_cast<TransformerState&>(state);
+  const auto step = static_cast<std::int64_t>(rows.ancestry.size());
+  ensure(previous_R.size(0) == rows.num_rows(), "one previous token for every row");
+
+  // To the embedding, every row is a sentence of one token that stands at position `step`.
+  Sequences tokens{.ids_M = previous_R, .layout = {}};
+  tokens.layout.offsets.resize(rows.num_rows() + 1);
+  std::iota(tokens.layout.offsets.begin(), tokens.layout.offsets.end(), 0);
+  tokens.layout.max_length = 1;
+  Context context = Context::inference();
+  const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step + 1).narrow(0, step, 1), context);
+
+  rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
+  StepOutput output;
+  CachedHeads heads(config_, static_cast<const TransformerMemory&>(memory), rows,
+                    want_weights ? &output.weights_RS : nullptr);
+  const Tensor hidden_RH = decode(x_RH, heads, context);
+  output.logits_RV = ops::linear(hidden_RH, tgt_embedding_->weight, no_bias_).to(torch::kFloat32);
+  return output;
+}
+
+Tensor TransformerImpl::forward(const Batch& batch, Context& context) const {
+  const auto memory = encode(batch.src, context);
+  const Tensor x_MH = embed(tgt_embedding_, batch.tgt, positions(batch.tgt.layout.max_length), context);
+  TeacherForcedHeads heads(config_, static_cast<const TransformerMemory&>(*memory), batch.tgt.layout, context);
+  return decode(x_MH, heads, context);
+}
+
+}  // namespace attend

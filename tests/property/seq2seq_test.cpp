@@ -1,0 +1,229 @@
+// What holds of every Seq2Seq, at odd and unequal sizes. A new family joins by one line in `families`.
+#include "models/seq2seq.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "models/factory.hpp"
+#include "models/ops/dispatch.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::int64_t kVocabulary = 37;
+constexpr std::int64_t kBos = 2;
+
+struct Family {
+  std::string name;
+  ModelConfig config;
+};
+
+std::vector<Family> families() {
+  ModelConfig post;
+  post.encoder_layers = 2;
+  post.decoder_layers = 3;
+  post.width = 12;
+  post.heads = 3;
+  post.feed_forward = 19;
+  ModelConfig pre = post;
+  pre.norm = NormPlace::pre;
+  pre.tie_embeddings = false;
+  return {{"transformer_post", post}, {"transformer_pre_untied", pre}};
+}
+
+Sequences sequences(const std::vector<std::vector<std::int64_t>>& sentences) {
+  Sequences result;
+  std::vector<std::int64_t> ids;
+  for (const auto& sentence : sentences) {
+    ids.insert(ids.end(), sentence.begin(), sentence.end());
+    result.layout.offsets.push_back(static_cast<std::int64_t>(ids.size()));
+    result.layout.max_length = std::max(result.layout.max_length, static_cast<std::int64_t>(sentence.size()));
+  }
+  result.ids_M = torch::tensor(ids, torch::kLong);
+  return result;
+}
+
+std::vector<std::vector<std::int64_t>> random_sentences(const std::vector<std::int64_t>& lengths, std::uint64_t seed) {
+  RandomStream random(seed);
+  std::vector<std::vector<std::int64_t>> sentences;
+  for (const auto length : lengths) {
+    auto& sentence = sentences.emplace_back();
+    for (std::int64_t i = 0; i < length; ++i) sentence.push_back(4 + static_cast<std::int64_t>(random.below(30)));
+  }
+  return sentences;
+}
+
+// Targets that begin with bos, labels drawn apart: no test here depends on what they say.
+Batch make_batch(const std::vector<std::vector<std::int64_t>>& src, std::vector<std::vector<std::int64_t>> tgt) {
+  for (auto& sentence : tgt) sentence.insert(sentence.begin(), kBos);
+  Batch batch{.src = sequences(src), .tgt = sequences(tgt), .labels_M = {}, .examples = {}};
+  batch.labels_M = (batch.tgt.ids_M * 5 + 1) % kVocabulary;
+  return batch;
+}
+
+const std::vector<std::int64_t> kSourceLengths = {5, 1, 7, 3, 6};
+const std::vector<std::int64_t> kTargetLengths = {2, 6, 1, 5, 5};
+
+Batch some_batch() { return make_batch(random_sentences(kSourceLengths, 1), random_sentences(kTargetLengths, 2)); }
+
+torch::Tensor logits_of(const Seq2SeqImpl& model, const torch::Tensor& hidden_MH) {
+  const OutputHead head = model.output_head();
+  return ops::linear(hidden_MH, head.weight_VH, head.bias_V).to(torch::kFloat32);
+}
+
+void expect_close(const torch::Tensor& a, const torch::Tensor& b, double tolerance = 2e-5) {
+  ASSERT_EQ(a.sizes(), b.sizes());
+  EXPECT_LE((a - b).abs().max().item<double>(), tolerance);
+}
+
+class Seq2SeqProperties : public testing::TestWithParam<Family> {
+ protected:
+  Seq2Seq model_ = make_seq2seq(GetParam().config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
+  Context inference_ = Context::inference();
+};
+
+TEST_P(Seq2SeqProperties, RepeatedStepIsForward) {
+  const at::NoGradGuard no_grad;
+  const Batch batch = some_batch();
+  const auto forward = logits_of(*model_, model_->forward(batch, inference_));
+  const auto memory = model_->encode(batch.src, inference_);
+  for (std::int64_t b = 0; b < batch.tgt.layout.size(); ++b) {
+    const std::vector<std::int64_t> sentence = {b};
+    const auto state = model_->start(*memory, sentence);
+    for (std::int64_t t = 0; t < batch.tgt.layout.length(b); ++t) {
+      const auto row = batch.tgt.layout.offsets[b] + t;
+      const auto output = model_->step(*memory, *state, batch.tgt.ids_M.narrow(0, row, 1));
+      expect_close(output.logits_RV[0], forward[row]);
+    }
+  }
+}
+
+TEST_P(Seq2SeqProperties, PlainOpsGiveTheSameSteps) {
+  const at::NoGradGuard no_grad;
+  const Batch batch = some_batch();
+  const std::vector<std::int64_t> sentences = {4, 0, 2, 0};
+  const auto run = [&] {
+    const auto memory = model_->encode(batch.src, inference_);
+    const auto state = model_->start(*memory, sentences);
+    model_->step(*memory, *state, torch::tensor({2, 2, 2, 2}, torch::kLong), true);
+    state->select(std::vector<std::int64_t>{1, 1, 3});
+    const auto output = model_->step(*memory, *state, torch::tensor({5, 6, 7}, torch::kLong), true);
+    return std::vector{output.logits_RV, output.weights_RS};
+  };
+  const auto fast = run();
+  const ops::PlainOps plain;
+  const auto reference = run();
+  expect_close(fast[0], reference[0]);
+  expect_close(fast[1], reference[1]);
+}
+
+TEST_P(Seq2SeqProperties, ABatchIsItsSentences) {
+  const at::NoGradGuard no_grad;
+  const auto src = random_sentences(kSourceLengths, 1);
+  const auto tgt = random_sentences(kTargetLengths, 2);
+  const Batch batch = make_batch(src, tgt);
+  const auto together = model_->forward(batch, inference_);
+  for (std::size_t b = 0; b < src.size(); ++b) {
+    const auto layout = batch.tgt.layout;
+    expect_close(together.narrow(0, layout.offsets[b], layout.length(static_cast<std::int64_t>(b))),
+                 model_->forward(make_batch({src[b]}, {tgt[b]}), inference_));
+  }
+}
+
+TEST_P(Seq2SeqProperties, SelectPermutesSplitsAndDrops) {
+  const at::NoGradGuard no_grad;
+  const Batch batch = some_batch();
+  const auto memory = model_->encode(batch.src, inference_);
+  const auto token = [](std::vector<std::int64_t> ids) { return torch::tensor(ids, torch::kLong); };
+  const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3});
+  model_->step(*memory, *state, token({2, 2, 2, 2}));
+  model_->step(*memory, *state, token({8, 9, 10, 11}));
+  state->select(std::vector<std::int64_t>{3, 1, 1});
+  model_->step(*memory, *state, token({12, 13, 14}));
+  state->select(std::vector<std::int64_t>{2, 0, 2, 1});
+  const auto selected = model_->step(*memory, *state, token({15, 16, 17, 18}), true);
+
+  const std::vector<std::vector<std::int64_t>> histories = {
+      {1, 2, 9, 14, 15}, {3, 2, 11, 12, 16}, {1, 2, 9, 14, 17}, {1, 2, 9, 13, 18}};
+  for (std::size_t r = 0; r < histories.size(); ++r) {
+    const auto alone = model_->start(*memory, std::vector<std::int64_t>{histories[r][0]});
+    StepOutput output;
+    for (std::size_t t = 1; t < histories[r].size(); ++t) {
+      output = model_->step(*memory, *alone, token({histories[r][t]}), true);
+    }
+    expect_close(selected.logits_RV[r], output.logits_RV[0]);
+    expect_close(selected.weights_RS[r], output.weights_RS[0]);
+  }
+}
+
+TEST_P(Seq2SeqProperties, AttentionSumsToOneOverTheSentenceAndIsZeroBehindIt) {
+  const at::NoGradGuard no_grad;
+  const Batch batch = some_batch();
+  const auto memory = model_->encode(batch.src, inference_);
+  const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3, 4});
+  const auto weights = model_->step(*memory, *state, torch::full({5}, kBos, torch::kLong), true).weights_RS;
+  ASSERT_EQ(weights.size(1), 7);
+  for (std::int64_t b = 0; b < 5; ++b) {
+    const auto length = kSourceLengths[b];
+    EXPECT_NEAR(weights[b].narrow(0, 0, length).sum().item<float>(), 1, 1e-5);
+    EXPECT_EQ(weights[b].narrow(0, length, 7 - length).abs().sum().item<float>(), 0);
+  }
+}
+
+TEST_P(Seq2SeqProperties, EveryParameterGetsAGradient) {
+  const Batch batch = some_batch();
+  Context context = Context::train(3);
+  const OutputHead head = model_->output_head();
+  ops::cross_entropy(model_->forward(batch, context), head.weight_VH, head.bias_V, batch.labels_M, 0.1).loss.backward();
+  for (const auto& parameter : model_->named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().sum().item<double>(), 0) << parameter.key();
+  }
+}
+
+TEST_P(Seq2SeqProperties, DropoutIsAFunctionOfTheKey) {
+  const at::NoGradGuard no_grad;
+  const Batch batch = some_batch();
+  const auto run = [&](std::uint64_t key) {
+    Context context = Context::train(key);
+    return model_->forward(batch, context);
+  };
+  EXPECT_TRUE(torch::equal(run(3), run(3)));
+  EXPECT_FALSE(torch::equal(run(3), run(4)));
+  EXPECT_FALSE(torch::equal(run(3), model_->forward(batch, inference_)));
+}
+
+TEST_P(Seq2SeqProperties, TheSeedIsTheModel) {
+  const VocabularySizes sizes{.src = kVocabulary, .tgt = kVocabulary};
+  const auto again = make_seq2seq(GetParam().config, sizes, 7)->named_parameters();
+  const auto other = make_seq2seq(GetParam().config, sizes, 8)->named_parameters();
+  bool differs = false;
+  for (const auto& parameter : model_->named_parameters()) {
+    EXPECT_TRUE(torch::equal(parameter.value(), again[parameter.key()])) << parameter.key();
+    differs |= !torch::equal(parameter.value(), other[parameter.key()]);
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST_P(Seq2SeqProperties, FrozenStepsAreTheSame) {
+  const at::NoGradGuard no_grad;
+  const Batch batch = some_batch();
+  const auto run = [&] {
+    const auto memory = model_->encode(batch.src, inference_);
+    const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3, 4});
+    return model_->step(*memory, *state, torch::full({5}, kBos, torch::kLong)).logits_RV;
+  };
+  const auto before = run();
+  model_->for_each_weight([](ops::Weight& weight) { weight.freeze(Precision::fp32); });
+  expect_close(run(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqProperties, testing::ValuesIn(families()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace attend
