@@ -1,0 +1,111 @@
+// The words of the built-in world: facts about English and German words, and nothing about sentences.
+//
+// A fixed phrase is written in units: spaces separate units, '+' joins the words of one unit, and the i-th unit of the
+// English side means what the i-th unit of the German side means ("in+the evening", "am Abend").
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace attend::toy {
+
+enum class Gender { masculine, feminine, neuter };
+enum class Case { nominative, accusative, dative };
+
+// What a noun can stand for, as bits: a verb names the kinds of its subject and object, an adjective those it
+// describes.
+enum Kind : unsigned {
+  kPerson = 1U << 0,
+  kAnimal = 1U << 1,
+  kGoods = 1U << 2,  // what is bought, carried, lost
+  kFood = 1U << 3,
+  kText = 1U << 4,
+  kClothes = 1U << 5,
+  kOpenable = 1U << 6,
+  kRepairable = 1U << 7,
+  kPlace = 1U << 8,
+  kCompound = 1U << 9,     // takes a Modifier
+  kEnterprise = 1U << 10,  // what people work on: meals, reports, presents
+};
+
+struct Preposition {
+  std::string_view english, german;
+  Case governs;
+};
+
+struct Noun {
+  std::string_view english, english_plural, german, german_plural;
+  Gender gender;
+  unsigned kinds;
+  bool weak = false;                // the n-declension: der Student, den Studenten
+  const Preposition* at = nullptr;  // of places: in the garden, at the station
+};
+
+// The first half of a compound: kitchen + table, Küchen + Tisch.
+struct Modifier {
+  std::string_view english, german;
+};
+
+struct Adjective {
+  std::string_view english, german, stem;  // stem: what endings are added to (teuer, teur-)
+  unsigned kinds;
+};
+
+enum class Object { none, accusative, dative, clause };
+
+struct Verb {
+  std::string_view english, third, past, particle;
+  // Forms without the separable prefix, but for the participle: rufen, rufe, ruft, angerufen with prefix "an".
+  std::string_view infinitive, first, german_third, participle, prefix;
+  Object object;
+  unsigned subjects, objects;               // kinds
+  bool with_sein = false;                   // perfect with sein
+  const Preposition* complement = nullptr;  // wait for, warten auf: governs a noun of `objects`
+  bool recipient = false;                   // gives something to someone
+  bool goal = false;                        // goes somewhere
+};
+
+struct Modal {
+  std::string_view english, third, singular, plural, first;  // German: er kann, wir können, ich kann
+  bool do_support;                                           // "does not want to", but "should not"
+  bool future = false;
+};
+
+struct Phrase {
+  std::string_view english, german;
+};
+
+struct Conjunction {
+  std::string_view english, german;
+};
+
+std::span<const Noun> nouns();
+std::span<const Modifier> modifiers();
+std::span<const Adjective> adjectives();
+std::span<const Verb> verbs();
+std::span<const Modal> modals();
+
+std::span<const Phrase> past_times();
+std::span<const Phrase> present_times();
+std::span<const Phrase> future_times();
+std::span<const Phrase> weekdays();
+std::span<const Phrase> months();
+std::span<const Phrase> frequencies();
+std::span<const Phrase> question_words();
+
+std::span<const Conjunction> coordinators();
+std::span<const Conjunction> subordinators(bool past);
+extern const Conjunction kThat, kWhether, kPurpose;
+
+extern const Preposition kIn, kTo, kToTown, kWith, kFor;
+std::span<const Preposition> beside_buildings();
+extern const Noun kEuro;
+extern const Verb kCost;
+
+// The entry whose English base form is `english`; throws std::logic_error when there is none.
+const Noun& noun(std::string_view english);
+const Verb& verb(std::string_view english);
+const Adjective& adjective(std::string_view english);
+const Modal& modal(std::string_view english);
+
+}  // namespace attend::toy
