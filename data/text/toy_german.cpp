@@ -222,7 +222,7 @@ class German {
   }
 
   void subordinate(const Subordinate& subordinate) {
-    writer_.comma();
+    if (!subordinate.first) writer_.comma();  // "aber als ..."
     writer_.phrase(subordinate.conjunction->german, &subordinate, Part::conjunction);
     if (subordinate.conjunction == &kPurpose) {
       const Concept conjunction{&subordinate, Part::conjunction}, meaning{&subordinate.clause, Part::verb};

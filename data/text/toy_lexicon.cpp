@@ -246,7 +246,7 @@ const Verb kVerbs[] = {
     {"sing", "sings", "sang", "", "singen", "singe", "singt", "gesungen", "", none, kPerson, 0},
     {"laugh", "laughs", "laughed", "", "lachen", "lache", "lacht", "gelacht", "", none, kPerson, 0},
     {"play", "plays", "played", "", "spielen", "spiele", "spielt", "gespielt", "", none, kBeing, 0},
-    {"live", "lives", "lived", "", "leben", "lebe", "lebt", "gelebt", "", none, kBeing, 0},
+    {"cry", "cries", "cried", "", "weinen", "weine", "weint", "geweint", "", none, kPerson, 0},
     {"arrive", "arrives", "arrived", "", "kommen", "komme", "kommt", "angekommen", "an", none, kPerson, 0, true},
     {"wake", "wakes", "woke", "up", "wachen", "wache", "wacht", "aufgewacht", "auf", none, kBeing, 0, true},
     {"get", "gets", "got", "up", "stehen", "stehe", "steht", "aufgestanden", "auf", none, kPerson, 0, true},

@@ -29,17 +29,17 @@ class World {
 
   Sentence sentence(std::size_t words) {
     Sentence sentence;
-    const bool past = chance(0.5);
+    past_ = chance(0.5);
     if (words < 16 && chance(0.12)) {
-      sentence.clauses.push_back(question(past));
+      sentence.clauses.push_back(question());
       return sentence;
     }
     // How much a clause may hold; what is missing at the end comes with further main clauses.
     const int depth = words < 10 ? 0 : words < 20 ? 1 : 2;
-    sentence.clauses.push_back(main_clause(past, depth));
+    sentence.clauses.push_back(main_clause(depth));
     while (to_english(sentence).size() + 5 < words) {
       sentence.joiners.push_back(&pick(coordinators()));
-      sentence.clauses.push_back(main_clause(past, depth));
+      sentence.clauses.push_back(main_clause(depth));
     }
     return sentence;
   }
@@ -66,7 +66,7 @@ class World {
     return std::to_string(low + random_.below(high - low + 1));
   }
 
-  Time time(bool past, bool future) {
+  Time time(bool future) {
     const auto fixed = [](const Phrase& phrase) {
       return Time{std::string(phrase.english), std::string(phrase.german)};
     };
@@ -80,23 +80,26 @@ class World {
       clock += number(0, 9);
       return {"at " + clock, "um " + clock + "+Uhr"};
     }
-    if (past && chance(0.15)) {
+    if (past_ && chance(0.15)) {
       const std::string year = number(1850, 2020);
       return {"in " + year, "im+Jahr " + year};
     }
-    if ((past || future) && chance(0.18)) {
+    if ((past_ || future) && chance(0.18)) {
       const Phrase& month = pick(months());
       const std::string day = number(1, 28);
       return {"on " + day + " " + std::string(month.english), "am " + day + ". " + std::string(month.german)};
     }
-    return fixed(pick(past ? past_times() : future ? future_times() : present_times()));
+    return fixed(pick(past_ ? past_times() : future ? future_times() : present_times()));
   }
 
   const Adjective& adjective_for(unsigned kinds) {
     return pick_where(adjectives(), [&](const Adjective& adjective) { return (adjective.kinds & kinds) != 0; });
   }
 
-  static unsigned kinds_of(const NounPhrase& phrase) { return phrase.noun != nullptr ? phrase.noun->kinds : kPerson; }
+  static unsigned kinds_of(const NounPhrase& phrase) {
+    const unsigned kinds = phrase.noun != nullptr ? phrase.noun->kinds : unsigned{kPerson};
+    return phrase.other ? kinds & phrase.other->noun->kinds : kinds;
+  }
 
   static NounPhrase of_noun(const Noun& noun) {
     NounPhrase phrase;
@@ -171,8 +174,10 @@ class World {
     if (kind < 0.31 && phrase.number == Number::singular) {
       phrase.determiner = Determiner::every;
     } else if (kind < 0.40) {
-      phrase.other = std::make_unique<NounPhrase>(noun_phrase(kinds));
-    } else if (phrase.person && kind < 0.46) {
+      NounPhrase other = noun_phrase(phrase.noun->kinds & kinds);
+      if (other.determiner == Determiner::bare) other.determiner = Determiner::definite;
+      if (other.noun != phrase.noun) phrase.other = std::make_unique<NounPhrase>(std::move(other));
+    } else if (phrase.person && phrase.number == Number::singular && kind < 0.46) {
       NounPhrase clothes = noun_phrase(kClothes);
       clothes.count.reset();
       if (clothes.determiner == Determiner::possessive) clothes.determiner = Determiner::definite;
@@ -187,11 +192,10 @@ class World {
 
   // A clause in which `phrase` is the subject, or the object of a person's doing.
   Clause relative(const NounPhrase& phrase, int depth) {
-    const bool past = chance(0.5);
     NounPhrase stand_in = standing_for(phrase, NounPhraseKind::relative);
     const unsigned kinds = phrase.noun->kinds;
     if ((kinds & kPerson) != 0 && chance(0.65)) {
-      Clause clause = action(std::move(stand_in), past, depth);
+      Clause clause = action(std::move(stand_in), depth);
       return clause;
     }
     Clause clause;
@@ -199,10 +203,10 @@ class World {
       return verb.object != Object::none && verb.object != Object::clause && (verb.objects & kinds) != 0 &&
              !verb.recipient;
     });
-    clause.tense = past ? Tense::past : Tense::present;
+    clause.tense = past_ ? Tense::past : Tense::present;
     clause.subject = subject(kPerson, 0);
     clause.object = std::make_unique<NounPhrase>(std::move(stand_in));
-    if (past && chance(0.4)) clause.time = time(past, false);
+    if (past_ && chance(0.4)) clause.time = time(false);
     return clause;
   }
 
@@ -273,14 +277,14 @@ class World {
   }
 
   // Someone does something.
-  Clause action(NounPhrase subject, bool past, int depth) {
+  Clause action(NounPhrase subject, int depth) {
     Clause clause;
     const unsigned kinds = kinds_of(subject);
     clause.subject = std::move(subject);
     clause.verb = &pick_where(
         verbs(), [&](const Verb& verb) { return (verb.subjects & kinds) != 0 && verb.object != Object::clause; });
-    clause.tense = past ? Tense::past : Tense::present;
-    if (!past && chance(0.35)) clause.modal = &pick(modals());
+    clause.tense = past_ ? Tense::past : Tense::present;
+    if (!past_ && chance(0.35)) clause.modal = &pick(modals());
     complete(clause, depth);
     const bool has_relative = clause.object && clause.object->relative;
     if (negatable(clause.subject) && chance(0.15) && !(clause.object && clause.object->count)) {
@@ -289,7 +293,7 @@ class World {
       clause.frequency = &pick(frequencies());
     }
     if (!has_relative && clause.frequency == nullptr && chance(0.4)) {
-      clause.time = time(past, clause.modal != nullptr && clause.modal->future);
+      clause.time = time(clause.modal != nullptr && clause.modal->future);
     }
     if (!has_relative && !clause.recipient && clause.adverbials.empty() && chance(clause.object ? 0.2 : 0.5)) {
       clause.adverbials.push_back(location());
@@ -308,12 +312,12 @@ class World {
   }
 
   // Something is so, or costs so much.
-  Clause state(NounPhrase subject, bool past) {
+  Clause state(NounPhrase subject) {
     Clause clause;
     const unsigned kinds = kinds_of(subject);
     clause.subject = std::move(subject);
-    clause.tense = past ? Tense::past : Tense::present;
-    if (!past && (kinds & kGoods) != 0 && chance(0.3)) {
+    clause.tense = past_ ? Tense::past : Tense::present;
+    if (!past_ && (kinds & kGoods) != 0 && chance(0.3)) {
       clause.verb = &kCost;
       clause.object = std::make_unique<NounPhrase>(euros());
       return clause;
@@ -328,36 +332,36 @@ class World {
   }
 
   // A clause without subordinate ones.
-  Clause plain_clause(bool past, int depth) {
-    if (chance(0.2)) return state(subject(kPerson | kAnimal | kGoods | kText | kPlace, depth), past);
-    return action(subject(kPerson | (chance(0.25) ? kAnimal : 0U), depth), past, depth);
+  Clause plain_clause(int depth) {
+    if (chance(0.2)) return state(subject(kPerson | kAnimal | kGoods | kText | kPlace, depth));
+    return action(subject(kPerson | (chance(0.25) ? kAnimal : 0U), depth), depth);
   }
 
   // A clause that follows `main` and may go on speaking of its subject or object. A pronoun is used only where one noun
   // of the main clause can be meant, so that the source decides its gender.
-  Clause following_clause(const Clause& main, bool past, int depth) {
+  Clause following_clause(const Clause& main, int depth) {
     const bool bare = main.adverbials.empty() && !main.recipient && !main.subject.relative && !main.subject.with;
     const NounPhrase* object = main.object.get();
     const bool thing = object && object->kind == NounPhraseKind::noun && !object->person && !object->relative &&
                        object->noun != &kEuro && (main.subject.person || main.subject.first_person);
     if (bare && thing && chance(0.6)) {
       NounPhrase it = standing_for(*object, NounPhraseKind::pronoun);
-      if (chance(0.7)) return state(std::move(it), past);
+      if (chance(0.7)) return state(std::move(it));
       Clause clause;
       clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
         return verb.object == Object::accusative && (verb.objects & object->noun->kinds) != 0 && !verb.recipient;
       });
-      clause.tense = past ? Tense::past : Tense::present;
+      clause.tense = past_ ? Tense::past : Tense::present;
       clause.subject = subject(kPerson, 0);
       clause.object = std::make_unique<NounPhrase>(std::move(it));
       return clause;
     }
     if (main.subject.person && main.subject.kind == NounPhraseKind::noun && chance(0.5)) {
       NounPhrase they = standing_for(main.subject, NounPhraseKind::pronoun);
-      if (chance(0.3)) return state(std::move(they), past);
-      return action(std::move(they), past, depth);
+      if (chance(0.3)) return state(std::move(they));
+      return action(std::move(they), depth);
     }
-    return plain_clause(past, depth);
+    return plain_clause(depth);
   }
 
   Clause purpose(const Clause& main) {
@@ -370,18 +374,23 @@ class World {
     return clause;
   }
 
-  Clause main_clause(bool past, int depth) {
-    if (depth > 0 && chance(0.2)) return opinion(past, depth - 1);
-    Clause clause = plain_clause(past, depth);
+  Clause main_clause(int depth) {
+    if (depth > 0 && chance(0.2)) return opinion(depth - 1);
+    Clause clause = plain_clause(depth);
     if (depth > 0 && chance(0.55)) {
+      const bool has_relative = clause.object && clause.object->relative;
       const bool does = clause.verb != nullptr && clause.verb != &kCost && clause.modal == nullptr && !clause.negated;
-      if (does && clause.subject.person && clause.time == std::nullopt && chance(0.25)) {
+      if (does && clause.subject.person && !clause.time && !has_relative && chance(0.25)) {
         clause.subordinates.push_back({&kPurpose, purpose(clause)});
       } else {
         const bool first = chance(0.35);
         // A pronoun follows its noun.
-        Clause other = first ? plain_clause(past, depth - 1) : following_clause(clause, past, depth - 1);
-        clause.subordinates.push_back({&pick(subordinators(past)), std::move(other), first});
+        Clause other = first ? plain_clause(depth - 1) : following_clause(clause, depth - 1);
+        const Conjunction& conjunction = pick_where(subordinators(past_), [&](const Conjunction& candidate) {
+          return other.verb != nullptr || candidate.english != "before";  // before one is old
+        });
+        if (conjunction.english == "before") other.negated = false;
+        clause.subordinates.push_back({&conjunction, std::move(other), first});
         if (first) return clause;
       }
     }
@@ -390,19 +399,19 @@ class World {
   }
 
   // Someone says that something is so.
-  Clause opinion(bool past, int depth) {
+  Clause opinion(int depth) {
     Clause clause;
     clause.verb = &pick_where(verbs(), [](const Verb& verb) { return verb.object == Object::clause; });
-    clause.tense = past ? Tense::past : Tense::present;
+    clause.tense = past_ ? Tense::past : Tense::present;
     clause.subject = subject(kPerson, depth);
     const bool asks = clause.verb == &verb("ask");
     if (negatable(clause.subject) && !asks && chance(0.2)) clause.negated = true;
-    clause.subordinates.push_back({asks ? &kWhether : &kThat, plain_clause(past, depth)});
+    clause.subordinates.push_back({asks ? &kWhether : &kThat, plain_clause(depth)});
     return clause;
   }
 
-  Clause question(bool past) {
-    Clause clause = plain_clause(past, 0);
+  Clause question() {
+    Clause clause = plain_clause(0);
     clause.mood = Mood::question;
     clause.negated = false;
     const double kind = random_.uniform();
@@ -427,6 +436,7 @@ class World {
   }
 
   RandomStream& random_;
+  bool past_ = false;  // one tense a sentence
 };
 
 }  // namespace
@@ -435,8 +445,8 @@ Sentence invent_sentence(RandomStream& random, std::size_t words) { return World
 
 std::size_t invent_length(RandomStream& random) {
   const double kind = random.uniform();
-  if (kind < 0.70) return 3 + random.below(8);
-  if (kind < 0.90) return 10 + random.below(14);
+  if (kind < 0.72) return 3 + random.below(8);
+  if (kind < 0.92) return 10 + random.below(14);
   return 26 + random.below(34);
 }
 

@@ -10,7 +10,7 @@ namespace attend::toy {
 // A sentence of about `words` English words, at least one main clause of a few words.
 Sentence invent_sentence(RandomStream& random, std::size_t words);
 
-// A length in words: mostly short, one in ten above thirty.
+// A length in words: mostly short, one in twelve above thirty.
 std::size_t invent_length(RandomStream& random);
 
 }  // namespace attend::toy

@@ -1,0 +1,390 @@
+// The built-in corpus: what the grammars say for given meanings, and what a written corpus keeps to.
+#include "data/text/toy_corpus.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "data/text/toy_world.hpp"
+
+namespace attend {
+namespace {
+
+using namespace toy;  // NOLINT: meanings are spelt out below
+
+NounPhrase the(std::string_view word, Number number = Number::singular) {
+  NounPhrase phrase;
+  phrase.noun = &noun(word);
+  phrase.number = number;
+  return phrase;
+}
+
+NounPhrase some(NounPhrase phrase, Determiner determiner, std::vector<const Adjective*> adjectives = {}) {
+  phrase.determiner = determiner;
+  phrase.adjectives = std::move(adjectives);
+  return phrase;
+}
+
+NounPhrase stand_in(NounPhraseKind kind, std::string_view word, bool person, Number number = Number::singular) {
+  NounPhrase phrase = the(word, number);
+  phrase.kind = kind;
+  phrase.gender = phrase.noun->gender;
+  phrase.person = person;
+  return phrase;
+}
+
+std::unique_ptr<NounPhrase> owned(NounPhrase phrase) { return std::make_unique<NounPhrase>(std::move(phrase)); }
+
+Clause action(NounPhrase subject, std::string_view word, Tense tense = Tense::present) {
+  Clause clause;
+  clause.subject = std::move(subject);
+  clause.verb = &verb(word);
+  clause.tense = tense;
+  return clause;
+}
+
+Clause action(NounPhrase subject, std::string_view word, NounPhrase object, Tense tense = Tense::present) {
+  Clause clause = action(std::move(subject), word, tense);
+  clause.object = owned(std::move(object));
+  return clause;
+}
+
+Clause state(NounPhrase subject, std::string_view word, Tense tense = Tense::present) {
+  Clause clause;
+  clause.subject = std::move(subject);
+  clause.predicate = &adjective(word);
+  clause.tense = tense;
+  return clause;
+}
+
+void expect_pair(Clause clause, const std::string& english, const std::string& german, const std::string& alignment) {
+  Sentence sentence;
+  sentence.clauses.push_back(std::move(clause));
+  const SentencePair pair = render(sentence);
+  EXPECT_EQ(to_text(pair.english), english);
+  EXPECT_EQ(to_text(pair.german), german);
+  EXPECT_EQ(to_pharaoh(pair.alignment), alignment) << english << "\n" << german;
+}
+
+const Conjunction& because() { return subordinators(true)[0]; }
+
+TEST(ToyGrammar, PerfectHasItsParticipleAtTheEnd) {
+  Clause clause =
+      action(the("woman"), "buy", some(the("car"), Determiner::indefinite, {&adjective("old")}), Tense::past);
+  clause.time = Time{"in+the evening", "am Abend"};
+  expect_pair(std::move(clause), "The woman bought an old car in the evening.",
+              "Die Frau hat am Abend ein altes Auto gekauft.", "0-0 1-1 2-2 2-8 3-5 4-6 5-7 6-3 7-3 8-4");
+}
+
+TEST(ToyGrammar, VerbStaysSecondAfterAFrontedTime) {
+  Clause clause = action(the("student"), "go", Tense::past);
+  clause.adverbials.push_back({&kTo, the("station")});
+  clause.time = Time{"yesterday", "gestern"};
+  clause.time_first = true;
+  expect_pair(std::move(clause), "Yesterday the student went to the station.",
+              "Gestern ist der Student zum Bahnhof gegangen.", "0-0 1-2 2-3 3-1 3-6 4-4 5-4 6-5");
+}
+
+TEST(ToyGrammar, SeparablePrefixStandsLastAndJoinsInASubordinateClause) {
+  expect_pair(action(the("boy"), "call", the("neighbor")), "The boy calls the neighbor.",
+              "Der Junge ruft den Nachbarn an.", "0-0 1-1 2-2 2-5 3-3 4-4");
+  Clause clause = action(the("mother"), "laugh");
+  clause.subordinates.push_back({&because(), action(the("boy"), "call", the("neighbor"))});
+  expect_pair(std::move(clause), "The mother laughs because the boy calls the neighbor.",
+              "Die Mutter lacht, weil der Junge den Nachbarn anruft.", "0-0 1-1 2-2 3-3 4-4 5-5 6-8 7-6 8-7");
+}
+
+TEST(ToyGrammar, PurposeIsAnInfinitiveWithZu) {
+  Clause clause = action(the("man"), "return", Tense::past);
+  Clause purpose = action(stand_in(NounPhraseKind::pronoun, "man", true), "open", the("window"));
+  clause.subordinates.push_back({&kPurpose, std::move(purpose)});
+  expect_pair(std::move(clause), "The man returned in order to open the window.",
+              "Der Mann ist zurückgekehrt, um das Fenster aufzumachen.",
+              "0-0 1-1 2-2 2-3 3-4 3-7 4-4 4-7 5-4 5-7 6-7 7-5 8-6");
+}
+
+TEST(ToyGrammar, NumberAgreesAcrossARelativeClause) {
+  NounPhrase keys = the("key", Number::plural);
+  keys.modifier = &modifiers()[0];
+  keys.relative = std::make_unique<Clause>(
+      action(the("man"), "lose", stand_in(NounPhraseKind::relative, "key", false, Number::plural), Tense::past));
+  expect_pair(state(std::move(keys), "new"), "The kitchen keys that the man lost are new.",
+              "Die Küchenschlüssel, die der Mann verloren hat, sind neu.", "0-0 1-1 2-1 3-2 4-3 5-4 6-5 6-6 7-7 8-8");
+}
+
+TEST(ToyGrammar, DativeVerbsAndWeakNouns) {
+  NounPhrase student = the("student");
+  student.relative = std::make_unique<Clause>(action(stand_in(NounPhraseKind::relative, "student", true), "sleep"));
+  expect_pair(action(the("nurse"), "help", std::move(student), Tense::past), "The nurse helped the student who sleeps.",
+              "Die Krankenschwester hat dem Studenten geholfen, der schläft.", "0-0 1-1 2-2 2-5 3-3 4-4 5-6 6-7");
+}
+
+TEST(ToyGrammar, PronounsTakeTheGenderOfTheirNoun) {
+  const auto clause = [](std::string_view thing) {
+    Clause main = action(the("woman"), "buy", the(thing), Tense::past);
+    main.subordinates.push_back(
+        {&because(), state(stand_in(NounPhraseKind::pronoun, thing, false), "cheap", Tense::past)});
+    return main;
+  };
+  const std::string alignment = "0-0 1-1 2-2 2-5 3-3 4-4 5-6 6-7 7-9 8-8";
+  expect_pair(clause("hat"), "The woman bought the hat because it was cheap.",
+              "Die Frau hat den Hut gekauft, weil er billig war.", alignment);
+  expect_pair(clause("lamp"), "The woman bought the lamp because it was cheap.",
+              "Die Frau hat die Lampe gekauft, weil sie billig war.", alignment);
+  expect_pair(clause("book"), "The woman bought the book because it was cheap.",
+              "Die Frau hat das Buch gekauft, weil es billig war.", alignment);
+}
+
+TEST(ToyGrammar, NegationIsKeinBeforeAnIndefiniteObject) {
+  Clause indefinite = action(the("woman"), "sell", some(the("coat"), Determiner::indefinite));
+  indefinite.negated = true;
+  expect_pair(std::move(indefinite), "The woman does not sell a coat.", "Die Frau verkauft keinen Mantel.",
+              "0-0 1-1 2-2 3-3 4-2 5-3 6-4");
+  Clause definite = action(the("woman"), "sell", the("coat"));
+  definite.negated = true;
+  definite.modal = &modal("can");
+  expect_pair(std::move(definite), "The woman cannot sell the coat.", "Die Frau kann den Mantel nicht verkaufen.",
+              "0-0 1-1 2-2 2-5 3-6 4-3 5-4");
+}
+
+TEST(ToyGrammar, QuestionsOpenWithTheVerbOrTheQuestionWord) {
+  Clause polar = action(the("uncle"), "close", the("door"), Tense::past);
+  polar.mood = Mood::question;
+  expect_pair(std::move(polar), "Did the uncle close the door?", "Hat der Onkel die Tür zugemacht?",
+              "0-0 1-1 2-2 3-5 4-3 5-4");
+  Clause why = action(the("uncle"), "wake");
+  why.mood = Mood::question;
+  why.question_word = &question_words()[0];
+  expect_pair(std::move(why), "Why does the uncle wake up?", "Warum wacht der Onkel auf?",
+              "0-0 1-1 2-2 3-3 4-1 4-4 5-1 5-4");
+}
+
+TEST(ToyGrammar, RecipientComesBeforeTheObjectUnlessThatIsAPronoun) {
+  Clause clause = action(the("aunt"), "give", the("apple", Number::plural), Tense::past);
+  clause.recipient = owned(the("son", Number::plural));
+  expect_pair(std::move(clause), "The aunt gave the apples to the sons.", "Die Tante hat den Söhnen die Äpfel gegeben.",
+              "0-0 1-1 2-2 2-7 3-5 4-6 5-3 6-3 7-4");
+  Clause pronoun = action(the("aunt"), "give", stand_in(NounPhraseKind::pronoun, "apple", false), Tense::past);
+  pronoun.recipient = owned(the("son"));
+  expect_pair(std::move(pronoun), "The aunt gave it to the son.", "Die Tante hat ihn dem Sohn gegeben.",
+              "0-0 1-1 2-2 2-6 3-3 4-4 5-4 6-5");
+}
+
+TEST(ToyGrammar, AdjectivesAndNumbersInThePlural) {
+  NounPhrase lamps = some(the("lamp", Number::plural), Determiner::bare, {&adjective("expensive")});
+  lamps.count = 47;
+  NounPhrase subject;
+  subject.kind = NounPhraseKind::person_name;
+  subject.name = "Tarvel";
+  subject.titled = true;
+  expect_pair(action(std::move(subject), "buy", std::move(lamps), Tense::past), "Mr. Tarvel bought 47 expensive lamps.",
+              "Herr Tarvel hat 47 teure Lampen gekauft.", "0-0 1-1 2-2 2-6 3-3 4-4 5-5");
+}
+
+TEST(ToyGrammar, MainClausesAreCoordinated) {
+  Sentence sentence;
+  Clause late = action(the("man"), "sleep");
+  late.subordinates.push_back({&because(), state(the("dog"), "old"), true});
+  sentence.clauses.push_back(action(the("woman"), "sing"));
+  sentence.clauses.push_back(std::move(late));
+  sentence.joiners.push_back(&coordinators()[1]);
+  const SentencePair pair = render(sentence);
+  EXPECT_EQ(to_text(pair.english), "The woman sings, but because the dog is old, the man sleeps.");
+  EXPECT_EQ(to_text(pair.german), "Die Frau singt, aber weil der Hund alt ist, schläft der Mann.");
+  EXPECT_EQ(to_pharaoh(pair.alignment), "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-8 8-7 9-10 10-11 11-9");
+}
+
+std::vector<std::string> split(const std::string& line) {
+  std::istringstream stream(line);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// A corpus on disk, removed in the end.
+class ToyCorpus : public testing::Test {
+ protected:
+  ToyCorpus()
+      : directory_(std::filesystem::temp_directory_path() /
+                   ("attend-toy-" + std::to_string(getpid()) + "-" +
+                    testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    config_ = {
+        .directory = directory_.string(), .train_sentences = 3000, .valid_sentences = 200, .test_sentences = 400};
+  }
+  ~ToyCorpus() override { std::filesystem::remove_all(directory_); }
+
+  std::string bytes(const std::string& name) const {
+    std::ifstream file(directory_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::vector<std::string> lines(const std::string& name) const {
+    std::vector<std::string> result;
+    std::istringstream stream(bytes(name));
+    for (std::string line; std::getline(stream, line);) result.push_back(line);
+    return result;
+  }
+
+  std::filesystem::path directory_;
+  ToyConfig config_;
+};
+
+// FNV-1a, so that the expected value depends on nothing else of ours.
+std::uint64_t fnv(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+constexpr const char* kFiles[] = {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"};
+
+TEST_F(ToyCorpus, SameSeedSameBytesOnEveryPlatform) {
+  write_toy_corpus(config_);
+  std::string all;
+  for (const char* file : kFiles) all += bytes(file);
+  EXPECT_EQ(fnv(all), 0ULL) << "the corpus has changed: say so in CHANGELOG.md and take over the new value";
+
+  config_.overwrite = true;
+  config_.train_sentences = 100;
+  const std::string test = bytes("test.de");
+  write_toy_corpus(config_);
+  EXPECT_EQ(bytes("test.de"), test) << "the test set does not depend on how much there is to train on";
+  config_.seed = 2;
+  write_toy_corpus(config_);
+  EXPECT_NE(bytes("test.de"), test);
+}
+
+TEST_F(ToyCorpus, SetsAreWholeAndDisjoint) {
+  const std::vector<ToySet> sets = write_toy_corpus(config_);
+  ASSERT_EQ(sets.size(), 3U);
+  std::set<std::string> seen;
+  std::size_t total = 0;
+  for (const ToySet& set : sets) {
+    const auto english = lines(set.name + ".en"), german = lines(set.name + ".de");
+    EXPECT_EQ(english.size(), static_cast<std::size_t>(set.sentences));
+    EXPECT_EQ(german.size(), english.size());
+    seen.insert(english.begin(), english.end());
+    total += english.size();
+  }
+  EXPECT_EQ(total, 3600U);
+  EXPECT_EQ(seen.size(), total);
+  EXPECT_EQ(lines("test.align").size(), 400U);
+}
+
+TEST_F(ToyCorpus, EveryWordOfTheTestSetIsAligned) {
+  write_toy_corpus(config_);
+  const auto english = lines("test.en"), german = lines("test.de"), alignments = lines("test.align");
+  for (std::size_t i = 0; i < english.size(); ++i) {
+    std::set<std::size_t> src, tgt;
+    for (const std::string& link : split(alignments[i])) {
+      const std::size_t dash = link.find('-');
+      src.insert(std::stoul(link.substr(0, dash)));
+      tgt.insert(std::stoul(link.substr(dash + 1)));
+    }
+    // As many distinct positions as words, none beyond the last: each word once.
+    const std::size_t src_words = split(english[i]).size(), tgt_words = split(german[i]).size();
+    EXPECT_EQ(src.size(), src_words) << english[i] << "\n" << german[i] << "\n" << alignments[i];
+    EXPECT_EQ(tgt.size(), tgt_words) << english[i] << "\n" << german[i] << "\n" << alignments[i];
+    EXPECT_EQ(*src.rbegin() + 1, src_words);
+    EXPECT_EQ(*tgt.rbegin() + 1, tgt_words);
+  }
+}
+
+// The runs of digits of a sentence, sorted.
+std::vector<std::string> numbers(const std::string& text) {
+  std::vector<std::string> runs;
+  bool inside = false;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (digit && !inside) runs.emplace_back();
+    if (digit) runs.back() += c;
+    inside = digit;
+  }
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+TEST_F(ToyCorpus, NumbersAndNamesAreCopied) {
+  write_toy_corpus(config_);
+  const auto english = lines("test.en"), german = lines("test.de"), train = lines("train.en");
+  std::set<std::string> known;
+  for (const std::string& line : train) {
+    for (const std::string& word : split(line)) known.insert(word);
+  }
+  const auto titled = [](const std::string& line) {
+    std::vector<std::string> names;
+    const auto words = split(line);
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i] != "Mr." && words[i] != "Mrs." && words[i] != "Herr" && words[i] != "Herrn") continue;
+      std::string name = words[i + 1];
+      std::erase_if(name, [](char c) { return std::ispunct(static_cast<unsigned char>(c)) != 0; });
+      names.push_back(name);
+    }
+    return names;
+  };
+  std::size_t with_numbers = 0, with_names = 0, unseen = 0;
+  for (std::size_t i = 0; i < english.size(); ++i) {
+    EXPECT_EQ(numbers(english[i]), numbers(german[i]));
+    with_numbers += numbers(english[i]).empty() ? 0 : 1;
+    for (const std::string& name : titled(english[i])) {
+      ++with_names;
+      unseen += known.contains(name) ? 0 : 1;
+      EXPECT_NE(german[i].find(name), std::string::npos) << english[i] << "\n" << german[i];
+    }
+  }
+  EXPECT_GT(with_numbers, english.size() / 8);
+  EXPECT_GT(with_names, english.size() / 20);
+  EXPECT_GT(unseen, with_names / 2);
+}
+
+TEST_F(ToyCorpus, LengthsRunFromThreeToSixtyWords) {
+  write_toy_corpus(config_);
+  std::size_t total = 0, longer_than_30 = 0;
+  const auto train = lines("train.en");
+  for (const std::string& line : train) {
+    const std::size_t words = split(line).size();
+    EXPECT_GE(words, 3U);
+    EXPECT_LE(words, 60U);
+    total += words;
+    longer_than_30 += words > 30 ? 1 : 0;
+  }
+  EXPECT_GT(longer_than_30, train.size() * 7 / 100);
+  EXPECT_LT(longer_than_30, train.size() * 15 / 100);
+  EXPECT_NEAR(static_cast<double>(total) / static_cast<double>(train.size()), 13, 2);
+}
+
+TEST(ToyWorld, OneEnglishSentenceHasOneGermanOne) {
+  std::map<std::string, std::string> translations;
+  RandomStream random(7);
+  std::size_t again = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const Sentence sentence = invent_sentence(random, 3);
+    const SentencePair pair = render(sentence);
+    const auto [entry, is_new] = translations.emplace(to_text(pair.english), to_text(pair.german));
+    again += is_new ? 0 : 1;
+    EXPECT_EQ(entry->second, to_text(pair.german)) << entry->first;
+  }
+  EXPECT_GT(again, 100U);
+}
+
+TEST_F(ToyCorpus, AnExistingCorpusIsNotReplacedUnasked) {
+  config_.train_sentences = config_.valid_sentences = config_.test_sentences = 5;
+  write_toy_corpus(config_);
+  config_.seed = 2;
+  const std::string before = bytes("train.en");
+  EXPECT_THROW(write_toy_corpus(config_), UserError);
+  EXPECT_EQ(bytes("train.en"), before);
+  config_.overwrite = true;
+  write_toy_corpus(config_);
+  EXPECT_NE(bytes("train.en"), before);
+}
+
+}  // namespace
+}  // namespace attend
