@@ -1,0 +1,81 @@
+// Whole sequences of recurrence: an LSTM layer, and a decoder with input feeding and attention. The plain formulations
+// (recurrent_plain.cpp) go step by step over a padded block; the fast paths (recurrent_fast.cpp) order the sentences by
+// length, so that finished ones leave, and give each weight one gradient product a sequence.
+//
+// Legend: M tokens (ragged), B sentences, I in, H hidden, E embedding, S memory tokens (ragged), V width of the memory,
+// R decoder rows, D directions. Activations are fp32 or bf16; cell states are fp32.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/batch/batch.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/weight.hpp"
+
+namespace attend::ops {
+
+// The weights of one LSTM cell, as torch.nn.LSTM has them; the 4H rows are the gates i, f, g, o.
+struct LstmCell {
+  Weight weight_ih;  // [4H, I]
+  Weight weight_hh;  // [4H, H]
+  torch::Tensor bias_ih;
+  torch::Tensor bias_hh;
+};
+
+// i, f, o = σ(…), g = tanh(…), c' = f c + i g, h' = o tanh(c') (Hochreiter and Schmidhuber 1997, with Gers' forget gate).
+struct LstmState {
+  torch::Tensor hidden;  // [rows, H]
+  torch::Tensor cell;    // [rows, H], fp32
+};
+
+// One step of R rows, x [R, I].
+LstmState lstm_step(const torch::Tensor& x_RI, const LstmState& state, const LstmCell& cell);
+
+// A layer over ragged sentences, from states of zero: `directions` holds one cell that reads forwards and perhaps a
+// second that reads backwards. Each token's states lie side by side, [M, D * H]; `last` is where each direction stopped
+// reading, [B, D * H].
+struct LstmOutput {
+  torch::Tensor output;
+  LstmState last;
+};
+LstmOutput lstm(const torch::Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions);
+
+// Softmax of dot products of each row's query with the keys of the sentence it reads, and the values so weighted:
+// weights [R, longest sentence], fp32, padded with zeros; context [R, V]. A sentence without tokens gives zeros.
+struct DotAttention {
+  torch::Tensor context_RV;
+  torch::Tensor weights_RS;
+};
+DotAttention dot_attention(const torch::Tensor& query_RH, const torch::Tensor& keys_SH, const torch::Tensor& values_SV,
+                           const Layout& memory, std::span<const std::int64_t> sentences);
+
+// What the decoder below is made of.
+struct AttentionDecoder {
+  std::span<const LstmCell> layers;  // the first reads [embedding; fed-back vector], or the embedding alone
+  const Weight& combine_HC;          // W_c over C = V + H: [context; hidden state]
+  bool input_feeding = true;
+  Dropout feed_dropout;                 // on the fed-back vector
+  std::vector<Dropout> layer_dropouts;  // on what each layer but the last gives the next
+  Dropout combine_dropout;              // on [context; hidden state]
+};
+
+// What it reads. The memory has as many sentences as `layout`.
+struct AttentionDecoderInput {
+  const torch::Tensor& embedded_ME;
+  const Layout& layout;
+  const torch::Tensor& keys_SH;
+  const torch::Tensor& values_SV;
+  const Layout& memory;
+  std::span<const LstmState> start;  // of each layer, [B, H]
+};
+
+// Luong's decoder with dot products over prepared keys (arXiv 1508.04025, 3.1 and 3.3), teacher forced:
+//   h_t = LSTM([e_t; h~_{t-1}]),  a_t = softmax_s(h_t · key_s),  c_t = Σ_s a_ts value_s,  h~_t = tanh(W_c [c_t; h_t]).
+// Gives h~ of every target position, [M, H].
+torch::Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input);
+
+}  // namespace attend::ops
