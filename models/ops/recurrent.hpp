@@ -26,7 +26,8 @@ struct LstmCell {
   torch::Tensor bias_hh;
 };
 
-// i, f, o = σ(…), g = tanh(…), c' = f c + i g, h' = o tanh(c') (Hochreiter and Schmidhuber 1997, with Gers' forget gate).
+// i, f, o = σ(…), g = tanh(…), c' = f c + i g, h' = o tanh(c') (Hochreiter and Schmidhuber 1997, with Gers' forget
+// gate).
 struct LstmState {
   torch::Tensor hidden;  // [rows, H]
   torch::Tensor cell;    // [rows, H], fp32

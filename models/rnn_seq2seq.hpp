@@ -1,0 +1,67 @@
+// The recurrent encoder-decoder with attention of Luong et al. 2015 (arXiv 1508.04025): global attention with the
+// general score, input feeding, and here an encoder that reads both ways (Bahdanau et al. 2014) where the paper's reads
+// the reversed source one way.
+//
+//   encoder   h_s = LSTM stack over the source; each direction has the model's width
+//   bridge    decoder layer l starts from where encoder layer l stopped (or the top one, if the decoder is deeper):
+//             hidden tanh(W h + b), cell W c + b; the paper copies, which one direction of equal width would allow
+//   decoder   h_t = LSTM stack([e_t; h~_{t-1}]), h~_0 = 0
+//   attention c_t = Σ_s softmax_s(h_tᵀ W_a h_s) h_s              (eq. 7, 8)
+//   output    h~_t = tanh(W_c [c_t; h_t]), p = softmax(W_s h~_t)  (eq. 5, 6), W_s the table of target embeddings
+//
+// Dropout falls on the embeddings of both sides, between layers, on the fed-back h~_{t-1} and on [c_t; h_t] before W_c.
+//
+// Legend: as seq2seq.hpp; E = H = the model's width, V width of the memory in attention, vocabulary elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/attention/attention.hpp"
+#include "models/config.hpp"
+#include "models/layers.hpp"
+#include "models/recurrent.hpp"
+#include "models/seq2seq.hpp"
+
+namespace attend {
+
+struct RnnSeq2SeqConfig {
+  std::int64_t src_vocabulary = 0;
+  std::int64_t tgt_vocabulary = 0;  // where embeddings are tied, of the same size
+  std::int64_t width = 256;
+  std::int64_t encoder_layers = 1;
+  std::int64_t decoder_layers = 1;
+  bool bidirectional = true;
+  bool input_feeding = true;
+  bool tie_embeddings = true;  // one table for both sides; the output always reads the target's
+  double dropout = 0;
+};
+
+class RnnSeq2SeqImpl : public Seq2SeqImpl {
+ public:
+  RnnSeq2SeqImpl(const RnnSeq2SeqConfig& config, Attention attention);
+
+  std::shared_ptr<const Memory> encode(const Sequences& src, Context& context) const override;
+  std::unique_ptr<DecoderState> start(const Memory& memory, std::span<const std::int64_t> sentences) const override;
+  StepOutput step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
+                  bool want_weights = false) const override;
+  torch::Tensor forward(const Batch& batch, Context& context) const override;
+  OutputHead output_head() const override { return {tgt_embedding_->weight, no_bias_}; }
+  void for_each_weight(const std::function<void(ops::Weight&)>& f) override { visit_weights(*this, f); }
+
+ private:
+  RnnSeq2SeqConfig config_;
+  Embedding src_embedding_ = nullptr;  // where tied, the target's
+  Embedding tgt_embedding_ = nullptr;
+  Lstm encoder_ = nullptr;
+  std::vector<Linear> bridge_hidden_;  // one a decoder layer
+  std::vector<Linear> bridge_cell_;
+  Attention attention_;
+  Lstm decoder_ = nullptr;
+  Linear combine_ = nullptr;  // W_c
+  torch::Tensor no_bias_;
+};
+
+}  // namespace attend
