@@ -3,7 +3,9 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "models/attention/general.hpp"
 #include "models/layers.hpp"
+#include "models/rnn_seq2seq.hpp"
 #include "models/transformer.hpp"
 
 namespace attend {
@@ -38,6 +40,27 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .activation_dropout = config.activation_dropout});
 }
 
+Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  const ModelConfig defaults;
+  if (config.heads) refuse_foreign("heads", config.model);
+  if (config.feed_forward) refuse_foreign("feed-forward", config.model);
+  if (config.norm != defaults.norm) refuse_foreign("norm", config.model);
+  if (config.attention_dropout != defaults.attention_dropout) refuse_foreign("attention-dropout", config.model);
+  if (config.activation_dropout != defaults.activation_dropout) refuse_foreign("activation-dropout", config.model);
+  const std::int64_t memory = config.bidirectional ? 2 * config.width : config.width;
+  return std::make_shared<RnnSeq2SeqImpl>(
+      RnnSeq2SeqConfig{.src_vocabulary = vocabulary.src,
+                       .tgt_vocabulary = vocabulary.tgt,
+                       .width = config.width,
+                       .encoder_layers = config.encoder_layers,
+                       .decoder_layers = config.decoder_layers,
+                       .bidirectional = config.bidirectional,
+                       .input_feeding = config.input_feeding,
+                       .tie_embeddings = config.tie_embeddings,
+                       .dropout = config.dropout},
+      std::make_shared<GeneralAttention>(GeneralAttentionConfig{.query = config.width, .memory = memory}));
+}
+
 }  // namespace
 
 Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
@@ -52,7 +75,8 @@ Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabular
       model = make_transformer(config, vocabulary);
       break;
     case ModelKind::luong:
-      throw UserError("model luong is not built into this program", "use --model transformer");
+      model = make_luong(config, vocabulary);
+      break;
   }
   if (seed) initialise(*model, *seed);
   return model;

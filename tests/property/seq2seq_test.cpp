@@ -32,7 +32,20 @@ std::vector<Family> families() {
   ModelConfig pre = post;
   pre.norm = NormPlace::pre;
   pre.tie_embeddings = false;
-  return {{"transformer_post", post}, {"transformer_pre_untied", pre}};
+  ModelConfig luong;
+  luong.model = ModelKind::luong;
+  luong.encoder_layers = 1;
+  luong.decoder_layers = 2;
+  luong.width = 13;
+  ModelConfig one_way = luong;
+  one_way.encoder_layers = 2;
+  one_way.bidirectional = false;
+  one_way.input_feeding = false;
+  one_way.tie_embeddings = false;
+  return {{"transformer_post", post},
+          {"transformer_pre_untied", pre},
+          {"luong", luong},
+          {"luong_one_way_untied", one_way}};
 }
 
 Sequences sequences(const std::vector<std::vector<std::int64_t>>& sentences) {
