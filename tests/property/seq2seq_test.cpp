@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/search.hpp"
 #include "models/factory.hpp"
 #include "models/ops/dispatch.hpp"
 
@@ -233,6 +234,45 @@ TEST_P(Seq2SeqProperties, FrozenStepsAreTheSame) {
   const auto before = run();
   model_->for_each_weight([](ops::Weight& weight) { weight.freeze(Precision::fp32); });
   expect_close(run(), before);
+}
+
+TEST_P(Seq2SeqProperties, SearchOfABatchIsThatOfItsSentencesInAnyOrder) {
+  const auto src = random_sentences(kSourceLengths, 5);
+  for (const std::int64_t beam : {1, 4}) {
+    const SearchConfig config{.beam = beam, .max_length = 8};
+    const auto run = [&](const std::vector<std::vector<std::int64_t>>& sentences) {
+      return search({.model = *model_, .ids = {.bos = kBos, .eos = 3, .pad = 0}, .config = config},
+                    sequences(sentences));
+    };
+    const auto together = run(src);
+    const auto reversed = run({src.rbegin(), src.rend()});
+    for (std::size_t b = 0; b < src.size(); ++b) {
+      EXPECT_EQ(together[b][0].ids, run({src[b]})[0][0].ids);
+      EXPECT_EQ(together[b][0].ids, reversed[src.size() - 1 - b][0].ids);
+    }
+  }
+}
+
+TEST_P(Seq2SeqProperties, ABeamOfOneIsGreedyAndItsScoreThatOfForward) {
+  const at::NoGradGuard no_grad;
+  const auto src = random_sentences(kSourceLengths, 5);
+  const SearchConfig config{.max_length = 8};
+  const auto found =
+      search({.model = *model_, .ids = {.bos = kBos, .eos = 3, .pad = 0}, .config = config}, sequences(src));
+  for (std::size_t b = 0; b < src.size(); ++b) {
+    const std::vector<std::int64_t> ids(found[b][0].ids.begin(), found[b][0].ids.end());
+    const auto log_p =
+        torch::log_softmax(logits_of(*model_, model_->forward(make_batch({src[b]}, {ids}), inference_)), -1);
+    double total = 0;
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+      auto row = log_p[static_cast<std::int64_t>(t)].clone();
+      row[0] = row[kBos] = -100;
+      EXPECT_EQ(row.argmax().item<std::int64_t>(), ids[t]);
+      total += row[ids[t]].item<double>();
+    }
+    if (ids.size() < 8) total += log_p[static_cast<std::int64_t>(ids.size())][3].item<double>();
+    EXPECT_NEAR(found[b][0].log_prob, total, 1e-3);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqProperties, testing::ValuesIn(families()),

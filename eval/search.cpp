@@ -1,0 +1,211 @@
+#include "eval/search.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "core/error.hpp"
+#include "models/ops/decode.hpp"
+
+namespace attend {
+namespace {
+
+// An unfinished hypothesis; it is one row of the decoder.
+struct Live {
+  std::vector<std::int32_t> ids;
+  double log_prob = 0;
+  std::vector<float> attention;  // rows of the source's length, one after the other
+};
+
+// A continuation of one row by one token.
+struct Candidate {
+  std::int64_t row = 0;
+  std::int64_t id = 0;
+  double log_prob = 0;
+};
+
+struct Sentence {
+  std::int64_t index = 0;
+  std::int64_t src_length = 0;
+  std::int64_t longest = 0;
+  std::vector<Live> live;
+  std::vector<Hypothesis> finished;
+};
+
+class Searcher {
+ public:
+  Searcher(const SearchRequest& request, const Sequences& src) : request_(request), config_(request.config) {
+    for (std::int64_t b = 0; b < src.layout.size(); ++b) {
+      const std::int64_t length = src.layout.length(b);
+      sentences_.push_back({.index = b,
+                            .src_length = length,
+                            .longest = config_.longest(length),
+                            .live = std::vector<Live>(1),
+                            .finished = {}});
+    }
+  }
+
+  std::vector<std::vector<Hypothesis>> run(const Sequences& src) {
+    const c10::InferenceMode inference;
+    std::vector<std::vector<Hypothesis>> results(sentences_.size());
+    if (sentences_.empty()) return results;
+    Context context = Context::inference();
+    const auto memory = request_.model.encode(src, context);
+    std::vector<std::int64_t> reads(sentences_.size());
+    std::iota(reads.begin(), reads.end(), 0);
+    const auto state = request_.model.start(*memory, reads);
+    previous_.assign(sentences_.size(), request_.ids.bos);
+    while (!sentences_.empty()) {
+      const auto previous = at::tensor(previous_, at::kLong).to(src.ids_M.device());
+      const StepOutput output = request_.model.step(*memory, *state, previous, request_.want_attention);
+      const std::size_t num_rows = previous_.size();
+      advance(output);
+      for (Sentence& sentence : sentences_) {
+        if (sentence.live.empty()) results[sentence.index] = ranked(std::move(sentence.finished));
+      }
+      std::erase_if(sentences_, [](const Sentence& sentence) { return sentence.live.empty(); });
+      if (!sentences_.empty() && !keeps_order(num_rows)) state->select(parents_);
+    }
+    return results;
+  }
+
+ private:
+  // Continues every sentence by one token; parents_ and previous_ then describe the rows that live on.
+  void advance(const StepOutput& output) {
+    // pad, bos and perhaps eos may stand among a row's best and are passed over.
+    const auto best = ops::top_log_probs(output.logits_RV, 2 * config_.beam + 3);
+    parents_.clear();
+    previous_.clear();
+    weights_ = request_.want_attention ? output.weights_RS.cpu().contiguous() : torch::Tensor();
+    std::int64_t first_row = 0;
+    for (Sentence& sentence : sentences_) {
+      const std::int64_t num_rows = std::ssize(sentence.live);
+      continue_sentence(sentence, first_row, best);
+      first_row += num_rows;
+    }
+  }
+
+  void continue_sentence(Sentence& sentence, std::int64_t first_row, const ops::TopLogProbs& best) {
+    std::vector<Live> before = std::move(sentence.live);
+    sentence.live.clear();
+    const std::vector<Candidate> candidates = best_candidates(before, first_row, best);
+    std::int64_t rank = 0;
+    for (const Candidate& candidate : candidates) {
+      const Live& parent = before[candidate.row - first_row];
+      if (candidate.id == request_.ids.eos) {
+        if (rank < config_.beam) finish(sentence, extended(parent, candidate, sentence.src_length), true);
+      } else if (std::ssize(sentence.live) < config_.beam) {
+        sentence.live.push_back(extended(parent, candidate, sentence.src_length));
+        sentence.live.back().ids.push_back(static_cast<std::int32_t>(candidate.id));
+        parents_.push_back(candidate.row);
+        previous_.push_back(candidate.id);
+      }
+      ++rank;
+    }
+    const bool enough = std::ssize(sentence.finished) >= config_.beam;
+    if (sentence.live.empty() && sentence.finished.empty()) {  // no continuation has a probability
+      finish(sentence, std::move(before.front()), false);
+    }
+    if (!enough && !sentence.live.empty() && std::ssize(sentence.live.front().ids) < sentence.longest) return;
+    if (!enough) {
+      for (Live& live : sentence.live) finish(sentence, std::move(live), false);
+    }
+    parents_.resize(parents_.size() - sentence.live.size());
+    previous_.resize(parents_.size());
+    sentence.live.clear();
+  }
+
+  // The 2K best continuations, best first; of equal ones that of the earlier row and smaller id.
+  std::vector<Candidate> best_candidates(const std::vector<Live>& live, std::int64_t first_row,
+                                         const ops::TopLogProbs& best) const {
+    const bool may_end = std::ssize(live.front().ids) >= config_.min_length;
+    std::vector<Candidate> candidates;
+    for (std::int64_t i = 0; i < std::ssize(live); ++i) {
+      for (std::int64_t j = 0; j < best.k; ++j) {
+        const std::int64_t at = (first_row + i) * best.k + j;
+        const std::int64_t id = best.ids[at];
+        if (!std::isfinite(best.values[at]) || id == request_.ids.pad || id == request_.ids.bos) continue;
+        if (id == request_.ids.eos && !may_end) continue;
+        candidates.push_back({.row = first_row + i, .id = id, .log_prob = live[i].log_prob + best.values[at]});
+      }
+    }
+    const auto kept = std::min<std::ptrdiff_t>(2 * config_.beam, std::ssize(candidates));
+    std::partial_sort(candidates.begin(), candidates.begin() + kept, candidates.end(),
+                      [](const Candidate& a, const Candidate& b) {
+                        return std::tuple(-a.log_prob, a.row, a.id) < std::tuple(-b.log_prob, b.row, b.id);
+                      });
+    candidates.resize(kept);
+    return candidates;
+  }
+
+  // The parent with the candidate's probability and the attention of this step.
+  Live extended(const Live& parent, const Candidate& candidate, std::int64_t src_length) const {
+    Live live = parent;
+    live.log_prob = candidate.log_prob;
+    if (weights_.defined()) {
+      const float* row = weights_.const_data_ptr<float>() + candidate.row * weights_.size(1);
+      live.attention.insert(live.attention.end(), row, row + src_length);
+    }
+    return live;
+  }
+
+  void finish(Sentence& sentence, Live live, bool ended) const {
+    const auto length = static_cast<double>(live.ids.size() + (ended ? 1 : 0));
+    Hypothesis hypothesis{.ids = std::move(live.ids),
+                          .log_prob = live.log_prob,
+                          .score = live.log_prob / std::pow(std::max(1.0, length), config_.length_penalty),
+                          .attention_TS = {}};
+    if (request_.want_attention) {
+      hypothesis.attention_TS = at::tensor(live.attention, at::kFloat).view({-1, sentence.src_length});
+    }
+    sentence.finished.push_back(std::move(hypothesis));
+  }
+
+  std::vector<Hypothesis> ranked(std::vector<Hypothesis> finished) const {
+    std::stable_sort(finished.begin(), finished.end(),
+                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    if (std::ssize(finished) > config_.nbest) finished.resize(config_.nbest);
+    return finished;
+  }
+
+  // Whether parents_ are rows 0 … num_rows - 1 as they stand.
+  bool keeps_order(std::size_t num_rows) const {
+    if (parents_.size() != num_rows) return false;
+    for (std::size_t r = 0; r < num_rows; ++r) {
+      if (parents_[r] != static_cast<std::int64_t>(r)) return false;
+    }
+    return true;
+  }
+
+  const SearchRequest& request_;
+  const SearchConfig& config_;
+  std::vector<Sentence> sentences_;
+  std::vector<std::int64_t> parents_;   // which row of the last step each row descends from
+  std::vector<std::int64_t> previous_;  // the token each row ends with
+  torch::Tensor weights_;
+};
+
+}  // namespace
+
+void SearchConfig::validate(const OptionOrigins& origins) const {
+  if (nbest > beam) {
+    throw UserError(
+        origins("nbest") + ": " + std::to_string(nbest) + " hypotheses of a beam of " + std::to_string(beam),
+        "raise --beam or lower --nbest");
+  }
+  if (max_length && min_length > *max_length) {
+    throw UserError(origins("min-length") + ": " + std::to_string(min_length) + " is above max-length " +
+                    std::to_string(*max_length));
+  }
+}
+
+std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, const Sequences& src) {
+  return Searcher(request, src).run(src);
+}
+
+}  // namespace attend

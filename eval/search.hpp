@@ -1,0 +1,74 @@
+// Greedy and beam search over Seq2Seq::step alone. Greedy is a beam of 1.
+//
+// A beam keeps the K likeliest unfinished hypotheses of a sentence. Each step scores every continuation, and of the 2K
+// best those that end in eos and stand among the first K are finished, while the first K others go on. A sentence is
+// done when K are finished or the longest length is reached; then its rows leave the batch (as fairseq and
+// CTranslate2). Hypotheses are ranked by log p(y) / |y|^alpha, |y| counting eos: the rule of Marian, fairseq, Hugging
+// Face and CTranslate2, not the ((5 + |y|) / 6)^alpha of Wu et al. 2016 (arXiv 1609.08144). Left out: sampling,
+// coverage, constraints.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/batch/batch.hpp"
+#include "models/seq2seq.hpp"
+
+namespace attend {
+
+struct SearchConfig {
+  std::int64_t beam = 1;
+  std::int64_t nbest = 1;
+  double length_penalty = 1.0;
+  std::int64_t min_length = 0;
+  std::optional<std::int64_t> max_length;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Search");
+    visit("beam", self.beam, {.help = "hypotheses kept at every step; 1: greedy", .min = 1, .max = 1000});
+    visit("nbest", self.nbest,
+          {.help = "hypotheses given for every sentence, at most the beam", .min = 1, .max = 1000});
+    visit("length-penalty", self.length_penalty,
+          {.help = "alpha: hypotheses are ranked by log p / length^alpha", .min = 0, .max = 10});
+    visit("min-length", self.min_length, {.help = "pieces before the end may come", .min = 0, .max = 100000});
+    visit("max-length", self.max_length,
+          {.help = "pieces after which a hypothesis is cut; auto: 2 x source + 10", .min = 1, .max = 100000});
+  }
+
+  // UserError when options contradict each other.
+  void validate(const OptionOrigins& origins) const;
+
+  std::int64_t longest(std::int64_t src_length) const { return max_length.value_or(2 * src_length + 10); }
+};
+
+// What a decoder begins with, ends with, and never says; -1 where there is none.
+struct TargetIds {
+  std::int64_t bos = -1;
+  std::int64_t eos = -1;
+  std::int64_t pad = -1;
+};
+
+struct Hypothesis {
+  std::vector<std::int32_t> ids;  // without bos and eos
+  double log_prob = 0;            // of the ids and, where it ended by itself, eos
+  double score = 0;               // what it is ranked by
+  torch::Tensor attention_TS;     // a row for each id and, where it ended by itself, eos; undefined unless asked for
+};
+
+struct SearchRequest {
+  const Seq2SeqImpl& model;
+  TargetIds ids;
+  const SearchConfig& config;
+  bool want_attention = false;
+};
+
+// The best `nbest` hypotheses of every sentence, best first; at least one each. Sentences do not see each other.
+// Where a model's logits are not finite, the hypothesis ends there.
+std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, const Sequences& src);
+
+}  // namespace attend

@@ -1,0 +1,93 @@
+#include "models/weights_io.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "models/layers.hpp"
+
+namespace attend {
+namespace {
+
+// "encoder.norm.weight, encoder.norm.bias and 5 more".
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
+std::string describe(std::string_view type, at::IntArrayRef shape) { return c10::str(type, " ", shape); }
+
+void check_fit(const SafetensorsFile& file, const std::string& path, const NamedTensors& tensors) {
+  std::vector<std::string> missing;
+  std::vector<std::string> unused;
+  std::vector<std::string> mismatched;
+  std::set<std::string, std::less<>> wanted;
+  for (const auto& [name, tensor] : tensors) {
+    wanted.insert(name);
+    const TensorView* found = file.find(name);
+    if (found == nullptr) {
+      missing.push_back(name);
+    } else if (found->dtype != DType::f32 || found->shape != tensor.sizes().vec()) {
+      mismatched.push_back(name + " (" + describe(name_of(found->dtype), found->shape) + ", expected " +
+                           describe("F32", tensor.sizes()) + ")");
+    }
+  }
+  for (const TensorView& view : file.tensors()) {
+    if (!wanted.contains(view.name)) unused.push_back(view.name);
+  }
+  std::string report;
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) report += (report.empty() ? "" : "; ") + std::string(what) + " " + listed(names);
+  };
+  add("missing", missing);
+  add("of another type or shape", mismatched);
+  add("unused", unused);
+  if (!report.empty()) {
+    throw UserError(path + " does not fit the model: " + report,
+                    "the file is of another run, or the options of the model were changed since");
+  }
+}
+
+}  // namespace
+
+NamedTensors parameters_of(const torch::nn::Module& module) {
+  NamedTensors result;
+  for (const auto& parameter : module.named_parameters()) result.emplace_back(parameter.key(), parameter.value());
+  return result;
+}
+
+void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const TensorMetadata& metadata) {
+  std::vector<torch::Tensor> kept;  // what the views refer to
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor] : tensors) {
+    ensure(tensor.scalar_type() == torch::kFloat32, "files hold fp32");
+    const torch::Tensor& stored = kept.emplace_back(tensor.detach().cpu().contiguous());
+    views.push_back({.name = name,
+                     .dtype = DType::f32,
+                     .shape = stored.sizes().vec(),
+                     .bytes = {static_cast<const std::byte*>(stored.const_data_ptr()), stored.nbytes()}});
+  }
+  write_safetensors(path, views, metadata);
+}
+
+void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors) {
+  const SafetensorsFile file(path);
+  check_fit(file, path.string(), tensors);
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : tensors) {
+    auto* bytes = const_cast<std::byte*>(file.find(name)->bytes.data());  // read only: from_blob knows no const
+    tensor.copy_(torch::from_blob(bytes, tensor.sizes(), torch::kFloat32));
+  }
+}
+
+void load_weights(const std::filesystem::path& path, const torch::nn::Module& module) {
+  load_tensors(path, parameters_of(module));
+  visit_weights(module, [](ops::Weight& weight) { weight.refresh(); });
+}
+
+}  // namespace attend

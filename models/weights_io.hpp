@@ -1,0 +1,31 @@
+// Tensors to and from safetensors files. Files hold fp32, whatever the model computes in.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/safetensors.hpp"
+
+namespace attend {
+
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+// Every parameter under its full name, such as "encoder.layers.0.norm1.weight". Buffers are not weights.
+NamedTensors parameters_of(const torch::nn::Module& module);
+
+// Writes fp32 tensors atomically. UserError when the file cannot be written.
+void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const TensorMetadata& metadata = {});
+
+// Copies a file's tensors into fp32 `tensors`, all of them or none. UserError listing what is missing, unused or of
+// another type or shape.
+void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors);
+
+// The same of a module's parameters; its ops::Weights are refreshed.
+void load_weights(const std::filesystem::path& path, const torch::nn::Module& module);
+
+}  // namespace attend
