@@ -7,23 +7,6 @@ namespace attend::toy {
 namespace {
 
 class World {
-  // Draws come one a statement, or in an order that the language fixes: no two in one expression.
-  bool chance(double probability) { return random_.uniform() < probability; }
-
-  template <class Items>
-  const auto& pick(const Items& items) {
-    return items[random_.below(items.size())];
-  }
-
-  // Uniform among the entries that `fits`, of which there must be one.
-  template <class Items, class Fits>
-  const auto& pick_where(const Items& items, Fits fits) {
-    while (true) {
-      const auto& item = pick(items);
-      if (fits(item)) return item;
-    }
-  }
-
  public:
   explicit World(RandomStream& random) : random_(random) {}
 
@@ -45,6 +28,23 @@ class World {
   }
 
  private:
+  // Draws come one a statement, or in an order that the language fixes: no two in one expression.
+  bool chance(double probability) { return random_.uniform() < probability; }
+
+  template <class Items>
+  const typename Items::value_type& pick(const Items& items) {
+    return items[random_.below(items.size())];
+  }
+
+  // Uniform among the entries that `fits`, of which there must be one.
+  template <class Items, class Fits>
+  const typename Items::value_type& pick_where(const Items& items, Fits fits) {
+    while (true) {
+      const auto& item = pick(items);
+      if (fits(item)) return item;
+    }
+  }
+
   // --- words and phrases
 
   // Two or three syllables, so that most names of a test set were never seen in training.
