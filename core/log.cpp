@@ -30,6 +30,6 @@ void set_quiet(bool quiet) { logger().set_level(quiet ? spdlog::level::warn : sp
 
 void say_info(const std::string& message) { logger().info(message); }
 void say_warning(const std::string& message) { logger().warn(coloured("warning: ", 33) + message); }
-void say_error(const std::string& message) { logger().error(coloured("error: ", 31) + message); }
+void say_error(const std::string& message) { logger().error("attend: " + coloured("error: ", 31) + message); }
 
 }  // namespace attend::log

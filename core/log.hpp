@@ -32,7 +32,7 @@ void warn(fmt::format_string<Args...> format, Args&&... args) {
   say_warning(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// As "error: ...", in red on a terminal.
+// As "attend: error: ...", in red on a terminal.
 template <class... Args>
 void error(fmt::format_string<Args...> format, Args&&... args) {
   say_error(fmt::format(format, std::forward<Args>(args)...));

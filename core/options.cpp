@@ -289,7 +289,7 @@ void apply_words(BoundOptions& options, std::string_view name, const std::vector
                     nearest.empty() ? "--help lists the options" : "did you mean --" + std::string(nearest) + "?");
   }
   const std::string flag = "--" + std::string(option->name);
-  const auto value = parse(*option, words);
+  const auto value = words.empty() ? std::nullopt : parse(*option, words);
   if (!value) refuse_value(*option, flag, words.empty() ? "nothing" : join(words, " ", quote));
   option->set(*value);
   origins.record(option->name, flag);

@@ -212,7 +212,8 @@ class OptionOrigins {
 // a part of a run's config.toml).
 enum class UnknownKeys { refuse, ignore };
 
-// Sets option `name` to the words of a command line, the whole list at once. UserError as --name.
+// Sets option `name` to the words of a command line, the whole list at once. UserError as --name, also when
+// there are none.
 void apply_words(BoundOptions& options, std::string_view name, const std::vector<std::string>& words,
                  OptionOrigins& origins);
 

@@ -1,0 +1,55 @@
+// A subcommand of attend: its name, one line of help, the struct of its options and the function that does it.
+//
+// To add one:
+//   1. cli/NAME.cpp: a config struct with `visit` (core/options.hpp) unless a lower level has it, and
+//        namespace {
+//        void run(const NameConfig& config, const OptionOrigins& origins) { ...parse, wire, run; results to
+//        std::cout... }
+//        }
+//        Command name_command() { return make_command<NameConfig>("name", "does this and that", run); }
+//   2. cli/commands.cpp: declare name_command() and put it into the table, where --help is to list it.
+//   3. attend config --markdown > docs/options.md
+//
+// What the frame does for every command: --config FILE (repeatable), --quiet, --help, positionals, refusing what is not
+// an option, required options, `config.validate(origins)` where the struct has such a method (for what one option's
+// range cannot say; it throws UserError(origins("beam") + ": ...")), and exit codes. `run` may throw UserError and
+// Interrupted. --config and --quiet are not options of a config struct.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/options.hpp"
+
+namespace attend {
+
+// One call of a command: `options` refer to a config that `validate` and `run` keep alive.
+struct Invocation {
+  BoundOptions options;
+  OptionOrigins origins;
+  std::function<void(const OptionOrigins&)> validate;
+  std::function<void(const OptionOrigins&)> run;
+};
+
+struct Command {
+  std::string name;
+  std::string help;
+  std::function<Invocation()> prepare;  // with the defaults
+};
+
+template <class Config>
+Command make_command(std::string name, std::string help, void (*run)(const Config&, const OptionOrigins&)) {
+  return {std::move(name), std::move(help), [run] {
+            const auto config = std::make_shared<Config>();
+            return Invocation{.options = bind(*config),
+                              .origins = {},
+                              .validate =
+                                  [config](const OptionOrigins& origins) {
+                                    if constexpr (requires { config->validate(origins); }) config->validate(origins);
+                                  },
+                              .run = [config, run](const OptionOrigins& origins) { run(*config, origins); }};
+          }};
+}
+
+}  // namespace attend

@@ -1,0 +1,7 @@
+#include "cli/commands.hpp"
+
+namespace attend {
+
+std::vector<Command> all_commands() { return {}; }
+
+}  // namespace attend

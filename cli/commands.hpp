@@ -1,0 +1,13 @@
+// The table of all commands.
+#pragma once
+
+#include <vector>
+
+#include "cli/command.hpp"
+
+namespace attend {
+
+// In the order of --help: along the way from text to translation.
+std::vector<Command> all_commands();
+
+}  // namespace attend

@@ -1,0 +1,143 @@
+#include "cli/help.hpp"
+
+#include <algorithm>
+
+namespace attend {
+namespace {
+
+constexpr std::size_t kColumns = 100;
+constexpr std::size_t kNameColumns = 30;
+
+// `left` in a column of its own, `right` beside it, wrapped at words.
+std::string row(const std::string& left, const std::string& right) {
+  std::string text = "  " + left;
+  std::size_t column = text.size();
+  const auto indent = [&] {
+    if (column >= kNameColumns) {
+      text += '\n';
+      column = 0;
+    }
+    text.append(kNameColumns - column, ' ');
+    column = kNameColumns;
+  };
+  indent();
+  for (std::size_t begin = 0; begin < right.size();) {
+    const std::size_t end = std::min(right.find(' ', begin), right.size());
+    if (column > kNameColumns && column + 1 + (end - begin) > kColumns) indent();
+    if (column > kNameColumns) {
+      text += ' ';
+      ++column;
+    }
+    text.append(right, begin, end - begin);
+    column += end - begin;
+    begin = end + 1;
+  }
+  return text + '\n';
+}
+
+// What the value is called: what the declaration says, or its kind.
+std::string placeholder_of(const BoundOption& option) {
+  if (!option.traits.placeholder.empty()) return std::string(option.traits.placeholder);
+  switch (option.kind) {
+    case OptionKind::flag:
+      return {};
+    case OptionKind::integer:
+      return "N";
+    case OptionKind::number:
+      return "X";
+    case OptionKind::duration:
+      return "TIME";
+    case OptionKind::choice:
+      return "NAME";
+    default:
+      return "TEXT";
+  }
+}
+
+std::string spelling_of(const BoundOption& option) {
+  if (option.kind == OptionKind::flag && !option.may_be_auto) {
+    return (option.get() == OptionValue(true) ? "--no-" : "--") + std::string(option.name);
+  }
+  return "--" + std::string(option.name) + " " + placeholder_of(option) +
+         (option.kind == OptionKind::list ? "..." : "");
+}
+
+std::string default_of(const BoundOption& option) {
+  if (option.traits.required) return "required";
+  const std::string value = text_of(option.get());
+  return value.empty() ? "none" : value;
+}
+
+std::string meaning_of(const BoundOption& option) {
+  std::string text(option.traits.help);
+  const bool plain = option.kind == OptionKind::text || option.kind == OptionKind::list;
+  if (!plain && option.kind != OptionKind::flag) text += "; " + expected_of(option);
+  if (option.kind != OptionKind::flag || option.may_be_auto) text += " [" + default_of(option) + "]";
+  return text;
+}
+
+// A cell of a Markdown table.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|' || c == '<') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string program_help(const std::vector<Command>& commands) {
+  std::string text =
+      "attend: from Bahdanau's attention to BERT, trained, compared and used\n\n"
+      "Usage: attend COMMAND [options]\n\nCommands\n";
+  for (const Command& command : commands) text += row(command.name, command.help);
+  text += row("config COMMAND", "print the options that a command would use, as a TOML file for --config");
+  text += "\n`attend COMMAND --help` explains a command; `attend --version` names this one.\n";
+  return text;
+}
+
+std::string command_help(const Command& command) {
+  const Invocation invocation = command.prepare();
+  std::string text = "attend " + command.name + ": " + command.help + "\n\nUsage: attend " + command.name;
+  for (const BoundOption& option : invocation.options) {
+    if (!option.traits.positional) continue;
+    const std::string name = placeholder_of(option) + (option.kind == OptionKind::list ? "..." : "");
+    text += option.traits.required ? " " + name : " [" + name + "]";
+  }
+  text += " [options]\n";
+  std::string_view group = "none yet";
+  for (const BoundOption& option : invocation.options) {
+    if (option.group != group) {
+      group = option.group;
+      text += "\n" + std::string(group.empty() ? "Options" : group) + "\n";
+    }
+    text += row(spelling_of(option), meaning_of(option));
+  }
+  text += "\nFor every command\n";
+  text += row("--config FILE", "options from a TOML file; repeatable, later files win, flags win over files");
+  text += row("--quiet", "say only warnings and errors");
+  text += row("--help", "this text");
+  return text;
+}
+
+std::string options_markdown(const std::vector<Command>& commands) {
+  std::string text =
+      "# Options\n\n"
+      "Written by `attend config --markdown`; a test fails when it is stale.\n\n"
+      "Every option is a flag (`--learning-rate 1e-3`) and, under the same name, a key of a TOML file "
+      "(`learning-rate = 1e-3`) given with `--config FILE`. `--config` may be repeated: later files win, and flags win "
+      "over files. `attend config COMMAND` prints the file of what a command would use.\n";
+  for (const Command& command : commands) {
+    text += "\n## attend " + command.name + "\n\n" + command.help +
+            "\n\n| option | value | default | meaning |\n|---|---|---|---|\n";
+    for (const BoundOption& option : command.prepare().options) {
+      text += "| `--" + std::string(option.name) + "` | " + cell(expected_of(option)) + " | " +
+              cell(default_of(option)) + " | " + cell(option.traits.help) + " |\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace attend

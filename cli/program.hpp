@@ -1,0 +1,14 @@
+// The frame around every command: reading the command line, exit codes and messages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+
+namespace attend {
+
+// Does what the words after the program's name say and returns the exit code; throws nothing.
+int run_program(const std::vector<Command>& commands, const std::vector<std::string>& words);
+
+}  // namespace attend

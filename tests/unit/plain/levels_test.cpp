@@ -1,0 +1,76 @@
+// The level rule of docs/architecture.md: includes go only leftwards, core < data < ... < cli.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::array<std::string_view, 7> kLevels = {"core", "data", "models", "eval", "train", "analysis", "cli"};
+
+// The levels that may not see LibTorch either.
+constexpr std::array<std::string_view, 3> kWithoutTorch = {"core", "data/text", "eval/metrics"};
+
+std::size_t level_of(std::string_view folder) {
+  return static_cast<std::size_t>(std::ranges::find(kLevels, folder) - kLevels.begin());
+}
+
+// Calls see(file, header) for every #include "..." or <...> of the repository's own folder `folder`.
+template <class See>
+int for_each_include(const fs::path& folder, See see) {
+  static const std::regex pattern(R"(^\s*#\s*include\s*["<]([^">]+)[">])");
+  int files = 0;
+  if (!fs::exists(folder)) return files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".cpp" && extension != ".hpp") continue;
+    ++files;
+    std::ifstream source(entry.path());
+    for (std::string line; std::getline(source, line);) {
+      std::smatch match;
+      if (std::regex_search(line, match, pattern)) see(entry.path(), match[1].str());
+    }
+  }
+  return files;
+}
+
+TEST(Levels, IncludesGoOnlyLeftwards) {
+  const fs::path root = ATTEND_SOURCE_DIR;
+  int files = 0;
+  for (const std::string_view folder : kLevels) {
+    files += for_each_include(root / folder, [&](const fs::path& file, const std::string& header) {
+      const std::string_view target = std::string_view(header).substr(0, header.find('/'));
+      if (level_of(target) == kLevels.size()) return;
+      EXPECT_LE(level_of(target), level_of(folder)) << file << " includes " << header;
+      EXPECT_TRUE(fs::exists(root / header)) << file << " includes " << header << ", which does not exist";
+    });
+  }
+  EXPECT_GT(files, 10) << "the sources were not found in " << root;
+}
+
+TEST(Levels, WhatLinksNoLibTorchIncludesNone) {
+  const fs::path root = ATTEND_SOURCE_DIR;
+  for (const std::string_view folder : kWithoutTorch) {
+    for_each_include(root / folder, [&](const fs::path& file, const std::string& header) {
+      for (const std::string_view foreign : {"torch/", "ATen/", "c10/", "data/batch/", "models/"}) {
+        EXPECT_FALSE(header.starts_with(foreign)) << file << " includes " << header;
+      }
+    });
+  }
+}
+
+TEST(Levels, NoHeaderIncludesAllOfLibTorch) {
+  const fs::path root = ATTEND_SOURCE_DIR;
+  for (const std::string_view folder : kLevels) {
+    for_each_include(root / folder, [&](const fs::path& file, const std::string& header) {
+      EXPECT_NE(header, "torch/torch.h") << file;
+    });
+  }
+}
+
+}  // namespace

@@ -1,0 +1,221 @@
+// The frame around commands: what a command line becomes, exit codes, and every message.
+#include "cli/program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <new>
+
+#include "core/error.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+struct DrawConfig {
+  std::string run;
+  std::vector<std::string> inputs;
+  std::int64_t max_tokens = 10;
+  double slope = 1;
+  bool tied = true;
+  bool dry_run = false;
+  std::optional<std::string> fail;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("run", self.run, {.help = "the run", .placeholder = "RUN", .required = true, .positional = true});
+    visit("input", self.inputs, {.help = "files", .placeholder = "FILE", .positional = true});
+    visit.group("Numbers");
+    visit("max-tokens", self.max_tokens, {.help = "tokens of a batch", .min = 1});
+    visit("slope", self.slope, {.help = "of the line", .min = -5});
+    visit("tied", self.tied, {.help = "one table"});
+    visit("dry-run", self.dry_run, {.help = "build and stop"});
+    visit("fail", self.fail, {.help = "how"});
+  }
+  void validate(const OptionOrigins& origins) const {
+    if (slope == 0) throw UserError(origins("slope") + ": must not be 0");
+  }
+};
+
+DrawConfig drawn;  // what the command last ran with
+
+void draw(const DrawConfig& config, const OptionOrigins&) {
+  drawn = config;
+  std::cout << "drawn\n";
+  if (config.fail == "memory") throw std::bad_alloc();
+  if (config.fail == "torch")
+    throw std::runtime_error("[enforce] DefaultCPUAllocator: can't allocate memory: x\ntrace");
+  if (config.fail == "fault") throw std::logic_error("first line\nbacktrace");
+  if (config.fail == "signal") throw Interrupted("saved at step 7");
+  if (config.fail == "user") throw UserError("a.en: 3 lines", "give it 4");
+}
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Outcome attend(const std::vector<std::string>& words) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = run_program(
+      {make_command<DrawConfig>("draw", "draws a line", draw), make_command<DrawConfig>("drop", "drops it", draw)},
+      words);
+  std::string out = testing::internal::GetCapturedStdout();
+  return {code, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+std::string error(const std::vector<std::string>& words) {
+  const Outcome outcome = attend(words);
+  EXPECT_EQ(outcome.code, kExitUserMistake);
+  EXPECT_EQ(outcome.out, "");
+  return outcome.err;
+}
+
+using Words = std::vector<std::string>;
+
+TEST(Program, WordsBecomeOptions) {
+  ASSERT_EQ(attend({"draw", "r", "a", "b", "--max_tokens", "5", "--slope=-1.5", "--dry-run", "--no-tied"}).err, "");
+  EXPECT_EQ(drawn.run, "r");
+  EXPECT_EQ(drawn.inputs, (Words{"a", "b"}));
+  EXPECT_EQ(drawn.max_tokens, 5);
+  EXPECT_EQ(drawn.slope, -1.5);
+  EXPECT_TRUE(drawn.dry_run);
+  EXPECT_FALSE(drawn.tied);
+
+  ASSERT_EQ(
+      attend({"draw", "--input", "[a]", "--slope", "-1", "--input", "b c", "drop", "--run", "-", "--dry-run=false"})
+          .code,
+      0);
+  EXPECT_EQ(drawn.run, "-");
+  EXPECT_EQ(drawn.inputs, (Words{"[a]", "b c", "drop"}));
+  EXPECT_EQ(drawn.slope, -1);
+  EXPECT_FALSE(drawn.dry_run);
+
+  ASSERT_EQ(attend({"draw", "--max-tokens", "1", "--max-tokens", "2", "--input", "a", "--", "r"}).code, 0);
+  EXPECT_EQ(drawn.max_tokens, 2) << "the last one counts";
+  EXPECT_EQ(drawn.run, "r");
+  EXPECT_EQ(drawn.inputs, Words{"a"});
+
+  ASSERT_EQ(attend({"draw", "r", "--fail", ""}).code, 0);
+  EXPECT_EQ(drawn.fail, "");
+
+  ASSERT_EQ(attend({"draw", "--run=--odd=1", "--slope", "-.5", "--", "-x"}).code, 0);
+  EXPECT_EQ(drawn.run, "--odd=1");
+  EXPECT_EQ(drawn.slope, -.5);
+  EXPECT_EQ(drawn.inputs, Words{"-x"});
+}
+
+TEST(Program, FlagsWinOverFilesAndLaterFilesOverEarlier) {
+  const TemporaryDirectory directory;
+  const std::string first = directory / "first.toml";
+  const std::string second = directory / "second.toml";
+  std::ofstream(first) << "slope = 2\nmax-tokens = 3\ninput = ['x']\ndry-run = true";
+  std::ofstream(second) << "max-tokens = 4\nslope = 5";
+  ASSERT_EQ(attend({"draw", "r", "--slope", "6", "--config", first, "--config", second, "--no-dry-run"}).code, 0);
+  EXPECT_EQ(drawn.slope, 6);
+  EXPECT_EQ(drawn.max_tokens, 4);
+  EXPECT_EQ(drawn.inputs, Words{"x"});
+  EXPECT_FALSE(drawn.dry_run);
+  std::ofstream(second) << "\nslope = 0";
+  EXPECT_EQ(error({"draw", "r", "--config", second}), "attend: error: " + second + ":2: slope: must not be 0\n");
+}
+
+TEST(Program, MistakesAreNamed) {
+  EXPECT_EQ(error({}), "attend: error: no command given\n  `attend --help` lists the commands\n");
+  EXPECT_EQ(error({"drwa"}), "attend: error: attend drwa: no such command\n  did you mean attend draw?\n");
+  EXPECT_EQ(error({"elephant"}),
+            "attend: error: attend elephant: no such command\n  `attend --help` lists the commands\n");
+  EXPECT_EQ(error({"draw"}),
+            "attend: error: attend draw: RUN (or --run) is missing: the run\n  attend draw --help lists the options\n");
+  EXPECT_EQ(error({"draw", "r", "--max-tokn=5"}),
+            "attend: error: --max-tokn: no such option of attend draw\n  did you mean --max-tokens?\n");
+  EXPECT_EQ(error({"draw", "r", "-x"}),
+            "attend: error: -x: no such option of attend draw\n  `attend draw --help` lists the options\n");
+  EXPECT_EQ(error({"draw", "r", "--quite"}),
+            "attend: error: --quite: no such option of attend draw\n  did you mean --quiet?\n");
+  EXPECT_EQ(
+      error({"draw", "r", "--max-tokens", "x"}),
+      "attend: error: --max-tokens: found \"x\", expected an integer of at least 1\n  max-tokens: tokens of a batch\n");
+  EXPECT_EQ(error({"draw", "--run", "--quiet"}),
+            "attend: error: --run: found nothing, expected a UTF-8 text\n  run: the run\n");
+  EXPECT_EQ(error({"draw", "r", "--dry-run=maybe"}),
+            "attend: error: --dry-run: found \"maybe\", expected true or false\n  dry-run: build and stop\n");
+  EXPECT_EQ(error({"draw", "r", "--slope", "0"}), "attend: error: --slope: must not be 0\n");
+  EXPECT_EQ(error({"draw", "r", "--config", "/nowhere.toml"}),
+            "attend: error: /nowhere.toml: cannot be read: No such file or directory\n  check the path\n");
+  EXPECT_EQ(error({"draw", "r", "--max-tokens"}),
+            "attend: error: --max-tokens: found nothing, expected an integer of at least 1\n  max-tokens: tokens of a "
+            "batch\n");
+  EXPECT_EQ(error({"draw", "r", "--input", "--quiet"}),
+            "attend: error: --input: found nothing, expected a list of UTF-8 texts\n  input: files\n");
+  EXPECT_EQ(error({"draw", "r", "--config"}), "attend: error: --config: found nothing, expected a TOML file\n");
+  EXPECT_EQ(error({"draw", "r", "--no-slope"}),
+            "attend: error: --no-slope: no such option of attend draw\n  `attend draw --help` lists the options\n");
+  EXPECT_EQ(error({"draw", "r", "--input", "a", "--", "b"}),
+            "attend: error: attend draw: unexpected \"b\"\n  `attend draw --help` shows how it is called\n");
+  EXPECT_EQ(error({"config"}), "attend: error: attend config: no command given\n  such as `attend config train`\n");
+  EXPECT_EQ(error({"config", "daw"}), "attend: error: attend daw: no such command\n  did you mean attend draw?\n");
+}
+
+TEST(Program, EachFailureHasItsExitCode) {
+  Outcome outcome = attend({"draw", "r", "--fail", "user"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "attend: error: a.en: 3 lines\n  give it 4\n");
+  outcome = attend({"draw", "r", "--fail", "signal"});
+  EXPECT_EQ(outcome.code, 75);
+  EXPECT_EQ(outcome.err, "saved at step 7\n");
+  outcome = attend({"draw", "r", "--fail", "fault"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(
+      outcome.err,
+      "attend: error: attend draw: first line\n  this is a fault of attend: please report it with the command line\n");
+  for (const std::string how : {"memory", "torch"}) {
+    outcome = attend({"draw", "r", "--fail", how});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err, "attend: error: attend draw: not enough memory\n  lower --max-tokens\n");
+  }
+}
+
+TEST(Program, ConfigPrintsWhatReadsBack) {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "c.toml";
+  const Outcome outcome = attend({"config", "draw", "--slope", "2.5", "--input", "a b", "--no-tied"});
+  ASSERT_EQ(outcome.code, 0);
+  std::ofstream(file) << outcome.out;
+  EXPECT_EQ(attend({"config", "draw", "--config", file}).out, outcome.out);
+  ASSERT_EQ(attend({"draw", "r", "--config", file}).code, 0);
+  EXPECT_EQ(drawn.slope, 2.5);
+  EXPECT_EQ(drawn.inputs, Words{"a b"});
+  EXPECT_FALSE(drawn.tied);
+}
+
+TEST(Program, HelpListsCommandsAndOptions) {
+  EXPECT_NE(attend({"--help"}).out.find("draws a line"), std::string::npos);
+  EXPECT_EQ(attend({"--version"}).out.substr(0, 7), "attend ");
+  const Outcome help = attend({"draw", "--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.out,
+            "attend draw: draws a line\n\n"
+            "Usage: attend draw RUN [FILE...] [options]\n\n"
+            "Options\n"
+            "  --run RUN                   the run [required]\n"
+            "  --input FILE...             files [none]\n\n"
+            "Numbers\n"
+            "  --max-tokens N              tokens of a batch; an integer of at least 1 [10]\n"
+            "  --slope X                   of the line; a number of at least -5 [1]\n"
+            "  --no-tied                   one table\n"
+            "  --dry-run                   build and stop\n"
+            "  --fail TEXT                 how [auto]\n\n"
+            "For every command\n"
+            "  --config FILE               options from a TOML file; repeatable, later files win, flags win over\n"
+            "                              files\n"
+            "  --quiet                     say only warnings and errors\n"
+            "  --help                      this text\n");
+  EXPECT_NE(attend({"config", "--markdown"}).out.find("| `--slope` | a number of at least -5 | 1 | of the line |"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace attend
