@@ -1,0 +1,44 @@
+// Each schedule against its closed form.
+#include "train/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace attend {
+namespace {
+
+ScheduleConfig make(ScheduleKind kind, std::int64_t warmup, double decay_last = 0) {
+  return {.schedule = kind, .learning_rate = 2.0, .warmup_steps = warmup, .decay_last = decay_last};
+}
+
+TEST(Schedule, WarmsUpLinearlyToThePeak) {
+  for (const auto& [kind, name] : EnumNames<ScheduleKind>::names) {
+    const ScheduleConfig config = make(kind, 10);
+    EXPECT_DOUBLE_EQ(learning_rate_at(config, 1, 100), 0.2) << name;
+    EXPECT_DOUBLE_EQ(learning_rate_at(config, 5, 100), 1.0) << name;
+    EXPECT_DOUBLE_EQ(learning_rate_at(config, 10, 100), 2.0) << name;
+  }
+}
+
+TEST(Schedule, FallsAsItsNameSays) {
+  EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::constant, 10), 90, 100), 2.0);
+  EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::inverse_sqrt, 10), 40, 100), 1.0);
+  EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::inverse_sqrt, 0), 4, 100), 1.0);
+  EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::linear, 11), 56, 100), 2.0 * 45 / 90);
+  EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::linear, 11), 100, 100), 2.0 / 90);
+  EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::cosine, 11), 71, 100), 1 - std::cos(std::numbers::pi * 30 / 90));
+  EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::linear, 0), 1, 100), 2.0);
+}
+
+TEST(Schedule, LastShareGoesLinearlyToZero) {
+  const ScheduleConfig config = make(ScheduleKind::constant, 10, 0.3);
+  EXPECT_DOUBLE_EQ(learning_rate_at(config, 70, 100), 2.0);
+  EXPECT_DOUBLE_EQ(learning_rate_at(config, 71, 100), 2.0 * 30 / 31);
+  EXPECT_DOUBLE_EQ(learning_rate_at(config, 100, 100), 2.0 / 31);
+  EXPECT_DOUBLE_EQ(learning_rate_at(config, 101, 100), 0);
+}
+
+}  // namespace
+}  // namespace attend

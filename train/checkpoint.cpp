@@ -1,0 +1,158 @@
+#include "train/checkpoint.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "core/log.hpp"
+#include "core/manifest.hpp"
+#include "core/safetensors.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kStateVersion = 1;
+
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+NamedTensors parameters(const torch::nn::Module& model) {
+  NamedTensors result;
+  for (const auto& named : model.named_parameters()) result.emplace_back(named.key(), named.value());
+  return result;
+}
+
+void save_tensors(const NamedTensors& tensors, const fs::path& path) {
+  std::vector<torch::Tensor> on_cpu;  // keeps the bytes that the views refer to
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor] : tensors) {
+    const torch::Tensor& bytes = on_cpu.emplace_back(tensor.detach().cpu().contiguous());
+    views.push_back({.name = name,
+                     .dtype = DType::f32,
+                     .shape = bytes.sizes().vec(),
+                     .bytes = {static_cast<const std::byte*>(bytes.const_data_ptr()), bytes.nbytes()}});
+  }
+  write_safetensors(path, views);
+}
+
+void load_tensors(const NamedTensors& tensors, const fs::path& path) {
+  const torch::NoGradGuard no_grad;
+  const SafetensorsFile file(path);
+  for (const auto& [name, tensor] : tensors) {
+    const TensorView* found = file.find(name);
+    if (found == nullptr) throw UserError(path.string() + ": tensor " + name + " is missing");
+    if (found->dtype != DType::f32 || found->shape != tensor.sizes().vec()) {
+      throw UserError(c10::str(path.string(), ": tensor ", name, " is ", name_of(found->dtype), " of ",
+                               c10::IntArrayRef(found->shape), ", the model has F32 of ", tensor.sizes()));
+    }
+    const torch::Tensor stored =
+        torch::from_blob(const_cast<std::byte*>(found->bytes.data()), tensor.sizes(), torch::kFloat);
+    tensor.detach().copy_(stored);
+  }
+}
+
+nlohmann::ordered_json to_json(const TrainState& state) {
+  nlohmann::ordered_json scores = nlohmann::ordered_json::array();
+  for (const TrainState::Score& score : state.scores) scores.push_back({{"step", score.step}, {"value", score.value}});
+  return {{"version", kStateVersion},
+          {"step", state.step},
+          {"epoch", state.position.epoch},
+          {"batch", state.position.batch},
+          {"tokens", state.tokens},
+          {"seconds", state.seconds},
+          {"validated", state.validated},
+          {"bad_validations", state.bad_validations},
+          {"scores", scores}};
+}
+
+TrainState state_of(const fs::path& path) {
+  const std::string file = path.string();
+  const nlohmann::json json = read_json(path);
+  const auto number = [&](const char* key) { return json_member<std::int64_t>(json, key, file); };
+  if (number("version") != kStateVersion) {
+    throw UserError(fmt::format("{}: version {}, this program reads {}", file, number("version"), kStateVersion));
+  }
+  TrainState state{.step = number("step"),
+                   .position = {.epoch = number("epoch"), .batch = number("batch")},
+                   .tokens = number("tokens"),
+                   .seconds = json_member<double>(json, "seconds", file),
+                   .validated = number("validated"),
+                   .bad_validations = number("bad_validations"),
+                   .scores = {}};
+  for (const nlohmann::json& score : json_member<std::vector<nlohmann::json>>(json, "scores", file)) {
+    state.scores.push_back(
+        {.step = json_member<std::int64_t>(score, "step", file), .value = json_member<double>(score, "value", file)});
+  }
+  return state;
+}
+
+}  // namespace
+
+fs::path checkpoint_path(const fs::path& run, std::int64_t step) {
+  return run / "checkpoints" / ("step-" + std::to_string(step));
+}
+
+void save_checkpoint(const fs::path& run, const torch::nn::Module& model, const AdamW& optimiser,
+                     const TrainState& state) {
+  make_directories(run / "checkpoints");
+  StagedDirectory staged(checkpoint_path(run, state.step));
+  save_tensors(parameters(model), staged.path() / "model.safetensors");
+  save_tensors(optimiser.state(), staged.path() / "optimizer.safetensors");
+  write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
+  write_manifest(staged.path());
+  staged.commit();
+}
+
+std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
+  std::vector<std::int64_t> steps;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints", missing)) {
+    const std::string name = entry.path().filename().string();
+    std::int64_t step = 0;
+    if (!name.starts_with("step-")) continue;
+    const auto [end, error] = std::from_chars(name.data() + 5, name.data() + name.size(), step);
+    if (error == std::errc() && end == name.data() + name.size()) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+void mark_best(const fs::path& run, std::int64_t step) {
+  write_file_atomic(run / "best", checkpoint_path("", step).filename().string() + "\n");
+}
+
+void remove_old_checkpoints(const fs::path& run, std::int64_t keep_last, std::span<const std::int64_t> best) {
+  std::vector<std::int64_t> steps = checkpoint_steps(run);
+  steps.resize(std::max<std::int64_t>(std::ssize(steps) - keep_last, 0));
+  for (const std::int64_t step : steps) {
+    if (std::find(best.begin(), best.end(), step) == best.end()) fs::remove_all(checkpoint_path(run, step));
+  }
+}
+
+Checkpoint::Checkpoint(fs::path directory) : directory_(std::move(directory)) {
+  verify_manifest(directory_);
+  state_ = state_of(directory_ / "state.json");
+}
+
+std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
+  const std::vector<std::int64_t> steps = checkpoint_steps(run);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    try {
+      return Checkpoint(checkpoint_path(run, *step));
+    } catch (const UserError& error) {
+      log::warn("{}; trying the one before", error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+void Checkpoint::load(torch::nn::Module& model, const AdamW& optimiser) const {
+  load_tensors(parameters(model), directory_ / "model.safetensors");
+  load_tensors(optimiser.state(), directory_ / "optimizer.safetensors");
+}
+
+}  // namespace attend

@@ -1,0 +1,73 @@
+// A checkpoint: RUN/checkpoints/step-N with model.safetensors (fp32), optimizer.safetensors, state.json and
+// manifest.json (size and XXH3 of the others). The directory is written beside, synced and renamed, so it is whole or
+// absent; reading verifies it against its manifest. RUN/best holds the name of the best one.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/optimiser.hpp"
+#include "train/task.hpp"
+
+namespace attend {
+
+// What a checkpoint remembers beside weights and moments.
+struct TrainState {
+  struct Score {
+    std::int64_t step = 0;
+    double value = 0;
+  };
+
+  std::int64_t step = 0;             // updates made
+  DataPosition position;             // the next batch
+  std::int64_t tokens = 0;           // learnt from
+  double seconds = 0;                // spent training, validating and saving
+  std::int64_t validated = 0;        // the step of the last validation
+  std::int64_t bad_validations = 0;  // since the best
+  std::vector<Score> scores;         // of checkpoints that are kept, best first
+};
+
+// RUN/checkpoints/step-N.
+std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int64_t step);
+
+// UserError when it cannot be written; nothing of it is left then, and earlier checkpoints are as they were.
+void save_checkpoint(const std::filesystem::path& run, const torch::nn::Module& model, const AdamW& optimiser,
+                     const TrainState& state);
+
+// The steps of the checkpoints that a run has, in ascending order; whether they are intact is not looked at.
+std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
+
+// Writes down which checkpoint is the best.
+void mark_best(const std::filesystem::path& run, std::int64_t step);
+
+// Deletes all but the newest `keep_last` and those of `best`.
+void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_last,
+                            std::span<const std::int64_t> best);
+
+// A checkpoint that was found intact.
+class Checkpoint {
+ public:
+  // UserError naming the file that is missing, damaged or of another version.
+  explicit Checkpoint(std::filesystem::path directory);
+
+  // The newest intact one of a run, or nothing; a damaged one is warned of.
+  static std::optional<Checkpoint> newest(const std::filesystem::path& run);
+
+  const std::filesystem::path& directory() const { return directory_; }
+  const TrainState& state() const { return state_; }
+
+  // Copies weights and moments in. UserError when a tensor is missing or of another shape.
+  void load(torch::nn::Module& model, const AdamW& optimiser) const;
+
+ private:
+  std::filesystem::path directory_;
+  TrainState state_;
+};
+
+}  // namespace attend

@@ -1,0 +1,32 @@
+// What happened in a run, for programs: RUN/train.jsonl, one JSON object an event, and the same numbers as TensorBoard
+// scalars beside it.
+//
+//   {"event": "train", "step": 50, "time": "2026-11-21T06:30:00Z", "loss": 5.1, "ppl": 164.2, ...}
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "train/tensorboard.hpp"
+
+namespace attend {
+
+class EventLog {
+ public:
+  // Appends to the log of `run`, which goes on at `step`.
+  EventLog(const std::filesystem::path& run, std::int64_t step);
+
+  // One event with its numbers; TensorBoard shows each as EVENT/NAME.
+  void write(std::string_view event, std::int64_t step, const std::vector<std::pair<std::string_view, double>>& values);
+
+ private:
+  std::filesystem::path path_;
+  std::ofstream lines_;
+  TensorBoardWriter tensorboard_;
+};
+
+}  // namespace attend

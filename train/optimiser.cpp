@@ -1,0 +1,71 @@
+#include "train/optimiser.hpp"
+
+#include <ATen/Functions.h>
+
+#include <cmath>
+
+namespace attend {
+
+AdamW::AdamW(const torch::nn::Module& model, const OptimiserConfig& config)
+    : config_(config), groups_{{.weight_decay = config.weight_decay}, {.weight_decay = 0}} {
+  for (const auto& named : model.named_parameters()) {
+    const torch::Tensor& parameter = named.value();
+    if (!parameter.requires_grad()) continue;
+    Group& group = groups_[parameter.dim() >= 2 ? 0 : 1];
+    group.names.push_back(named.key());
+    group.parameters.push_back(parameter);
+    group.means.push_back(at::zeros_like(parameter));
+    group.squares.push_back(at::zeros_like(parameter));
+    if (!updates_.defined()) updates_ = at::zeros({}, parameter.options().requires_grad(false));
+  }
+}
+
+double AdamW::gradient_norm() const {
+  std::vector<torch::Tensor> gradients;
+  for (const Group& group : groups_) {
+    for (const torch::Tensor& parameter : group.parameters) {
+      if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+    }
+  }
+  if (gradients.empty()) return 0;
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients))).item<double>();
+}
+
+void AdamW::step(double learning_rate, double norm) {
+  const torch::NoGradGuard no_grad;
+  updates_.add_(1);
+  // The kernel divides the gradients by grad_scale as it reads them: clipping costs no pass of its own.
+  std::optional<torch::Tensor> divisor;
+  if (config_.clip_norm > 0 && norm > config_.clip_norm) {
+    divisor = at::full({}, norm / config_.clip_norm, updates_.options());
+  }
+  for (Group& group : groups_) {
+    std::vector<torch::Tensor> parameters, gradients, means, squares;
+    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+      if (!group.parameters[i].grad().defined()) continue;
+      parameters.push_back(group.parameters[i]);
+      gradients.push_back(group.parameters[i].grad());
+      means.push_back(group.means[i]);
+      squares.push_back(group.squares[i]);
+    }
+    if (parameters.empty()) continue;
+    const std::vector<torch::Tensor> updates(parameters.size(), updates_);
+    at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate, config_.beta1, config_.beta2,
+                      group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor);
+    for (torch::Tensor& parameter : parameters) parameter.mutable_grad().reset();
+  }
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> AdamW::state() const {
+  std::vector<std::pair<std::string, torch::Tensor>> result;
+  for (const Group& group : groups_) {
+    for (std::size_t i = 0; i < group.names.size(); ++i) {
+      result.emplace_back("mean." + group.names[i], group.means[i]);
+      result.emplace_back("square." + group.names[i], group.squares[i]);
+    }
+  }
+  result.emplace_back("updates", updates_);
+  return result;
+}
+
+}  // namespace attend

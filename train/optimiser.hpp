@@ -1,0 +1,68 @@
+// AdamW (Kingma and Ba 2015, arXiv 1412.6980; decoupled decay: Loshchilov and Hutter 2019, 1711.05101) over all
+// parameters of a model in one fused call, with the gradients clipped by their global norm (Pascanu et al. 2013) inside
+// the same pass. Matrices decay; norms and biases, which have one dimension, do not.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/options.hpp"
+
+namespace attend {
+
+struct OptimiserConfig {
+  double beta1 = 0.9;
+  double beta2 = 0.98;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  double clip_norm = 1;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("beta1", self.beta1, {.help = "AdamW: decay of the mean of gradients", .min = 0, .max = 0.9999999});
+    visit("beta2", self.beta2, {.help = "AdamW: decay of the mean of squared gradients", .min = 0, .max = 0.9999999});
+    visit("epsilon", self.epsilon, {.help = "AdamW: added to the root of the squared mean", .min = 1e-16, .max = 1});
+    visit("weight-decay", self.weight_decay,
+          {.help = "AdamW: decay of matrices (not of norms and biases)", .min = 0, .max = 1});
+    visit("clip-norm", self.clip_norm, {.help = "largest global norm of the gradient; 0: no clipping", .min = 0});
+  }
+};
+
+// Owns the moments, not the parameters.
+//
+//   loss.backward();
+//   const double norm = optimiser.gradient_norm();  // the caller looks whether it is finite
+//   optimiser.step(rate, norm);                     // updates, and gives the gradients' memory back
+class AdamW {
+ public:
+  AdamW(const torch::nn::Module& model, const OptimiserConfig& config);
+
+  // The Euclidean norm of all gradients together (0 where there are none); the only value read back from the device.
+  double gradient_norm() const;
+
+  // One update with the given rate. The gradients are scaled down to clip-norm if `norm` is above it, and freed.
+  void step(double learning_rate, double norm);
+
+  // The state as tensors under the names "mean.PARAMETER", "square.PARAMETER" and "updates": the moments themselves,
+  // so that what is copied into them is loaded.
+  std::vector<std::pair<std::string, torch::Tensor>> state() const;
+
+ private:
+  // Parameters that share a decay; one fused call each.
+  struct Group {
+    double weight_decay = 0;
+    std::vector<std::string> names = {};
+    std::vector<torch::Tensor> parameters = {}, means = {}, squares = {};
+  };
+
+  OptimiserConfig config_;
+  std::vector<Group> groups_;
+  torch::Tensor updates_;  // fp32 scalar, as the fused kernel wants it
+};
+
+}  // namespace attend

@@ -1,0 +1,77 @@
+#include "train/progress.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/log.hpp"
+
+namespace attend {
+namespace {
+
+constexpr auto kRedraw = std::chrono::milliseconds(250);
+
+std::string describe(const ProgressReport& report) {
+  std::string text = fmt::format("step {}/{}  epoch {}  loss {:.3f}  ppl {:.2f}  {:.0f} tok/s  lr {:.2e}", report.step,
+                                 report.max_steps, report.epoch, report.loss, std::exp(report.loss),
+                                 report.tokens_per_second, report.learning_rate);
+  if (report.seconds_left) text += "  left " + format_seconds(*report.seconds_left);
+  return text;
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+std::string format_seconds(double seconds) {
+  const auto all = static_cast<std::int64_t>(std::max(seconds, 0.0) + 0.5);
+  const std::int64_t hours = all / 3600, minutes = all / 60 % 60;
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, all % 60)
+                   : fmt::format("{}:{:02}", minutes, all % 60);
+}
+
+Progress::Progress(bool quiet) : quiet_(quiet), terminal_(log::is_terminal()) {}
+
+Progress::~Progress() { clear(); }
+
+bool Progress::wants_update() const {
+  return terminal_ && !quiet_ && std::chrono::steady_clock::now() - last_ >= kRedraw;
+}
+
+void Progress::update(const ProgressReport& report) {
+  last_ = std::chrono::steady_clock::now();
+  const std::string text = describe(report);
+  const std::size_t width = terminal_width();
+  std::string line;
+  if (text.size() + 14 < width) {  // a bar is worth its place from ten characters on
+    const std::size_t room = std::min<std::size_t>(width - text.size() - 4, 40);
+    const double share =
+        static_cast<double>(report.step) / static_cast<double>(std::max<std::int64_t>(report.max_steps, 1));
+    const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(room));
+    line = "[" + std::string(filled, '=') + std::string(room - filled, ' ') + "] ";
+  }
+  line += text;
+  line.resize(std::min(line.size(), width - 1));
+  std::fprintf(stderr, "\r\x1b[2K%s", line.c_str());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void Progress::interval(const ProgressReport& report) {
+  if (!terminal_) log::info("{}", describe(report));
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  std::fputs("\r\x1b[2K", stderr);
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace attend

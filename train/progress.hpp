@@ -1,0 +1,48 @@
+// How training shows itself to whoever watches: a bar that is redrawn on a terminal, a plain line an interval
+// elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace attend {
+
+// Where a run stands.
+struct ProgressReport {
+  std::int64_t step = 0;
+  std::int64_t max_steps = 0;
+  std::int64_t epoch = 0;  // from 1
+  double loss = 0;         // nats a token
+  double learning_rate = 0;
+  double tokens_per_second = 0;
+  std::optional<double> seconds_left;
+};
+
+class Progress {
+ public:
+  explicit Progress(bool quiet);
+  ~Progress();
+
+  // Whether the bar may be redrawn now (only on a terminal, a few times a second).
+  bool wants_update() const;
+  void update(const ProgressReport& report);
+
+  // The end of an interval of the log: a line where there is no terminal.
+  void interval(const ProgressReport& report);
+
+  // Takes the bar away so that something else can be said.
+  void clear();
+
+ private:
+  bool quiet_;
+  bool terminal_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point last_;
+};
+
+// 95 as "1:35", 7260 as "2:01:00".
+std::string format_seconds(double seconds);
+
+}  // namespace attend

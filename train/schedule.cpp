@@ -1,0 +1,42 @@
+#include "train/schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace attend {
+
+double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps) {
+  const double peak = config.learning_rate.value();
+  const auto warmup = static_cast<double>(config.warmup_steps.value());
+  const auto now = static_cast<double>(step);
+  const auto end = static_cast<double>(max_steps) + 1;
+  const double left = std::max(end - now, 0.0);
+
+  double share = 1;
+  if (now < warmup) {
+    share = now / warmup;
+  } else {
+    const double u = std::min(1.0, left / std::max(end - warmup, 1.0));
+    switch (config.schedule) {
+      case ScheduleKind::inverse_sqrt:
+        share = std::sqrt(std::max(warmup, 1.0) / now);
+        break;
+      case ScheduleKind::linear:
+        share = u;
+        break;
+      case ScheduleKind::cosine:
+        share = (1 - std::cos(std::numbers::pi * u)) / 2;
+        break;
+      case ScheduleKind::constant:
+        break;
+    }
+  }
+  if (config.decay_last > 0) {
+    const double last = std::round(config.decay_last * static_cast<double>(max_steps)) + 1;
+    share *= std::min(1.0, left / last);
+  }
+  return peak * share;
+}
+
+}  // namespace attend

@@ -1,0 +1,53 @@
+// The learning rate as a pure function of the number of the update: linear warm-up to the peak, then one of four ways
+// down, and if asked for a straight line to zero over the last share of the updates.
+//
+// inverse_sqrt: Vaswani et al. 2017 (arXiv 1706.03762, eq. 3), scaled so that its peak is the learning rate; cosine:
+// Loshchilov and Hutter 2017 (1608.03983) without restarts.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/options.hpp"
+
+namespace attend {
+
+enum class ScheduleKind { inverse_sqrt, linear, cosine, constant };
+template <>
+struct EnumNames<ScheduleKind> {
+  static constexpr std::array names{std::pair{ScheduleKind::inverse_sqrt, std::string_view("inverse-sqrt")},
+                                    std::pair{ScheduleKind::linear, std::string_view("linear")},
+                                    std::pair{ScheduleKind::cosine, std::string_view("cosine")},
+                                    std::pair{ScheduleKind::constant, std::string_view("constant")}};
+};
+
+struct ScheduleConfig {
+  ScheduleKind schedule = ScheduleKind::inverse_sqrt;
+  std::optional<double> learning_rate;
+  std::optional<std::int64_t> warmup_steps;
+  double decay_last = 0;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("schedule", self.schedule, {.help = "how the learning rate falls after the warm-up"});
+    visit("learning-rate", self.learning_rate,
+          {.help = "peak learning rate; auto: by family and width", .min = 0, .max = 10});
+    visit("warmup-steps", self.warmup_steps,
+          {.help = "updates of linear warm-up; auto: by family and max-steps", .min = 0, .max = 1e9});
+    visit("decay-last", self.decay_last,
+          {.help = "share of max-steps, at the end, over which the rate also falls linearly to zero",
+           .min = 0,
+           .max = 1});
+  }
+};
+
+// The rate of update `step` (1, 2, … max_steps). Warm-up gives peak * step / warmup_steps. Afterwards, with
+// u = (max_steps + 1 - step) / (max_steps + 1 - warmup_steps), which goes from 1 to just above 0:
+// inverse-sqrt peak * sqrt(warmup_steps / step), linear peak * u, cosine peak * (1 - cos(πu)) / 2, constant peak.
+// The result never reaches 0 before max_steps + 1, so that no update is wasted. `config` must be resolved.
+double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps);
+
+}  // namespace attend

@@ -1,0 +1,79 @@
+// What a job gives the trainer: batches with their losses, and validation. Translation is one; whatever else is trained
+// is another, and the trainer knows none of them.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/context.hpp"
+
+namespace attend {
+
+// A place between two batches.
+struct DataPosition {
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;  // in that epoch
+  bool operator==(const DataPosition&) const = default;
+};
+
+// One term of a loss: how much it weighs, and what its sum over the batch is divided by. The gradient of an update is
+// that of Σ weight * (Σ loss) / (Σ count), the inner sums over all batches of the update: accumulation is exact.
+struct LossTerm {
+  std::string name;
+  double weight = 1;
+  std::int64_t count = 0;
+};
+
+// The sum of one term over a batch.
+struct LossSum {
+  torch::Tensor loss;  // scalar, differentiable
+  torch::Tensor nll;   // scalar, what is reported: nats without smoothing
+};
+
+// A batch that is ready to be learnt from.
+struct MicroBatch {
+  DataPosition position;
+  DataPosition after;  // where the next one is
+  std::vector<LossTerm> terms;
+  std::int64_t tokens = 0;                                     // what speed is measured in
+  std::vector<std::int64_t> examples;                          // of the corpus
+  std::function<std::vector<LossSum>(Context&)> forward = {};  // one sum a term
+};
+
+// What validation found.
+struct Metric {
+  std::string name;
+  double value = 0;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual torch::nn::Module& model() = 0;
+
+  // To be called after every change of the parameters: makes what is computed from them anew.
+  virtual void refresh() = 0;
+
+  // Goes to a place in the stream of batches, which never ends.
+  virtual void seek(DataPosition position) = 0;
+  virtual MicroBatch next() = 0;
+
+  // The batch that needs most memory.
+  virtual MicroBatch largest() = 0;
+  virtual std::int64_t batches_per_epoch() const = 0;
+
+  // Metrics on held-out data, "loss" (nats) among them. What it writes for people to read goes under the directory
+  // `run`, named after `step`. Throws Interrupted when a signal asks to stop.
+  virtual bool can_validate() const = 0;
+  virtual std::vector<Metric> validate(const std::filesystem::path& run, std::int64_t step) = 0;
+};
+
+}  // namespace attend

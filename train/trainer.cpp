@@ -1,0 +1,268 @@
+#include "train/trainer.hpp"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "core/random.hpp"
+#include "core/signals.hpp"
+
+namespace attend {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Forward and backward of one batch of an update. `totals` are the counts of the whole update. Gives the weighted loss
+// and then each term's nll, as scalars on the device.
+std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std::int64_t>& totals, Context context) {
+  const std::vector<LossSum> sums = batch.forward(context);
+  torch::Tensor objective;
+  std::vector<torch::Tensor> scalars(1);
+  for (std::size_t t = 0; t < sums.size(); ++t) {
+    const double factor = batch.terms[t].weight / static_cast<double>(std::max<std::int64_t>(totals[t], 1));
+    const torch::Tensor part = sums[t].loss * factor;
+    objective = objective.defined() ? objective + part : part;
+    scalars.push_back(sums[t].nll.detach().to(torch::kFloat));
+  }
+  objective.backward();
+  scalars[0] = objective.detach();
+  return scalars;
+}
+
+}  // namespace
+
+Trainer::Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
+                 std::filesystem::path run, EventLog& log, Progress& progress)
+    : task_(task),
+      optimiser_(optimiser),
+      config_(config),
+      schedule_(schedule),
+      run_(std::move(run)),
+      log_(log),
+      progress_(progress) {}
+
+void Trainer::restore(const Checkpoint& checkpoint) {
+  checkpoint.load(task_.model(), optimiser_);
+  task_.refresh();
+  state_ = checkpoint.state();
+  saved_ = state_.step;
+}
+
+Ending Trainer::train() {
+  started_ = Clock::now();
+  seconds_before_ = state_.seconds;
+  task_.seek(state_.position);
+  for (;;) {
+    bool stop = signals::stop_requested();
+    if (!stop && validation_due()) {
+      try {
+        validate();
+      } catch (const Interrupted&) {
+        stop = true;  // it is due again when the run goes on
+      }
+    }
+    const std::optional<Ending> end = ending();
+    if (stop || end || save_wanted()) save();
+    if (stop) {
+      throw Interrupted(fmt::format("interrupted after update {}; saved in {}; --resume auto goes on", state_.step,
+                                    checkpoint_path(run_, state_.step).string()));
+    }
+    if (end) return *end;
+    update();
+  }
+}
+
+void Trainer::update() {
+  const Clock::time_point start = Clock::now();
+  std::vector<MicroBatch> batches;
+  std::vector<std::int64_t> totals;
+  DataPosition position = state_.position;
+  while (std::ssize(batches) < config_.accumulate && !past_last_epoch(position)) {
+    MicroBatch& batch = batches.emplace_back(task_.next());
+    totals.resize(batch.terms.size());
+    for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += batch.terms[t].count;
+    position = batch.after;
+  }
+
+  const std::int64_t step = state_.step + 1;
+  std::vector<torch::Tensor> scalars;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, i);
+    const std::vector<torch::Tensor> learnt = learn(batches[i], totals, Context::train(key));
+    scalars.insert(scalars.end(), learnt.begin(), learnt.end());
+    batches[i].forward = {};  // its tensors are not needed any more
+  }
+  const torch::Tensor values = at::stack(scalars).cpu();
+  const float* value = values.const_data_ptr<float>();
+  double loss = 0;
+  std::vector<double> nll(totals.size());
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    loss += *value++;
+    for (double& sum : nll) sum += *value++;
+  }
+  const double norm = optimiser_.gradient_norm();
+  if (!std::isfinite(loss) || !std::isfinite(norm)) refuse_nonfinite(batches, loss, norm);
+
+  const double rate = learning_rate_at(schedule_, step, config_.max_steps.value());
+  optimiser_.step(rate, norm);
+  task_.refresh();
+
+  state_.step = step;
+  state_.position = position;
+  for (const MicroBatch& batch : batches) state_.tokens += batch.tokens, interval_.tokens += batch.tokens;
+  interval_.updates += 1;
+  interval_.loss += loss;
+  interval_.seconds += since(start);
+  interval_.nll.resize(nll.size());
+  interval_.counts.resize(nll.size());
+  for (std::size_t t = 0; t < nll.size(); ++t) {
+    interval_.nll[t] += nll[t];
+    interval_.counts[t] += totals[t];
+  }
+  if (progress_.wants_update()) progress_.update(report(rate));
+  if (step % config_.log_every == 0) log_interval(batches.front().terms, rate, norm);
+}
+
+void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, double norm) {
+  progress_.interval(report(rate));
+  std::vector<std::pair<std::string_view, double>> values = {
+      {"epoch", static_cast<double>(state_.position.epoch)},
+      {"objective", interval_.loss / static_cast<double>(interval_.updates)}};
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    values.emplace_back(terms[t].name, interval_.nll[t] / static_cast<double>(interval_.counts[t]));
+  }
+  values.insert(values.end(), {{"learning_rate", rate},
+                               {"gradient_norm", norm},
+                               {"tokens_per_second", static_cast<double>(interval_.tokens) / interval_.seconds},
+                               {"tokens", static_cast<double>(state_.tokens)},
+                               {"seconds", seconds()}});
+  log_.write("train", state_.step, values);
+  interval_ = {};
+}
+
+ProgressReport Trainer::report(double rate) const {
+  const auto updates = static_cast<double>(interval_.updates);
+  const double step_seconds = interval_.seconds / updates;
+  double left = static_cast<double>(*config_.max_steps - state_.step) * step_seconds;
+  if (config_.max_time) left = std::min(left, config_.max_time->seconds - seconds());
+  if (config_.max_epochs) {
+    const auto batches =
+        task_.batches_per_epoch() * (*config_.max_epochs - state_.position.epoch) - state_.position.batch;
+    left = std::min(left, static_cast<double>(batches) / static_cast<double>(config_.accumulate) * step_seconds);
+  }
+  return {.step = state_.step,
+          .max_steps = *config_.max_steps,
+          .epoch = state_.position.epoch + 1,
+          .loss = interval_.nll[0] / static_cast<double>(interval_.counts[0]),
+          .learning_rate = rate,
+          .tokens_per_second = static_cast<double>(interval_.tokens) / interval_.seconds,
+          .seconds_left = left};
+}
+
+void Trainer::validate() {
+  progress_.clear();
+  const std::vector<Metric> metrics = task_.validate(run_, state_.step);
+  const bool regular = state_.step % *config_.valid_every == 0;
+  state_.validated = state_.step;
+  std::vector<std::pair<std::string_view, double>> values;
+  std::string line;
+  for (const Metric& metric : metrics) {
+    values.emplace_back(metric.name, metric.value);
+    line += fmt::format("  {} {:.4g}", metric.name, metric.value);
+    if (metric.name != name_of(config_.best_metric)) continue;
+    const bool lower_is_better = config_.best_metric == BestMetric::loss;
+    const auto better = [&](const TrainState::Score& score) {
+      return lower_is_better ? metric.value < score.value : metric.value > score.value;
+    };
+    const auto place = std::find_if(state_.scores.begin(), state_.scores.end(), better);
+    const bool best = place == state_.scores.begin();
+    const auto rank = place - state_.scores.begin();
+    if (rank < config_.keep_best) {
+      state_.scores.insert(place, {.step = state_.step, .value = metric.value});
+      if (std::ssize(state_.scores) > config_.keep_best) state_.scores.pop_back();
+    }
+    if (best) {
+      state_.bad_validations = 0;
+      line += "  (best)";
+    } else if (regular) {  // one at the end of a run that may yet go on must not count against it
+      ++state_.bad_validations;
+    }
+  }
+  log::info("step {}  valid{}", state_.step, line);
+  log_.write("valid", state_.step, values);
+}
+
+bool Trainer::validation_due() const {
+  return state_.step > state_.validated && task_.can_validate() &&
+         (state_.step % *config_.valid_every == 0 || ending().has_value());
+}
+
+bool Trainer::save_wanted() const {
+  const bool kept_as_best = std::any_of(state_.scores.begin(), state_.scores.end(),
+                                        [&](const TrainState::Score& score) { return score.step == state_.step; });
+  return (state_.step > 0 && state_.step % *config_.save_every == 0) || kept_as_best || signals::take_save_request();
+}
+
+void Trainer::save() {
+  state_.seconds = seconds();
+  if (saved_ != state_.step) {
+    progress_.clear();
+    save_checkpoint(run_, task_.model(), optimiser_, state_);
+    saved_ = state_.step;
+    log_.write("save", state_.step, {});
+  }
+  if (!state_.scores.empty()) mark_best(run_, state_.scores.front().step);
+  std::vector<std::int64_t> best;
+  for (const TrainState::Score& score : state_.scores) best.push_back(score.step);
+  remove_old_checkpoints(run_, config_.keep_last, best);
+}
+
+bool Trainer::past_last_epoch(DataPosition position) const {
+  return config_.max_epochs && position.epoch >= *config_.max_epochs;
+}
+
+std::optional<Ending> Trainer::ending() const {
+  if (state_.step >= *config_.max_steps) return Ending::max_steps;
+  if (past_last_epoch(state_.position)) return Ending::max_epochs;
+  if (config_.max_time && seconds() >= config_.max_time->seconds) return Ending::max_time;
+  if (config_.patience && state_.bad_validations >= *config_.patience) return Ending::patience;
+  return std::nullopt;
+}
+
+double Trainer::seconds() const { return seconds_before_ + since(started_); }
+
+void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm) {
+  const std::int64_t step = state_.step + 1;
+  nlohmann::ordered_json report = {
+      {"step", step}, {"loss", std::to_string(loss)}, {"gradient_norm", std::to_string(norm)}};
+  for (const MicroBatch& batch : batches) {
+    report["batches"].push_back(
+        {{"epoch", batch.position.epoch}, {"batch", batch.position.batch}, {"examples", batch.examples}});
+  }
+  const std::filesystem::path file = run_ / fmt::format("nonfinite-step-{}.json", step);
+  write_file_atomic(file, report.dump(1) + "\n");
+  const DataPosition where = batches.front().position;
+  throw UserError(
+      fmt::format("update {} (epoch {}, batch {}): loss {}, norm of the gradient {}; nothing was updated, and the "
+                  "numbers of the batch's examples are in {}",
+                  step, where.epoch + 1, where.batch + 1, loss, norm, file.string()),
+      "look at these examples; try a lower --learning-rate, more --warmup-steps, or --precision fp32");
+}
+
+std::int64_t Trainer::rehearse() {
+  const MicroBatch batch = task_.largest();
+  std::vector<std::int64_t> totals;
+  for (const LossTerm& term : batch.terms) totals.push_back(term.count);
+  learn(batch, totals, Context::train(static_cast<std::uint64_t>(config_.seed)))[0].item<float>();
+  task_.model().zero_grad();
+  return batch.tokens;
+}
+
+}  // namespace attend

@@ -1,0 +1,145 @@
+// The one training loop: batches of a task, gradients, an update; validation, checkpoints and a log at their intervals.
+//
+// Everything that decides what the next update is stands in TrainState, the model and the optimiser; all three are in a
+// checkpoint, so a run that goes on from one is the run that never stopped, bit for bit (one thread count, on a CPU).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/options.hpp"
+#include "train/checkpoint.hpp"
+#include "train/event_log.hpp"
+#include "train/optimiser.hpp"
+#include "train/progress.hpp"
+#include "train/schedule.hpp"
+#include "train/task.hpp"
+
+namespace attend {
+
+enum class BestMetric { loss, bleu };
+template <>
+struct EnumNames<BestMetric> {
+  static constexpr std::array names{std::pair{BestMetric::loss, std::string_view("loss")},
+                                    std::pair{BestMetric::bleu, std::string_view("bleu")}};
+};
+
+// Limits are totals over the life of a run, whatever was stopped and resumed in between.
+struct TrainerConfig {
+  std::int64_t seed = 1;
+  std::int64_t accumulate = 1;
+  std::optional<std::int64_t> max_steps;
+  std::optional<std::int64_t> max_epochs;
+  std::optional<Duration> max_time;
+  std::optional<std::int64_t> valid_every;
+  std::optional<std::int64_t> save_every;
+  std::int64_t keep_last = 2;
+  std::int64_t keep_best = 1;
+  std::optional<std::int64_t> patience;
+  BestMetric best_metric = BestMetric::loss;
+  std::int64_t log_every = 50;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Training");
+    visit("seed", self.seed, {.help = "of weights, order and dropout", .min = 0, .max = 9e15});
+    visit("accumulate", self.accumulate, {.help = "batches an update", .min = 1, .max = 1e6});
+    visit("max-steps", self.max_steps,
+          {.help = "updates over the life of the run; schedules end there; auto: by max-epochs, or by the size of the "
+                   "data",
+           .min = 1,
+           .max = 1e9,
+           .may_change = true});
+    visit("max-epochs", self.max_epochs,
+          {.help = "passes over the data, over the life of the run; auto: no limit",
+           .min = 1,
+           .max = 1e6,
+           .may_change = true});
+    visit("max-time", self.max_time,
+          {.help = "training time over the life of the run, such as 90s, 45m or 2h; auto: no limit",
+           .min = 0,
+           .may_change = true});
+    visit("valid-every", self.valid_every,
+          {.help = "updates between validations; auto: about one a pass over the data", .min = 1, .may_change = true});
+    visit("save-every", self.save_every,
+          {.help = "updates between checkpoints; auto: valid-every", .min = 1, .may_change = true});
+    visit("keep-last", self.keep_last, {.help = "checkpoints kept, the newest", .min = 2, .may_change = true});
+    visit("keep-best", self.keep_best,
+          {.help = "checkpoints kept, the best on the validation data", .min = 1, .may_change = true});
+    visit("patience", self.patience,
+          {.help = "validations without a new best after which training ends; auto: no limit",
+           .min = 1,
+           .may_change = true});
+    visit("best-metric", self.best_metric, {.help = "what makes a checkpoint the best one"});
+    visit("log-every", self.log_every, {.help = "updates between lines of the log", .min = 1, .may_change = true});
+  }
+};
+
+// Why a run ended by itself.
+enum class Ending { max_steps, max_epochs, max_time, patience };
+
+class Trainer {
+ public:
+  // `run` is the run's directory. What is passed must outlive the trainer; `config` and `schedule` must be resolved.
+  Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
+          std::filesystem::path run, EventLog& log, Progress& progress);
+
+  // Goes on from a checkpoint: loads weights, moments and state.
+  void restore(const Checkpoint& checkpoint);
+
+  // Trains until a limit is reached. Throws Interrupted after SIGINT or SIGTERM, when everything is saved, and
+  // UserError when a loss or gradient is not finite, with the batch's examples in RUN/nonfinite-step-N.json and nothing
+  // updated.
+  Ending train();
+
+  // One forward and backward pass of the largest batch; nothing is updated. Gives its tokens.
+  std::int64_t rehearse();
+
+  const TrainState& state() const { return state_; }
+
+ private:
+  // What was learnt since the last line of the log.
+  struct Interval {
+    std::int64_t updates = 0;
+    std::int64_t tokens = 0;
+    double seconds = 0;                // in updates, not in validation
+    double loss = 0;                   // summed over updates
+    std::vector<double> nll;           // of each term
+    std::vector<std::int64_t> counts;  // what it is divided by
+  };
+
+  void update();
+  void validate();
+  void save();
+  void log_interval(const std::vector<LossTerm>& terms, double rate, double norm);
+  [[noreturn]] void refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm);
+
+  ProgressReport report(double rate) const;
+  bool validation_due() const;
+  bool save_wanted() const;
+  bool past_last_epoch(DataPosition position) const;
+  std::optional<Ending> ending() const;
+  double seconds() const;  // over the life of the run
+
+  Task& task_;
+  AdamW& optimiser_;
+  const TrainerConfig& config_;
+  const ScheduleConfig& schedule_;
+  std::filesystem::path run_;
+  EventLog& log_;
+  Progress& progress_;
+  TrainState state_;
+  Interval interval_;
+  std::int64_t saved_ = -1;  // the step of the last checkpoint
+  double seconds_before_ = 0;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace attend
