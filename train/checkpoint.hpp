@@ -30,7 +30,7 @@ struct TrainState {
   double seconds = 0;                // spent training, validating and saving
   std::int64_t validated = 0;        // the step of the last validation
   std::int64_t bad_validations = 0;  // since the best
-  std::vector<Score> scores;         // of checkpoints that are kept, best first
+  std::vector<Score> scores = {};    // of checkpoints that are kept, best first
 };
 
 // RUN/checkpoints/step-N.

@@ -53,8 +53,8 @@ void Progress::update(const ProgressReport& report) {
     const std::size_t room = std::min<std::size_t>(width - text.size() - 4, 40);
     const double share =
         static_cast<double>(report.step) / static_cast<double>(std::max<std::int64_t>(report.max_steps, 1));
-    const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(room));
-    line = "[" + std::string(filled, '=') + std::string(room - filled, ' ') + "] ";
+    const auto filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * static_cast<double>(room));
+    line = fmt::format("[{:=<{}}{:{}}] ", "", filled, "", static_cast<int>(room) - filled);
   }
   line += text;
   line.resize(std::min(line.size(), width - 1));

@@ -26,8 +26,8 @@ struct EnumNames<ScheduleKind> {
 
 struct ScheduleConfig {
   ScheduleKind schedule = ScheduleKind::inverse_sqrt;
-  std::optional<double> learning_rate;
-  std::optional<std::int64_t> warmup_steps;
+  std::optional<double> learning_rate = {};
+  std::optional<std::int64_t> warmup_steps = {};
   double decay_last = 0;
 
   template <class Self, class Visitor>

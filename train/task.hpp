@@ -41,9 +41,9 @@ struct LossSum {
 struct MicroBatch {
   DataPosition position;
   DataPosition after;  // where the next one is
-  std::vector<LossTerm> terms;
+  std::vector<LossTerm> terms = {};
   std::int64_t tokens = 0;                                     // what speed is measured in
-  std::vector<std::int64_t> examples;                          // of the corpus
+  std::vector<std::int64_t> examples = {};                     // of the corpus
   std::function<std::vector<LossSum>(Context&)> forward = {};  // one sum a term
 };
 

@@ -35,14 +35,14 @@ struct EnumNames<BestMetric> {
 struct TrainerConfig {
   std::int64_t seed = 1;
   std::int64_t accumulate = 1;
-  std::optional<std::int64_t> max_steps;
-  std::optional<std::int64_t> max_epochs;
-  std::optional<Duration> max_time;
-  std::optional<std::int64_t> valid_every;
-  std::optional<std::int64_t> save_every;
+  std::optional<std::int64_t> max_steps = {};
+  std::optional<std::int64_t> max_epochs = {};
+  std::optional<Duration> max_time = {};
+  std::optional<std::int64_t> valid_every = {};
+  std::optional<std::int64_t> save_every = {};
   std::int64_t keep_last = 2;
   std::int64_t keep_best = 1;
-  std::optional<std::int64_t> patience;
+  std::optional<std::int64_t> patience = {};
   BestMetric best_metric = BestMetric::loss;
   std::int64_t log_every = 50;
 
