@@ -18,3 +18,5 @@ target_include_directories(dep_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_compile_options(dep_torch INTERFACE ${attend_torch_flags})
 target_link_libraries(dep_torch INTERFACE ${TORCH_LIBRARIES})
 add_library(dep::torch ALIAS dep_torch)
+# LibTorch's headers carry their own fmt, which hides the system's and whose functions it does not export.
+target_compile_definitions(dep_torch INTERFACE FMT_HEADER_ONLY)

@@ -9,7 +9,7 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manifest.hpp"
-#include "core/safetensors.hpp"
+#include "models/weights_io.hpp"
 
 namespace attend {
 namespace {
@@ -17,43 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kStateVersion = 1;
-
-using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
-
-NamedTensors parameters(const torch::nn::Module& model) {
-  NamedTensors result;
-  for (const auto& named : model.named_parameters()) result.emplace_back(named.key(), named.value());
-  return result;
-}
-
-void save_tensors(const NamedTensors& tensors, const fs::path& path) {
-  std::vector<torch::Tensor> on_cpu;  // keeps the bytes that the views refer to
-  std::vector<TensorView> views;
-  for (const auto& [name, tensor] : tensors) {
-    const torch::Tensor& bytes = on_cpu.emplace_back(tensor.detach().cpu().contiguous());
-    views.push_back({.name = name,
-                     .dtype = DType::f32,
-                     .shape = bytes.sizes().vec(),
-                     .bytes = {static_cast<const std::byte*>(bytes.const_data_ptr()), bytes.nbytes()}});
-  }
-  write_safetensors(path, views);
-}
-
-void load_tensors(const NamedTensors& tensors, const fs::path& path) {
-  const torch::NoGradGuard no_grad;
-  const SafetensorsFile file(path);
-  for (const auto& [name, tensor] : tensors) {
-    const TensorView* found = file.find(name);
-    if (found == nullptr) throw UserError(path.string() + ": tensor " + name + " is missing");
-    if (found->dtype != DType::f32 || found->shape != tensor.sizes().vec()) {
-      throw UserError(c10::str(path.string(), ": tensor ", name, " is ", name_of(found->dtype), " of ",
-                               c10::IntArrayRef(found->shape), ", the model has F32 of ", tensor.sizes()));
-    }
-    const torch::Tensor stored =
-        torch::from_blob(const_cast<std::byte*>(found->bytes.data()), tensor.sizes(), torch::kFloat);
-    tensor.detach().copy_(stored);
-  }
-}
 
 nlohmann::ordered_json to_json(const TrainState& state) {
   nlohmann::ordered_json scores = nlohmann::ordered_json::array();
@@ -100,8 +63,8 @@ void save_checkpoint(const fs::path& run, const torch::nn::Module& model, const 
                      const TrainState& state) {
   make_directories(run / "checkpoints");
   StagedDirectory staged(checkpoint_path(run, state.step));
-  save_tensors(parameters(model), staged.path() / "model.safetensors");
-  save_tensors(optimiser.state(), staged.path() / "optimizer.safetensors");
+  save_tensors(staged.path() / "model.safetensors", parameters_of(model));
+  save_tensors(staged.path() / "optimizer.safetensors", optimiser.state());
   write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
   write_manifest(staged.path());
   staged.commit();
@@ -150,9 +113,9 @@ std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
   return std::nullopt;
 }
 
-void Checkpoint::load(torch::nn::Module& model, const AdamW& optimiser) const {
-  load_tensors(parameters(model), directory_ / "model.safetensors");
-  load_tensors(optimiser.state(), directory_ / "optimizer.safetensors");
+void Checkpoint::load(const torch::nn::Module& model, const AdamW& optimiser) const {
+  load_weights(directory_ / "model.safetensors", model);
+  load_tensors(directory_ / "optimizer.safetensors", optimiser.state());
 }
 
 }  // namespace attend

@@ -63,7 +63,7 @@ class Checkpoint {
   const TrainState& state() const { return state_; }
 
   // Copies weights and moments in. UserError when a tensor is missing or of another shape.
-  void load(torch::nn::Module& model, const AdamW& optimiser) const;
+  void load(const torch::nn::Module& model, const AdamW& optimiser) const;
 
  private:
   std::filesystem::path directory_;

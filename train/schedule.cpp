@@ -8,7 +8,7 @@ namespace attend {
 
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps) {
   const double peak = config.learning_rate.value();
-  const auto warmup = static_cast<double>(config.warmup_steps.value());
+  const double warmup = std::max(static_cast<double>(config.warmup_steps.value()), 1.0);
   const auto now = static_cast<double>(step);
   const auto end = static_cast<double>(max_steps) + 1;
   const double left = std::max(end - now, 0.0);
@@ -20,7 +20,7 @@ double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::in
     const double u = std::min(1.0, left / std::max(end - warmup, 1.0));
     switch (config.schedule) {
       case ScheduleKind::inverse_sqrt:
-        share = std::sqrt(std::max(warmup, 1.0) / now);
+        share = std::sqrt(warmup / now);
         break;
       case ScheduleKind::linear:
         share = u;
