@@ -1,0 +1,75 @@
+#include "eval/metrics/metric.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <future>
+
+#include "core/error.hpp"
+
+namespace attend::metrics {
+
+std::string Metric::signature(std::size_t num_references) const {
+  return fmt::format("nrefs:{}|{}|version:{}+sb2.6.0", num_references, settings(), ATTEND_VERSION);
+}
+
+void Tally::add(std::string_view hypothesis, std::span<const std::string_view> references) {
+  ensure(!references.empty(), "a segment has a reference");
+  ensure(num_references_ == 0 || num_references_ == references.size(), "every segment has as many references");
+  num_references_ = references.size();
+  const std::vector<double> row = metric_->statistics(hypothesis, references);
+  ensure(row.size() == sum_.size(), "a row is as wide as its metric says");
+  rows_.insert(rows_.end(), row.begin(), row.end());
+  for (std::size_t column = 0; column < row.size(); ++column) sum_[column] += row[column];
+}
+
+void Tally::merge(const Tally& later) {
+  ensure(metric_ == later.metric_, "only tallies of one metric are merged");
+  if (later.size() == 0) return;
+  ensure(num_references_ == 0 || num_references_ == later.num_references_, "every segment has as many references");
+  num_references_ = later.num_references_;
+  // Row by row and not sum to sum: the rounding then does not depend on how the corpus was divided.
+  for (std::size_t segment = 0; segment < later.size(); ++segment) {
+    const std::span<const double> row = later.row(segment);
+    rows_.insert(rows_.end(), row.begin(), row.end());
+    for (std::size_t column = 0; column < row.size(); ++column) sum_[column] += row[column];
+  }
+}
+
+std::vector<double> Tally::segment_values() const {
+  std::vector<double> values(size());
+  for (std::size_t segment = 0; segment < size(); ++segment) values[segment] = metric_->segment_value(row(segment));
+  return values;
+}
+
+std::string Tally::line() const {
+  const std::string details = metric_->details(sum_);
+  return fmt::format("{}|{} = {:.1f}{}{}", metric_->name(), signature(), value(), details.empty() ? "" : " ", details);
+}
+
+Tally evaluate(const Metric& metric, std::span<const std::string> hypotheses,
+               std::span<const std::vector<std::string>> references, int num_threads) {
+  for (const std::vector<std::string>& stream : references) {
+    ensure(stream.size() == hypotheses.size(), "every hypothesis has its references");
+  }
+  const auto score_range = [&](std::size_t begin, std::size_t end) {
+    Tally tally(metric);
+    std::vector<std::string_view> segment(references.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      for (std::size_t r = 0; r < references.size(); ++r) segment[r] = references[r][i];
+      tally.add(hypotheses[i], segment);
+    }
+    return tally;
+  };
+  const auto num_parts = static_cast<std::size_t>(std::max(num_threads, 1));
+  std::vector<std::future<Tally>> parts;
+  for (std::size_t part = 1; part < num_parts; ++part) {
+    parts.push_back(std::async(std::launch::async, score_range, hypotheses.size() * part / num_parts,
+                               hypotheses.size() * (part + 1) / num_parts));
+  }
+  Tally tally = score_range(0, hypotheses.size() / num_parts);
+  for (std::future<Tally>& part : parts) tally.merge(part.get());
+  return tally;
+}
+
+}  // namespace attend::metrics

@@ -1,0 +1,83 @@
+// What a translation metric is. A segment (a hypothesis and its references) gives a row of sufficient statistics; rows
+// add up; a sum of rows gives the score. So a corpus can be scored in parts, by group, or resampled, without reading a
+// sentence twice.
+//
+//   Bleu bleu;
+//   Tally tally(bleu);
+//   tally.add("the cat sat on the mat", {{"the cat sat on a mat"}});
+//   tally.value();        // 0 to 100
+//   tally.line();         // BLEU|nrefs:1|case:mixed|... = 53.7 83.3/...
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attend::metrics {
+
+class Metric {
+ public:
+  virtual ~Metric() = default;
+
+  // Statistics in a row.
+  virtual std::size_t width() const = 0;
+  // The row of one segment; `references` is not empty. Safe to call from several threads.
+  virtual std::vector<double> statistics(std::string_view hypothesis,
+                                         std::span<const std::string_view> references) const = 0;
+  // The score, in percent, of a sum of rows.
+  virtual double value(std::span<const double> statistics) const = 0;
+  // The score of one segment's row, where that is another function.
+  virtual double segment_value(std::span<const double> statistics) const { return value(statistics); }
+
+  virtual std::string name() const = 0;
+  // What was computed, so that a figure can be compared: sacreBLEU's signature with our version in place of its own.
+  std::string signature(std::size_t num_references) const;
+  // What a result line says after the score.
+  virtual std::string details(std::span<const double>) const { return {}; }
+
+ protected:
+  // The part of the signature between the number of references and the version: "case:mixed|eff:no".
+  virtual std::string settings() const = 0;
+};
+
+// The segments of a corpus under one metric, which must outlive it.
+class Tally {
+ public:
+  explicit Tally(const Metric& metric) : metric_(&metric), sum_(metric.width()) {}
+
+  // Every segment of a tally must have as many references.
+  void add(std::string_view hypothesis, std::span<const std::string_view> references);
+  void add(std::string_view hypothesis, std::initializer_list<std::string_view> references) {
+    add(hypothesis, std::span(references.begin(), references.size()));
+  }
+  // Appends the segments of `later`.
+  void merge(const Tally& later);
+
+  std::size_t size() const { return rows_.size() / sum_.size(); }
+  std::span<const double> row(std::size_t segment) const {
+    return std::span(rows_).subspan(segment * sum_.size(), sum_.size());
+  }
+  std::span<const double> sum() const { return sum_; }
+
+  double value() const { return metric_->value(sum_); }
+  std::vector<double> segment_values() const;
+  std::string signature() const { return metric_->signature(num_references_); }
+  // "NAME|SIGNATURE = SCORE DETAILS" with one decimal, as sacreBLEU prints it.
+  std::string line() const;
+
+ private:
+  const Metric* metric_;
+  std::size_t num_references_ = 0;
+  std::vector<double> rows_;  // a segment after the other
+  std::vector<double> sum_;
+};
+
+// Scores a corpus on `num_threads` threads; the result does not depend on their number. references[r][i] is the r-th
+// reference of hypothesis i: at least one list, each as long as `hypotheses`.
+Tally evaluate(const Metric& metric, std::span<const std::string> hypotheses,
+               std::span<const std::vector<std::string>> references, int num_threads = 1);
+
+}  // namespace attend::metrics

@@ -1,0 +1,39 @@
+// TER (Snover et al. 2006), equal to sacreBLEU 2.6.0's reading of Tercom: the fewest insertions, deletions,
+// substitutions and shifts of blocks of words that turn the hypothesis into a reference, over the mean reference
+// length. Finding the fewest is too hard, so shifts are taken greedily within fixed limits, which are part of the
+// metric.
+//
+// Left out: Tercom's normalisation, removal of punctuation, and treatment of Asian characters (all off by default
+// there).
+#pragma once
+
+#include <string>
+
+#include "eval/metrics/metric.hpp"
+
+namespace attend::metrics {
+
+struct TerOptions {
+  bool case_sensitive = false;
+};
+
+class Ter : public Metric {
+ public:
+  explicit Ter(const TerOptions& options = {}) : options_(options) {}
+
+  // [edits to the nearest reference, mean length of the references].
+  std::size_t width() const override { return 2; }
+  std::vector<double> statistics(std::string_view hypothesis,
+                                 std::span<const std::string_view> references) const override;
+  // 0 is best; above 100 where there are more edits than reference words.
+  double value(std::span<const double> statistics) const override;
+  std::string name() const override { return "TER"; }
+
+ protected:
+  std::string settings() const override;
+
+ private:
+  TerOptions options_;
+};
+
+}  // namespace attend::metrics

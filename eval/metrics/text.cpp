@@ -1,0 +1,107 @@
+#include "eval/metrics/text.hpp"
+
+#include <unicode/bytestream.h>
+#include <unicode/casemap.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace attend::metrics {
+namespace {
+
+// The bytes of the white-space character at `at`, 0 when there is none. The set is that of Python's str.isspace, which
+// has U+001C to U+001F and lacks U+200B. In valid UTF-8 a lead byte is never found inside a character, so any byte may
+// be asked.
+std::size_t white_space_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t offset) {
+    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0u;
+  };
+  const unsigned first = byte(0);
+  if (first <= 0x20) return (first >= 0x09 && first <= 0x0d) || (first >= 0x1c) ? 1 : 0;
+  if (first < 0xc2) return 0;
+  if (first == 0xc2) return byte(1) == 0x85 || byte(1) == 0xa0 ? 2 : 0;
+  switch (first << 16 | byte(1) << 8 | byte(2)) {
+    case 0xe19a80:  // U+1680
+    case 0xe280a8:  // U+2028
+    case 0xe280a9:  // U+2029
+    case 0xe280af:  // U+202F
+    case 0xe2819f:  // U+205F
+    case 0xe38080:  // U+3000
+      return 3;
+    default:
+      return first == 0xe2 && byte(1) == 0x80 && byte(2) >= 0x80 && byte(2) <= 0x8a ? 3 : 0;  // U+2000 to U+200A
+  }
+}
+
+}  // namespace
+
+std::size_t find_invalid_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t start = at;
+    UChar32 code_point = 0;
+    U8_NEXT(text.data(), at, text.size(), code_point);
+    if (code_point < 0) return start;
+  }
+  return std::string_view::npos;
+}
+
+std::string_view trim_right(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = white_space_at(text, at);
+    at += std::max<std::size_t>(space, 1);
+    if (space == 0) end = at;
+  }
+  return text.substr(0, end);
+}
+
+std::vector<std::string_view> split_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t start = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = white_space_at(text, at);
+    if (space == 0) {
+      ++at;
+      continue;
+    }
+    if (at > start) words.push_back(text.substr(start, at - start));
+    start = at += space;
+  }
+  if (start < text.size()) words.push_back(text.substr(start));
+  return words;
+}
+
+std::vector<std::uint32_t> visible_code_points(std::string_view text) {
+  std::vector<std::uint32_t> code_points;
+  code_points.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    if (const std::size_t space = white_space_at(text, at); space != 0) {
+      at += space;
+      continue;
+    }
+    UChar32 code_point = 0;
+    U8_NEXT_OR_FFFD(text.data(), at, text.size(), code_point);
+    code_points.push_back(static_cast<std::uint32_t>(code_point));
+  }
+  return code_points;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower;
+  if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
+    lower = text;
+    for (char& c : lower) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return lower;
+  }
+  UErrorCode status = U_ZERO_ERROR;
+  icu::StringByteSink<std::string> sink(&lower, static_cast<int32_t>(text.size()));
+  icu::CaseMap::utf8ToLower("", 0, icu::StringPiece(text.data(), static_cast<int32_t>(text.size())), sink, nullptr,
+                            status);
+  if (U_FAILURE(status)) throw std::runtime_error(std::string("ICU cannot lower-case: ") + u_errorName(status));
+  return lower;
+}
+
+}  // namespace attend::metrics
