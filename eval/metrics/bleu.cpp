@@ -18,7 +18,7 @@ constexpr double kFloor = 0.1;
 constexpr double kAdded = 1;
 
 std::vector<std::uint32_t> symbols_of(const std::string& text, BleuTokenizer tokenizer, WordIds& ids) {
-  return tokenizer == BleuTokenizer::character ? visible_code_points(text) : ids.of(split_words(text));
+  return tokenizer == BleuTokenizer::character ? visible_characters(text) : ids.of(split_words(text));
 }
 
 }  // namespace

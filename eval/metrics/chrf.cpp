@@ -79,7 +79,7 @@ std::vector<double> Chrf::statistics(std::string_view hypothesis, std::span<cons
 
   const std::string_view text = prepare(hypothesis);
   WordIds ids;
-  Matcher characters(kCharacterOrder, visible_code_points(text));
+  Matcher characters(kCharacterOrder, visible_characters(text));
   Matcher words(options_.word_order,
                 options_.word_order > 0 ? ids.of(split_punctuation(text)) : std::vector<std::uint32_t>());
   std::vector<double> best;
@@ -88,7 +88,7 @@ std::vector<double> Chrf::statistics(std::string_view hypothesis, std::span<cons
     const std::string_view other = prepare(reference);
     std::vector<double> row;
     row.reserve(width());
-    characters.compare(visible_code_points(other), row);
+    characters.compare(visible_characters(other), row);
     if (options_.word_order > 0) words.compare(ids.of(split_punctuation(other)), row);
     if (const double score = value(row); score > best_value) {
       best_value = score;

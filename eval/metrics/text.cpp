@@ -2,10 +2,11 @@
 
 #include <unicode/bytestream.h>
 #include <unicode/casemap.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 #include <stdexcept>
+
+#include "data/text/utf8.hpp"
 
 namespace attend::metrics {
 namespace {
@@ -36,16 +37,6 @@ std::size_t white_space_at(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::size_t find_invalid_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t start = at;
-    UChar32 code_point = 0;
-    U8_NEXT(text.data(), at, text.size(), code_point);
-    if (code_point < 0) return start;
-  }
-  return std::string_view::npos;
-}
-
 std::string_view trim_right(std::string_view text) {
   std::size_t end = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -72,19 +63,20 @@ std::vector<std::string_view> split_words(std::string_view text) {
   return words;
 }
 
-std::vector<std::uint32_t> visible_code_points(std::string_view text) {
-  std::vector<std::uint32_t> code_points;
-  code_points.reserve(text.size());
+std::vector<std::uint32_t> visible_characters(std::string_view text) {
+  std::vector<std::uint32_t> characters;
+  characters.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
     if (const std::size_t space = white_space_at(text, at); space != 0) {
       at += space;
       continue;
     }
-    UChar32 code_point = 0;
-    U8_NEXT_OR_FFFD(text.data(), at, text.size(), code_point);
-    code_points.push_back(static_cast<std::uint32_t>(code_point));
+    const std::size_t end = at + std::max<std::size_t>(utf8_length_at(text, at), 1);
+    std::uint32_t packed = 0;
+    for (; at < end; ++at) packed = packed << 8 | static_cast<unsigned char>(text[at]);
+    characters.push_back(packed);
   }
-  return code_points;
+  return characters;
 }
 
 std::string lower_case(std::string_view text) {

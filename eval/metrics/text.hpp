@@ -12,17 +12,14 @@
 
 namespace attend::metrics {
 
-// The offset of the first byte that is not valid UTF-8 (surrogates and overlong forms are not), or npos.
-std::size_t find_invalid_utf8(std::string_view text);
-
 // `text` without the white space at its end.
 std::string_view trim_right(std::string_view text);
 
 // The words between white space: str.split(). They point into `text`.
 std::vector<std::string_view> split_words(std::string_view text);
 
-// The code points that are no white space.
-std::vector<std::uint32_t> visible_code_points(std::string_view text);
+// The characters (code points) that are no white space, each as its bytes packed into a number.
+std::vector<std::uint32_t> visible_characters(std::string_view text);
 
 // Full Unicode lower case, for no language: İ becomes two code points, a final Σ becomes ς. str.lower().
 std::string lower_case(std::string_view text);

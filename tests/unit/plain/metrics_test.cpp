@@ -1,0 +1,151 @@
+// BLEU, chrF and TER against what sacreBLEU says of fixtures/metrics.json (tests/parity/make_fixtures_metrics.py).
+// ATTEND_METRICS_FIXTURE names another file that the script wrote.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "eval/metrics/bleu.hpp"
+#include "eval/metrics/chrf.hpp"
+#include "eval/metrics/ter.hpp"
+#include "eval/metrics/text.hpp"
+#include "eval/metrics/tokenizer_13a.hpp"
+
+namespace attend::metrics {
+namespace {
+
+using nlohmann::json;
+
+const json& fixture() {
+  static const json content = [] {
+    const char* other = std::getenv("ATTEND_METRICS_FIXTURE");
+    return read_json(other != nullptr ? other : ATTEND_SOURCE_DIR "/tests/parity/fixtures/metrics.json");
+  }();
+  return content;
+}
+
+template <class E>
+E named(const std::string& name) {
+  for (const auto& [value, its_name] : EnumNames<E>::names) {
+    if (its_name == name) return value;
+  }
+  throw std::logic_error("no such name: " + name);
+}
+
+std::unique_ptr<Metric> make_metric(const json& result) {
+  const json& options = result.at("options");
+  const bool lowercase = options.value("lowercase", false);
+  if (result.at("metric") == "bleu") {
+    return std::make_unique<Bleu>(BleuOptions{.tokenizer = named<BleuTokenizer>(options.value("tokenize", "13a")),
+                                              .smoothing = named<BleuSmoothing>(options.value("smooth_method", "exp")),
+                                              .lowercase = lowercase,
+                                              .effective_order = options.value("effective_order", false)});
+  }
+  if (result.at("metric") == "chrf") {
+    return std::make_unique<Chrf>(ChrfOptions{.word_order = options.value("word_order", 0), .lowercase = lowercase});
+  }
+  return std::make_unique<Ter>(TerOptions{.case_sensitive = options.value("case_sensitive", false)});
+}
+
+std::string joined(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) text.append(text.empty() ? "" : " ").append(word);
+  return text;
+}
+
+TEST(Metrics, EqualSacreBleu) {
+  for (const json& corpus : fixture().at("cases")) {
+    const auto hypotheses = corpus.at("hypotheses").get<std::vector<std::string>>();
+    const auto references = corpus.at("references").get<std::vector<std::vector<std::string>>>();
+    for (const json& result : corpus.at("results")) {
+      SCOPED_TRACE(corpus.at("name").get<std::string>() + ", " + result.at("metric").get<std::string>() + " " +
+                   result.at("options").dump());
+      const std::unique_ptr<Metric> metric = make_metric(result);
+      const Tally tally = evaluate(*metric, hypotheses, references);
+      EXPECT_NEAR(tally.value(), result.at("score").get<double>(), 1e-9);
+
+      // Our signature names our version before theirs.
+      std::string line = tally.line();
+      const std::size_t version = line.find("version:") + 8;
+      line.erase(version, line.find("+sb") + 3 - version);
+      EXPECT_EQ(line, result.at("line").get<std::string>());
+
+      if (const auto* bleu = dynamic_cast<const Bleu*>(metric.get())) {
+        const auto precisions = result.at("precisions").get<std::vector<double>>();
+        for (std::size_t n = 0; n < precisions.size(); ++n) {
+          EXPECT_NEAR(bleu->score(tally.sum()).precisions[n], precisions[n], 1e-9);
+        }
+      }
+      if (!result.contains("rows")) continue;
+      const std::vector<double> values = tally.segment_values();
+      ASSERT_EQ(values.size(), result.at("rows").size());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::vector<double> row(tally.row(i).begin(), tally.row(i).end());
+        EXPECT_EQ(row, result.at("rows")[i].get<std::vector<double>>()) << hypotheses[i];
+        EXPECT_NEAR(values[i], result.at("segments")[i].get<double>(), 1e-9) << hypotheses[i];
+      }
+    }
+  }
+}
+
+TEST(Metrics, Tokenize13aAsSacreBleu) {
+  for (const json& pair : fixture().at("tokenized")) {
+    const std::string line = pair.at(0);
+    EXPECT_EQ(joined(split_words(tokenize_13a(line))), pair.at(1).get<std::string>()) << line;
+  }
+}
+
+// The parts of a corpus, scored apart and merged, are the corpus.
+TEST(Metrics, MergeIsTheWhole) {
+  const std::vector<std::string> hypotheses = {"a b c d e", "", "x y z", "c d a b", "b c"};
+  const std::vector<std::vector<std::string>> references = {{"a b c d f", "q", "x z", "a b c d", "b"},
+                                                            {"a c d e", "", "x y y z", "a", "c c c"},
+                                                            {"b", "", "y", "d c b a", "b c c"}};
+  for (const std::unique_ptr<Metric>& metric :
+       {std::unique_ptr<Metric>(new Bleu), std::unique_ptr<Metric>(new Chrf), std::unique_ptr<Metric>(new Ter)}) {
+    const Tally whole = evaluate(*metric, hypotheses, references);
+    for (const int num_threads : {2, 3, 8}) {
+      const Tally parts = evaluate(*metric, hypotheses, references, num_threads);
+      EXPECT_EQ(parts.value(), whole.value());
+      EXPECT_EQ(parts.segment_values(), whole.segment_values());
+      EXPECT_EQ(parts.line(), whole.line());
+    }
+  }
+}
+
+TEST(Metrics, EverySegmentHasAsManyReferences) {
+  const Bleu bleu;
+  Tally tally(bleu);
+  tally.add("a", {"b"});
+  EXPECT_THROW(tally.add("a", {"b", "c"}), std::logic_error);
+}
+
+// Bytes that are no UTF-8 are scored, not fatal: a model may put out anything.
+TEST(Metrics, InvalidUtf8IsScored) {
+  const std::string broken = "a \xC3 \xE2\x80 b\xFF";
+  for (const std::unique_ptr<Metric>& metric :
+       {std::unique_ptr<Metric>(new Bleu({.tokenizer = BleuTokenizer::character, .lowercase = true})),
+        std::unique_ptr<Metric>(new Chrf({.word_order = 2, .lowercase = true}))}) {
+    Tally tally(*metric);
+    tally.add(broken, {broken});
+    EXPECT_NEAR(tally.value(), 100, 1e-9);
+  }
+}
+
+// A long line takes memory in proportion to it, and time.
+TEST(Metrics, LongLines) {
+  std::string line;
+  for (int i = 0; i < 20000; ++i) line += "word" + std::to_string(i) + " ";
+  const Ter ter;
+  Tally tally(ter);
+  tally.add(line + "end", {line});
+  tally.add("end", {line});
+  tally.add(line, {"end"});
+  EXPECT_EQ(std::vector<double>(tally.sum().begin(), tally.sum().end()), (std::vector<double>{40001, 40001}));
+}
+
+}  // namespace
+}  // namespace attend::metrics
