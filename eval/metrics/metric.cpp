@@ -6,11 +6,13 @@
 #include <future>
 
 #include "core/error.hpp"
+#include "core/version.hpp"
 
 namespace attend::metrics {
 
 std::string Metric::signature(std::size_t num_references) const {
-  return fmt::format("nrefs:{}|{}|version:{}+sb2.6.0", num_references, settings(), ATTEND_VERSION);
+  const std::string_view release = version().substr(0, version().find(' '));
+  return fmt::format("nrefs:{}|{}|version:{}+sb2.6.0", num_references, settings(), release);
 }
 
 void Tally::add(std::string_view hypothesis, std::span<const std::string_view> references) {
