@@ -1,7 +1,6 @@
 #include "train/checkpoint.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -55,10 +54,6 @@ TrainState state_of(const fs::path& path) {
 
 }  // namespace
 
-fs::path checkpoint_path(const fs::path& run, std::int64_t step) {
-  return run / "checkpoints" / ("step-" + std::to_string(step));
-}
-
 void save_checkpoint(const fs::path& run, const torch::nn::Module& model, const AdamW& optimiser,
                      const TrainState& state) {
   make_directories(run / "checkpoints");
@@ -68,20 +63,6 @@ void save_checkpoint(const fs::path& run, const torch::nn::Module& model, const 
   write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
   write_manifest(staged.path());
   staged.commit();
-}
-
-std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
-  std::vector<std::int64_t> steps;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints", missing)) {
-    const std::string name = entry.path().filename().string();
-    std::int64_t step = 0;
-    if (!name.starts_with("step-")) continue;
-    const auto [end, error] = std::from_chars(name.data() + 5, name.data() + name.size(), step);
-    if (error == std::errc() && end == name.data() + name.size()) steps.push_back(step);
-  }
-  std::sort(steps.begin(), steps.end());
-  return steps;
 }
 
 void mark_best(const fs::path& run, std::int64_t step) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "models/checkpoint_reader.hpp"
 #include "train/optimiser.hpp"
 #include "train/task.hpp"
 
@@ -33,15 +34,9 @@ struct TrainState {
   std::vector<Score> scores = {};    // of checkpoints that are kept, best first
 };
 
-// RUN/checkpoints/step-N.
-std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int64_t step);
-
 // UserError when it cannot be written; nothing of it is left then, and earlier checkpoints are as they were.
 void save_checkpoint(const std::filesystem::path& run, const torch::nn::Module& model, const AdamW& optimiser,
                      const TrainState& state);
-
-// The steps of the checkpoints that a run has, in ascending order; whether they are intact is not looked at.
-std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
 
 // Writes down which checkpoint is the best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);

@@ -7,12 +7,24 @@
 
 #include <torch/types.h>
 
+#include <array>
 #include <memory>
+#include <string_view>
+#include <utility>
+
+#include "core/options.hpp"
 
 namespace attend {
 
 // What products are computed in while training; `automatic` is resolved before a model is built.
 enum class Precision { automatic, fp32, bf16, int8 };
+template <>
+struct EnumNames<Precision> {
+  static constexpr std::array names{std::pair{Precision::automatic, std::string_view("auto")},
+                                    std::pair{Precision::fp32, std::string_view("fp32")},
+                                    std::pair{Precision::bf16, std::string_view("bf16")},
+                                    std::pair{Precision::int8, std::string_view("int8")}};
+};
 
 }  // namespace attend
 

@@ -1,0 +1,88 @@
+#include "models/checkpoint_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "core/manifest.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr const char* kWeights = "model.safetensors";
+
+// 1200 of "step-1200".
+std::optional<std::int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
+  return step;
+}
+
+// The step that RUN/best names, or nothing.
+std::optional<std::int64_t> best_step(const fs::path& run) {
+  const fs::path best = run / "best";
+  if (!fs::exists(best)) return std::nullopt;
+  std::string name = read_file(best, 1000);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  const auto step = step_of(name);
+  if (!step)
+    throw UserError(best.string() + ": \"" + name + "\" is not the name of a checkpoint", "use --checkpoint last");
+  return step;
+}
+
+fs::path given_weights(const fs::path& path) {
+  if (!fs::is_directory(path)) {
+    if (fs::exists(path)) return path;
+    throw UserError(path.string() + ": no such checkpoint", "give best, last, or the path of a checkpoint");
+  }
+  verify_manifest(path);
+  return path / kWeights;
+}
+
+}  // namespace
+
+fs::path checkpoint_path(const fs::path& run, std::int64_t step) {
+  return run / "checkpoints" / (std::string(kPrefix) + std::to_string(step));
+}
+
+std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
+  std::vector<std::int64_t> steps;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints", missing)) {
+    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+fs::path find_weights(const fs::path& run, const std::string& which) {
+  if (which != "best" && which != "last") return given_weights(which);
+  std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
+  if (which == "best") {
+    if (const auto best = best_step(run)) candidates.push_back(*best);
+  }
+  for (auto step = candidates.rbegin(); step != candidates.rend(); ++step) {
+    const fs::path directory = checkpoint_path(run, *step);
+    try {
+      verify_manifest(directory);
+      if (step != candidates.rbegin()) log::warn("using {} instead", directory.string());
+      return directory / kWeights;
+    } catch (const UserError& error) {
+      log::warn("{}", error.what());
+    }
+  }
+  throw UserError(run.string() + ": no intact checkpoint in " + (run / "checkpoints").string(),
+                  "train the run first: attend train --run " + run.string());
+}
+
+}  // namespace attend

@@ -1,0 +1,24 @@
+// Finds the checkpoint of a run that is to be used, and makes sure that it is whole.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace attend {
+
+// RUN/checkpoints/step-N.
+std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int64_t step);
+
+// The steps of the checkpoints that a run has, in ascending order; whether they are intact is not looked at.
+std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
+
+// The model.safetensors of the checkpoint that `which` names, verified against its manifest:
+//   best   what RUN/best names; the newest where a run has not chosen yet
+//   last   the newest
+//   PATH   the directory of a checkpoint, or a .safetensors file, which has no manifest
+// Where best or last is damaged, the newest intact one before it is taken with a warning. UserError when there is none.
+std::filesystem::path find_weights(const std::filesystem::path& run, const std::string& which);
+
+}  // namespace attend

@@ -1,0 +1,68 @@
+#include "models/checkpoint_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/manifest.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointReader : public testing::Test {
+ protected:
+  CheckpointReader() : run_(fs::path(testing::TempDir()) / "checkpoint_reader") {
+    fs::remove_all(run_);
+    for (const std::int64_t step : {10, 9, 200}) {
+      make_directories(checkpoint_path(run_, step));
+      write_file_atomic(weights(step), "weights of " + std::to_string(step));
+      write_manifest(checkpoint_path(run_, step));
+    }
+    make_directories(run_ / "checkpoints" / "step-300.tmp");
+  }
+  ~CheckpointReader() override { fs::remove_all(run_); }
+
+  fs::path weights(std::int64_t step) const { return checkpoint_path(run_, step) / "model.safetensors"; }
+  void damage(std::int64_t step) const { write_file_atomic(weights(step), "torn"); }
+
+  fs::path run_;
+};
+
+TEST_F(CheckpointReader, StepsAreNumbersInOrder) {
+  EXPECT_EQ(checkpoint_steps(run_), (std::vector<std::int64_t>{9, 10, 200}));
+}
+
+TEST_F(CheckpointReader, BestIsWhatTheRunSaysAndElseTheNewest) {
+  EXPECT_EQ(find_weights(run_, "best"), weights(200));
+  write_file_atomic(run_ / "best", "step-9\n");
+  EXPECT_EQ(find_weights(run_, "best"), weights(9));
+  EXPECT_EQ(find_weights(run_, "last"), weights(200));
+  EXPECT_EQ(find_weights(run_, checkpoint_path(run_, 10)), weights(10));
+  EXPECT_EQ(find_weights(run_, weights(10)), weights(10));
+}
+
+TEST_F(CheckpointReader, ADamagedOneIsPassedOverUnlessItWasNamed) {
+  damage(200);
+  EXPECT_EQ(find_weights(run_, "last"), weights(10));
+  EXPECT_THROW(find_weights(run_, checkpoint_path(run_, 200)), UserError);
+  write_file_atomic(run_ / "best", "step-9\n");
+  damage(9);
+  EXPECT_EQ(find_weights(run_, "best"), weights(10));
+  damage(10);
+  EXPECT_THROW(find_weights(run_, "best"), UserError);
+}
+
+TEST_F(CheckpointReader, RefusesABestThatIsNoCheckpointAndPathsThatDoNotExist) {
+  write_file_atomic(run_ / "best", "../../etc\n");
+  EXPECT_THROW(find_weights(run_, "best"), UserError);
+  EXPECT_THROW(find_weights(run_, "step-10"), UserError);
+  EXPECT_THROW(find_weights(run_ / "elsewhere", "last"), UserError);
+}
+
+}  // namespace
+}  // namespace attend
