@@ -2,6 +2,8 @@
 
 namespace attend {
 
-std::vector<Command> all_commands() { return {}; }
+Command toy_command();
+
+std::vector<Command> all_commands() { return {toy_command()}; }
 
 }  // namespace attend

@@ -1,0 +1,25 @@
+// attend toy DIR: writes the built-in corpus.
+#include "cli/command.hpp"
+#include "core/log.hpp"
+#include "data/text/toy_corpus.hpp"
+
+namespace attend {
+namespace {
+
+void run(const ToyConfig& config, const OptionOrigins&) {
+  for (const ToySet& set : write_toy_corpus(config)) {
+    log::info("{}/{}.{{en,de}}: {} sentence pairs, {} English and {} German words, {:.1f} a sentence, at most {}",
+              config.directory, set.name, set.sentences, set.english_words, set.german_words,
+              static_cast<double>(set.english_words) / static_cast<double>(set.sentences), set.longest);
+  }
+  log::info("{}/test.align: gold word alignments of the test set", config.directory);
+}
+
+}  // namespace
+
+Command toy_command() {
+  return make_command<ToyConfig>("toy", "write the built-in English-German corpus, the same bytes for the same seed",
+                                 run);
+}
+
+}  // namespace attend
