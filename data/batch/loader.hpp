@@ -1,0 +1,61 @@
+// The stream of training batches, made ahead of their use on a background thread. It never ends: epoch follows epoch.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "data/batch/batch.hpp"
+#include "data/batch/batch_order.hpp"
+#include "data/text/encoded_corpus.hpp"
+
+namespace attend {
+
+// The special ids that a batch needs: eos of the source, bos and eos of the target.
+struct BatchIds {
+  std::int32_t src_eos = 0;
+  std::int32_t tgt_bos = 0;
+  std::int32_t tgt_eos = 0;
+};
+
+// A batch of these examples, on the CPU.
+Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids);
+
+struct LoadedBatch {
+  Batch batch;
+  DataPosition position;
+  DataPosition after;  // of the batch that comes next: what a checkpoint keeps once this one is consumed
+  std::int64_t batches_in_epoch = 0;
+};
+
+class Loader {
+ public:
+  // Starts at `start`; corpus and order must outlive the loader. A batch beyond the end of its epoch counts as the
+  // first of the next.
+  Loader(const EncodedCorpus& corpus, const BatchOrder& order, const BatchIds& ids, DataPosition start = {});
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+  ~Loader();
+
+  // Waits for the next batch. Throws what the background thread threw.
+  LoadedBatch next();
+
+ private:
+  void run(DataPosition position);
+  bool put(LoadedBatch batch);
+
+  const EncodedCorpus& corpus_;
+  const BatchOrder& order_;
+  BatchIds ids_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<LoadedBatch> ready_;
+  std::exception_ptr failure_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace attend

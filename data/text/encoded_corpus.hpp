@@ -1,0 +1,101 @@
+// A parallel corpus as token ids, in files that are mapped into memory and kept from run to run.
+//
+// The cache's name is the hash of the bytes of all files, of the tokenizers and of the options: text that changed has
+// another name, so an old cache is never taken for it. Hashing reads every file at each start (about a second for
+// 10 million pairs); encoding happens once. Two files: KEY.ids, the ids of src and tgt pair after pair (16 bits where
+// both vocabularies have room), and KEY.index, one record a pair and a trailer with counts and a checksum over all of
+// it. KEY.index is put in place last, and neither exists half: a cache that was cut short, belongs to something else,
+// or was tampered with in its index is made anew. Ids are checked against the vocabularies as they are read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files.hpp"
+#include "core/options.hpp"
+#include "data/text/parallel.hpp"
+#include "data/text/tokenizer.hpp"
+
+namespace attend {
+
+struct CorpusConfig {
+  std::int64_t max_length = 256;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("max-length", self.max_length,
+          {.help = "tokens of the longest sentence to learn from; pairs with a longer one are skipped and counted",
+           .min = 1,
+           .max = 65535});
+  }
+};
+
+// Tokens of the two sides of a pair, without bos and eos.
+struct PairLength {
+  std::uint16_t src = 0;
+  std::uint16_t tgt = 0;
+};
+
+// What a corpus is made of.
+struct CorpusSource {
+  std::vector<std::string> src_files;
+  std::vector<std::string> tgt_files;  // file k is aligned with src_files[k]
+  Tokenizer src_tokenizer;
+  Tokenizer tgt_tokenizer;
+};
+
+// Examples are numbered from 0; skipped pairs have no number. Reading is safe from several threads.
+class EncodedCorpus {
+ public:
+  // Takes the corpus out of the cache, or encodes it into the cache first. Where `cache` cannot be written to, a
+  // temporary file takes its place. UserError as ParallelReader, and when no pair is left.
+  static EncodedCorpus open(const CorpusSource& source, const CorpusConfig& config,
+                            const std::filesystem::path& cache = default_cache());
+
+  // $XDG_CACHE_HOME/attend, or ~/.cache/attend.
+  static std::filesystem::path default_cache();
+
+  std::int64_t size() const;
+  PairLength length(std::int64_t example) const;
+  // Appends the ids, without bos and eos. UserError when the cache holds an id that the vocabulary has not.
+  void append_src(std::int64_t example, std::vector<std::int32_t>& ids) const;
+  void append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const;
+  // The line it stands in, from 1, counted over all files of a side.
+  std::uint64_t line(std::int64_t example) const;
+
+  // What was skipped and cleaned when the text was encoded, and the tokens that are left, without bos and eos.
+  const ParallelCounts& counts() const;
+  std::uint64_t num_src_tokens() const;
+  std::uint64_t num_tgt_tokens() const;
+
+  // XXH3 of the text's bytes: tells whether a run goes on with the text it began with.
+  const std::string& content_hash() const { return content_hash_; }
+  // Whether open() found it in the cache.
+  bool from_cache() const { return from_cache_; }
+
+ private:
+  struct Record;
+  struct Trailer;
+
+  EncodedCorpus(MappedFile ids, MappedFile index);
+  static std::optional<EncodedCorpus> read(const std::filesystem::path& stem, const CorpusSource& source,
+                                           const std::string& key);
+  const Record& record(std::int64_t example) const;
+  const Trailer& trailer() const;
+  void append(std::uint64_t begin, std::size_t count, std::int32_t limit, std::vector<std::int32_t>& ids) const;
+
+  MappedFile ids_;
+  MappedFile index_;
+  std::filesystem::path ids_path_;
+  std::int32_t src_vocabulary_ = 0;
+  std::int32_t tgt_vocabulary_ = 0;
+  std::string content_hash_;
+  bool from_cache_ = true;
+};
+
+}  // namespace attend

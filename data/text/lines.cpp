@@ -1,0 +1,212 @@
+// Reading is by blocks; a line is searched with memchr and looked at byte by byte only where it is not plain ASCII.
+#include "data/text/lines.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "data/text/utf8.hpp"
+
+namespace attend {
+namespace fs = std::filesystem;
+
+// Blocks of bytes out of a file, unpacked, or out of standard input as soon as they are there.
+class LineReader::Source {
+ public:
+  explicit Source(const fs::path& path) : name_(path.string()), standard_input_(path == "-") {
+    if (standard_input_) return;
+    Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (!file || fstat(file.number(), &status) != 0) fail(errno);
+    if (S_ISDIR(status.st_mode)) throw UserError(name_ + ": is a directory, expected a file of text");
+    gz_ = gzdopen(dup(file.number()), "rb");
+    ensure(gz_ != nullptr, "zlib opens a descriptor");
+    gzbuffer(gz_, 1 << 17);
+  }
+  ~Source() {
+    if (gz_ != nullptr) gzclose_r(gz_);
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  // Appends bytes up to and including the next \n, or up to the end. False when there was nothing left.
+  bool append_line(std::string& line) {
+    bool any = false;
+    while (begin_ < end_ || fill()) {
+      any = true;
+      const char* start = block_.data() + begin_;
+      const auto* newline = static_cast<const char*>(std::memchr(start, '\n', end_ - begin_));
+      const std::size_t count = newline != nullptr ? static_cast<std::size_t>(newline - start) + 1 : end_ - begin_;
+      line.append(start, count);
+      begin_ += count;
+      if (newline != nullptr) break;
+    }
+    return any;
+  }
+
+  // What is left in the current block; reads one when there is none.
+  std::string_view peek() {
+    if (begin_ == end_) fill();
+    return {block_.data() + begin_, end_ - begin_};
+  }
+
+ private:
+  bool fill() {
+    begin_ = 0;
+    end_ = 0;
+    if (standard_input_) {
+      ssize_t count = 0;
+      do {
+        count = read(STDIN_FILENO, block_.data(), block_.size());
+      } while (count < 0 && errno == EINTR);
+      if (count < 0) fail(errno);
+      end_ = static_cast<std::size_t>(count);
+    } else {
+      const int count = gzread(gz_, block_.data(), static_cast<unsigned>(block_.size()));
+      int code = Z_OK;
+      const char* message = gzerror(gz_, &code);
+      if (code == Z_ERRNO) fail(errno);
+      if (count < 0 || code != Z_OK) {
+        throw UserError(name_ + ": a damaged or truncated gzip file (" + message + ")", "make or fetch it again");
+      }
+      end_ = static_cast<std::size_t>(count);
+    }
+    return end_ > 0;
+  }
+
+  [[noreturn]] void fail(int code) const {
+    throw UserError(name_ + ": cannot be read: " + std::generic_category().message(code),
+                    "check the path and the permissions");
+  }
+
+  std::string name_;
+  bool standard_input_;
+  gzFile gz_ = nullptr;
+  std::array<char, 1 << 17> block_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+};
+
+LineCounts& LineCounts::operator+=(const LineCounts& other) {
+  lines += other.lines;
+  carriage_returns += other.carriage_returns;
+  byte_order_marks += other.byte_order_marks;
+  nul += other.nul;
+  line_ends += other.line_ends;
+  invalid_utf8 += other.invalid_utf8;
+  return *this;
+}
+
+bool LineCounts::clean() const { return carriage_returns + byte_order_marks + nul + line_ends + invalid_utf8 == 0; }
+
+std::string LineCounts::report() const {
+  std::string text = std::to_string(lines) + " lines";
+  const char* separator = ": ";
+  const auto add = [&](std::uint64_t count, const char* what) {
+    if (count == 0) return;
+    text += separator + std::to_string(count) + " " + what;
+    separator = ", ";
+  };
+  add(invalid_utf8, "with invalid UTF-8");
+  add(carriage_returns, "with CRLF (CR taken away)");
+  add(byte_order_marks, "with a byte-order mark (taken away)");
+  add(nul, "with NUL (taken away)");
+  add(line_ends, "with a line end inside (became a space)");
+  return text;
+}
+
+LineReader::LineReader(const fs::path& path) : source_(std::make_unique<Source>(path)) {}
+LineReader::~LineReader() = default;
+
+bool LineReader::next(std::string& line) {
+  raw_.clear();
+  if (!source_->append_line(raw_)) return false;
+  if (raw_.back() == '\n') {
+    raw_.pop_back();
+    if (!raw_.empty() && raw_.back() == '\r') {
+      raw_.pop_back();
+      ++counts_.carriage_returns;
+    }
+  }
+  clean(line);
+  ++counts_.lines;
+  return true;
+}
+
+void LineReader::clean(std::string& line) {
+  invalid_ = false;
+  const auto is_plain = [](char c) { return (c >= ' ' && c <= '~') || c == '\t'; };
+  if (std::all_of(raw_.begin(), raw_.end(), is_plain)) {
+    line.assign(raw_);
+    return;
+  }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::size_t at = 0;
+  if (counts_.lines == 0 && raw_.starts_with(kByteOrderMark)) {
+    at = kByteOrderMark.size();
+    ++counts_.byte_order_marks;
+  }
+  bool nul = false;
+  bool line_end = false;
+  cleaned_.clear();
+  while (at < raw_.size()) {
+    const std::size_t length = utf8_length_at(raw_, at);
+    const std::string_view character = std::string_view(raw_).substr(at, std::max<std::size_t>(length, 1));
+    const char first = character.front();
+    if (length == 0) {
+      cleaned_ += kReplacementCharacter;
+      invalid_ = true;
+    } else if (first == '\0') {
+      nul = true;
+    } else if ((first >= '\v' && first <= '\r') || (first >= '\x1C' && first <= '\x1E') || character == "\xC2\x85" ||
+               character == "\xE2\x80\xA8" || character == "\xE2\x80\xA9") {
+      cleaned_ += ' ';
+      line_end = true;
+    } else {
+      cleaned_ += character;
+    }
+    at += character.size();
+  }
+  counts_.nul += nul;
+  counts_.line_ends += line_end;
+  counts_.invalid_utf8 += invalid_;
+  line.assign(cleaned_);
+}
+
+void check_text_file(const fs::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    throw UserError(path.string() + ": not a regular file", "write its content to a file first");
+  }
+  LineReader::Source source(path);
+  const std::string_view start = source.peek();
+  if (start.empty()) throw UserError(path.string() + ": an empty file", "check that it is the right file");
+  if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF")) {
+    throw UserError(path.string() + ": UTF-16 text, expected UTF-8", "convert it: iconv -f UTF-16 -t UTF-8");
+  }
+  // Text of another encoding has a stray byte here and there; what is no text at all has them everywhere.
+  std::size_t strange = 0;
+  for (std::size_t at = 0; at < start.size();) {
+    const std::size_t length = utf8_length_at(start, at);
+    const char c = start[at];
+    if (length == 0 || (length == 1 && c >= 0 && c < ' ' && (c < '\t' || c > '\r'))) ++strange;
+    at += std::max<std::size_t>(length, 1);
+  }
+  if (strange * 10 > start.size()) {
+    throw UserError(path.string() + ": not a file of text (" + std::to_string(strange) + " of its first " +
+                        std::to_string(start.size()) + " bytes are no UTF-8 text)",
+                    "check that it is the right file");
+  }
+}
+
+}  // namespace attend

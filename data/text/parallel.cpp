@@ -1,0 +1,85 @@
+#include "data/text/parallel.hpp"
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
+
+std::uint64_t count_to_end(LineReader& reader) {
+  std::string line;
+  while (reader.next(line)) {
+  }
+  return reader.counts().lines;
+}
+
+}  // namespace
+
+std::string ParallelCounts::report() const {
+  std::string text = std::to_string(src.lines - skipped()) + " pairs";
+  if (skipped() == 0) return text;
+  text += ", " + std::to_string(skipped()) + " skipped:";
+  const char* separator = " ";
+  const auto add = [&](std::uint64_t count, const char* what) {
+    if (count == 0) return;
+    text += separator + std::to_string(count) + " " + what;
+    separator = ", ";
+  };
+  add(empty, "empty");
+  add(too_long, "too long");
+  add(invalid_utf8, "with invalid UTF-8");
+  return text;
+}
+
+ParallelReader::ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files)
+    : src_files_(std::move(src_files)), tgt_files_(std::move(tgt_files)) {
+  if (src_files_.size() != tgt_files_.size() || src_files_.empty()) {
+    throw UserError("parallel text needs as many source files as target files, and got " +
+                    std::to_string(src_files_.size()) + " and " + std::to_string(tgt_files_.size()));
+  }
+  for (const auto& file : src_files_) check_text_file(file);
+  for (const auto& file : tgt_files_) check_text_file(file);
+  open_next();
+}
+
+void ParallelReader::open_next() {
+  if (opened_ == src_files_.size()) {
+    src_.reset();
+    return;
+  }
+  src_ = std::make_unique<LineReader>(src_files_[opened_]);
+  tgt_ = std::make_unique<LineReader>(tgt_files_[opened_]);
+  ++opened_;
+}
+
+bool ParallelReader::next(TextPair& pair) {
+  while (src_) {
+    const bool more_src = src_->next(pair.src);
+    const bool more_tgt = tgt_->next(pair.tgt);
+    if (more_src != more_tgt) {
+      const std::uint64_t src_lines = count_to_end(*src_);
+      const std::uint64_t tgt_lines = count_to_end(*tgt_);
+      throw UserError(src_files_[opened_ - 1] + " has " + std::to_string(src_lines) + " lines, but " +
+                          tgt_files_[opened_ - 1] + " has " + std::to_string(tgt_lines),
+                      "line n of one file must be the translation of line n of the other");
+    }
+    if (!more_src) {
+      counts_.src += src_->counts();
+      counts_.tgt += tgt_->counts();
+      open_next();
+      continue;
+    }
+    pair.line = ++line_;
+    if (src_->invalid() || tgt_->invalid()) {
+      ++counts_.invalid_utf8;
+    } else if (is_blank(pair.src) || is_blank(pair.tgt)) {
+      ++counts_.empty;
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace attend

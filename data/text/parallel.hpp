@@ -1,0 +1,59 @@
+// Two texts that are each other's translation, read line by line in step.
+//
+//   train.en: "a dog" / "" / "a cat"      train.de: "ein Hund" / "..." / "eine Katze"
+//   gives pair 1 (line 1) and pair 2 (line 3); line 2 is skipped on both sides and counted.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/text/lines.hpp"
+
+namespace attend {
+
+struct TextPair {
+  std::uint64_t line = 0;  // from 1, counted over all files of a side
+  std::string src;
+  std::string tgt;
+};
+
+// What was read, cleaned and skipped. `too_long` and `empty` also count what a tokenizer found.
+struct ParallelCounts {
+  LineCounts src;
+  LineCounts tgt;
+  std::uint64_t empty = 0;
+  std::uint64_t too_long = 0;
+  std::uint64_t invalid_utf8 = 0;
+
+  std::uint64_t skipped() const { return empty + too_long + invalid_utf8; }
+  // One line: "29000 pairs, 3 skipped: 1 empty, 2 too long"
+  std::string report() const;
+};
+
+class ParallelReader {
+ public:
+  // As many files on one side as on the other; file k of one is aligned with file k of the other. UserError before
+  // anything is read when one of them cannot be read or is no text.
+  ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files);
+
+  // The next pair of which both sides are valid and not blank; false at the end. UserError naming both files and their
+  // numbers of lines when these differ.
+  bool next(TextPair& pair);
+
+  const ParallelCounts& counts() const { return counts_; }
+
+ private:
+  void open_next();
+
+  std::vector<std::string> src_files_;
+  std::vector<std::string> tgt_files_;
+  std::size_t opened_ = 0;
+  std::unique_ptr<LineReader> src_;  // none at the end
+  std::unique_ptr<LineReader> tgt_;
+  std::uint64_t line_ = 0;
+  ParallelCounts counts_;
+};
+
+}  // namespace attend

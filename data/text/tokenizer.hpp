@@ -1,0 +1,73 @@
+// Text to ids and back: one class for every job, for text of any kind and ids of any vocabulary.
+//
+// Holds a SentencePiece model (Kudo and Richardson 2018, arXiv 1808.06226). What the special ids are is read from the
+// model. A text is never encoded to a special id other than unk: "</s>" in it is four characters like any others.
+//
+//   Tokenizer tokenizer = Tokenizer::load("m30k.model");
+//   tokenizer.encode("A dog.")                  {57, 140, 6}
+//   tokenizer.encode_pieces("A dog.")           {57 "▁A" 0-1} {140 "▁dog" 1-5} {6 "." 5-6}
+//   tokenizer.decode({57, 140, 6})              "A dog."
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attend {
+
+// Ids of the special pieces; -1 where the model has none.
+struct SpecialIds {
+  std::int32_t pad = -1;
+  std::int32_t unk = -1;
+  std::int32_t bos = -1;
+  std::int32_t eos = -1;
+  std::int32_t cls = -1;
+  std::int32_t sep = -1;
+  std::int32_t mask = -1;
+};
+
+// A piece of a text: its bytes there are [begin, end). Together the pieces cover the text; of the pieces that a
+// character falls into, as bytes, only the last has a width.
+struct Piece {
+  std::int32_t id = 0;
+  std::string text;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// Cheap to copy: copies share the model. All members may be called from several threads at once.
+class Tokenizer {
+ public:
+  // UserError when the file is not a sound model: it is checked before the library sees it.
+  static Tokenizer load(const std::filesystem::path& path);
+  // `name` is what messages call it.
+  static Tokenizer from_bytes(std::string bytes, const std::string& name = "tokenizer");
+
+  // Without bos and eos. Any bytes will do; those that are no UTF-8 count as U+FFFD.
+  std::vector<std::int32_t> encode(std::string_view text) const;
+  std::vector<Piece> encode_pieces(std::string_view text) const;
+
+  // One line of text, always: line ends and NUL that byte pieces spell become spaces. Special ids give nothing, unk
+  // gives " ⁇ ". std::out_of_range for an id that is none.
+  std::string decode(std::span<const std::int32_t> ids) const;
+
+  std::int32_t size() const;
+  const SpecialIds& special() const;
+  // The piece as the model writes it, such as "▁dog".
+  const std::string& piece(std::int32_t id) const;
+
+  // The content of the model's file, and its XXH3.
+  const std::string& bytes() const;
+  const std::string& hash() const;
+
+ private:
+  struct Model;
+  explicit Tokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+  std::shared_ptr<const Model> model_;
+};
+
+}  // namespace attend

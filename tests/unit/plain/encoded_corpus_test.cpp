@@ -1,0 +1,160 @@
+// The cache of encoded text: right, found again, and never used when it is not what it should be.
+#include "data/text/encoded_corpus.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace attend {
+namespace {
+namespace fs = std::filesystem;
+
+class EncodedCorpusTest : public ::testing::Test {
+ protected:
+  EncodedCorpus open(const CorpusConfig& config = {}) { return EncodedCorpus::open(source_, config, cache_); }
+
+  fs::path cache_file(const std::string& extension) {
+    for (const auto& entry : fs::directory_iterator(cache_)) {
+      if (entry.path().extension() == extension) return entry.path();
+    }
+    return {};
+  }
+
+  TemporaryDirectory directory_;
+  fs::path cache_ = directory_.path() / "deep" / "cache";
+  std::string src_ = directory_.write("src", "a b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");
+  std::string tgt_ = directory_.write("tgt",
+                                      "c b a\nx\nc\nb\na\xE2\x80\xA8"
+                                      "b\nc a");
+  Tokenizer tokenizer_ =
+      train_tokenizer({directory_.write("text", "a b c\nb a c\nc c a b\n")}, {.type = TokenizerType::word});
+  CorpusSource source_{{src_}, {tgt_}, tokenizer_, tokenizer_};
+};
+
+TEST_F(EncodedCorpusTest, HoldsTheEncodedPairs) {
+  const EncodedCorpus corpus = open({.max_length = 6});
+  EXPECT_FALSE(corpus.from_cache());
+  ASSERT_EQ(corpus.size(), 3);
+  const std::vector<std::pair<std::string, std::string>> pairs = {{"a b c", "c b a"}, {"a a", "a b"}, {"b", "c a"}};
+  const std::vector<std::uint64_t> lines = {1, 5, 6};
+  for (std::int64_t i = 0; i < corpus.size(); ++i) {
+    std::vector<std::int32_t> src;
+    std::vector<std::int32_t> tgt;
+    corpus.append_src(i, src);
+    corpus.append_tgt(i, tgt);
+    EXPECT_EQ(tokenizer_.decode(src), pairs[i].first);
+    EXPECT_EQ(tokenizer_.decode(tgt), pairs[i].second);
+    EXPECT_EQ(corpus.length(i).src, src.size());
+    EXPECT_EQ(corpus.length(i).tgt, tgt.size());
+    EXPECT_EQ(corpus.line(i), lines[i]);
+  }
+  EXPECT_EQ(corpus.num_src_tokens(), 6u);
+  EXPECT_EQ(corpus.num_tgt_tokens(), 7u);
+  EXPECT_EQ(corpus.counts().report(), "3 pairs, 3 skipped: 1 empty, 1 too long, 1 with invalid UTF-8");
+}
+
+TEST_F(EncodedCorpusTest, IsFoundAgain) {
+  const std::string hash = open().content_hash();
+  const EncodedCorpus again = open();
+  EXPECT_TRUE(again.from_cache());
+  EXPECT_EQ(again.content_hash(), hash);
+  EXPECT_EQ(again.counts().report(), "4 pairs, 2 skipped: 1 empty, 1 with invalid UTF-8");
+}
+
+TEST_F(EncodedCorpusTest, IsMadeAnewForAnythingThatChanged) {
+  const std::string hash = open().content_hash();
+  EXPECT_FALSE(open({.max_length = 5}).from_cache());
+  EXPECT_EQ(open().content_hash(), hash);
+
+  CorpusSource other = source_;
+  other.tgt_tokenizer = train_tokenizer({src_}, {.type = TokenizerType::character});
+  EXPECT_FALSE(EncodedCorpus::open(other, {}, cache_).from_cache());
+
+  const auto time = fs::last_write_time(src_);
+  directory_.write("src", "b b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");  // one letter, of the same size and age
+  fs::last_write_time(src_, time);
+  const EncodedCorpus changed = open();
+  EXPECT_FALSE(changed.from_cache());
+  EXPECT_NE(changed.content_hash(), hash);
+}
+
+TEST_F(EncodedCorpusTest, KnowsItsTextByContentNotByName) {
+  open();
+  source_.src_files = {directory_.write("elsewhere", read_file(src_))};
+  EXPECT_TRUE(open().from_cache());
+}
+
+TEST_F(EncodedCorpusTest, IgnoresADamagedCache) {
+  open();
+  for (const char* extension : {".index", ".ids"}) {
+    const std::string good = read_file(cache_file(extension));
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, good.size() / 2, good.size() - 1}) {
+      write_file_atomic(cache_file(extension), good.substr(0, size));
+      EXPECT_FALSE(open().from_cache()) << extension << " cut to " << size;
+    }
+    write_file_atomic(cache_file(extension), good + "x");
+    EXPECT_FALSE(open().from_cache()) << extension << " with a byte more";
+  }
+  const std::string index = read_file(cache_file(".index"));
+  for (std::size_t at = 0; at < index.size(); ++at) {
+    std::string bad = index;
+    bad[at] = static_cast<char>(bad[at] ^ 0x10);
+    write_file_atomic(cache_file(".index"), bad);
+    EXPECT_FALSE(open().from_cache()) << "byte " << at;
+  }
+  fs::remove(cache_file(".ids"));
+  EXPECT_FALSE(open().from_cache());
+  EXPECT_TRUE(open().from_cache());
+}
+
+TEST_F(EncodedCorpusTest, NamesIdsThatAreNone) {
+  open();
+  std::string ids = read_file(cache_file(".ids"));
+  ids[1] = '\x7F';
+  write_file_atomic(cache_file(".ids"), ids);
+  const EncodedCorpus corpus = open();
+  std::vector<std::int32_t> src;
+  EXPECT_THROW(corpus.append_src(0, src), UserError);
+}
+
+TEST_F(EncodedCorpusTest, DoesWithoutACache) {
+  cache_ = directory_.write("file", "not a directory") + "/cache";
+  const EncodedCorpus corpus = open();
+  EXPECT_EQ(corpus.size(), 4);
+  std::vector<std::int32_t> src;
+  corpus.append_src(3, src);
+  EXPECT_EQ(tokenizer_.decode(src), "b");
+}
+
+TEST_F(EncodedCorpusTest, SeveralFilesAreOneText) {
+  source_.src_files = {src_, src_};
+  source_.tgt_files = {tgt_, tgt_};
+  const EncodedCorpus corpus = open();
+  ASSERT_EQ(corpus.size(), 8);
+  EXPECT_EQ(corpus.line(7), 12u);
+}
+
+TEST_F(EncodedCorpusTest, RefusesWhatCannotBeLearntFrom) {
+  source_.tgt_files = {directory_.write("short", "a\nb\n")};
+  try {
+    open();
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(std::string(error.what()), src_ + " has 6 lines, but " + source_.tgt_files[0] + " has 2");
+  }
+  source_.tgt_files = {tgt_, tgt_};
+  EXPECT_THROW(open(), UserError);
+  source_.src_files = source_.tgt_files = {directory_.write("blank", "\n \n\n")};
+  EXPECT_THROW(open(), UserError);
+  // Nothing half-made is left behind.
+  EXPECT_TRUE(fs::is_empty(cache_));
+}
+
+}  // namespace
+}  // namespace attend

@@ -1,0 +1,196 @@
+// Tokenizers of every type: ids, offsets, hygiene, and the same bytes for the same text.
+#include "data/text/tokenizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/random.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace attend {
+namespace {
+
+class TokenizerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::vector<std::string> words = {
+        "A",     "dog",    "The",    "girls", "runs",  "running",  "jumping", "green",   "field",  "are",   "over",
+        "Zwei",  "Männer", "stehen", "am",    "Herd",  "bereiten", "Essen",   "Mädchen", "läuft",  "nach",  "Hause",
+        "house", "stand",  "stove",  "food",  "quick", "brown",    "Straße",  "schnell", "Wasser", "water", "12"};
+    std::string text;
+    RandomStream random(1);
+    for (std::size_t i = 0; i < 400; ++i) {
+      for (std::size_t k = 0; k < 6; ++k) text += words[random.below(words.size())] + " ";
+      text += ", .\n";
+    }
+    corpus_ = write("corpus", text);
+  }
+  std::string write(const std::string& name, const std::string& text) { return directory_.write(name, text); }
+
+  Tokenizer train(TokenizerConfig config = {}) { return train_tokenizer({corpus_}, config); }
+
+  TemporaryDirectory directory_;
+  std::string corpus_;
+};
+
+const std::vector<TokenizerType> kTypes = {TokenizerType::unigram, TokenizerType::bpe, TokenizerType::word,
+                                           TokenizerType::character};
+
+TEST_F(TokenizerTest, GivesTheSpecialIds) {
+  for (const auto type : kTypes) {
+    const Tokenizer tokenizer = train({.type = type});
+    const SpecialIds ids = tokenizer.special();
+    EXPECT_EQ((std::vector{ids.pad, ids.unk, ids.bos, ids.eos, ids.cls, ids.sep, ids.mask}),
+              (std::vector{0, 1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(tokenizer.piece(ids.mask), "<mask>");
+  }
+}
+
+TEST_F(TokenizerTest, DecodesWhatItEncoded) {
+  for (const auto type : kTypes) {
+    const Tokenizer tokenizer = train({.type = type});
+    const std::string text = type == TokenizerType::word ? "The girls are stehen" : "A Mädchen runs 12.";
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text) << name_of(type);
+  }
+}
+
+TEST_F(TokenizerTest, SaysWhichBytesAPieceStandsFor) {
+  for (const auto type : kTypes) {
+    const Tokenizer tokenizer = train({.type = type});
+    // The ligature becomes two letters, the double space one, and offsets still are those of the text.
+    const std::string text = "Zwei  \xEF\xAC\x81 Männer ☃ x";
+    const auto pieces = tokenizer.encode_pieces(text);
+    const auto ids = tokenizer.encode(text);
+    ASSERT_EQ(pieces.size(), ids.size());
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      EXPECT_EQ(pieces[i].id, ids[i]);
+      EXPECT_EQ(pieces[i].begin, end);
+      EXPECT_GE(pieces[i].end, pieces[i].begin);
+      end = pieces[i].end;
+    }
+    EXPECT_EQ(end, text.size());
+  }
+}
+
+TEST_F(TokenizerTest, TextNeverBecomesASpecialId) {
+  for (const auto type : kTypes) {
+    for (const bool bytes : {false, true}) {
+      if (bytes && (type == TokenizerType::word || type == TokenizerType::character)) continue;
+      const Tokenizer tokenizer = train({.type = type, .byte_fallback = bytes});
+      for (const char* text :
+           {"</s>", "<s> <pad> </s>", "a<mask>b", "<cls>", "<sep> <unk>", "▁</s>", "▁<s>", "<0x41>"}) {
+        for (const auto& piece : tokenizer.encode_pieces(text)) {
+          EXPECT_TRUE(piece.id == tokenizer.special().unk || piece.id > tokenizer.special().mask) << text;
+          EXPECT_NE(piece.text, "<0x41>") << name_of(type) << text;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(TokenizerTest, TakesAnyBytes) {
+  const Tokenizer tokenizer = train();
+  EXPECT_TRUE(tokenizer.encode("").empty());
+  EXPECT_TRUE(tokenizer.encode(" \t  ").empty());
+  EXPECT_FALSE(tokenizer.encode("☃☃☃").empty());
+  EXPECT_FALSE(tokenizer.encode("\xFF\xFE dog \x80").empty());
+  EXPECT_FALSE(tokenizer.encode(std::string_view("do\0g", 4)).empty());
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("dog")), "dog");
+  const std::string long_line(1 << 20, 'a');
+  EXPECT_FALSE(tokenizer.encode(long_line).empty());
+}
+
+TEST_F(TokenizerTest, DecodesToOneLine) {
+  const Tokenizer tokenizer = train({.byte_fallback = true});
+  std::vector<std::int32_t> ids = tokenizer.encode("dog");
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
+    for (const char* byte : {"<0x0A>", "<0x0D>", "<0x00>"}) {
+      if (tokenizer.piece(id) == byte) ids.push_back(id);
+    }
+  }
+  ASSERT_GE(ids.size(), 4u);
+  EXPECT_EQ(tokenizer.decode(ids), "dog   ");
+  EXPECT_THROW(tokenizer.decode(std::vector<std::int32_t>{tokenizer.size()}), std::out_of_range);
+  EXPECT_THROW(tokenizer.decode(std::vector<std::int32_t>{-1}), std::out_of_range);
+}
+
+TEST_F(TokenizerTest, SameTextSameBytes) {
+  const std::string elsewhere = write("some other name.txt", read_file(corpus_));
+  for (const auto type : kTypes) {
+    const TokenizerConfig config{.type = type};
+    const Tokenizer first = train_tokenizer({corpus_}, config);
+    const Tokenizer second = train_tokenizer({elsewhere}, config);
+    EXPECT_EQ(first.bytes(), second.bytes());
+    EXPECT_EQ(first.hash(), second.hash());
+    EXPECT_EQ(first.bytes().find("corpus"), std::string::npos);
+    EXPECT_NE(first.hash(), train_tokenizer({corpus_}, {.type = type, .lower_case = true}).hash());
+  }
+}
+
+TEST_F(TokenizerTest, LowersCase) {
+  const Tokenizer tokenizer = train({.lower_case = true});
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("A DOG, Männer")), "a dog, männer");
+  EXPECT_THROW(train({.normalisation = Normalisation::identity, .lower_case = true}), UserError);
+}
+
+TEST_F(TokenizerTest, LearnsFromASample) {
+  const Tokenizer first = train({.sample = 100});
+  const Tokenizer second = train({.sample = 100});
+  EXPECT_EQ(first.bytes(), second.bytes());
+  EXPECT_NE(first.bytes(), train().bytes());
+}
+
+std::string remedy_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.remedy();
+  }
+  return "nothing was thrown";
+}
+
+TEST_F(TokenizerTest, SaysWhichSizeIsPossible) {
+  const std::string too_large = remedy_of([&] { train({.size = 100'000}); });
+  EXPECT_NE(too_large.find("--size "), std::string::npos) << too_large;
+  const auto most = std::stoll(too_large.substr(too_large.find("--size ") + 7));
+  EXPECT_EQ(train({.size = most}).size(), most);
+  const std::string too_small = remedy_of([&] { train({.size = 16}); });
+  const auto least = std::stoll(too_small.substr(too_small.find("--size ") + 7));
+  EXPECT_EQ(train({.size = least}).size(), least);
+}
+
+TEST_F(TokenizerTest, TrainsOnTheSmallestText) {
+  for (const auto type : kTypes) {
+    for (const char* text : {"a", "a b\n", "\n\nab\n", "aaaaaaaaaaaaaaaa", "a\tb", "▁", "\u200B", "\uFFFD", "▅", " \t",
+                             "<s> </s>\n<unk> <pad>"}) {
+      const std::string file = write("tiny", text);
+      try {
+        train_tokenizer({file}, {.type = type});
+      } catch (const UserError& error) {
+        EXPECT_FALSE(error.remedy().empty());
+      }
+    }
+  }
+  EXPECT_THROW(train_tokenizer({write("blank", "\n\n\n")}, {}), UserError);
+  EXPECT_THROW(train_tokenizer({write("empty", "")}, {}), UserError);
+  EXPECT_THROW(train_tokenizer({"/nowhere/file"}, {}), UserError);
+}
+
+TEST_F(TokenizerTest, RefusesWhatIsNoModel) {
+  EXPECT_THROW(Tokenizer::load("/nowhere/model"), UserError);
+  EXPECT_THROW(Tokenizer::load(directory_.path()), UserError);
+  EXPECT_THROW(Tokenizer::from_bytes(""), UserError);
+  EXPECT_THROW(Tokenizer::from_bytes("not a model"), UserError);
+  const std::string bytes = train().bytes();
+  EXPECT_THROW(Tokenizer::from_bytes(bytes.substr(0, bytes.size() / 2)), UserError);
+}
+
+}  // namespace
+}  // namespace attend
