@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 #include "data/text/tokenizer_trainer.hpp"
-#include "tests/support/temporary_directory.hpp"
+#include "tests/support/temporary.hpp"
 
 namespace attend {
 namespace {
@@ -17,6 +17,11 @@ namespace fs = std::filesystem;
 
 class EncodedCorpusTest : public ::testing::Test {
  protected:
+  std::string write(const std::string& name, const std::string& text) {
+    write_file_atomic(directory_ / name, text);
+    return (directory_ / name).string();
+  }
+
   EncodedCorpus open(const CorpusConfig& config = {}) { return EncodedCorpus::open(source_, config, cache_); }
 
   fs::path cache_file(const std::string& extension) {
@@ -28,12 +33,12 @@ class EncodedCorpusTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   fs::path cache_ = directory_.path() / "deep" / "cache";
-  std::string src_ = directory_.write("src", "a b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");
-  std::string tgt_ = directory_.write("tgt",
+  std::string src_ = write("src", "a b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");
+  std::string tgt_ = write("tgt",
                                       "c b a\nx\nc\nb\na\xE2\x80\xA8"
                                       "b\nc a");
   Tokenizer tokenizer_ =
-      train_tokenizer({directory_.write("text", "a b c\nb a c\nc c a b\n")}, {.type = TokenizerType::word});
+      train_tokenizer({write("text", "a b c\nb a c\nc c a b\n")}, {.type = TokenizerType::word});
   CorpusSource source_{{src_}, {tgt_}, tokenizer_, tokenizer_};
 };
 
@@ -77,7 +82,7 @@ TEST_F(EncodedCorpusTest, IsMadeAnewForAnythingThatChanged) {
   EXPECT_FALSE(EncodedCorpus::open(other, {}, cache_).from_cache());
 
   const auto time = fs::last_write_time(src_);
-  directory_.write("src", "b b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");  // one letter, of the same size and age
+  write("src", "b b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");  // one letter, of the same size and age
   fs::last_write_time(src_, time);
   const EncodedCorpus changed = open();
   EXPECT_FALSE(changed.from_cache());
@@ -86,7 +91,7 @@ TEST_F(EncodedCorpusTest, IsMadeAnewForAnythingThatChanged) {
 
 TEST_F(EncodedCorpusTest, KnowsItsTextByContentNotByName) {
   open();
-  source_.src_files = {directory_.write("elsewhere", read_file(src_))};
+  source_.src_files = {write("elsewhere", read_file(src_))};
   EXPECT_TRUE(open().from_cache());
 }
 
@@ -124,7 +129,7 @@ TEST_F(EncodedCorpusTest, NamesIdsThatAreNone) {
 }
 
 TEST_F(EncodedCorpusTest, DoesWithoutACache) {
-  cache_ = directory_.write("file", "not a directory") + "/cache";
+  cache_ = write("file", "not a directory") + "/cache";
   const EncodedCorpus corpus = open();
   EXPECT_EQ(corpus.size(), 4);
   std::vector<std::int32_t> src;
@@ -141,7 +146,7 @@ TEST_F(EncodedCorpusTest, SeveralFilesAreOneText) {
 }
 
 TEST_F(EncodedCorpusTest, RefusesWhatCannotBeLearntFrom) {
-  source_.tgt_files = {directory_.write("short", "a\nb\n")};
+  source_.tgt_files = {write("short", "a\nb\n")};
   try {
     open();
     FAIL();
@@ -150,7 +155,7 @@ TEST_F(EncodedCorpusTest, RefusesWhatCannotBeLearntFrom) {
   }
   source_.tgt_files = {tgt_, tgt_};
   EXPECT_THROW(open(), UserError);
-  source_.src_files = source_.tgt_files = {directory_.write("blank", "\n \n\n")};
+  source_.src_files = source_.tgt_files = {write("blank", "\n \n\n")};
   EXPECT_THROW(open(), UserError);
   // Nothing half-made is left behind.
   EXPECT_TRUE(fs::is_empty(cache_));

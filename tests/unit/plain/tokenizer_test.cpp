@@ -11,7 +11,7 @@
 #include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/text/tokenizer_trainer.hpp"
-#include "tests/support/temporary_directory.hpp"
+#include "tests/support/temporary.hpp"
 
 namespace attend {
 namespace {
@@ -31,7 +31,10 @@ class TokenizerTest : public ::testing::Test {
     }
     corpus_ = write("corpus", text);
   }
-  std::string write(const std::string& name, const std::string& text) { return directory_.write(name, text); }
+  std::string write(const std::string& name, const std::string& text) {
+    write_file_atomic(directory_ / name, text);
+    return (directory_ / name).string();
+  }
 
   Tokenizer train(TokenizerConfig config = {}) { return train_tokenizer({corpus_}, config); }
 
