@@ -12,16 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "data/batch/batch_order.hpp"
 #include "models/context.hpp"
 
 namespace attend {
-
-// A place between two batches.
-struct DataPosition {
-  std::int64_t epoch = 0;
-  std::int64_t batch = 0;  // in that epoch
-  bool operator==(const DataPosition&) const = default;
-};
 
 // One term of a loss: how much it weighs, and what its sum over the batch is divided by. The gradient of an update is
 // that of Σ weight * (Σ loss) / (Σ count), the inner sums over all batches of the update: accumulation is exact.
