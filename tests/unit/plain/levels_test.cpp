@@ -5,8 +5,8 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -20,10 +20,21 @@ std::size_t level_of(std::string_view folder) {
   return static_cast<std::size_t>(std::ranges::find(kLevels, folder) - kLevels.begin());
 }
 
-// Calls see(file, header) for every #include "..." or <...> of the repository's own folder `folder`.
+// The header that a line includes, or nothing.
+std::string_view included(std::string_view line) {
+  const auto skip = [&](std::string_view what) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!line.starts_with(what)) return false;
+    line.remove_prefix(what.size());
+    return true;
+  };
+  if (!skip("#") || !skip("include") || (!skip("\"") && !skip("<"))) return {};
+  return line.substr(0, line.find_first_of("\">"));
+}
+
+// Calls see(file, header) for every #include in `folder` and returns the number of files.
 template <class See>
 int for_each_include(const fs::path& folder, See see) {
-  static const std::regex pattern(R"(^\s*#\s*include\s*["<]([^">]+)[">])");
   int files = 0;
   if (!fs::exists(folder)) return files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -32,8 +43,7 @@ int for_each_include(const fs::path& folder, See see) {
     ++files;
     std::ifstream source(entry.path());
     for (std::string line; std::getline(source, line);) {
-      std::smatch match;
-      if (std::regex_search(line, match, pattern)) see(entry.path(), match[1].str());
+      if (const std::string header(included(line)); !header.empty()) see(entry.path(), header);
     }
   }
   return files;

@@ -156,6 +156,7 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
   for (const auto& [text, message] : cases) EXPECT_EQ(mistake([&] { from_toml(text); }), message) << text;
   const std::string syntax = mistake([] { from_toml("run = \"a\"\nrate = = 1"); });
   EXPECT_TRUE(syntax.starts_with("r.toml:2: ")) << syntax;
+  EXPECT_TRUE(mistake([] { from_toml("train = [}"); }).starts_with("r.toml:1: "));
 }
 
 TEST(Options, EveryMistakeInWordsNamesTheFlag) {
