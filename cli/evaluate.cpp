@@ -1,0 +1,126 @@
+// attend evaluate: BLEU, chrF and TER of a file of translations.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "data/text/lines.hpp"
+#include "eval/metrics/bleu.hpp"
+#include "eval/metrics/chrf.hpp"
+#include "eval/metrics/ter.hpp"
+
+namespace attend {
+namespace {
+
+struct EvaluateConfig {
+  std::string hypothesis;
+  std::vector<std::string> reference;
+  bool json = false;
+  bool lowercase = false;
+  metrics::BleuTokenizer tokenize = metrics::BleuTokenizer::mteval_13a;
+  metrics::BleuSmoothing smoothing = metrics::BleuSmoothing::exp;
+  std::int64_t chrf_word_order = 0;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("hypothesis", self.hypothesis,
+          {.help = "translations, one a line; - is standard input", .placeholder = "FILE", .required = true});
+    visit("reference", self.reference,
+          {.help = "what they should be: line by line the same sentences; several files are several references each",
+           .placeholder = "FILE",
+           .required = true});
+    visit("json", self.json, {.help = "print one JSON object with unrounded scores"});
+    visit("lowercase", self.lowercase, {.help = "compare without regard to case (TER always does)"});
+    visit("tokenize", self.tokenize, {.help = "how BLEU splits lines into words"});
+    visit("smoothing", self.smoothing, {.help = "what BLEU does about orders without a match"});
+    visit("chrf-word-order", self.chrf_word_order,
+          {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2});
+  }
+};
+
+std::vector<std::string> read_lines(const std::string& path) {
+  LineReader reader(path);
+  std::vector<std::string> lines;
+  for (std::string line; reader.next(line); lines.push_back(line)) {
+    if (reader.invalid() || reader.counts().nul > 0) {
+      throw UserError(fmt::format("{}:{}: not a line of UTF-8 text", path, lines.size() + 1),
+                      "is it the right file? another encoding is converted by: iconv -f ENCODING -t UTF-8");
+    }
+  }
+  if (lines.empty()) throw UserError(path + ": an empty file", "check that it is the right one");
+  return lines;
+}
+
+// Scores are of plain text. What looks otherwise is said, and scored all the same.
+void warn_of_pieces(const std::string& path, const std::vector<std::string>& hypotheses) {
+  const auto tokenized = std::ranges::count_if(hypotheses, [](const std::string& line) {
+    return line.substr(0, line.find_last_not_of(" \t\r") + 1).ends_with(" .");
+  });
+  if (tokenized >= 100) {
+    log::warn("{}: {} lines end in \" .\": tokenised text? Scores of tokenised text compare with nobody's", path,
+              tokenized);
+  }
+  const auto pieces = std::ranges::count_if(hypotheses, [](const std::string& line) {
+    return line.find("@@ ") != std::string::npos || line.find("▁") != std::string::npos;
+  });
+  if (pieces > 0) log::warn("{}: {} lines have \"@@ \" or \"▁\" in them: subword pieces, not joined?", path, pieces);
+}
+
+void run(const EvaluateConfig& config, const OptionOrigins&) {
+  const std::vector<std::string> hypotheses = read_lines(config.hypothesis);
+  std::vector<std::vector<std::string>> references;
+  for (const std::string& path : config.reference) {
+    references.push_back(read_lines(path));
+    if (references.back().size() != hypotheses.size()) {
+      throw UserError(fmt::format("{}: {} lines, but {} has {}", path, references.back().size(), config.hypothesis,
+                                  hypotheses.size()),
+                      "line by line they must be the same sentences");
+    }
+  }
+  warn_of_pieces(config.hypothesis, hypotheses);
+
+  const metrics::Bleu bleu(
+      {.tokenizer = config.tokenize, .smoothing = config.smoothing, .lowercase = config.lowercase});
+  const metrics::Chrf chrf({.word_order = static_cast<int>(config.chrf_word_order), .lowercase = config.lowercase});
+  const metrics::Ter ter;
+  const auto tally = [&](const metrics::Metric& metric) {
+    return evaluate(metric, hypotheses, references, static_cast<int>(std::thread::hardware_concurrency()));
+  };
+  const metrics::Tally of_bleu = tally(bleu);
+  const metrics::Tally of_chrf = tally(chrf);
+  const metrics::Tally of_ter = tally(ter);
+  if (!config.json) {
+    std::cout << of_bleu.line() << '\n' << of_chrf.line() << '\n' << of_ter.line() << std::endl;
+    return;
+  }
+  const metrics::BleuScore parts = bleu.score(of_bleu.sum());
+  const nlohmann::ordered_json result = {
+      {"bleu",
+       {{"score", parts.score},
+        {"signature", of_bleu.signature()},
+        {"precisions", parts.precisions},
+        {"brevity_penalty", parts.brevity_penalty},
+        {"ratio", parts.ratio},
+        {"hypothesis_length", static_cast<std::int64_t>(parts.hypothesis_length)},
+        {"reference_length", static_cast<std::int64_t>(parts.reference_length)}}},
+      {"chrf", {{"name", chrf.name()}, {"score", of_chrf.value()}, {"signature", of_chrf.signature()}}},
+      {"ter",
+       {{"score", of_ter.value()},
+        {"signature", of_ter.signature()},
+        {"edits", static_cast<std::int64_t>(of_ter.sum()[0])},
+        {"reference_length", of_ter.sum()[1]}}}};
+  std::cout << result.dump(2) << std::endl;
+}
+
+}  // namespace
+
+Command evaluate_command() { return make_command<EvaluateConfig>("evaluate", "scores translations", run); }
+
+}  // namespace attend
