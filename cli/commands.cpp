@@ -2,8 +2,9 @@
 
 namespace attend {
 
+Command evaluate_command();
 Command toy_command();
 
-std::vector<Command> all_commands() { return {toy_command()}; }
+std::vector<Command> all_commands() { return {toy_command(), evaluate_command()}; }
 
 }  // namespace attend
