@@ -1,34 +1,46 @@
 #include "models/ops/recurrent.hpp"
 
-#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
+#include "models/ops/onednn.hpp"
+#include "models/ops/recurrent_fast.hpp"
 #include "models/ops/recurrent_plain.hpp"
 
 namespace attend::ops {
+namespace {
+
+bool fast_sequence(const torch::Tensor& x) { return has_fast_path(x) && onednn::available() && x.size(0) > 0; }
+
+// Steps are taken by decoding, which has no gradients.
+bool fast_step(const torch::Tensor& x) { return has_fast_path(x) && !at::GradMode::is_enabled(); }
+
+}  // namespace
 
 using torch::Tensor;
 
 LstmState lstm_step(const Tensor& x_RI, const LstmState& state, const LstmCell& cell) {
-  return plain::lstm_step(x_RI, state, cell);
+  return fast_step(x_RI) ? fast::lstm_step(x_RI, state, cell) : plain::lstm_step(x_RI, state, cell);
 }
 
 LstmOutput lstm(const Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions) {
   ensure(directions.size() == 1 || directions.size() == 2, "an LSTM layer has one or two directions");
-  return plain::lstm(x_MI, layout, directions);
+  return fast_sequence(x_MI) ? fast::lstm(x_MI, layout, directions) : plain::lstm(x_MI, layout, directions);
 }
 
 DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SV, const Layout& memory,
                            std::span<const std::int64_t> sentences) {
-  return plain::dot_attention(query_RH, keys_SH, values_SV, memory, sentences);
+  return fast_step(query_RH) ? fast::dot_attention(query_RH, keys_SH, values_SV, memory, sentences)
+                             : plain::dot_attention(query_RH, keys_SH, values_SV, memory, sentences);
 }
 
 Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
   ensure(input.layout.size() == input.memory.size(), "each target sentence has its source sentence");
   ensure(decoder.layers.size() == input.start.size() && decoder.layers.size() == decoder.layer_dropouts.size() + 1,
          "each layer has a start, and each but the last a dropout");
-  return plain::attention_decoder(decoder, input);
+  return fast_sequence(input.embedded_ME) ? fast::attention_decoder(decoder, input)
+                                          : plain::attention_decoder(decoder, input);
 }
 
 }  // namespace attend::ops

@@ -1,0 +1,15 @@
+// The fast paths of recurrent.hpp, on a CPU in fp32 or bf16 where oneDNN is there; `dispatch.hpp` says when. Values and
+// gradients are those of the plain formulations.
+#pragma once
+
+#include "models/ops/recurrent.hpp"
+
+namespace attend::ops::fast {
+
+LstmState lstm_step(const torch::Tensor& x_RI, const LstmState& state, const LstmCell& cell);  // without gradients
+LstmOutput lstm(const torch::Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions);
+DotAttention dot_attention(const torch::Tensor& query_RH, const torch::Tensor& keys_SH, const torch::Tensor& values_SV,
+                           const Layout& memory, std::span<const std::int64_t> sentences);  // without gradients
+torch::Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input);
+
+}  // namespace attend::ops::fast
