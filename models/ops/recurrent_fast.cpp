@@ -76,7 +76,7 @@ auto with_type(const Tensor& x, const F& f) {
 
 Tensor working(const Weight& weight, const Tensor& like) { return weight.working().detach().to(like.scalar_type()); }
 
-Tensor pack_transposed(const Tensor& weight) { return onednn::pack(weight.t().contiguous()); }
+Tensor transposed(const Tensor& weight) { return weight.t().contiguous(); }
 
 // Rows of a buffer that has kRowBlock rows to spare, in whole blocks.
 Tensor block(const Tensor& buffer, std::int64_t first, std::int64_t count) {
@@ -135,10 +135,10 @@ LstmTape lstm_forward(const Tensor& x, const Layout& layout, const LstmCell& cel
   tape.gates = onednn::linear(tape.input, tape.weight_ih, (cell.bias_ih + cell.bias_hh).detach().to(x.scalar_type()));
   tape.cells = at::empty({M, H}, x.options().dtype(at::kFloat));
   tape.before = at::zeros({M + kRowBlock, H}, x.options());
-  const Tensor hidden = at::empty({layout.size(), H}, x.options()), recurrent = onednn::pack(tape.weight_hh);
+  const Tensor hidden = at::empty({layout.size(), H}, x.options());
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     const std::int64_t first = steps.begin[t], count = steps.count(t), next = steps.count(t + 1);
-    const Tensor product = t > 0 ? onednn::linear(block(tape.before, first, count), recurrent, {}) : Tensor();
+    const Tensor product = t > 0 ? onednn::linear(block(tape.before, first, count), tape.weight_hh, {}) : Tensor();
     const kernels::CellForward<T> step{
         .width = H,
         .input = rows<T>(tape.gates, first),
@@ -185,7 +185,7 @@ LstmGradients lstm_backward(const LstmTape& tape, bool reverse, const LstmResult
   const Tensor gate_gradients = at::zeros({M + kRowBlock, 4 * H}, tape.input.options());
   const Tensor hidden_gradient = at::empty({gradients.last_cell.size(0), H}, tape.cells.options());
   const Tensor cell_gradient = gradients.last_cell.narrow(1, column, H).index_select(0, index(steps.order));
-  const Tensor recurrent = pack_transposed(tape.weight_hh);
+  const Tensor recurrent = transposed(tape.weight_hh);
   Tensor from_next;  // gradient of the states that the next step read
   for (std::int64_t t = steps.size() - 1; t >= 0; --t) {
     const std::int64_t first = steps.begin[t], count = steps.count(t), next = steps.count(t + 1);
@@ -330,7 +330,7 @@ DecoderTape make_tape(const AttentionDecoder& decoder, const AttentionDecoderInp
                    .combine_dropout = decoder.combine_dropout,
                    .layers = {},
                    .embedded = {},
-                   .weight_embedded = working(decoder.layers[0].weight_ih, like).narrow(1, 0, E),
+                   .weight_embedded = working(decoder.layers[0].weight_ih, like).narrow(1, 0, E).contiguous(),
                    .keys = input.keys_SH.detach().contiguous(),
                    .values = input.values_SV.detach().contiguous(),
                    .queries = at::empty({M, H}, like.options()),
@@ -378,16 +378,13 @@ void decoder_forward(DecoderTape& tape) {
   const Steps& steps = tape.steps;
   const std::int64_t H = tape.queries.size(1), V = tape.values.size(1);
   const Tensor hidden = at::empty({static_cast<std::int64_t>(steps.order.size()), H}, tape.queries.options());
-  const Tensor combine = onednn::pack(tape.weight_combine);
-  std::vector<Tensor> recurrent;
-  for (const DecoderLayer& layer : tape.layers) recurrent.push_back(onednn::pack(layer.weight));
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     const std::int64_t first = steps.begin[t], count = steps.count(t), next = steps.count(t + 1);
     const std::int64_t* ragged = steps.rows.data() + first;
     for (std::size_t l = 0; l < tape.layers.size(); ++l) {
       const DecoderLayer& layer = tape.layers[l];
       const bool top = l + 1 == tape.layers.size();
-      const Tensor product = onednn::linear(block(layer.inputs, first, count), recurrent[l], {});
+      const Tensor product = onednn::linear(block(layer.inputs, first, count), layer.weight, {});
       const kernels::CellForward<T> step{
           .width = H,
           .input = rows<T>(layer.gates, first),
@@ -432,7 +429,7 @@ void decoder_forward(DecoderTape& tape) {
                         begin, end);
       });
     }
-    const Tensor product = onednn::linear(block(tape.combined, first, count), combine, {});
+    const Tensor product = onednn::linear(block(tape.combined, first, count), tape.weight_combine, {});
     at::parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
       kernels::tanh_rows(
           kernels::Tanh<T>{.width = H, .from = rows<T>(product), .to = rows<T>(tape.output), .to_index = ragged}, begin,
@@ -466,10 +463,10 @@ DecoderGradients decoder_backward(const DecoderTape& tape, const Tensor& output_
   const Tensor context_gradients = at::empty({M, V}, type);
   const Tensor score_gradients = at::empty_like(tape.weights);
   const Tensor hidden_gradient = at::empty({B, H}, fp32);
-  const Tensor combine = pack_transposed(tape.weight_combine);
+  const Tensor combine = transposed(tape.weight_combine);
   std::vector<Tensor> recurrent, gate_gradients, cell_gradients;
   for (const DecoderLayer& layer : tape.layers) {
-    recurrent.push_back(pack_transposed(layer.weight));
+    recurrent.push_back(transposed(layer.weight));
     gate_gradients.push_back(at::zeros({M + kRowBlock, 4 * H}, type));
     cell_gradients.push_back(at::zeros({B, H}, fp32));
   }
