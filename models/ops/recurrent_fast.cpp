@@ -1,6 +1,6 @@
 // What makes it fast: rows of finished sentences are never touched; the products of inputs that are known beforehand
-// are made before the loop, and those of weight gradients after it, as one product a sequence; within the loop one
-// product a layer reads a weight that was packed once; everything between products is one pass of a vectorised kernel.
+// are made before the loop, and those of weight gradients after it, as one product a sequence; within the loop a layer
+// makes one product, and everything between products is one pass of a vectorised kernel.
 //
 // Packed rows: sentences in order of falling length, position after position. Three sentences a0 a1, b0 b1 b2, c0 are
 //   order b a c,  rows b0 a0 c0 | b1 a1 | b2,  begin 0 3 5 6
@@ -74,6 +74,8 @@ auto with_type(const Tensor& x, const F& f) {
   return x.scalar_type() == at::kBFloat16 ? f.template operator()<Bf16>() : f.template operator()<float>();
 }
 
+// The weights of products are contiguous or transposed whole: for slices oneDNN has but a reference loop, a hundred
+// times slower.
 Tensor working(const Weight& weight, const Tensor& like) { return weight.working().detach().to(like.scalar_type()); }
 
 Tensor transposed(const Tensor& weight) { return weight.t().contiguous(); }
