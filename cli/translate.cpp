@@ -1,0 +1,83 @@
+// attend translate: lines of text through a trained run.
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include <deque>
+#include <iostream>
+
+#include "cli/command.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "data/text/lines.hpp"
+#include "eval/translate.hpp"
+#include "models/run.hpp"
+
+namespace attend {
+namespace {
+
+struct TranslateConfig {
+  std::string run;
+  std::vector<std::string> input;
+  std::string checkpoint = "best";
+  Precision precision = Precision::automatic;
+  TranslatorConfig translator;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Translation");
+    visit("run", self.run,
+          {.help = "the run directory of a trained model", .placeholder = "DIR", .required = true, .positional = true});
+    visit("input", self.input,
+          {.help = "files to translate, plain or .gz; none: standard input", .placeholder = "FILE"});
+    visit("checkpoint", self.checkpoint,
+          {.help = "best, last, or the path of a checkpoint", .placeholder = "best|last|PATH"});
+    visit("precision", self.precision, {.help = "of the products; auto: bf16 where the processor has it, else fp32"});
+    TranslatorConfig::visit(self.translator, visit);
+  }
+  void validate(const OptionOrigins& origins) const { translator.validate(origins); }
+};
+
+// One line out for each line in; with several hypotheses, "NUMBER ||| TEXT ||| SCORE" for each.
+void print(const std::vector<Translation>& translations, std::int64_t number, bool numbered) {
+  for (const Translation& translation : translations) {
+    if (numbered) {
+      std::cout << number << " ||| " << translation.text << " ||| " << translation.hypothesis.score << '\n';
+    } else {
+      std::cout << translation.text << '\n';
+    }
+  }
+}
+
+void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
+  at::set_num_threads(static_cast<int>(config.translator.threads));
+  const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
+  std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
+  for (const std::string& input : inputs) readers.emplace_back(input);
+  const Run trained = Run::load(config.run, config.checkpoint);
+  freeze(*trained.model, config.precision);
+  Translator translator(*trained.model, trained.tokenizers, config.translator);
+  std::int64_t number = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    LineReader& reader = readers[i];
+    const bool at_once = inputs[i] == "-" && isatty(STDIN_FILENO) != 0;
+    translator.translate_stream([&](std::string& line) { return reader.next(line); },
+                                [&](const std::vector<Translation>& translations) {
+                                  print(translations, number++, config.translator.search.nbest > 1);
+                                  if (at_once) std::cout.flush();
+                                },
+                                at_once);
+    if (!reader.counts().clean()) log::info("{}: {}", inputs[i], reader.counts().report());
+  }
+  if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
+  if (translator.num_cut() > 0) {
+    log::warn("{} lines had more than {} pieces and were cut there", translator.num_cut(), Translator::kLongestSource);
+  }
+}
+
+}  // namespace
+
+Command translate_command() {
+  return make_command<TranslateConfig>("translate", "translates lines of text with a trained run", run);
+}
+
+}  // namespace attend

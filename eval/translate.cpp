@@ -1,0 +1,130 @@
+#include "eval/translate.hpp"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/signals.hpp"
+#include "data/batch/batch.hpp"
+
+namespace attend {
+namespace {
+
+// Batches that a window has for each worker: enough for equal lengths, few enough to answer soon.
+constexpr std::int64_t kBatchesInWindow = 16;
+
+// Source pieces of a batch, the longest sentence times their number: bounds the memory of one search.
+constexpr std::size_t kPiecesInBatch = 8192;
+
+using Encoded = std::vector<std::int32_t>;
+
+// Calls work(i) for i = 0 … count - 1 on `workers` threads, each of which computes with `threads`. The first exception
+// stops them all and is thrown again here.
+void run_workers(std::size_t count, std::size_t workers, int threads, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto loop = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  if (std::min(count, workers) <= 1) {
+    loop();
+  } else {
+    std::vector<std::jthread> pool;
+    for (std::size_t w = 0; w < std::min(count, workers); ++w) {
+      pool.emplace_back([&] {
+        at::set_num_threads(threads);
+        loop();
+      });
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Batches of sentences of nearly equal length, the longest first, so that no worker ends with the longest alone.
+std::vector<std::vector<std::size_t>> make_batches(const std::vector<Encoded>& encoded, std::size_t batch_size) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    if (!encoded[i].empty()) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return encoded[a].size() > encoded[b].size(); });
+  std::vector<std::vector<std::size_t>> batches;
+  for (const std::size_t i : order) {
+    const auto is_full = [&](const std::vector<std::size_t>& batch) {
+      return batch.size() >= batch_size || (batch.size() + 1) * encoded[batch.front()].size() > kPiecesInBatch;
+    };
+    if (batches.empty() || is_full(batches.back())) batches.emplace_back();
+    batches.back().push_back(i);
+  }
+  return batches;
+}
+
+}  // namespace
+
+Translator::Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config)
+    : model_(model), tokenizers_(std::move(tokenizers)), config_(config) {}
+
+std::int64_t Translator::num_workers() const {
+  return config_.workers.value_or(std::max<std::int64_t>(1, std::thread::hardware_concurrency()));
+}
+
+std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
+  std::vector<Encoded> encoded;
+  for (const std::string& line : lines) {
+    Encoded& ids = encoded.emplace_back(tokenizers_.src.encode(line));
+    if (ids.size() <= kLongestSource) continue;
+    ids.resize(kLongestSource);
+    ++num_cut_;
+  }
+  std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
+  const SpecialIds& special = tokenizers_.tgt.special();
+  const SearchRequest request{
+      .model = model_, .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad}, .config = config_.search};
+  const auto batches = make_batches(encoded, static_cast<std::size_t>(config_.batch_size));
+  run_workers(batches.size(), static_cast<std::size_t>(num_workers()), static_cast<int>(config_.threads),
+              [&](std::size_t b) {
+                if (signals::stop_requested()) throw Interrupted("translation was interrupted");
+                std::vector<std::span<const std::int32_t>> sentences;
+                for (const std::size_t i : batches[b]) sentences.emplace_back(encoded[i]);
+                auto found = search(request, concatenate(sentences, -1, tokenizers_.src.special().eos));
+                for (std::size_t s = 0; s < sentences.size(); ++s) {
+                  std::vector<Translation>& result = results[batches[b][s]];
+                  result.clear();
+                  for (Hypothesis& hypothesis : found[s]) {
+                    std::string text = tokenizers_.tgt.decode(hypothesis.ids);
+                    result.push_back({.text = std::move(text), .hypothesis = std::move(hypothesis)});
+                  }
+                }
+              });
+  return results;
+}
+
+void Translator::translate_stream(const std::function<bool(std::string&)>& next,
+                                  const std::function<void(const std::vector<Translation>&)>& emit, bool at_once) {
+  const std::int64_t window = at_once ? 1 : config_.batch_size * num_workers() * kBatchesInWindow;
+  std::vector<std::string> lines;
+  std::string line;
+  bool more = true;
+  while (more) {
+    lines.clear();
+    while (std::ssize(lines) < window && (more = next(line))) lines.push_back(line);
+    for (const auto& translations : translate(lines)) emit(translations);
+    if (more && signals::stop_requested()) throw Interrupted("translation was interrupted");
+  }
+}
+
+}  // namespace attend

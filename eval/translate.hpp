@@ -1,0 +1,70 @@
+// Lines of text translated: encoded, put into batches of nearly equal length, searched by several workers over one
+// shared frozen model, and given back in the order they came.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/text/tokenizer_pair.hpp"
+#include "eval/search.hpp"
+#include "models/seq2seq.hpp"
+
+namespace attend {
+
+struct TranslatorConfig {
+  SearchConfig search;
+  std::int64_t batch_size = 32;
+  std::optional<std::int64_t> workers;
+  std::int64_t threads = 1;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    SearchConfig::visit(self.search, visit);
+    visit.group("Speed");
+    visit("batch-size", self.batch_size, {.help = "sentences searched together by a worker", .min = 1, .max = 10000});
+    visit("workers", self.workers,
+          {.help = "batches searched at the same time; auto: one for each processor", .min = 1, .max = 1024});
+    visit("threads", self.threads, {.help = "threads of each worker", .min = 1, .max = 1024});
+  }
+  void validate(const OptionOrigins& origins) const { search.validate(origins); }
+};
+
+// One translation of a line: text of one line, whatever came in.
+struct Translation {
+  std::string text;
+  Hypothesis hypothesis;  // empty for a blank line
+};
+
+// Neither model nor config is changed; both must outlive the translator.
+class Translator {
+ public:
+  Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config);
+
+  // The translations of each line, best first, at least one. A blank line gives a blank one; of a line of more than
+  // kLongestSource pieces the rest is left out. Interrupted after SIGINT or SIGTERM.
+  std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
+
+  // Translates what `next` gives until it gives false, and hands every line's translations to `emit` in order. Lines
+  // are gathered in windows, so that batches are of nearly equal length; with `at_once` each is answered before the
+  // next is read.
+  void translate_stream(const std::function<bool(std::string&)>& next,
+                        const std::function<void(const std::vector<Translation>&)>& emit, bool at_once);
+
+  // Lines that were too long and lost their end.
+  std::int64_t num_cut() const { return num_cut_; }
+
+  static constexpr std::size_t kLongestSource = 1024;
+
+ private:
+  std::int64_t num_workers() const;
+
+  const Seq2SeqImpl& model_;
+  TokenizerPair tokenizers_;
+  const TranslatorConfig& config_;
+  std::int64_t num_cut_ = 0;
+};
+
+}  // namespace attend

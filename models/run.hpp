@@ -1,0 +1,33 @@
+// A run directory loaded for use: the options of its model, its tokenizers and its weights. Whatever is done with a
+// trained model knows only this.
+//
+//   RUN/config.toml                      the resolved options of training, of which the model's are read
+//   RUN/tokenizer                        see tokenizer_pair.hpp
+//   RUN/checkpoints/step-N, RUN/best     see checkpoint_reader.hpp
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "data/text/tokenizer_pair.hpp"
+#include "models/config.hpp"
+#include "models/seq2seq.hpp"
+
+namespace attend {
+
+struct Run {
+  ModelConfig config;
+  TokenizerPair tokenizers;
+  Seq2Seq model;
+  std::filesystem::path weights;  // the file they came from
+
+  // `checkpoint` is best, last or a path, see find_weights. UserError naming the file that is missing, damaged or does
+  // not fit the others.
+  static Run load(const std::filesystem::path& path, const std::string& checkpoint = "best");
+};
+
+// Packs every weight for decoding; the model can then no longer be trained. `automatic` is bf16 where the processor
+// multiplies it natively, else fp32. Gives the precision that was taken.
+Precision freeze(Seq2SeqImpl& model, Precision precision);
+
+}  // namespace attend

@@ -1,0 +1,130 @@
+// A run directory made by hand, loaded and translated with: what comes out is one line for each line, in order, however
+// many workers there are.
+#include "eval/translate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/manifest.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "models/checkpoint_reader.hpp"
+#include "models/factory.hpp"
+#include "models/run.hpp"
+#include "models/weights_io.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+class Translating : public testing::Test {
+ protected:
+  Translating() {
+    const auto text = (directory_ / "text").string();
+    std::ofstream out(text);
+    for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
+    out.close();
+    const Tokenizer tokenizer = train_tokenizer({text}, {.size = 64});
+    TokenizerPair{.src = tokenizer, .tgt = tokenizer}.save(run_ / "tokenizer");
+    ModelConfig config;
+    config.encoder_layers = config.decoder_layers = 1;
+    config.width = 12;
+    config.heads = 2;
+    write_file_atomic(run_ / "config.toml", to_toml(config) + "max-steps = 7  # of another reader\n");
+    const auto model = make_seq2seq(config, {.src = tokenizer.size(), .tgt = tokenizer.size()}, 5);
+    make_directories(checkpoint_path(run_, 3));
+    save_tensors(checkpoint_path(run_, 3) / "model.safetensors", parameters_of(*model));
+    write_manifest(checkpoint_path(run_, 3));
+  }
+
+  static TranslatorConfig config(std::int64_t workers, std::int64_t batch_size) {
+    TranslatorConfig config;
+    config.search.max_length = 12;
+    config.batch_size = batch_size;
+    config.workers = workers;
+    return config;
+  }
+
+  std::vector<std::string> translate(const TranslatorConfig& config, const std::vector<std::string>& lines) const {
+    const attend::Run run = attend::Run::load(run_);
+    Translator translator(*run.model, run.tokenizers, config);
+    std::vector<std::string> results;
+    for (const auto& translations : translator.translate(lines)) results.push_back(translations.at(0).text);
+    return results;
+  }
+
+  TemporaryDirectory directory_;
+  std::filesystem::path run_ = directory_ / "run";
+};
+
+const std::vector<std::string> kLines = {"the dog", "",      "a cat and 7 birds sees the number 12",
+                                         "   ",     "birds", "\xe4\xb8\xad\xe6\x96\x87",
+                                         "dog dog", "\xff",  "number 3 sees a dog"};
+
+TEST_F(Translating, OneLineForEachLineWhateverTheWorkersAndBatches) {
+  const auto expected = translate(config(1, 1), kLines);
+  ASSERT_EQ(expected.size(), kLines.size());
+  EXPECT_EQ(expected[1], "");
+  EXPECT_EQ(expected[3], "");
+  EXPECT_NE(expected[0], "");
+  EXPECT_EQ(translate(config(1, 4), kLines), expected);
+  EXPECT_EQ(translate(config(3, 2), kLines), expected);
+}
+
+TEST_F(Translating, AStreamIsAnsweredInOrderAndAtOnceWhereWanted) {
+  const attend::Run run = attend::Run::load(run_);
+  const auto expected = translate(config(1, 1), kLines);
+  for (const bool at_once : {false, true}) {
+    const TranslatorConfig settings = config(2, 1);
+    Translator translator(*run.model, run.tokenizers, settings);
+    std::size_t read = 0;
+    std::vector<std::string> answers;
+    translator.translate_stream(
+        [&](std::string& line) {
+          EXPECT_TRUE(!at_once || answers.size() == read);
+          if (read == kLines.size()) return false;
+          line = kLines[read++];
+          return true;
+        },
+        [&](const std::vector<Translation>& translations) { answers.push_back(translations.at(0).text); }, at_once);
+    EXPECT_EQ(answers, expected);
+  }
+}
+
+TEST_F(Translating, ALineTooLongIsCutAndCounted) {
+  const attend::Run run = attend::Run::load(run_);
+  const TranslatorConfig settings = config(1, 8);
+  Translator translator(*run.model, run.tokenizers, settings);
+  std::string line;
+  while (line.size() < 100'000) line += "dog ";
+  EXPECT_EQ(translator.translate({"a cat", line}).size(), 2);
+  EXPECT_EQ(translator.num_cut(), 1);
+}
+
+TEST_F(Translating, FrozenInEveryPrecisionItSaysTheSame) {
+  const auto expected = translate(config(1, 4), {"the dog sees a cat"});
+  for (const auto precision : {Precision::fp32, Precision::automatic}) {
+    const attend::Run run = attend::Run::load(run_);
+    freeze(*run.model, precision);
+    const TranslatorConfig settings = config(1, 4);
+    Translator translator(*run.model, run.tokenizers, settings);
+    const auto found = translator.translate({"the dog sees a cat"});
+    if (precision == Precision::fp32) {
+      EXPECT_EQ(found[0][0].text, expected[0]);
+    }
+    EXPECT_FALSE(found[0][0].hypothesis.ids.empty());
+  }
+}
+
+TEST_F(Translating, ARunThatIsNoneIsRefused) {
+  EXPECT_THROW(attend::Run::load(directory_ / "nowhere"), UserError);
+  EXPECT_THROW(attend::Run::load(directory_ / "text"), UserError);
+  EXPECT_THROW(attend::Run::load(directory_.path()), UserError);
+  write_file_atomic(run_ / "config.toml", "width = 16\nheads = 2\n");  // edited
+  EXPECT_THROW(attend::Run::load(run_), UserError);
+}
+
+}  // namespace
+}  // namespace attend
