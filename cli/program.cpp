@@ -1,9 +1,9 @@
 #include "cli/program.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <map>
 #include <new>
 
 #include "cli/help.hpp"
@@ -17,20 +17,7 @@ namespace {
 // What to lower when memory does not suffice, as far as a command has it.
 constexpr std::array<std::string_view, 4> kMemoryOptions = {"max-tokens", "batch-size", "beam", "workers"};
 
-// A command line split into options and their texts; what a text means is decided in core/options alone.
-struct ParsedLine {
-  std::vector<std::string> config_files;
-  std::map<std::string, std::vector<std::string>> given;  // by option
-  bool quiet = false;
-  bool help = false;
-};
-
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
-
-// Whether a word is -x or --name and not a value such as -, -1 or -.5.
-bool is_flag(std::string_view word) {
-  return word.size() > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9') && word[1] != '.';
-}
 
 const BoundOption* find_option(const BoundOptions& options, std::string_view name) {
   const auto found = std::ranges::find(options, name, &BoundOption::name);
@@ -46,78 +33,92 @@ const BoundOption* find_option(const BoundOptions& options, std::string_view nam
                                                                : "did you mean --" + std::string(nearest) + "?");
 }
 
-// The forms are --name VALUE, --name=VALUE, --list VALUE VALUE, --flag and --no-flag; after -- and outside of these
-// stand the positionals, which fill their options in the order of declaration. Of a value given twice the last counts,
-// of a list all do.
-ParsedLine parse_line(const std::string& program, const BoundOptions& options, const std::vector<std::string>& words) {
-  ParsedLine line;
-  std::vector<std::string> positionals;
-  for (std::size_t i = 0; i < words.size();) {
-    const std::string& word = words[i++];
-    if (word == "--") {
-      positionals.insert(positionals.end(), words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
-      break;
-    }
-    if (!is_flag(word)) {
-      positionals.push_back(word);
+// The words as CLI11 reads them as we do: names have dashes, --no-flag is --flag=false, and every value stands behind a
+// '=' of its own (5 as =5, --slope=-1 as --slope==-1). So -.5, [a] and what follows -- are values to it, and an empty
+// value is not the same as none.
+std::vector<std::string> words_for_cli11(const BoundOptions& options, const std::vector<std::string>& words) {
+  std::vector<std::string> marked;
+  bool only_values = false;
+  for (const std::string& word : words) {
+    // A lone - and negative numbers are values.
+    if (only_values || word.size() < 2 || word[0] != '-' || word[1] == '.' || (word[1] >= '0' && word[1] <= '9')) {
+      marked.push_back("=" + word);
       continue;
     }
+    only_values = word == "--";
     const std::size_t equals = word.find('=');
+    const bool has_value = equals != std::string::npos;
     std::string flag = word.substr(0, equals);
-    std::ranges::replace(flag, '_', '-');
-    if (flag == "--help" || flag == "-h") {
-      line.help = true;
-      return line;
-    }
-    if (flag == "--quiet") {
-      line.quiet = true;
-      continue;
-    }
-    const BoundOption* option = flag.starts_with("--") ? find_option(options, flag.substr(2)) : nullptr;
-    const bool is_config = flag == "--config";
-    const bool is_list = option && option->kind == OptionKind::list;
-    const bool is_switch = option && option->kind == OptionKind::flag && !option->may_be_auto;
-    if (!option && !is_config) {
-      const BoundOption* denied = flag.starts_with("--no-") ? find_option(options, flag.substr(5)) : nullptr;
-      if (!denied || denied->kind != OptionKind::flag || equals != std::string::npos) {
-        refuse_flag(program, options, flag);
-      }
-      line.given[std::string(denied->name)] = {"false"};
-      continue;
-    }
-    std::vector<std::string> texts;
-    if (equals != std::string::npos) {
-      texts = {word.substr(equals + 1)};
-    } else if (is_switch) {
-      texts = {"true"};
-    } else {
-      while (i < words.size() && (is_list || texts.empty()) && !is_flag(words[i])) texts.push_back(words[i++]);
-    }
-    if (is_config) {
-      if (texts.empty()) throw UserError("--config: found nothing, expected a TOML file");
-      line.config_files.push_back(texts[0]);
-      continue;
-    }
-    std::vector<std::string>& given = line.given[std::string(option->name)];
-    if (!is_list) given.clear();
-    given.insert(given.end(), texts.begin(), texts.end());
+    if (flag.starts_with("--")) std::ranges::replace(flag, '_', '-');
+    const auto names = [&](std::string_view prefix, OptionKind kind) {
+      const BoundOption* option = flag.starts_with(prefix) ? find_option(options, flag.substr(prefix.size())) : nullptr;
+      return option && option->kind == kind;
+    };
+    if (!has_value && names("--no-", OptionKind::flag)) flag = "--" + flag.substr(5) + "==false";
+    marked.push_back(has_value ? flag + "=" + word.substr(equals) : flag);
+    if (has_value && names("--", OptionKind::list)) marked.push_back("--");  // the list ends here
   }
+  return marked;
+}
 
-  std::size_t taken = 0;
+// Sets the options to what the words say, over what the --config files say; false when they ask for help. The forms are
+// --name VALUE, --name=VALUE, --list VALUE VALUE, --flag and --no-flag; after -- and outside of these stand the
+// positionals, which fill their options in the order of declaration. Of a value given twice the last counts, of a list
+// all do. What a value means is decided in core/options alone.
+bool apply_line(const std::string& program, BoundOptions& options, const std::vector<std::string>& words,
+                OptionOrigins& origins) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  app.add_flag("-h,--help");
+  app.add_flag("--quiet");
+  app.add_option("--config")->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   for (const BoundOption& option : options) {
-    if (!option.traits.positional || taken == positionals.size() || line.given.contains(std::string(option.name))) {
+    const bool is_switch = option.kind == OptionKind::flag && !option.may_be_auto;
+    const int most = option.kind == OptionKind::list ? 1'000'000 : is_switch ? 0 : 1;  // values; TakeLast keeps as many
+    app.add_option("--" + std::string(option.name))
+        ->expected(0, most)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->default_str(is_switch ? "=true" : "");
+  }
+  std::vector<std::string> marked = words_for_cli11(options, words);
+  std::ranges::reverse(marked);  // CLI11 takes them from the back
+  app.parse(std::move(marked));
+  if (app.count("--help") > 0) return false;
+  log::set_quiet(app.count("--quiet") > 0);
+
+  const auto value = [&](const std::string& word) {
+    if (word[0] != '=') refuse_flag(program, options, word.substr(0, word.find('=')));
+    return word.substr(1);
+  };
+  std::vector<std::string> positionals;
+  for (const std::string& word : app.remaining()) {
+    if (word != "--") positionals.push_back(value(word));
+  }
+  for (const std::string& word : app["--config"]->results()) {
+    if (word.empty()) throw UserError("--config: found nothing, expected a TOML file");
+    apply_toml_file(options, value(word), origins);
+  }
+  auto next = positionals.begin();
+  for (const BoundOption& option : options) {
+    std::vector<std::string> texts;
+    if (const CLI::Option* flag = app["--" + std::string(option.name)]; flag->count() > 0) {
+      for (const std::string& word : flag->reduced_results()) {
+        if (!word.empty()) texts.push_back(value(word));
+      }
+    } else if (option.traits.positional && next != positionals.end()) {
+      const auto end = option.kind == OptionKind::list ? positionals.end() : next + 1;
+      texts.assign(next, end);
+      next = end;
+    } else {
       continue;
     }
-    const std::size_t end = option.kind == OptionKind::list ? positionals.size() : taken + 1;
-    line.given[std::string(option.name)].assign(positionals.begin() + static_cast<std::ptrdiff_t>(taken),
-                                                positionals.begin() + static_cast<std::ptrdiff_t>(end));
-    taken = end;
+    apply_words(options, option.name, texts, origins);
   }
-  if (taken < positionals.size()) {
-    throw UserError(program + ": unexpected \"" + positionals[taken] + "\"",
-                    "`" + program + " --help` shows how it is called");
+  if (next != positionals.end()) {
+    throw UserError(program + ": unexpected \"" + *next + "\"", "`" + program + " --help` shows how it is called");
   }
-  return line;
+  return true;
 }
 
 const Command& find_command(const std::vector<Command>& commands, const std::string& name) {
@@ -173,14 +174,10 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     if (find_option(invocation.options, name)) running.memory_flags.push_back("--" + std::string(name));
   }
 
-  const ParsedLine line = parse_line(running.program, invocation.options, words);
-  if (line.help) {
+  if (!apply_line(running.program, invocation.options, words, invocation.origins)) {
     std::cout << command_help(command);
     return;
   }
-  log::set_quiet(line.quiet);
-  for (const std::string& file : line.config_files) apply_toml_file(invocation.options, file, invocation.origins);
-  for (const auto& [name, texts] : line.given) apply_words(invocation.options, name, texts, invocation.origins);
   invocation.validate(invocation.origins);
   if (print_config) {
     std::cout << to_toml(invocation.options);
