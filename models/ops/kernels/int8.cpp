@@ -1,8 +1,7 @@
-#include "models/ops/int8_gemm.hpp"
+#include "models/ops/kernels/int8.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -203,14 +202,10 @@ void linear_vnni(const QuantisedRows& q, std::int64_t rows, const Int8Weight& we
 
 }  // namespace
 
-bool has_int8_kernel() {
+bool has_vnni() {
 #if defined(__x86_64__)
-  static const bool has = [] {
-    const char* plain = std::getenv("ATTEND_PLAIN_OPS");
-    return (plain == nullptr || std::strcmp(plain, "1") != 0) && __builtin_cpu_supports("avx512vnni") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  }();
-  return has;
+  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl");
 #else
   return false;
 #endif
@@ -235,10 +230,11 @@ Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inp
   return packed;
 }
 
-void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y) {
+void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
+                 bool fast) {
   const QuantisedRows q = quantise(x, rows, weight.inputs);
 #if defined(__x86_64__)
-  if (has_int8_kernel()) return linear_vnni(q, rows, weight, bias, relu, y);
+  if (fast) return linear_vnni(q, rows, weight, bias, relu, y);
 #endif
   linear_plain(q, rows, weight, bias, relu, y);
 }

@@ -26,11 +26,12 @@ struct Int8Weight {
 // Quantises fp32 rows symmetrically to -127 … 127 by their largest absolute value.
 Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inputs);
 
-// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), below zero cut to zero where `relu`. Rows are
-// contiguous.
-void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y);
+// Whether this processor has the instruction that the fast kernel is made of.
+bool has_vnni();
 
-// Whether the kernel for VNNI is used on this processor (ATTEND_PLAIN_OPS=1 turns it off).
-bool has_int8_kernel();
+// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), below zero cut to zero where `relu`. Rows are
+// contiguous. `fast` takes the kernel, which needs has_vnni().
+void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
+                 bool fast);
 
 }  // namespace attend::ops
