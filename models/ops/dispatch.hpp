@@ -3,11 +3,15 @@
 
 #include <torch/types.h>
 
+#include "models/ops/weight.hpp"
+
 namespace attend::ops {
 
-// Whether tensors like `x` have fast paths: fp32 or bf16 (where the processor multiplies it natively) on a CPU, unless
-// ATTEND_PLAIN_OPS=1 or a PlainOps is alive.
+// Whether tensors like `x` have fast paths: fp32 or bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps is alive.
 bool has_fast_path(const torch::Tensor& x);
+
+// The same for a product of x and the weight's working form: both of one type, which oneDNN multiplies here.
+bool has_fast_product(const torch::Tensor& x, const Weight& weight);
 
 // While it lives, every op of the process takes its plain formulation. For tests and benchmarks.
 class PlainOps {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "models/ops/ops.hpp"
+#include "models/ops/elementwise.hpp"
 
 namespace attend::ops {
 

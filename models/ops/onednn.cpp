@@ -36,6 +36,7 @@ const auto& reorder_linear_weight() {
 bool available() { return linear_pointwise() && reorder_linear_weight(); }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
+  if (x.size(0) == 0) return at::zeros({0, weight.size(0)}, x.options());
   static const c10::List<std::optional<at::Scalar>> no_scalars;
   std::string_view name = "none";
   std::optional<std::string_view> algorithm;
@@ -47,6 +48,13 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   }
   return linear_pointwise()->call(x, weight, bias.defined() ? std::optional<Tensor>(bias) : std::nullopt, name,
                                   no_scalars, algorithm);
+}
+
+Tensor outer(const Tensor& y, const Tensor& x) {
+  if (y.size(0) == 0) return at::zeros({y.size(1), x.size(1)}, at::kFloat);
+  // at::mm hands bf16 to oneDNN too, and in the order that is faster here (190 to 150 GFLOP/s a core).
+  if (y.scalar_type() == at::kBFloat16) return at::mm(y.t(), x).to(at::kFloat);
+  return linear(y.t(), x.t(), {});
 }
 
 Tensor pack(const Tensor& weight) { return reorder_linear_weight()->call(weight, std::nullopt); }

@@ -15,6 +15,9 @@ bool available();
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      Activation activation = Activation::none);
 
+// yᵀ x in fp32, the gradient of a weight: y [M, O], x [M, I]; [O, I].
+torch::Tensor outer(const torch::Tensor& y, const torch::Tensor& x);
+
 // A dense weight [O, I] in oneDNN's blocked layout.
 torch::Tensor pack(const torch::Tensor& weight);
 

@@ -1,47 +1,86 @@
 #include "models/ops/ops.hpp"
 
+#include <ATen/ATen.h>
+
 #include "core/error.hpp"
+#include "models/ops/dispatch.hpp"
+#include "models/ops/fast.hpp"
 #include "models/ops/plain.hpp"
 
 namespace attend::ops {
 
 using torch::Tensor;
 
-Tensor dropout(const Tensor& x, Dropout dropout) { return plain::dropout(x, dropout); }
+namespace {
+
+void check_attention(const Tensor& q, std::int64_t width, const Layout& queries, const Layout& keys,
+                     AttentionShape shape) {
+  ensure(queries.size() == keys.size(), "queries and keys have the same number of sentences");
+  ensure(q.size(0) == queries.num_tokens(), "the layout is that of the queries");
+  ensure(width % shape.heads == 0, "the width is a multiple of the number of heads");
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, Dropout dropout) {
+  return has_fast_path(x) ? fast::dropout(x, dropout) : plain::dropout(x, dropout);
+}
 
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
-  return plain::linear(x, weight, bias, activation, after);
+  return has_fast_product(x, weight) ? fast::linear(x, weight, bias, activation, after)
+                                     : plain::linear(x, weight, bias, activation, after);
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
-  return plain::layer_norm(x, gamma, beta, eps);
+  return has_fast_path(x) ? fast::layer_norm(x, gamma, beta, eps) : plain::layer_norm(x, gamma, beta, eps);
 }
 
 AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
                        Dropout dropout) {
-  return plain::add_layer_norm(x, residual, gamma, beta, eps, dropout);
+  return has_fast_path(x) && residual.scalar_type() == x.scalar_type()
+             ? fast::add_layer_norm(x, residual, gamma, beta, eps, dropout)
+             : plain::add_layer_norm(x, residual, gamma, beta, eps, dropout);
 }
 
 Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const Tensor& positions_TH,
              Dropout dropout) {
-  return plain::embed(tokens, table_VH, scale, positions_TH, dropout);
+  return has_fast_path(table_VH.working()) ? fast::embed(tokens, table_VH, scale, positions_TH, dropout)
+                                           : plain::embed(tokens, table_VH, scale, positions_TH, dropout);
 }
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Layout& queries, const Layout& keys,
                  AttentionShape shape, Dropout dropout) {
-  ensure(queries.size() == keys.size(), "queries and keys have the same number of sentences");
-  return plain::attention(q, k, v, queries, keys, shape, dropout);
+  check_attention(q, q.size(1), queries, keys, shape);
+  return has_fast_path(q) ? fast::attention(q, k, v, queries, keys, shape, dropout)
+                          : plain::attention(q, k, v, queries, keys, shape, dropout);
+}
+
+Tensor self_attention(const Tensor& qkv, const Layout& layout, AttentionShape shape, Dropout dropout) {
+  check_attention(qkv, qkv.size(1) / 3, layout, layout, shape);
+  if (has_fast_path(qkv)) return fast::self_attention(qkv, layout, shape, dropout);
+  const auto parts = qkv.chunk(3, 1);
+  return plain::attention(parts[0], parts[1], parts[2], layout, layout, shape, dropout);
+}
+
+Tensor cross_attention(const Tensor& q, const Tensor& kv, const Layout& queries, const Layout& keys,
+                       AttentionShape shape, Dropout dropout) {
+  check_attention(q, q.size(1), queries, keys, shape);
+  if (has_fast_path(q)) return fast::cross_attention(q, kv, queries, keys, shape, dropout);
+  const auto parts = kv.chunk(2, 1);
+  return plain::attention(q, parts[0], parts[1], queries, keys, shape, dropout);
 }
 
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Layout& queries, const Layout& keys,
                          AttentionShape shape) {
-  ensure(queries.size() == keys.size(), "queries and keys have the same number of sentences");
+  check_attention(q, q.size(1), queries, keys, shape);
   return plain::attention_weights(q, k, queries, keys, shape);
 }
 
 CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,
                            const Tensor& labels_M, double label_smoothing) {
-  return plain::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing);
+  return has_fast_product(hidden_MH, output_VH)
+             ? fast::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing)
+             : plain::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing);
 }
 
 Tensor pad(const Tensor& ragged, const Layout& layout) { return plain::pad(ragged, layout); }

@@ -12,18 +12,10 @@
 #include <optional>
 
 #include "data/batch/batch.hpp"
+#include "models/ops/elementwise.hpp"
 #include "models/ops/weight.hpp"
 
 namespace attend::ops {
-
-enum class Activation { none, relu, gelu, gelu_tanh, tanh };
-
-// Counted dropout: element i is dropped when hash(key, i) falls below `rate`, the rest are scaled by 1 / (1 - rate).
-// The backward pass computes the same mask anew. rate 0 is the identity.
-struct Dropout {
-  double rate = 0;
-  std::uint64_t key = 0;
-};
 
 // dropout(x), any shape. Srivastava et al. 2014.
 torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
@@ -62,6 +54,13 @@ struct AttentionShape {
 torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, const Layout& queries,
                         const Layout& keys, AttentionShape shape, Dropout dropout = {});
 
+// The same on the fused products as they are, so that their gradients need no putting together: self-attention of
+// qkv [M, 3 * N * D] = q | k | v, and attention of q over kv [Mk, 2 * N * D] = k | v.
+torch::Tensor self_attention(const torch::Tensor& qkv, const Layout& layout, AttentionShape shape,
+                             Dropout dropout = {});
+torch::Tensor cross_attention(const torch::Tensor& q, const torch::Tensor& kv, const Layout& queries,
+                              const Layout& keys, AttentionShape shape, Dropout dropout = {});
+
 // The weights of the same attention, for pictures and tests: [B, N, T, S] padded with zeros.
 torch::Tensor attention_weights(const torch::Tensor& q, const torch::Tensor& k, const Layout& queries,
                                 const Layout& keys, AttentionShape shape);
@@ -72,7 +71,7 @@ torch::Tensor attention_weights(const torch::Tensor& q, const torch::Tensor& k, 
 struct CrossEntropy {
   torch::Tensor loss;         // scalar, fp32, differentiable: the smoothed loss, summed
   torch::Tensor nll;          // scalar, fp32: -log p(y), summed
-  torch::Tensor num_correct;  // scalar, int64: rows whose arg max is the label
+  torch::Tensor num_correct;  // scalar, int64: rows of which no logit exceeds the label's
 };
 CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_VH, const torch::Tensor& bias_V,
                            const torch::Tensor& labels_M, double label_smoothing);

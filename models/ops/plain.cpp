@@ -155,7 +155,7 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
   const Tensor uniform = -log_p.mean(-1).sum();
   return {.loss = (1 - label_smoothing) * nll + label_smoothing * uniform,
           .nll = nll.detach(),
-          .num_correct = logits.argmax(-1).eq(labels_M).sum()};
+          .num_correct = logits.gather(1, labels_M.unsqueeze(1)).squeeze(1).eq(logits.amax(-1)).sum()};
 }
 
 }  // namespace attend::ops::plain

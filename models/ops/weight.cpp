@@ -21,7 +21,7 @@ void Weight::refresh() {
 
 void Weight::freeze(Precision precision) {
   set_precision(precision);
-  if (!has_fast_path(working()) || !onednn::available()) return;
+  if (!has_fast_product(working(), *this)) return;
   packed_ = std::make_shared<const PackedWeight>(
       PackedWeight{.precision = precision, .weight = onednn::pack(working().detach())});
 }

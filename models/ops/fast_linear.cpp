@@ -1,0 +1,150 @@
+// linear and dropout. The product with its bias, and relu or tanh, leave oneDNN in one pass; gelu needs what came before
+// it for its gradient and takes a pass of its own, together with the dropout.
+#include "models/ops/fast_support.hpp"
+#include "models/ops/kernels/pointwise.hpp"
+#include "models/ops/onednn.hpp"
+#include "models/ops/packed.hpp"
+
+namespace attend::ops::fast {
+namespace {
+
+bool is_gelu(Activation activation) { return activation == Activation::gelu || activation == Activation::gelu_tanh; }
+
+void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout dropout) {
+  // Elements count, not rows: everything is one row of numbers, cut at whole vectors.
+  constexpr std::int64_t kBlock = 4 * kernels::kLanes;
+  const std::int64_t numel = x.numel();
+  with_type(x.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    const Chunks chunks((numel + kBlock - 1) / kBlock, kBlock);
+    const DropoutMask mask(dropout);
+    chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::pointwise(kernels::Pointwise<T>{.x = read<T>(x),
+                                               .y = write<T>(y),
+                                               .activation = activation,
+                                               .mask = mask,
+                                               .drop = dropout.rate > 0},
+                         begin * kBlock, std::min(end * kBlock, numel));
+    });
+  });
+}
+
+struct PointwiseGradient {
+  Tensor dx;
+  Tensor column_sums;  // undefined unless asked for
+};
+PointwiseGradient pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
+                                     bool want_column_sums) {
+  const bool identity = activation == Activation::none && dropout.rate == 0;
+  PointwiseGradient gradient{.dx = identity ? dy : at::empty_like(dy), .column_sums = {}};
+  if (identity && !want_column_sums) return gradient;
+  const std::int64_t width = dy.size(-1);
+  const Chunks chunks(width > 0 ? dy.numel() / width : 0, width);
+  Tensor partial = want_column_sums ? chunks.partial_sums(width) : Tensor();
+  with_type(dy.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    const DropoutMask mask(dropout);
+    chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+      kernels::pointwise_backward(
+          kernels::PointwiseBackward<T>{.dy = read<T>(dy),
+                                        .saved = read<T>(saved),
+                                        .dx = identity ? nullptr : write<T>(gradient.dx),
+                                        .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
+                                        .width = width,
+                                        .activation = activation,
+                                        .mask = mask,
+                                        .drop = dropout.rate > 0},
+          begin, end);
+    });
+  });
+  if (want_column_sums) gradient.column_sums = chunks.total(partial);
+  return gradient;
+}
+
+// What linear gives, and what its gradient needs of it.
+struct LinearResult {
+  Tensor y;
+  Tensor saved;  // see PointwiseBackward
+};
+LinearResult compute_linear(const Tensor& x_MI, const Tensor& weight, const Tensor& bias, Activation activation,
+                            Dropout after) {
+  const Tensor typed_bias = bias.defined() ? bias.detach().to(x_MI.scalar_type()) : bias;
+  if (is_gelu(activation)) {
+    const Tensor before = onednn::linear(x_MI, weight, typed_bias);
+    const Tensor y = at::empty_like(before);
+    pointwise(before, y, activation, after);
+    return {y, before};
+  }
+  const Tensor y = onednn::linear(x_MI, weight, typed_bias, activation);
+  if (after.rate > 0) pointwise(y, y, Activation::none, after);
+  return {y, activation == Activation::none ? Tensor() : y};
+}
+
+class LinearFunction : public torch::autograd::Function<LinearFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x_MI, const Tensor& /*master*/, const Tensor& bias,
+                        const Tensor& working, Activation activation, Dropout after) {
+    const LinearResult result = compute_linear(x_MI, working, bias, activation, after);
+    context->save_for_backward({x_MI, working, result.saved});
+    context->saved_data["activation"] = static_cast<std::int64_t>(activation);
+    context->saved_data["bias"] = bias.defined();
+    remember(*context, after);
+    return result.y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& x_MI = saved[0];
+    const Tensor& working = saved[1];
+    const bool want_bias = context->saved_data["bias"].toBool() && context->needs_input_grad(2);
+    const PointwiseGradient gradient =
+        pointwise_backward(gradients[0].contiguous(), saved[2],
+                           static_cast<Activation>(context->saved_data["activation"].toInt()),
+                           remembered_dropout(*context), want_bias);
+    variable_list result(6);
+    if (context->needs_input_grad(0)) result[0] = onednn::linear(gradient.dx, working.t(), {});
+    if (context->needs_input_grad(1)) result[1] = onednn::outer(gradient.dx, x_MI);
+    result[2] = gradient.column_sums;
+    return result;
+  }
+};
+
+class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x, Dropout dropout) {
+    remember(*context, dropout);
+    const Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous);
+    pointwise(x.contiguous(), y, Activation::none, dropout);
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const Tensor dx = at::empty_like(gradients[0], at::MemoryFormat::Contiguous);
+    pointwise(gradients[0].contiguous(), dx, Activation::none, remembered_dropout(*context));
+    return {dx, Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, Dropout dropout) {
+  if (dropout.rate == 0) return x;
+  return DropoutFunction::apply(x, dropout);
+}
+
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+  const Tensor x_MI = x.dim() == 2 ? x : x.reshape({-1, x.size(-1)});
+  Tensor y;
+  if (weight.packed() != nullptr) {
+    y = compute_linear(x_MI, weight.packed()->weight, bias, activation, after).y;
+  } else if (wants_gradient(x) || wants_gradient(weight.master()) || wants_gradient(bias)) {
+    y = LinearFunction::apply(x_MI, weight.master(), bias, weight.working(), activation, after);
+  } else {
+    y = compute_linear(x_MI, weight.working(), bias, activation, after).y;
+  }
+  if (x.dim() == 2) return y;
+  auto sizes = x.sizes().vec();
+  sizes.back() = y.size(-1);
+  return y.view(sizes);
+}
+
+}  // namespace attend::ops::fast

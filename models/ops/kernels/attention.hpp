@@ -1,0 +1,53 @@
+// Attention of one sentence and one head at a time (arXiv 1706.03762, eq. 1), forward and backward.
+//
+// Everything of a (sentence, head) fits the second-level cache, so the score matrix is made whole: no tiling, no online
+// softmax. Products are small register-blocked loops in fp32.
+#pragma once
+
+#include "models/ops/kernels/lanes.hpp"
+
+namespace attend::ops::kernels {
+
+// Rows of a head: row i begins at data + i * stride.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t stride = 0;
+};
+
+// What forward and backward share. Work item b * heads + h is head h of sentence b.
+struct AttentionLayout {
+  const std::int64_t* query_offsets;   // [sentences + 1]
+  const std::int64_t* key_offsets;     // [sentences + 1]
+  const std::int64_t* weight_offsets;  // [sentences]: where the weights of a sentence begin, see `weights`
+  std::int64_t max_queries, max_keys;  // of the longest sentences
+  std::int64_t heads, head_size;
+  bool causal;
+  DropoutMask mask;
+  bool drop;
+};
+
+// Numbers a row of the saved weights takes: the keys, rounded up to whole vectors.
+constexpr std::int64_t padded(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+template <class T>
+struct Attention {
+  Rows<const T> q, k, v;
+  Rows<T> out;
+  T* weights;  // before dropout: [heads, queries, padded(keys)] a sentence; null: not saved
+};
+void attention(const AttentionLayout& layout, const Attention<float>& a, std::int64_t begin, std::int64_t end);
+void attention(const AttentionLayout& layout, const Attention<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+template <class T>
+struct AttentionBackward {
+  Rows<const T> q, k, v, dout;
+  const T* weights;
+  Rows<T> dq, dk, dv;
+};
+void attention_backward(const AttentionLayout& layout, const AttentionBackward<float>& a, std::int64_t begin,
+                        std::int64_t end);
+void attention_backward(const AttentionLayout& layout, const AttentionBackward<Bf16>& a, std::int64_t begin,
+                        std::int64_t end);
+
+}  // namespace attend::ops::kernels

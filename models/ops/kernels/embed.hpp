@@ -1,0 +1,42 @@
+// Rows of an embedding table and of positions, gathered and, backward, scattered.
+#pragma once
+
+#include "models/ops/kernels/lanes.hpp"
+
+namespace attend::ops::kernels {
+
+// y[m] = dropout(table[ids[m]] * scale + positions[places[m]]).
+template <class T>
+struct Embed {
+  const std::int64_t* ids;
+  const std::int64_t* places;
+  const float* table;
+  const float* positions;  // or null
+  T* y;
+  std::int64_t width;
+  float scale;
+  DropoutMask mask;
+  bool drop;
+};
+void embed(const Embed<float>& a, std::int64_t begin, std::int64_t end);
+void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+// dtable[ids[m]] += scale * d[m] and dpositions[places[m]] += d[m], where d is dy behind the dropout. Here `begin` and
+// `end` number blocks of kLanes columns, so that threads never meet and the order of the sums is that of the tokens.
+template <class T>
+struct EmbedBackward {
+  const std::int64_t* ids;
+  const std::int64_t* places;
+  const T* dy;
+  float* dtable;      // or null
+  float* dpositions;  // or null
+  std::int64_t num_tokens;
+  std::int64_t width;
+  float scale;
+  DropoutMask mask;
+  bool drop;
+};
+void embed_backward(const EmbedBackward<float>& a, std::int64_t begin, std::int64_t end);
+void embed_backward(const EmbedBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+}  // namespace attend::ops::kernels

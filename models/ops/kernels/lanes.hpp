@@ -1,0 +1,129 @@
+// Sixteen fp32 lanes at a time, in the compiler's own vector types: one AVX-512 register, two of AVX2, four of SSE or
+// NEON. The files of this folder hold the inner loops of the fast paths and know no LibTorch: pointers in, rows from
+// `begin` to `end`, arithmetic in fp32 whatever the type in memory. They are compiled for fast arithmetic
+// (models/CMakeLists.txt) and, by ATTEND_CLONES, once for each level of x86-64; the loader picks at start.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "models/ops/mask.hpp"
+
+#if defined(__x86_64__) && !defined(__clang__)
+#define ATTEND_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define ATTEND_CLONES
+#endif
+#define ATTEND_INLINE [[gnu::always_inline]] inline
+
+namespace attend::ops::kernels {
+
+// A bf16 number in memory: the upper half of an fp32 one.
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+inline constexpr std::int64_t kLanes = 16;
+using Floats = float __attribute__((vector_size(64)));
+using Ints = std::int32_t __attribute__((vector_size(64)));
+using Words = std::uint32_t __attribute__((vector_size(64)));
+using Halves = std::uint16_t __attribute__((vector_size(32)));
+
+ATTEND_INLINE Floats all(float x) { return Floats{} + x; }
+ATTEND_INLINE Words lane_numbers() { return Words{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}; }
+
+ATTEND_INLINE Floats load(const float* p) {
+  Floats x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+ATTEND_INLINE Floats load(const Bf16* p) {
+  Halves h;
+  std::memcpy(&h, p, sizeof h);
+  return reinterpret_cast<Floats>(__builtin_convertvector(h, Words) << 16);
+}
+ATTEND_INLINE void store(float* p, Floats x) { std::memcpy(p, &x, sizeof x); }
+ATTEND_INLINE void store(Bf16* p, Floats x) {
+  Words u = reinterpret_cast<Words>(x);
+  u += 0x7fff + ((u >> 16) & 1);  // to the nearest, ties to even
+  const Halves h = __builtin_convertvector(u >> 16, Halves);
+  std::memcpy(p, &h, sizeof h);
+}
+
+// The first n lanes, the others 0.
+template <class T>
+ATTEND_INLINE Floats load(const T* p, std::int64_t n) {
+  if (n >= kLanes) return load(p);
+  T part[kLanes] = {};
+  for (std::int64_t i = 0; i < n; ++i) part[i] = p[i];
+  return load(part);
+}
+template <class T>
+ATTEND_INLINE void store(T* p, Floats x, std::int64_t n) {
+  if (n >= kLanes) return store(p, x);
+  T part[kLanes];
+  store(part, x);
+  for (std::int64_t i = 0; i < n; ++i) p[i] = part[i];
+}
+
+ATTEND_INLINE float to_float(float x) { return x; }
+ATTEND_INLINE float to_float(Bf16 x) {
+  const std::uint32_t u = static_cast<std::uint32_t>(x.bits) << 16;
+  float f;
+  std::memcpy(&f, &u, sizeof f);
+  return f;
+}
+
+ATTEND_INLINE Floats select(Ints condition, Floats yes, Floats no) { return condition ? yes : no; }
+ATTEND_INLINE Floats max(Floats a, Floats b) { return a > b ? a : b; }
+// x in the first n lanes, `rest` in the others.
+ATTEND_INLINE Floats first(std::int64_t n, Floats x, float rest) {
+  return select(reinterpret_cast<Ints>(lane_numbers()) < static_cast<std::int32_t>(n), x, all(rest));
+}
+
+// Lane i takes lane i ^ distance: after distances 8, 4, 2 and 1 every lane has seen all.
+template <int distance>
+ATTEND_INLINE Floats swap_lanes(Floats x) {
+  return __builtin_shuffle(x, reinterpret_cast<Ints>(lane_numbers() ^ static_cast<std::uint32_t>(distance)));
+}
+ATTEND_INLINE float sum(Floats x) {
+  x += swap_lanes<8>(x);
+  x += swap_lanes<4>(x);
+  x += swap_lanes<2>(x);
+  return (x + swap_lanes<1>(x))[0];
+}
+ATTEND_INLINE float largest(Floats x) {
+  x = max(x, swap_lanes<8>(x));
+  x = max(x, swap_lanes<4>(x));
+  x = max(x, swap_lanes<2>(x));
+  return max(x, swap_lanes<1>(x))[0];
+}
+
+// e^x for |x| < 87, to 2 ulp; smaller x give about 1e-38, not 0. Cody and Waite's reduction, Cephes' polynomial.
+ATTEND_INLINE Floats exp(Floats x) {
+  x = x < -87.0f ? all(-87.0f) : x;
+  x = x > 87.0f ? all(87.0f) : x;
+  const Floats scaled = x * 1.44269504f;
+  const Ints n = __builtin_convertvector(scaled + (scaled < 0 ? all(-0.5f) : all(0.5f)), Ints);
+  const Floats whole = __builtin_convertvector(n, Floats);
+  const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  Floats p = all(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  return reinterpret_cast<Floats>(reinterpret_cast<Ints>(p) + (n << 23));
+}
+
+// What elements i, i + 1, … are multiplied by (mask.hpp).
+ATTEND_INLINE Floats keep(const DropoutMask& mask, std::uint32_t i) {
+  Words x = (lane_numbers() + i) * DropoutMask::kStride + mask.low();
+  x = (x ^ (x >> 16)) * DropoutMask::kFirst;
+  x = ((x ^ (x >> 15)) + mask.high()) * DropoutMask::kSecond;
+  x = x ^ (x >> 16);
+  return select(x < mask.threshold(), Floats{}, all(mask.scale()));
+}
+
+}  // namespace attend::ops::kernels

@@ -1,0 +1,24 @@
+// Rows of logits to label-smoothed cross-entropy and its gradient.
+#pragma once
+
+#include "models/ops/kernels/lanes.hpp"
+
+namespace attend::ops::kernels {
+
+// For each row: loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)), nll = -log p(y), and whether no logit exceeds the
+// label's. With `gradient` the logits are overwritten by p - (1 - ε) [v = y] - ε / V.
+template <class T>
+struct LossRows {
+  T* logits;  // [rows, vocabulary]
+  const std::int64_t* labels;
+  std::int64_t vocabulary;
+  float smoothing;
+  bool gradient;
+  float* loss;
+  float* nll;
+  std::int64_t* correct;
+};
+void loss_rows(const LossRows<float>& a, std::int64_t begin, std::int64_t end);
+void loss_rows(const LossRows<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+}  // namespace attend::ops::kernels

@@ -1,0 +1,48 @@
+// Layer norm over rows, with the residual sum and dropout of a Transformer block taken along.
+#pragma once
+
+#include "models/ops/kernels/lanes.hpp"
+
+namespace attend::ops::kernels {
+
+// sum = residual + dropout(x); y = (sum - mean) * rstd * gamma + beta. Without residual `sum` is x and not written.
+template <class T>
+struct Norm {
+  const T* x;
+  const T* residual;  // or null
+  T* sum;             // or null
+  T* y;
+  float* mean;  // a row
+  float* rstd;  // a row
+  const float* gamma;
+  const float* beta;
+  std::int64_t width;
+  float eps;
+  DropoutMask mask;
+  bool drop;
+};
+void norm(const Norm<float>& a, std::int64_t begin, std::int64_t end);
+void norm(const Norm<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+// From dy and (or null) the gradient that arrives at `sum` itself: dsum, which is also the residual's gradient, and
+// dx = dropout's share of it (null: not wanted). dgamma and dbeta [width] are added to.
+template <class T>
+struct NormBackward {
+  const T* dy;
+  const T* dsum_in;  // or null
+  const T* sum;
+  const float* mean;
+  const float* rstd;
+  const float* gamma;
+  T* dsum;
+  T* dx;  // or null
+  float* dgamma;
+  float* dbeta;
+  std::int64_t width;
+  DropoutMask mask;
+  bool drop;
+};
+void norm_backward(const NormBackward<float>& a, std::int64_t begin, std::int64_t end);
+void norm_backward(const NormBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+}  // namespace attend::ops::kernels

@@ -1,0 +1,36 @@
+// Activations and dropout, element by element, forward and backward.
+#pragma once
+
+#include "models/ops/kernels/lanes.hpp"
+
+namespace attend::ops::kernels {
+
+// y[i] = dropout(activation(x[i])) for i from `begin` to `end`; x and y may be the same.
+template <class T>
+struct Pointwise {
+  const T* x;
+  T* y;
+  Activation activation;
+  DropoutMask mask;
+  bool drop;
+};
+void pointwise(const Pointwise<float>& a, std::int64_t begin, std::int64_t end);
+void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+// The gradient of the above: dx from dy, and the sums of dx's columns added to `column_sums` [width] (or null). `saved`
+// is y for none, relu and tanh (null for none), x for gelu. With neither activation nor dropout dx is null: it is dy.
+template <class T>
+struct PointwiseBackward {
+  const T* dy;
+  const T* saved;
+  T* dx;
+  float* column_sums;
+  std::int64_t width;
+  Activation activation;
+  DropoutMask mask;
+  bool drop;
+};
+void pointwise_backward(const PointwiseBackward<float>& a, std::int64_t begin, std::int64_t end);
+void pointwise_backward(const PointwiseBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+}  // namespace attend::ops::kernels
