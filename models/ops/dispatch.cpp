@@ -24,8 +24,8 @@ bool plain_by_environment() {
 // What oneDNN asks of the processor before it multiplies bf16.
 bool multiplies_bf16() {
 #if defined(__x86_64__)
-  static const bool supported = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                                __builtin_cpu_supports("avx512dq");
+  static const bool supported =
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   return supported;
 #else
   return false;

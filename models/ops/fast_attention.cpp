@@ -118,12 +118,13 @@ AttentionResult compute_attention(const Sources& sources, const Work& work, bool
 
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& first, const Tensor& second, const Tensor& third,
-                        const Work& work) {
-    const AttentionResult result = compute_attention({first, second, third}, work, /*want_weights=*/true);
+  static Tensor forward(AutogradContext* context, const Tensor& first, const std::optional<Tensor>& second,
+                        const std::optional<Tensor>& third, const Work& work) {
+    const Sources sources{first, defined_or_not(second), defined_or_not(third)};
+    const AttentionResult result = compute_attention(sources, work, /*want_weights=*/true);
     work.remember_in(*context);
-    context->save_for_backward(
-        {work.query_offsets, work.key_offsets, work.weight_offsets, result.weights, first, second, third});
+    context->save_for_backward({work.query_offsets, work.key_offsets, work.weight_offsets, result.weights,
+                                sources.first, sources.second, sources.third});
     return result.context;
   }
 
@@ -145,9 +146,8 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                                                  .dk = writable_rows<T>(result.k()),
                                                  .dv = writable_rows<T>(result.v())};
       const auto layout = work.layout(dout.size(1));
-      work.run(dout.size(1), [&](std::int64_t begin, std::int64_t end) {
-        kernels::attention_backward(layout, kernel, begin, end);
-      });
+      work.run(dout.size(1),
+               [&](std::int64_t begin, std::int64_t end) { kernels::attention_backward(layout, kernel, begin, end); });
     });
     return {result.first, result.second, result.third, Tensor()};
   }
@@ -157,7 +157,7 @@ Tensor attend(const Sources& sources, const Layout& queries, const Layout& keys,
               Dropout dropout) {
   const Work work(queries, keys, shape, dropout);
   if (wants_gradient(sources.first) || wants_gradient(sources.second) || wants_gradient(sources.third)) {
-    return AttentionFunction::apply(sources.first, sources.second, sources.third, work);
+    return AttentionFunction::apply(sources.first, optional(sources.second), optional(sources.third), work);
   }
   return compute_attention(sources, work, /*want_weights=*/false).context;
 }

@@ -39,14 +39,14 @@ Tensor compute_embed(const Tensor& ids, const Tensor& places, const Tensor& tabl
 
 class EmbedFunction : public torch::autograd::Function<EmbedFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& table, const Tensor& positions, const Tensor& ids,
-                        const Tensor& places, double scale, at::ScalarType to, Dropout dropout) {
+  static Tensor forward(AutogradContext* context, const Tensor& table, const std::optional<Tensor>& positions,
+                        const Tensor& ids, const Tensor& places, double scale, at::ScalarType to, Dropout dropout) {
     context->save_for_backward({ids, places});
     context->saved_data["scale"] = scale;
     context->saved_data["rows"] = table.size(0);
-    context->saved_data["positions"] = positions.defined() ? positions.size(0) : 0;
+    context->saved_data["positions"] = positions ? positions->size(0) : 0;
     remember(*context, dropout);
-    return compute_embed(ids, places, table, scale, positions, to, dropout);
+    return compute_embed(ids, places, table, scale, defined_or_not(positions), to, dropout);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -55,26 +55,25 @@ class EmbedFunction : public torch::autograd::Function<EmbedFunction> {
     const Tensor dy = gradients[0].contiguous();
     const std::int64_t width = dy.size(1);
     const auto gradient = [&](std::size_t input, const char* rows) {
-      return context->needs_input_grad(input)
-                 ? at::zeros({context->saved_data[rows].toInt(), width}, at::kFloat)
-                 : Tensor();
+      return context->needs_input_grad(input) ? at::zeros({context->saved_data[rows].toInt(), width}, at::kFloat)
+                                              : Tensor();
     };
     const Tensor dtable = gradient(0, "rows"), dpositions = gradient(1, "positions");
     with_type(dy.scalar_type(), [&](auto type) {
       using T = decltype(type);
-      const kernels::EmbedBackward<T> kernel{
-          .ids = read<std::int64_t>(saved[0]),
-          .places = read<std::int64_t>(saved[1]),
-          .dy = read<T>(dy),
-          .dtable = write<float>(dtable),
-          .dpositions = write<float>(dpositions),
-          .num_tokens = dy.size(0),
-          .width = width,
-          .scale = static_cast<float>(context->saved_data["scale"].toDouble()),
-          .mask = DropoutMask(dropout),
-          .drop = dropout.rate > 0};
+      const kernels::EmbedBackward<T> kernel{.ids = read<std::int64_t>(saved[0]),
+                                             .places = read<std::int64_t>(saved[1]),
+                                             .dy = read<T>(dy),
+                                             .dtable = write<float>(dtable),
+                                             .dpositions = write<float>(dpositions),
+                                             .num_tokens = dy.size(0),
+                                             .width = width,
+                                             .scale = static_cast<float>(context->saved_data["scale"].toDouble()),
+                                             .mask = DropoutMask(dropout),
+                                             .drop = dropout.rate > 0};
       Chunks((width + kernels::kLanes - 1) / kernels::kLanes, dy.size(0) * kernels::kLanes)
-          .run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::embed_backward(kernel, begin, end); });
+          .run(
+              [&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::embed_backward(kernel, begin, end); });
     });
     return {dtable, dpositions, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
@@ -95,7 +94,7 @@ Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, cons
   const Tensor positions = positions_TH.defined() ? positions_TH.contiguous() : positions_TH;
   const auto type = table_VH.working().scalar_type();
   if (wants_gradient(table) || wants_gradient(positions)) {
-    return EmbedFunction::apply(table, positions, ids, place, scale, type, dropout);
+    return EmbedFunction::apply(table, optional(positions), ids, place, scale, type, dropout);
   }
   return compute_embed(ids, place, table, scale, positions, type, dropout);
 }

@@ -1,5 +1,5 @@
-// linear and dropout. The product with its bias, and relu or tanh, leave oneDNN in one pass; gelu needs what came before
-// it for its gradient and takes a pass of its own, together with the dropout.
+// linear and dropout. The product with its bias, and relu or tanh, leave oneDNN in one pass; gelu needs what came
+// before it for its gradient and takes a pass of its own, together with the dropout.
 #include "models/ops/fast_support.hpp"
 #include "models/ops/kernels/pointwise.hpp"
 #include "models/ops/onednn.hpp"
@@ -19,12 +19,10 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
     const Chunks chunks((numel + kBlock - 1) / kBlock, kBlock);
     const DropoutMask mask(dropout);
     chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      kernels::pointwise(kernels::Pointwise<T>{.x = read<T>(x),
-                                               .y = write<T>(y),
-                                               .activation = activation,
-                                               .mask = mask,
-                                               .drop = dropout.rate > 0},
-                         begin * kBlock, std::min(end * kBlock, numel));
+      kernels::pointwise(
+          kernels::Pointwise<T>{
+              .x = read<T>(x), .y = write<T>(y), .activation = activation, .mask = mask, .drop = dropout.rate > 0},
+          begin * kBlock, std::min(end * kBlock, numel));
     });
   });
 }
@@ -46,14 +44,15 @@ PointwiseGradient pointwise_backward(const Tensor& dy, const Tensor& saved, Acti
     const DropoutMask mask(dropout);
     chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
       kernels::pointwise_backward(
-          kernels::PointwiseBackward<T>{.dy = read<T>(dy),
-                                        .saved = read<T>(saved),
-                                        .dx = identity ? nullptr : write<T>(gradient.dx),
-                                        .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
-                                        .width = width,
-                                        .activation = activation,
-                                        .mask = mask,
-                                        .drop = dropout.rate > 0},
+          kernels::PointwiseBackward<T>{
+              .dy = read<T>(dy),
+              .saved = read<T>(saved),
+              .dx = identity ? nullptr : write<T>(gradient.dx),
+              .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
+              .width = width,
+              .activation = activation,
+              .mask = mask,
+              .drop = dropout.rate > 0},
           begin, end);
     });
   });
@@ -82,12 +81,13 @@ LinearResult compute_linear(const Tensor& x_MI, const Tensor& weight, const Tens
 
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x_MI, const Tensor& /*master*/, const Tensor& bias,
-                        const Tensor& working, Activation activation, Dropout after) {
-    const LinearResult result = compute_linear(x_MI, working, bias, activation, after);
+  static Tensor forward(AutogradContext* context, const Tensor& x_MI, const Tensor& /*master*/,
+                        const std::optional<Tensor>& bias, const Tensor& working, Activation activation,
+                        Dropout after) {
+    const LinearResult result = compute_linear(x_MI, working, defined_or_not(bias), activation, after);
     context->save_for_backward({x_MI, working, result.saved});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    context->saved_data["bias"] = bias.defined();
+    context->saved_data["bias"] = bias.has_value();
     remember(*context, after);
     return result.y;
   }
@@ -97,12 +97,11 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const Tensor& x_MI = saved[0];
     const Tensor& working = saved[1];
     const bool want_bias = context->saved_data["bias"].toBool() && context->needs_input_grad(2);
-    const PointwiseGradient gradient =
-        pointwise_backward(gradients[0].contiguous(), saved[2],
-                           static_cast<Activation>(context->saved_data["activation"].toInt()),
-                           remembered_dropout(*context), want_bias);
+    const PointwiseGradient gradient = pointwise_backward(
+        gradients[0].contiguous(), saved[2], static_cast<Activation>(context->saved_data["activation"].toInt()),
+        remembered_dropout(*context), want_bias);
     variable_list result(6);
-    if (context->needs_input_grad(0)) result[0] = onednn::linear(gradient.dx, working.t(), {});
+    if (context->needs_input_grad(0)) result[0] = onednn::linear(gradient.dx, working.t(), Tensor());
     if (context->needs_input_grad(1)) result[1] = onednn::outer(gradient.dx, x_MI);
     result[2] = gradient.column_sums;
     return result;
@@ -137,7 +136,7 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
   if (weight.packed() != nullptr) {
     y = compute_linear(x_MI, weight.packed()->weight, bias, activation, after).y;
   } else if (wants_gradient(x) || wants_gradient(weight.master()) || wants_gradient(bias)) {
-    y = LinearFunction::apply(x_MI, weight.master(), bias, weight.working(), activation, after);
+    y = LinearFunction::apply(x_MI, weight.master(), optional(bias), weight.working(), activation, after);
   } else {
     y = compute_linear(x_MI, weight.working(), bias, activation, after).y;
   }

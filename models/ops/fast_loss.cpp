@@ -1,6 +1,6 @@
-// cross_entropy. The gradient of a loss is known as soon as the loss is: logits are made for a block of rows, turned into
-// their own gradient in place, multiplied into the gradients of hidden states and table, and forgotten. Backward only
-// scales.
+// cross_entropy. The gradient of a loss is known as soon as the loss is: logits are made for a block of rows, turned
+// into their own gradient in place, multiplied into the gradients of hidden states and table, and forgotten. Backward
+// only scales.
 #include "core/error.hpp"
 #include "models/ops/fast_support.hpp"
 #include "models/ops/kernels/loss.hpp"
@@ -50,7 +50,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
                                         .correct = write<std::int64_t>(correct) + first};
       chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::loss_rows(kernel, begin, end); });
     });
-    if (wanted.hidden) result.dhidden.narrow(0, first, count).copy_(onednn::linear(logits, table_VH.t(), {}));
+    if (wanted.hidden) result.dhidden.narrow(0, first, count).copy_(onednn::linear(logits, table_VH.t(), Tensor()));
     if (wanted.table) {
       const Tensor part = onednn::outer(logits, hidden);
       if (result.dtable.defined()) {
@@ -70,9 +70,9 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
  public:
   static variable_list forward(AutogradContext* context, const Tensor& hidden_MH, const Tensor& /*master*/,
-                               const Tensor& bias, const Tensor& working, const Tensor& labels, double smoothing,
-                               Wanted wanted) {
-    const LossResult result = compute_loss(hidden_MH, working, bias, labels, smoothing, wanted);
+                               const std::optional<Tensor>& bias, const Tensor& working, const Tensor& labels,
+                               double smoothing, Wanted wanted) {
+    const LossResult result = compute_loss(hidden_MH, working, defined_or_not(bias), labels, smoothing, wanted);
     context->save_for_backward({result.dhidden, result.dtable, result.dbias});
     context->mark_non_differentiable({result.nll, result.num_correct});
     return {result.loss, result.nll, result.num_correct};
@@ -98,12 +98,11 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
   ensure(std::all_of(label, label + labels.numel(),
                      [&](std::int64_t i) { return i >= 0 && i < output_VH.master().size(0); }),
          "labels lie inside the vocabulary");
-  const Wanted wanted{.hidden = wants_gradient(hidden),
-                      .table = wants_gradient(output_VH.master()),
-                      .bias = wants_gradient(bias_V)};
+  const Wanted wanted{
+      .hidden = wants_gradient(hidden), .table = wants_gradient(output_VH.master()), .bias = wants_gradient(bias_V)};
   if (wanted.hidden || wanted.table || wanted.bias) {
-    const auto result = CrossEntropyFunction::apply(hidden, output_VH.master(), bias_V, output_VH.working(), labels,
-                                                    label_smoothing, wanted);
+    const auto result = CrossEntropyFunction::apply(hidden, output_VH.master(), optional(bias_V), output_VH.working(),
+                                                    labels, label_smoothing, wanted);
     return {.loss = result[0], .nll = result[1], .num_correct = result[2]};
   }
   const LossResult result = compute_loss(hidden, output_VH.working(), bias_V, labels, label_smoothing, wanted);

@@ -32,21 +32,23 @@ NormResult compute_norm(const Tensor& x, const Tensor& residual, const Tensor& g
                                   .eps = static_cast<float>(eps),
                                   .mask = DropoutMask(dropout),
                                   .drop = dropout.rate > 0};
-    Chunks(rows, width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::norm(kernel, begin, end); });
+    Chunks(rows, width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::norm(kernel, begin, end);
+    });
   });
   return result;
 }
 
 class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
  public:
-  // {sum, norm}, or {norm} where `residual` is undefined.
-  static variable_list forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor& gamma,
-                               const Tensor& beta, double eps, Dropout dropout) {
-    const NormResult result = compute_norm(x, residual, gamma, beta, eps, dropout);
+  // {sum, norm}, or {norm} without a residual.
+  static variable_list forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& residual,
+                               const Tensor& gamma, const Tensor& beta, double eps, Dropout dropout) {
+    const NormResult result = compute_norm(x, defined_or_not(residual), gamma, beta, eps, dropout);
     context->save_for_backward({result.sum, result.mean, result.rstd, gamma});
     context->set_materialize_grads(false);
     remember(*context, dropout);
-    if (!residual.defined()) return {result.y};
+    if (!residual) return {result.y};
     return {result.sum, result.y};
   }
 
@@ -86,8 +88,12 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
       });
     });
     const Tensor total = chunks.total(partial);
-    return {dx.defined() ? dx : dsum, has_residual ? dsum : Tensor(), total.narrow(0, 0, width),
-            total.narrow(0, width, width), Tensor(), Tensor()};
+    return {dx.defined() ? dx : dsum,
+            has_residual ? dsum : Tensor(),
+            total.narrow(0, 0, width),
+            total.narrow(0, width, width),
+            Tensor(),
+            Tensor()};
   }
 };
 
@@ -96,7 +102,7 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   const Tensor rows = x.contiguous();
   if (wants_gradient(x) || wants_gradient(gamma) || wants_gradient(beta)) {
-    return AddNormFunction::apply(rows, Tensor(), gamma, beta, eps, Dropout{})[0];
+    return AddNormFunction::apply(rows, std::nullopt, gamma, beta, eps, Dropout{})[0];
   }
   return compute_norm(rows, {}, gamma, beta, eps, {}).y;
 }
@@ -104,7 +110,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
 AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
                        Dropout dropout) {
   if (wants_gradient(x) || wants_gradient(residual) || wants_gradient(gamma) || wants_gradient(beta)) {
-    const auto result = AddNormFunction::apply(x.contiguous(), residual.contiguous(), gamma, beta, eps, dropout);
+    const auto result =
+        AddNormFunction::apply(x.contiguous(), optional(residual.contiguous()), gamma, beta, eps, dropout);
     return {.sum = result[0], .norm = result[1]};
   }
   const NormResult result = compute_norm(x.contiguous(), residual.contiguous(), gamma, beta, eps, dropout);

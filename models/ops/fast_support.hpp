@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "models/ops/fast.hpp"
-#include "models/ops/kernels/lanes.hpp"
+#include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::fast {
 
@@ -69,6 +70,10 @@ inline Dropout remembered_dropout(AutogradContext& context) {
   return {.rate = context.saved_data["rate"].toDouble(),
           .key = static_cast<std::uint64_t>(context.saved_data["key"].toInt())};
 }
+
+// Autograd functions take optional tensors, the rest of the ops undefined ones.
+inline std::optional<Tensor> optional(const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; }
+inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or(Tensor()); }
 
 inline bool wants_gradient(const Tensor& x) { return at::GradMode::is_enabled() && x.defined() && x.requires_grad(); }
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "models/ops/kernels/lanes.hpp"
+
 namespace attend::ops::kernels {
 namespace {
 
@@ -234,8 +236,16 @@ ATTEND_INLINE void forward(const AttentionLayout& layout, const Attention<T>& a,
     widen(rows_of(a.q, item.first_query, item.column), item.queries, size, q);
     transpose(rows_of(a.k, item.first_key, item.column), item.keys, size, k_transposed, wide);
     widen(rows_of(a.v, item.first_key, item.column), item.keys, size, v);
-    product(Product<float>{.a = q, .a_row = width, .a_column = 1, .b = k_transposed, .b_stride = stride, .c = scores,
-                           .c_stride = stride, .m = item.queries, .n = stride, .k = size,
+    product(Product<float>{.a = q,
+                           .a_row = width,
+                           .a_column = 1,
+                           .b = k_transposed,
+                           .b_stride = stride,
+                           .c = scores,
+                           .c_stride = stride,
+                           .m = item.queries,
+                           .n = stride,
+                           .k = size,
                            .scale = 1 / std::sqrt(static_cast<float>(size)),
                            .part = layout.causal ? Part::result_lower : Part::whole},
             wide);
@@ -243,7 +253,8 @@ ATTEND_INLINE void forward(const AttentionLayout& layout, const Attention<T>& a,
       float* row = scores + t * stride;
       softmax(row, layout.causal ? t + 1 : item.keys, item.keys);
       if (a.weights) {
-        for (std::int64_t s = 0; s < stride; s += kLanes) store(a.weights + item.weights + t * stride + s, load(row + s));
+        for (std::int64_t s = 0; s < stride; s += kLanes)
+          store(a.weights + item.weights + t * stride + s, load(row + s));
       }
       if (layout.drop) {
         const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
@@ -252,8 +263,16 @@ ATTEND_INLINE void forward(const AttentionLayout& layout, const Attention<T>& a,
         }
       }
     }
-    product(Product<T>{.a = scores, .a_row = stride, .a_column = 1, .b = v, .b_stride = width, .c = out.data,
-                       .c_stride = out.stride, .m = item.queries, .n = size, .k = item.keys,
+    product(Product<T>{.a = scores,
+                       .a_row = stride,
+                       .a_column = 1,
+                       .b = v,
+                       .b_stride = width,
+                       .c = out.data,
+                       .c_stride = out.stride,
+                       .m = item.queries,
+                       .n = size,
+                       .k = item.keys,
                        .part = layout.causal ? Part::left_lower : Part::whole},
             wide);
   }
@@ -281,8 +300,16 @@ ATTEND_INLINE void backward(const AttentionLayout& layout, const AttentionBackwa
     widen(rows_of(a.k, item.first_key, item.column), item.keys, size, k);
     widen(rows_of(a.dout, item.first_query, item.column), item.queries, size, dout);
     transpose(rows_of(a.v, item.first_key, item.column), item.keys, size, v_transposed, wide);
-    product(Product<float>{.a = dout, .a_row = width, .a_column = 1, .b = v_transposed, .b_stride = stride,
-                           .c = dscores, .c_stride = stride, .m = item.queries, .n = stride, .k = size,
+    product(Product<float>{.a = dout,
+                           .a_row = width,
+                           .a_column = 1,
+                           .b = v_transposed,
+                           .b_stride = stride,
+                           .c = dscores,
+                           .c_stride = stride,
+                           .m = item.queries,
+                           .n = stride,
+                           .k = size,
                            .part = layout.causal ? Part::result_lower : Part::whole},
             wide);
     for (std::int64_t t = 0; t < item.queries; ++t) {
@@ -312,16 +339,43 @@ ATTEND_INLINE void backward(const AttentionLayout& layout, const AttentionBackwa
     const Rows<T> dq = rows_of(a.dq, item.first_query, item.column);
     const Rows<T> dk = rows_of(a.dk, item.first_key, item.column);
     const Rows<T> dv = rows_of(a.dv, item.first_key, item.column);
-    product(Product<T>{.a = dscores, .a_row = stride, .a_column = 1, .b = k, .b_stride = width, .c = dq.data,
-                       .c_stride = dq.stride, .m = item.queries, .n = size, .k = item.keys, .scale = scale,
+    product(Product<T>{.a = dscores,
+                       .a_row = stride,
+                       .a_column = 1,
+                       .b = k,
+                       .b_stride = width,
+                       .c = dq.data,
+                       .c_stride = dq.stride,
+                       .m = item.queries,
+                       .n = size,
+                       .k = item.keys,
+                       .scale = scale,
                        .part = lower},
             wide);
-    product(Product<T>{.a = dscores, .a_row = 1, .a_column = stride, .b = q, .b_stride = width, .c = dk.data,
-                       .c_stride = dk.stride, .m = item.keys, .n = size, .k = item.queries, .scale = scale,
+    product(Product<T>{.a = dscores,
+                       .a_row = 1,
+                       .a_column = stride,
+                       .b = q,
+                       .b_stride = width,
+                       .c = dk.data,
+                       .c_stride = dk.stride,
+                       .m = item.keys,
+                       .n = size,
+                       .k = item.queries,
+                       .scale = scale,
                        .part = upper},
             wide);
-    product(Product<T>{.a = weights, .a_row = 1, .a_column = stride, .b = dout, .b_stride = width, .c = dv.data,
-                       .c_stride = dv.stride, .m = item.keys, .n = size, .k = item.queries, .part = upper},
+    product(Product<T>{.a = weights,
+                       .a_row = 1,
+                       .a_column = stride,
+                       .b = dout,
+                       .b_stride = width,
+                       .c = dv.data,
+                       .c_stride = dv.stride,
+                       .m = item.keys,
+                       .n = size,
+                       .k = item.queries,
+                       .part = upper},
             wide);
   }
 }

@@ -4,7 +4,7 @@
 // softmax. Products are small register-blocked loops in fp32.
 #pragma once
 
-#include "models/ops/kernels/lanes.hpp"
+#include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/ops/kernels/lanes.hpp"
+
 namespace attend::ops::kernels {
 namespace {
 

@@ -1,7 +1,7 @@
 // Rows of an embedding table and of positions, gathered and, backward, scattered.
 #pragma once
 
-#include "models/ops/kernels/lanes.hpp"
+#include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 

@@ -1,13 +1,12 @@
 // Sixteen fp32 lanes at a time, in the compiler's own vector types: one AVX-512 register, two of AVX2, four of SSE or
-// NEON. The files of this folder hold the inner loops of the fast paths and know no LibTorch: pointers in, rows from
-// `begin` to `end`, arithmetic in fp32 whatever the type in memory. They are compiled for fast arithmetic
-// (models/CMakeLists.txt) and, by ATTEND_CLONES, once for each level of x86-64; the loader picks at start.
+// NEON. For the .cpp files of this folder alone: they are compiled for fast arithmetic (models/CMakeLists.txt) and, by
+// ATTEND_CLONES, once for each level of x86-64; the loader picks at start.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-#include "models/ops/mask.hpp"
+#include "models/ops/kernels/types.hpp"
 
 #if defined(__x86_64__) && !defined(__clang__)
 #define ATTEND_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -18,12 +17,6 @@
 
 namespace attend::ops::kernels {
 
-// A bf16 number in memory: the upper half of an fp32 one.
-struct Bf16 {
-  std::uint16_t bits;
-};
-
-inline constexpr std::int64_t kLanes = 16;
 using Floats = float __attribute__((vector_size(64)));
 using Ints = std::int32_t __attribute__((vector_size(64)));
 using Words = std::uint32_t __attribute__((vector_size(64)));

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "models/ops/kernels/lanes.hpp"
+
 namespace attend::ops::kernels {
 namespace {
 

@@ -1,7 +1,7 @@
 // Rows of logits to label-smoothed cross-entropy and its gradient.
 #pragma once
 
-#include "models/ops/kernels/lanes.hpp"
+#include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 

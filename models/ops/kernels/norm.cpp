@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "models/ops/kernels/lanes.hpp"
+
 namespace attend::ops::kernels {
 namespace {
 

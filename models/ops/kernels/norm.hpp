@@ -1,7 +1,7 @@
 // Layer norm over rows, with the residual sum and dropout of a Transformer block taken along.
 #pragma once
 
-#include "models/ops/kernels/lanes.hpp"
+#include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 

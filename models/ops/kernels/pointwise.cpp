@@ -1,5 +1,7 @@
 #include "models/ops/kernels/pointwise.hpp"
 
+#include "models/ops/kernels/lanes.hpp"
+
 namespace attend::ops::kernels {
 namespace {
 
@@ -7,9 +9,8 @@ namespace {
 ATTEND_INLINE Floats normal_cdf(Floats x) {
   const Floats z = (x < 0 ? -x : x) * 0.70710678f;
   const Floats t = 1.0f / (1.0f + 0.3275911f * z);
-  const Floats tail =
-      ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t *
-      exp(-z * z) * 0.5f;
+  const Floats tail = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) *
+                      t * exp(-z * z) * 0.5f;
   return x < 0 ? tail : 1.0f - tail;
 }
 

@@ -1,7 +1,7 @@
 // Activations and dropout, element by element, forward and backward.
 #pragma once
 
-#include "models/ops/kernels/lanes.hpp"
+#include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 

@@ -1,0 +1,19 @@
+// What the loops of this folder and their callers share. No LibTorch here: pointers in, rows from `begin` to `end`,
+// arithmetic in fp32 whatever the type in memory.
+#pragma once
+
+#include <cstdint>
+
+#include "models/ops/mask.hpp"
+
+namespace attend::ops::kernels {
+
+// A bf16 number in memory: the upper half of an fp32 one.
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+// Numbers of a vector, see lanes.hpp.
+inline constexpr std::int64_t kLanes = 16;
+
+}  // namespace attend::ops::kernels
