@@ -37,7 +37,7 @@ struct MicroBatch {
   DataPosition after;  // where the next one is
   std::vector<LossTerm> terms = {};
   std::int64_t tokens = 0;                                     // what speed is measured in
-  std::vector<std::int64_t> examples = {};                     // of the corpus
+  std::vector<std::int64_t> examples = {};                     // as a user can find them: lines of the text
   std::function<std::vector<LossSum>(Context&)> forward = {};  // one sum a term
 };
 

@@ -1,0 +1,95 @@
+// Everything that a translation run is made of: the options of `attend train`, and RUN/config.toml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/batch/batch_order.hpp"
+#include "data/text/encoded_corpus.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "models/config.hpp"
+#include "models/ops/weight.hpp"
+#include "train/optimiser.hpp"
+#include "train/schedule.hpp"
+#include "train/trainer.hpp"
+
+namespace attend {
+
+// Paths may change when a run is resumed: what they hold is compared instead.
+struct TrainConfig {
+  std::string run;
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  std::vector<std::string> tokenizer;
+  TokenizerConfig vocabulary = {};
+  CorpusConfig corpus = {};
+  BatchConfig batches = {};
+  ModelConfig model = {};
+  ScheduleConfig schedule = {};
+  OptimiserConfig optimiser = {};
+  TrainerConfig trainer = {};
+  double label_smoothing = 0.1;
+  std::int64_t bleu_sentences = 500;
+  Precision precision = Precision::automatic;
+  std::string device = "auto";
+  std::optional<std::int64_t> threads = {};
+  std::string resume = "never";
+  std::string init_from = {};
+  bool dry_run = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Run");
+    visit("run", self.run, {.help = "directory of the run", .placeholder = "DIR", .may_change = true});
+    visit("resume", self.resume,
+          {.help = "auto: go on with the run where there is one; never: refuse one that exists; PATH: go back to that "
+                   "checkpoint of the run, later ones are deleted",
+           .placeholder = "auto|never|PATH",
+           .may_change = true});
+    visit("init-from", self.init_from, {.help = "begin with the weights of another run", .placeholder = "RUN"});
+    visit("dry-run", self.dry_run,
+          {.help = "build everything, learn from the largest batch, say what it took, and write nothing",
+           .may_change = true});
+    visit("device", self.device,
+          {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .may_change = true});
+    visit("threads", self.threads,
+          {.help = "threads of the arithmetic; auto: one a core", .min = 1, .max = 1024, .may_change = true});
+    visit("precision", self.precision,
+          {.help = "of products while training; auto: bf16 where the processor multiplies it natively, else fp32"});
+
+    visit.group("Data");
+    visit("train", self.train, {.help = "source and target text to learn from", .placeholder = "FILE", .required = true, .may_change = true});
+    visit("valid", self.valid, {.help = "source and target text to validate on", .placeholder = "FILE", .may_change = true});
+    visit("tokenizer", self.tokenizer,
+          {.help = "one for both languages, or one for the source and one for the target; none: a joint one is learnt "
+                   "from the training text",
+           .placeholder = "FILE",
+           .may_change = true});
+    visit("vocab-size", self.vocabulary.size,
+          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 16, .max = 1e6});
+    visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
+    CorpusConfig::visit(self.corpus, visit);
+    BatchConfig::visit(self.batches, visit);
+
+    visit.group("Model");
+    ModelConfig::visit(self.model, visit);
+
+    visit.group("Optimisation");
+    ScheduleConfig::visit(self.schedule, visit);
+    visit("label-smoothing", self.label_smoothing,
+          {.help = "share of the target's probability spread over the vocabulary", .min = 0, .max = 0.9});
+    OptimiserConfig::visit(self.optimiser, visit);
+
+    TrainerConfig::visit(self.trainer, visit);
+    visit("bleu-sentences", self.bleu_sentences,
+          {.help = "validation sentences that are translated, greedily, for BLEU; 0: none", .min = 0, .max = 1e6, .may_change = true});
+  }
+
+  // UserError where options contradict each other.
+  void validate(const OptionOrigins& origins) const;
+};
+
+}  // namespace attend

@@ -1,0 +1,70 @@
+#include "train/defaults.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+// Whether bf16 products are faster than fp32 ones here, and not emulated.
+bool multiplies_bf16(const torch::Device& device) {
+  if (device.is_cuda()) return true;
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") > 0;
+#else
+  return false;
+#endif
+}
+
+torch::Device device_of(const std::string& name) {
+  if (name == "auto") return at::hasCUDA() ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+  try {
+    const torch::Device device(name);
+    if (device.is_cpu()) return device;
+    if (device.is_cuda()) {
+      if (!at::hasCUDA()) throw UserError("--device " + name + ": there is no CUDA device, or LibTorch is built without", "use --device cpu");
+      return torch::Device(torch::kCUDA, std::max<c10::DeviceIndex>(device.index(), 0));
+    }
+  } catch (const c10::Error&) {  // not the name of a device
+  }
+  throw UserError("--device " + name + ": not a device", "use auto, cpu, cuda or cuda:N");
+}
+
+}  // namespace
+
+void resolve_machine(TrainConfig& config) {
+  const torch::Device device = device_of(config.device);
+  config.device = device.str();
+  if (!config.threads) config.threads = at::get_num_threads();
+  if (config.precision == Precision::automatic) {
+    config.precision = multiplies_bf16(device) ? Precision::bf16 : Precision::fp32;
+  }
+}
+
+void resolve_training(TrainConfig& config, std::int64_t batches_per_epoch) {
+  const std::int64_t epoch = (batches_per_epoch + config.trainer.accumulate - 1) / config.trainer.accumulate;
+  const bool transformer = config.model.model == ModelKind::transformer;
+  if (!config.schedule.learning_rate) {
+    // Wider models want smaller steps; a Transformer of width 512 has 7e-4, as is usual with batches of 4,096 tokens.
+    const double rate = transformer ? 1e-3 * std::sqrt(256.0 / static_cast<double>(config.model.width)) : 1e-3;
+    config.schedule.learning_rate = std::min(rate, 2e-3);
+  }
+  if (!config.schedule.warmup_steps) {
+    config.schedule.warmup_steps = transformer ? std::clamp<std::int64_t>(4 * epoch, 200, 4000)
+                                               : std::clamp<std::int64_t>(epoch, 100, 1000);
+  }
+  if (!config.trainer.max_steps) {
+    // Thirty passes over a small corpus; a large one is not seen so often.
+    config.trainer.max_steps = config.trainer.max_epochs ? *config.trainer.max_epochs * epoch
+                                                         : std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);
+  }
+  if (!config.trainer.valid_every) config.trainer.valid_every = std::clamp<std::int64_t>(epoch, 100, 5000);
+  if (!config.trainer.save_every) config.trainer.save_every = config.trainer.valid_every;
+}
+
+}  // namespace attend

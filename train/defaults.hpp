@@ -1,0 +1,17 @@
+// What "auto" becomes: settings that depend on the family of the model, the size of the data and the machine.
+#pragma once
+
+#include <cstdint>
+
+#include "train/config.hpp"
+
+namespace attend {
+
+// What is chosen before any data is read: threads, device, precision.
+void resolve_machine(TrainConfig& config);
+
+// What depends on the data and the model: learning rate, warm-up, limits and intervals. None of them depends on a limit
+// that may be raised later, so that a run that is prolonged is the run that was longer from the start.
+void resolve_training(TrainConfig& config, std::int64_t batches_per_epoch);
+
+}  // namespace attend

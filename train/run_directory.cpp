@@ -1,0 +1,104 @@
+#include "train/run_directory.hpp"
+
+#include <spdlog/fmt/chrono.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "core/log.hpp"
+#include "core/version.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path config_file(const TrainConfig& config) { return fs::path(config.run) / "config.toml"; }
+fs::path run_file(const TrainConfig& config) { return fs::path(config.run) / "run.json"; }
+
+}  // namespace
+
+bool is_resumed(const TrainConfig& config) {
+  const bool exists = fs::exists(run_file(config));
+  if (config.resume == "auto") return exists;
+  if (config.resume == "never") {
+    std::error_code missing;
+    if (fs::exists(config.run) && !fs::is_empty(config.run, missing)) {
+      throw UserError(config.run + ": exists",
+                      exists ? "add --resume auto to go on with it, or choose another --run" : "choose another --run");
+    }
+    return false;
+  }
+  if (!exists) throw UserError(config.run + ": no run that --resume " + config.resume + " could go on with");
+  return true;
+}
+
+TrainConfig resumed_config(const TrainConfig& given, const OptionOrigins& origins) {
+  const auto stored = read_config<TrainConfig>(config_file(given));
+  TrainConfig config = stored;
+  const BoundOptions before = bind(stored), wanted = bind(given);
+  const BoundOptions now = bind(config);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const OptionValue value = wanted[i].get();
+    if (!origins.given(now[i].name) || std::holds_alternative<Auto>(value) || value == before[i].get()) continue;
+    if (!now[i].traits.may_change) {
+      throw UserError(fmt::format("{}: {}, but the run in {} has {}", origins(now[i].name), text_of(value), given.run,
+                                  text_of(before[i].get())),
+                      "go on with the same value, or start another run (--init-from takes over its weights)");
+    }
+    now[i].set(value);
+  }
+  // What stands for "all of it" or "this one" follows the command line, not the run.
+  config.run = given.run;
+  config.resume = given.resume;
+  config.dry_run = given.dry_run;
+  if (origins.given("max-epochs") && !origins.given("max-steps")) config.trainer.max_steps.reset();
+  if (config.threads != stored.threads || config.device != stored.device) {
+    log::warn("threads or device are not those that the run had: it goes on, but not bit for bit");
+  }
+  return config;
+}
+
+void write_config(const TrainConfig& config) { write_file_atomic(config_file(config), to_toml(config)); }
+
+void write_run(const TrainConfig& config, const DataHashes& data, const TokenizerPair& tokenizers) {
+  tokenizers.save(fs::path(config.run) / "tokenizer");
+  write_config(config);
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const nlohmann::ordered_json record = {
+      {"attend", version()},
+      {"libtorch", TORCH_VERSION},
+      {"started", fmt::format("{:%FT%TZ}", now)},
+      {"seed", config.trainer.seed},
+      {"threads", config.threads.value()},
+      {"device", config.device},
+      {"precision", name_of(config.precision)},
+      {"data", {{"train", data.train}, {"valid", data.valid}}},
+      {"tokenizer", {{"src", tokenizers.src.hash()}, {"tgt", tokenizers.tgt.hash()}}}};
+  write_file_atomic(run_file(config), record.dump(1) + "\n");  // last: it says that the run exists
+}
+
+void check_same_data(const TrainConfig& config, const DataHashes& data, const TokenizerPair& tokenizers) {
+  const std::string file = run_file(config).string();
+  const nlohmann::json record = read_json(file);
+  const auto check = [&](const char* group, const char* key, const std::string& now, const std::string& what) {
+    const auto hashes = json_member<nlohmann::json>(record, group, file);
+    if (json_member<std::string>(hashes, key, file) == now) return;
+    throw UserError(fmt::format("{} is not what the run in {} began with", what, config.run),
+                    "bring it back, or start another run (--init-from takes over its weights)");
+  };
+  const auto names = [](const std::vector<std::string>& files) {
+    return files.empty() ? std::string("none") : files.front() + " " + files.back();
+  };
+  check("data", "train", data.train, "the text to learn from (--train " + names(config.train) + ")");
+  check("data", "valid", data.valid, "the text to validate on (--valid " + names(config.valid) + ")");
+  check("tokenizer", "src", tokenizers.src.hash(), "the tokenizer of the source");
+  check("tokenizer", "tgt", tokenizers.tgt.hash(), "the tokenizer of the target");
+}
+
+}  // namespace attend

@@ -1,0 +1,62 @@
+// Learning to translate: batches of a parallel corpus, label-smoothed cross-entropy under teacher forcing, validation by
+// loss and by BLEU of greedy translations.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batch/batch_order.hpp"
+#include "data/batch/loader.hpp"
+#include "data/text/encoded_corpus.hpp"
+#include "data/text/tokenizer_pair.hpp"
+#include "models/seq2seq.hpp"
+#include "train/config.hpp"
+#include "train/task.hpp"
+
+namespace attend {
+
+class TranslationTask : public Task {
+ public:
+  // `config` must be resolved as far as the machine goes; `valid` may be absent. The model is on the device and in the
+  // precision that it trains in.
+  TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TrainConfig& config, EncodedCorpus train,
+                  std::optional<EncodedCorpus> valid);
+
+  torch::nn::Module& model() override { return *model_; }
+  void refresh() override;
+  void seek(DataPosition position) override;
+  MicroBatch next() override;
+  MicroBatch largest() override;
+  std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
+  bool can_validate() const override { return valid_.has_value(); }
+  std::vector<Metric> validate(const std::filesystem::path& run, std::int64_t step) override;
+
+ private:
+  // Held-out pairs, in batches of fixed order, and the text that BLEU is computed on.
+  struct Validation {
+    EncodedCorpus corpus;
+    BatchOrder order;
+    std::vector<std::string> src, tgt;
+  };
+
+  MicroBatch micro_batch(const Batch& batch) const;
+  double validation_loss() const;
+  std::vector<std::string> translate(const std::vector<std::string>& lines) const;
+
+  Seq2Seq model_;
+  TokenizerPair tokenizers_;
+  torch::Device device_;
+  double label_smoothing_;
+  BatchIds ids_;
+  EncodedCorpus train_;
+  BatchOrder order_;
+  std::int64_t batches_per_epoch_;
+  std::unique_ptr<Loader> loader_;  // refers to train_ and order_
+  std::optional<Validation> valid_;
+};
+
+}  // namespace attend
