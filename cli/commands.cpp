@@ -2,11 +2,18 @@
 
 namespace attend {
 
+Command average_command();
 Command evaluate_command();
 Command info_command();
+Command tokenize_command();
 Command toy_command();
+Command train_command();
 Command translate_command();
+Command vocab_command();
 
-std::vector<Command> all_commands() { return {toy_command(), translate_command(), evaluate_command(), info_command()}; }
+std::vector<Command> all_commands() {
+  return {toy_command(),       vocab_command(),    tokenize_command(), train_command(),
+          translate_command(), evaluate_command(), average_command(),  info_command()};
+}
 
 }  // namespace attend

@@ -27,6 +27,7 @@ std::string coloured(const char* word, int colour) {
 bool is_terminal() { return isatty(STDERR_FILENO) == 1; }
 
 void set_quiet(bool quiet) { logger().set_level(quiet ? spdlog::level::warn : spdlog::level::info); }
+bool is_quiet() { return !logger().should_log(spdlog::level::info); }
 
 void say_info(const std::string& message) { logger().info(message); }
 void say_warning(const std::string& message) { logger().warn(coloured("warning: ", 33) + message); }

@@ -16,6 +16,7 @@ bool is_terminal();
 
 // Silences info; warnings and errors are still said.
 void set_quiet(bool quiet);
+bool is_quiet();
 
 void say_info(const std::string& message);
 void say_warning(const std::string& message);

@@ -8,6 +8,7 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manifest.hpp"
+#include "models/checkpoint_reader.hpp"
 #include "models/weights_io.hpp"
 
 namespace attend {

@@ -53,16 +53,18 @@ struct TrainConfig {
     visit("dry-run", self.dry_run,
           {.help = "build everything, learn from the largest batch, say what it took, and write nothing",
            .may_change = true});
-    visit("device", self.device,
-          {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .may_change = true});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .may_change = true});
     visit("threads", self.threads,
           {.help = "threads of the arithmetic; auto: one a core", .min = 1, .max = 1024, .may_change = true});
     visit("precision", self.precision,
           {.help = "of products while training; auto: bf16 where the processor multiplies it natively, else fp32"});
 
     visit.group("Data");
-    visit("train", self.train, {.help = "source and target text to learn from", .placeholder = "FILE", .required = true, .may_change = true});
-    visit("valid", self.valid, {.help = "source and target text to validate on", .placeholder = "FILE", .may_change = true});
+    visit(
+        "train", self.train,
+        {.help = "source and target text to learn from", .placeholder = "FILE", .required = true, .may_change = true});
+    visit("valid", self.valid,
+          {.help = "source and target text to validate on", .placeholder = "FILE", .may_change = true});
     visit("tokenizer", self.tokenizer,
           {.help = "one for both languages, or one for the source and one for the target; none: a joint one is learnt "
                    "from the training text",
@@ -85,7 +87,10 @@ struct TrainConfig {
 
     TrainerConfig::visit(self.trainer, visit);
     visit("bleu-sentences", self.bleu_sentences,
-          {.help = "validation sentences that are translated, greedily, for BLEU; 0: none", .min = 0, .max = 1e6, .may_change = true});
+          {.help = "validation sentences that are translated, greedily, for BLEU; 0: none",
+           .min = 0,
+           .max = 1e6,
+           .may_change = true});
   }
 
   // UserError where options contradict each other.

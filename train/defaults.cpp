@@ -27,7 +27,9 @@ torch::Device device_of(const std::string& name) {
     const torch::Device device(name);
     if (device.is_cpu()) return device;
     if (device.is_cuda()) {
-      if (!at::hasCUDA()) throw UserError("--device " + name + ": there is no CUDA device, or LibTorch is built without", "use --device cpu");
+      if (!at::hasCUDA())
+        throw UserError("--device " + name + ": there is no CUDA device, or LibTorch is built without",
+                        "use --device cpu");
       return torch::Device(torch::kCUDA, std::max<c10::DeviceIndex>(device.index(), 0));
     }
   } catch (const c10::Error&) {  // not the name of a device
@@ -55,8 +57,8 @@ void resolve_training(TrainConfig& config, std::int64_t batches_per_epoch) {
     config.schedule.learning_rate = std::min(rate, 2e-3);
   }
   if (!config.schedule.warmup_steps) {
-    config.schedule.warmup_steps = transformer ? std::clamp<std::int64_t>(4 * epoch, 200, 4000)
-                                               : std::clamp<std::int64_t>(epoch, 100, 1000);
+    config.schedule.warmup_steps =
+        transformer ? std::clamp<std::int64_t>(4 * epoch, 200, 4000) : std::clamp<std::int64_t>(epoch, 100, 1000);
   }
   if (!config.trainer.max_steps) {
     // Thirty passes over a small corpus; a large one is not seen so often.

@@ -36,13 +36,11 @@ std::string format_seconds(double seconds) {
                    : fmt::format("{}:{:02}", minutes, all % 60);
 }
 
-Progress::Progress(bool quiet) : quiet_(quiet), terminal_(log::is_terminal()) {}
+Progress::Progress() : has_bar_(log::is_terminal() && !log::is_quiet()) {}
 
 Progress::~Progress() { clear(); }
 
-bool Progress::wants_update() const {
-  return terminal_ && !quiet_ && std::chrono::steady_clock::now() - last_ >= kRedraw;
-}
+bool Progress::wants_update() const { return has_bar_ && std::chrono::steady_clock::now() - last_ >= kRedraw; }
 
 void Progress::update(const ProgressReport& report) {
   last_ = std::chrono::steady_clock::now();
@@ -64,7 +62,7 @@ void Progress::update(const ProgressReport& report) {
 }
 
 void Progress::interval(const ProgressReport& report) {
-  if (!terminal_) log::info("{}", describe(report));
+  if (!has_bar_) log::info("{}", describe(report));
 }
 
 void Progress::clear() {

@@ -22,7 +22,7 @@ struct ProgressReport {
 
 class Progress {
  public:
-  explicit Progress(bool quiet);
+  Progress();
   ~Progress();
 
   // Whether the bar may be redrawn now (only on a terminal, a few times a second).
@@ -36,8 +36,7 @@ class Progress {
   void clear();
 
  private:
-  bool quiet_;
-  bool terminal_;
+  bool has_bar_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point last_;
 };

@@ -27,10 +27,15 @@ bool is_resumed(const TrainConfig& config) {
   const bool exists = fs::exists(run_file(config));
   if (config.resume == "auto") return exists;
   if (config.resume == "never") {
+    if (exists) {
+      throw UserError(config.run + ": holds a run already",
+                      "add --resume auto to go on with it, or choose another --run");
+    }
     std::error_code missing;
-    if (fs::exists(config.run) && !fs::is_empty(config.run, missing)) {
-      throw UserError(config.run + ": exists",
-                      exists ? "add --resume auto to go on with it, or choose another --run" : "choose another --run");
+    for (const fs::directory_entry& entry : fs::directory_iterator(config.run, missing)) {
+      const std::string name = entry.path().filename().string();
+      if (name == "lock" || name == "config.toml" || name == "tokenizer") continue;  // of a run that never began
+      throw UserError(config.run + ": exists and holds " + name, "choose another --run");
     }
     return false;
   }

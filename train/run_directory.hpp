@@ -1,5 +1,5 @@
-// A run's directory: config.toml (all options, resolved), run.json (what made it and from what), tokenizer/, train.jsonl,
-// TensorBoard events, checkpoints/, best, hyps/, and a lock while somebody trains in it.
+// A run's directory: config.toml (all options, resolved), run.json (what made it and from what), tokenizer/,
+// train.jsonl, TensorBoard events, checkpoints/, best, hyps/, and a lock while somebody trains in it.
 #pragma once
 
 #include <cstdint>

@@ -100,7 +100,8 @@ void rehearse(Trainer& trainer) {
 
 }  // namespace
 
-void train_translation(TrainConfig config, const OptionOrigins& origins) {
+void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
+  TrainConfig config = given;
   resolve_machine(config);
   const bool writes = !config.dry_run;
   const bool resumed = writes && is_resumed(config);

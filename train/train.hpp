@@ -6,8 +6,8 @@
 
 namespace attend {
 
-// Trains the translation model that `config` describes, in its run directory. UserError for what the user can put right;
-// Interrupted after a signal, when everything is saved.
-void train_translation(TrainConfig config, const OptionOrigins& origins);
+// Trains the translation model that `config` describes, in its run directory. UserError for what the user can put
+// right; Interrupted after a signal, when everything is saved.
+void train_translation(const TrainConfig& given, const OptionOrigins& origins);
 
 }  // namespace attend

@@ -11,6 +11,7 @@
 #include "core/log.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
+#include "models/checkpoint_reader.hpp"
 
 namespace attend {
 namespace {
@@ -39,25 +40,26 @@ std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std:
 }  // namespace
 
 Trainer::Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
-                 std::filesystem::path run, EventLog& log, Progress& progress)
-    : task_(task),
-      optimiser_(optimiser),
-      config_(config),
-      schedule_(schedule),
-      run_(std::move(run)),
-      log_(log),
-      progress_(progress) {}
+                 std::filesystem::path run)
+    : task_(task), optimiser_(optimiser), config_(config), schedule_(schedule), run_(std::move(run)) {}
 
 void Trainer::restore(const Checkpoint& checkpoint) {
   checkpoint.load(task_.model(), optimiser_);
   task_.refresh();
   state_ = checkpoint.state();
   saved_ = state_.step;
+  // Damaged ones, and those of a future that will now be another.
+  for (const std::int64_t step : checkpoint_steps(run_)) {
+    if (step <= state_.step) continue;
+    log::warn("{} is deleted: the run goes on from step {}", checkpoint_path(run_, step).string(), state_.step);
+    std::filesystem::remove_all(checkpoint_path(run_, step));
+  }
 }
 
 Ending Trainer::train() {
   started_ = Clock::now();
   seconds_before_ = state_.seconds;
+  log_.emplace(run_, state_.step);
   task_.seek(state_.position);
   for (;;) {
     bool stop = signals::stop_requested();
@@ -143,7 +145,7 @@ void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, doub
                                {"tokens_per_second", static_cast<double>(interval_.tokens) / interval_.seconds},
                                {"tokens", static_cast<double>(state_.tokens)},
                                {"seconds", seconds()}});
-  log_.write("train", state_.step, values);
+  log_->write("train", state_.step, values);
   interval_ = {};
 }
 
@@ -196,7 +198,7 @@ void Trainer::validate() {
     }
   }
   log::info("step {}  valid{}", state_.step, line);
-  log_.write("valid", state_.step, values);
+  log_->write("valid", state_.step, values);
 }
 
 bool Trainer::validation_due() const {
@@ -216,7 +218,7 @@ void Trainer::save() {
     progress_.clear();
     save_checkpoint(run_, task_.model(), optimiser_, state_);
     saved_ = state_.step;
-    log_.write("save", state_.step, {});
+    log_->write("save", state_.step, {});
   }
   if (!state_.scores.empty()) mark_best(run_, state_.scores.front().step);
   std::vector<std::int64_t> best;

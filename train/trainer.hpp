@@ -89,9 +89,9 @@ class Trainer {
  public:
   // `run` is the run's directory. What is passed must outlive the trainer; `config` and `schedule` must be resolved.
   Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
-          std::filesystem::path run, EventLog& log, Progress& progress);
+          std::filesystem::path run);
 
-  // Goes on from a checkpoint: loads weights, moments and state.
+  // Goes on from a checkpoint: loads weights, moments and state, and deletes later checkpoints.
   void restore(const Checkpoint& checkpoint);
 
   // Trains until a limit is reached. Throws Interrupted after SIGINT or SIGTERM, when everything is saved, and
@@ -133,8 +133,8 @@ class Trainer {
   const TrainerConfig& config_;
   const ScheduleConfig& schedule_;
   std::filesystem::path run_;
-  EventLog& log_;
-  Progress& progress_;
+  std::optional<EventLog> log_;  // opened by train()
+  Progress progress_;
   TrainState state_;
   Interval interval_;
   std::int64_t saved_ = -1;  // the step of the last checkpoint

@@ -1,5 +1,5 @@
-// Learning to translate: batches of a parallel corpus, label-smoothed cross-entropy under teacher forcing, validation by
-// loss and by BLEU of greedy translations.
+// Learning to translate: batches of a parallel corpus, label-smoothed cross-entropy under teacher forcing, validation
+// by loss and by BLEU of greedy translations.
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "models/checkpoint_reader.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -62,12 +63,12 @@ class PointTask : public Task {
 
 // One process that trains in `run`.
 struct Session {
-  explicit Session(const std::filesystem::path& run, TrainerConfig given = {}) : config(std::move(given)), log(run, 0) {
+  explicit Session(const std::filesystem::path& run, TrainerConfig given = {}) : config(std::move(given)) {
     if (!config.max_steps) config.max_steps = 10;
     if (!config.valid_every) config.valid_every = 3;
     if (!config.save_every) config.save_every = 3;
     optimiser.emplace(task.point, OptimiserConfig{.clip_norm = 0});
-    trainer.emplace(task, *optimiser, config, schedule, run, log, progress);
+    trainer.emplace(task, *optimiser, config, schedule, run);
   }
   std::vector<float> weights() const {
     const torch::Tensor flat = task.point.x.detach().flatten();
@@ -77,8 +78,6 @@ struct Session {
   PointTask task;
   TrainerConfig config;
   ScheduleConfig schedule{.learning_rate = 0.1, .warmup_steps = 2};
-  EventLog log;
-  Progress progress{true};
   std::optional<AdamW> optimiser;
   std::optional<Trainer> trainer;
 };

@@ -1,0 +1,101 @@
+#include "train/average.hpp"
+
+#include <torch/types.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "core/manifest.hpp"
+#include "core/safetensors.hpp"
+#include "data/text/tokenizer_pair.hpp"
+#include "models/checkpoint_reader.hpp"
+#include "models/weights_io.hpp"
+#include "train/checkpoint.hpp"
+#include "train/config.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::int64_t> chosen_steps(const AverageConfig& config) {
+  const std::vector<std::int64_t> all = checkpoint_steps(config.run);
+  if (all.empty()) throw UserError(config.run + ": no checkpoint", "give the directory of a run that was trained");
+  std::vector<std::int64_t> steps = all;
+  std::string remedy = "train with a larger --keep-last";
+  if (config.best) {
+    steps.clear();
+    const auto newest = Checkpoint::newest(config.run);
+    for (const TrainState::Score& score : newest ? newest->state().scores : std::vector<TrainState::Score>()) {
+      if (std::binary_search(all.begin(), all.end(), score.step)) steps.push_back(score.step);
+    }
+    std::reverse(steps.begin(), steps.end());  // the best last, as the newest above
+    remedy = "train with a larger --keep-best";
+  }
+  const auto wanted = static_cast<std::size_t>(config.best.value_or(config.last.value_or(std::ssize(steps))));
+  if (steps.size() < wanted) {
+    throw UserError(fmt::format("{}: {} of the {} checkpoints to average", config.run, steps.size(), wanted), remedy);
+  }
+  steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(wanted));
+  return steps;
+}
+
+torch::Tensor as_tensor(const TensorView& view, const fs::path& run) {
+  if (view.dtype != DType::f32) throw UserError(run.string() + ": tensor " + view.name + " is not fp32");
+  return torch::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, torch::kFloat);
+}
+
+// Tensor by tensor, summed in fp64.
+NamedTensors mean_of(const std::deque<SafetensorsFile>& files, const fs::path& run) {
+  NamedTensors means;
+  for (const TensorView& first : files.front().tensors()) {
+    torch::Tensor sum = torch::zeros(first.shape, torch::kDouble);
+    for (const SafetensorsFile& file : files) {
+      const TensorView* found = file.find(first.name);
+      if (found == nullptr || found->shape != first.shape) {
+        throw UserError(run.string() + ": its checkpoints differ in tensor " + first.name);
+      }
+      sum += as_tensor(*found, run);
+    }
+    means.emplace_back(first.name, (sum / static_cast<double>(files.size())).to(torch::kFloat));
+  }
+  return means;
+}
+
+}  // namespace
+
+void AverageConfig::validate(const OptionOrigins& origins) const {
+  if (last && best) throw UserError(origins("best") + ": --last is given too", "choose one of them");
+}
+
+void average_checkpoints(const AverageConfig& config) {
+  if (fs::exists(config.output)) throw UserError(config.output + ": exists", "choose another --output");
+  const std::vector<std::int64_t> steps = chosen_steps(config);
+  std::deque<SafetensorsFile> files;
+  std::string names;
+  for (const std::int64_t step : steps) {
+    verify_manifest(checkpoint_path(config.run, step));
+    files.emplace_back(checkpoint_path(config.run, step) / "model.safetensors");
+    names += " step-" + std::to_string(step);
+  }
+
+  StagedDirectory staged(config.output);
+  auto run = read_config<TrainConfig>(fs::path(config.run) / "config.toml");
+  run.run = config.output;
+  write_file_atomic(staged.path() / "config.toml", to_toml(run));
+  TokenizerPair::load(fs::path(config.run) / "tokenizer").save(staged.path() / "tokenizer");
+  const fs::path checkpoint = checkpoint_path(staged.path(), *std::max_element(steps.begin(), steps.end()));
+  make_directories(checkpoint);
+  save_tensors(checkpoint / "model.safetensors", mean_of(files, config.run), {{"mean_of", names.substr(1)}});
+  write_manifest(checkpoint);
+  staged.commit();
+  log::info("the mean of{} is in {}", names, config.output);
+}
+
+}  // namespace attend

@@ -1,0 +1,35 @@
+// The mean of the weights of several checkpoints of one run, which generalises better than the last one alone (Vaswani
+// et al. 2017, section 6.1; Izmailov et al. 2018, arXiv 1803.05407).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/options.hpp"
+
+namespace attend {
+
+struct AverageConfig {
+  std::string run;
+  std::optional<std::int64_t> last = {};
+  std::optional<std::int64_t> best = {};
+  std::string output;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("run", self.run, {.help = "the run", .placeholder = "RUN", .required = true, .positional = true});
+    visit("last", self.last, {.help = "average the newest N checkpoints; auto: unless --best is given, all", .min = 1});
+    visit("best", self.best, {.help = "average the N best checkpoints instead", .min = 1});
+    visit("output", self.output,
+          {.help = "a new run with the mean as its checkpoint", .placeholder = "DIR", .required = true});
+  }
+
+  void validate(const OptionOrigins& origins) const;
+};
+
+// Writes the run `config.output`, to be translated with but not to be gone on with. UserError when the run has fewer
+// checkpoints than asked for, or one of them is damaged.
+void average_checkpoints(const AverageConfig& config);
+
+}  // namespace attend
