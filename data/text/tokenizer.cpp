@@ -16,6 +16,14 @@ namespace {
 
 constexpr std::size_t kMaxModelBytes = std::size_t{256} << 20;
 
+// With a sound model the library takes any text and any ids of its own.
+void check(const sentencepiece::util::Status& status) {
+  if (!status.ok()) {
+    throw UserError("the tokenizer's model contradicts itself: " + std::string(status.error_message()),
+                    "make it again with attend vocab");
+  }
+}
+
 }  // namespace
 
 struct Tokenizer::Model {
@@ -45,7 +53,7 @@ Tokenizer Tokenizer::from_bytes(std::string bytes, const std::string& name) {
   model->hash = hash_hex(std::as_bytes(std::span(model->bytes)));
   auto& processor = model->processor;
   if (const auto status = processor.LoadFromSerializedProto(model->bytes); !status.ok()) {
-    throw UserError(name + ": not a usable tokenizer: " + status.error_message(),
+    throw UserError(name + ": not a usable tokenizer: " + std::string(status.error_message()),
                     "check that it is the right file, or make it again with attend vocab");
   }
   model->special = {.pad = processor.pad_id(),
@@ -61,14 +69,14 @@ Tokenizer Tokenizer::from_bytes(std::string bytes, const std::string& name) {
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int> ids;
   const auto status = model_->processor.Encode(text, &ids);
-  ensure(status.ok(), status.ToString());
+  check(status);
   return ids;
 }
 
 std::vector<Piece> Tokenizer::encode_pieces(std::string_view text) const {
   sentencepiece::ImmutableSentencePieceText encoded;
   const auto status = model_->processor.Encode(text, encoded.mutable_proto());
-  ensure(status.ok(), status.ToString());
+  check(status);
   std::vector<Piece> pieces;
   pieces.reserve(encoded.pieces_size());
   for (const auto& piece : encoded.pieces()) {
@@ -84,7 +92,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   }
   std::string text;
   const auto status = model_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &text);
-  ensure(status.ok(), status.ToString());
+  check(status);
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\0'; }, ' ');
   return text;
@@ -98,6 +106,8 @@ const std::string& Tokenizer::piece(std::int32_t id) const {
     throw std::out_of_range("token id " + std::to_string(id) + " of " + std::to_string(size()));
   return model_->processor.IdToPiece(id);
 }
+
+std::int32_t Tokenizer::id_of(std::string_view piece) const { return model_->processor.PieceToId(piece); }
 
 const std::string& Tokenizer::bytes() const { return model_->bytes; }
 const std::string& Tokenizer::hash() const { return model_->hash; }

@@ -1,0 +1,76 @@
+// attend tokenize: shows what a tokenizer makes of each line of standard input, and back.
+#include <charconv>
+#include <iostream>
+#include <sstream>
+
+#include "cli/command.hpp"
+#include "core/error.hpp"
+#include "data/text/lines.hpp"
+#include "data/text/tokenizer.hpp"
+
+namespace attend {
+namespace {
+
+struct TokenizeConfig {
+  std::string model;
+  bool decode = false;
+  bool ids = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit(
+        "model", self.model,
+        {.help = "a tokenizer, as attend vocab makes it", .placeholder = "FILE", .required = true, .positional = true});
+    visit("decode", self.decode, {.help = "from pieces back to text"});
+    visit("ids", self.ids, {.help = "numbers in place of pieces"});
+  }
+};
+
+std::string encode(const Tokenizer& tokenizer, const std::string& line, bool as_ids) {
+  std::string words;
+  for (const Piece& piece : tokenizer.encode_pieces(line)) {
+    if (!words.empty()) words += ' ';
+    words += as_ids ? std::to_string(piece.id) : piece.text;
+  }
+  return words;
+}
+
+std::int32_t parse_id(const Tokenizer& tokenizer, const std::string& word, std::uint64_t line) {
+  std::int32_t id = -1;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+  if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
+    throw UserError("standard input:" + std::to_string(line) + ": " + word + " is no id from 0 to " +
+                        std::to_string(tokenizer.size() - 1),
+                    "check that it is the tokenizer that made the ids");
+  }
+  return id;
+}
+
+void run(const TokenizeConfig& config, const OptionOrigins&) {
+  const Tokenizer tokenizer = Tokenizer::load(config.model);
+  LineReader reader("-");
+  std::string line;
+  while (reader.next(line)) {
+    if (config.decode) {
+      std::vector<std::int32_t> ids;
+      std::istringstream words(line);
+      for (std::string word; words >> word;) {
+        ids.push_back(config.ids ? parse_id(tokenizer, word, reader.counts().lines) : tokenizer.id_of(word));
+      }
+      line = tokenizer.decode(ids);
+    } else {
+      line = encode(tokenizer, line, config.ids);
+    }
+    std::cout << line << '\n';
+  }
+  std::cout.flush();
+  if (!std::cout) throw UserError("standard output: cannot be written", "check the disk and the pipe that it leads to");
+}
+
+}  // namespace
+
+Command tokenize_command() {
+  return make_command<TokenizeConfig>("tokenize", "show the pieces of each line of standard input", run);
+}
+
+}  // namespace attend

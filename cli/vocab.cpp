@@ -1,0 +1,54 @@
+// attend vocab: makes a tokenizer of text; one of all files together, or one of each.
+#include "cli/command.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+
+namespace attend {
+namespace {
+
+struct VocabConfig {
+  std::vector<std::string> input;
+  std::vector<std::string> output;
+  TokenizerConfig tokenizer;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("input", self.input,
+          {.help = "text, plain or .gz, of one language or several", .placeholder = "FILE", .required = true});
+    visit("output", self.output,
+          {.help = "where the tokenizer goes; as many names as inputs make a tokenizer of each",
+           .placeholder = "FILE",
+           .required = true});
+    TokenizerConfig::visit(self.tokenizer, visit);
+  }
+
+  void validate(const OptionOrigins& origins) const {
+    if (output.size() != 1 && output.size() != input.size()) {
+      throw UserError(origins("output") + ": " + std::to_string(output.size()) + " names for " +
+                          std::to_string(input.size()) + " inputs",
+                      "give one name, or one for each input");
+    }
+  }
+};
+
+void make(const std::vector<std::string>& input, const std::string& output, const TokenizerConfig& config) {
+  const Tokenizer tokenizer = train_tokenizer(input, config);
+  write_file_atomic(output, tokenizer.bytes());
+  log::info("{}: {} pieces, {}", output, tokenizer.size(), name_of(config.type));
+}
+
+void run(const VocabConfig& config, const OptionOrigins&) {
+  if (config.output.size() == 1) {
+    make(config.input, config.output.front(), config.tokenizer);
+    return;
+  }
+  for (std::size_t i = 0; i < config.input.size(); ++i) make({config.input[i]}, config.output[i], config.tokenizer);
+}
+
+}  // namespace
+
+Command vocab_command() { return make_command<VocabConfig>("vocab", "make a tokenizer of text", run); }
+
+}  // namespace attend

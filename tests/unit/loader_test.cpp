@@ -1,0 +1,105 @@
+// Batches hold the right ids, and the stream goes on from any position as if it had never stopped.
+#include "data/batch/loader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+std::vector<std::int64_t> values(const torch::Tensor& tensor) {
+  return {tensor.data_ptr<std::int64_t>(), tensor.data_ptr<std::int64_t>() + tensor.numel()};
+}
+
+class LoaderTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    write_file_atomic(directory_ / name, text);
+    return (directory_ / name).string();
+  }
+
+  // Line n is n mod 9 + 1 words on one side and n mod 7 + 1 on the other.
+  static std::string lines(int period, const std::string& word) {
+    std::string text;
+    for (int n = 0; n < 200; ++n) {
+      for (int k = 0; k <= n % period; ++k) text += word + " ";
+      text += "\n";
+    }
+    return text;
+  }
+
+  TemporaryDirectory directory_;
+  Tokenizer tokenizer_ = train_tokenizer({write("text", "a b c\n")}, {.type = TokenizerType::word});
+  EncodedCorpus corpus_ = EncodedCorpus::open(
+      {{write("src", lines(9, "a"))}, {write("tgt", lines(7, "b"))}, tokenizer_, tokenizer_}, {}, directory_ / "cache");
+  BatchOrder order_{corpus_, {.max_tokens = 50}, 3};
+  BatchIds ids_{.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3};
+};
+
+TEST_F(LoaderTest, MakesRaggedBatches) {
+  const std::int64_t a = tokenizer_.id_of("▁a");
+  const std::int64_t b = tokenizer_.id_of("▁b");
+  const std::vector<std::uint32_t> examples = {2, 0, 8};
+  const Batch batch = make_batch(corpus_, examples, ids_);
+  EXPECT_EQ(values(batch.src.ids_M), (std::vector<std::int64_t>{a, a, a, 3, a, 3, a, a, a, a, a, a, a, a, a, 3}));
+  EXPECT_EQ(batch.src.layout.offsets, (std::vector<std::int64_t>{0, 4, 6, 16}));
+  EXPECT_EQ(batch.src.layout.max_length, 10);
+  EXPECT_EQ(values(batch.tgt.ids_M), (std::vector<std::int64_t>{2, b, b, b, 2, b, 2, b, b}));
+  EXPECT_EQ(values(batch.labels_M), (std::vector<std::int64_t>{b, b, b, 3, b, 3, b, b, 3}));
+  EXPECT_EQ(batch.tgt.layout.offsets, (std::vector<std::int64_t>{0, 4, 6, 9}));
+  EXPECT_EQ(batch.tgt.layout.max_length, 4);
+  EXPECT_EQ(batch.examples, (std::vector<std::int64_t>{2, 0, 8}));
+}
+
+TEST_F(LoaderTest, GoesOnFromAnyPosition) {
+  std::vector<LoadedBatch> stream;
+  const std::int64_t size = order_.epoch(0).size();
+  ASSERT_GT(size, 10);
+  Loader loader(corpus_, order_, ids_);
+  for (std::int64_t n = 0; n < size + 5; ++n) stream.push_back(loader.next());
+  EXPECT_EQ(stream[0].position, (DataPosition{0, 0}));
+  EXPECT_EQ(stream[size - 1].after, (DataPosition{1, 0}));
+  EXPECT_EQ(stream[size].position, (DataPosition{1, 0}));
+  for (std::size_t start : {0u, 1u, 7u, static_cast<unsigned>(size - 1)}) {
+    Loader resumed(corpus_, order_, ids_, stream[start].after);
+    for (std::size_t n = start + 1; n < stream.size(); ++n) {
+      const LoadedBatch batch = resumed.next();
+      EXPECT_EQ(batch.position, stream[n].position);
+      EXPECT_EQ(batch.batch.examples, stream[n].batch.examples);
+      EXPECT_EQ(values(batch.batch.labels_M), values(stream[n].batch.labels_M));
+    }
+  }
+  EXPECT_EQ(Loader(corpus_, order_, ids_, {0, size}).next().position, (DataPosition{1, 0}));
+}
+
+TEST_F(LoaderTest, EndsWhereverItIs) {
+  for (int round = 0; round < 20; ++round) {
+    Loader loader(corpus_, order_, ids_);
+    for (int n = 0; n < round % 3; ++n) loader.next();
+    if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST_F(LoaderTest, HandsOverWhatWentWrong) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ / "cache")) {
+    if (entry.path().extension() == ".ids") write_file_atomic(entry.path(), std::string(entry.file_size(), '\x7F'));
+  }
+  const EncodedCorpus damaged =
+      EncodedCorpus::open({{(directory_ / "src").string()}, {(directory_ / "tgt").string()}, tokenizer_, tokenizer_},
+                          {}, directory_ / "cache");
+  Loader loader(damaged, order_, ids_);
+  EXPECT_THROW(loader.next(), UserError);
+  EXPECT_THROW(loader.next(), UserError);
+}
+
+}  // namespace
+}  // namespace attend

@@ -1,0 +1,137 @@
+// What comes out of lines as they are in the wild.
+#include "data/text/lines.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "data/text/parallel.hpp"
+#include "data/text/utf8.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+class LinesTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    write_file_atomic(directory_ / name, text);
+    return (directory_ / name).string();
+  }
+
+  std::string write_gz(const std::string& name, const std::string& text) {
+    const std::string path = (directory_ / name).string();
+    const gzFile file = gzopen(path.c_str(), "wb");
+    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(file);
+    return path;
+  }
+
+  std::vector<std::string> read(const std::string& path) {
+    LineReader reader(path);
+    std::vector<std::string> lines;
+    std::string line;
+    while (reader.next(line)) {
+      EXPECT_TRUE(is_utf8(line));
+      lines.push_back(line);
+    }
+    EXPECT_EQ(reader.counts().lines, lines.size());
+    report_ = reader.counts().report();
+    return lines;
+  }
+
+  std::string refusal(const std::string& path) {
+    try {
+      check_text_file(path);
+    } catch (const UserError& error) {
+      return std::string(error.what()).substr(path.size());
+    }
+    return "";
+  }
+
+  TemporaryDirectory directory_;
+  std::string report_;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(LinesTest, OnlyNewlineEndsALine) {
+  EXPECT_EQ(read(write("f", "a\nb\n\nc")), (Lines{"a", "b", "", "c"}));
+  EXPECT_EQ(read(write("f", "a\n")), (Lines{"a"}));
+  EXPECT_EQ(read(write("f", "\n\n")), (Lines{"", ""}));
+  EXPECT_EQ(read(write("f", "")), Lines{});
+  EXPECT_EQ(report_, "0 lines");
+  EXPECT_EQ(read(write("f",
+                       "a\rb\x0B"
+                       "c\x0C"
+                       "d\xC2\x85"
+                       "e\xE2\x80\xA8"
+                       "f\xE2\x80\xA9g\x1Ch\ni")),
+            (Lines{"a b c d e f g h", "i"}));
+  EXPECT_EQ(report_, "2 lines: 1 with a line end inside (became a space)");
+}
+
+TEST_F(LinesTest, CleansWhatIsNoText) {
+  EXPECT_EQ(read(write("f",
+                       "\xEF\xBB\xBF"
+                       "a\r\nb\r\n\r\n")),
+            (Lines{"a", "b", ""}));
+  EXPECT_EQ(report_, "3 lines: 3 with CRLF (CR taken away), 1 with a byte-order mark (taken away)");
+  EXPECT_EQ(read(write("f", std::string("a\0b\n\0\n", 6))), (Lines{"ab", ""}));
+  EXPECT_EQ(report_, "2 lines: 2 with NUL (taken away)");
+  // Stray, cut short, overlong, a surrogate, beyond U+10FFFF: a U+FFFD for each byte.
+  EXPECT_EQ(
+      read(write("f", "a\xFFz\nb\xE2\x82\nc\xC0\x80\n\xED\xA0\x80\n\xF4\x90\x80\x80\nä€😀")),
+      (Lines{"a\uFFFDz", "b\uFFFD\uFFFD", "c\uFFFD\uFFFD", "\uFFFD\uFFFD\uFFFD", "\uFFFD\uFFFD\uFFFD\uFFFD", "ä€😀"}));
+  EXPECT_EQ(report_, "6 lines: 5 with invalid UTF-8");
+}
+
+TEST_F(LinesTest, ReadsGzipAndLongLines) {
+  const std::string line(1 << 20, 'x');
+  const Lines lines = {line, "ä", line + "ü"};
+  const std::string text = lines[0] + "\n" + lines[1] + "\n" + lines[2];
+  EXPECT_EQ(read(write("f", text)), lines);
+  const std::string gz = write_gz("f.gz", text);
+  EXPECT_EQ(read(gz), lines);
+  const std::string bytes = read_file(gz);
+  EXPECT_EQ(read(write("two.gz", bytes + bytes)).size(), 5u);
+  EXPECT_THROW(read(write("cut.gz", bytes.substr(0, bytes.size() / 2))), UserError);
+  std::string damaged = bytes;
+  damaged[damaged.size() - 6] ^= 1;
+  EXPECT_THROW(read(write("damaged.gz", damaged)), UserError);
+}
+
+TEST_F(LinesTest, RefusesFilesThatAreNoText) {
+  EXPECT_EQ(refusal(write("f", "text\n")), "");
+  EXPECT_EQ(refusal(write("f", "M\xE4nner l\xE4uft sch\xF6n und dann noch viel mehr Text\n")), "");
+  EXPECT_EQ(refusal(write("f", "")), ": an empty file");
+  EXPECT_EQ(refusal(write_gz("f.gz", "")), ": an empty file");
+  EXPECT_EQ(refusal(directory_.path().string()), ": is a directory, expected a file of text");
+  EXPECT_EQ(refusal((directory_ / "none").string()), ": cannot be read: No such file or directory");
+  EXPECT_EQ(refusal(write("f", std::string("\xFF\xFEh\0i\0", 6))), ": UTF-16 text, expected UTF-8");
+  EXPECT_EQ(refusal(write("f", read_file("/proc/self/exe", 1 << 30).substr(0, 20000))).substr(0, 20),
+            ": not a file of text");
+  EXPECT_EQ(refusal("/dev/null"), ": not a regular file");
+}
+
+TEST_F(LinesTest, PairsNeverShift) {
+  ParallelReader reader({write("a", "1\n\n3\n \n5\xFF\n6\n7"), write("b", "8\n")},
+                        {write("c", "1\n2\n3\n4\n5\n\t\n7\r\n"), write("d", "8")});
+  TextPair pair;
+  std::vector<std::uint64_t> lines;
+  while (reader.next(pair)) {
+    EXPECT_EQ(pair.src, pair.tgt);
+    EXPECT_EQ(pair.src, std::to_string(pair.line));
+    lines.push_back(pair.line);
+  }
+  EXPECT_FALSE(reader.next(pair));
+  EXPECT_EQ(lines, (std::vector<std::uint64_t>{1, 3, 7, 8}));
+  EXPECT_EQ(reader.counts().report(), "4 pairs, 4 skipped: 3 empty, 1 with invalid UTF-8");
+}
+
+}  // namespace
+}  // namespace attend
