@@ -1,5 +1,5 @@
-// The Transformer beside torch.nn.Transformer: hidden states, every gradient, and ten updates.
-#include "models/transformer.hpp"
+// Each family beside its formulation in PyTorch: hidden states, every gradient, and ten updates.
+#include "models/seq2seq.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "core/safetensors.hpp"
 #include "models/factory.hpp"
@@ -15,20 +16,35 @@
 namespace attend {
 namespace {
 
-class TransformerParity : public testing::TestWithParam<NormPlace> {
+struct Family {
+  std::string name;  // of the fixture
+  ModelConfig config;
+};
+
+std::vector<Family> families() {
+  ModelConfig post;
+  post.encoder_layers = 2;
+  post.decoder_layers = 3;
+  post.width = 12;
+  post.heads = 3;
+  post.feed_forward = 19;
+  post.dropout = 0;
+  ModelConfig pre = post;
+  pre.norm = NormPlace::pre;
+  ModelConfig luong;
+  luong.model = ModelKind::luong;
+  luong.encoder_layers = 2;
+  luong.decoder_layers = 2;
+  luong.width = 13;
+  luong.dropout = 0;
+  return {{"transformer_post", post}, {"transformer_pre", pre}, {"luong", luong}};
+}
+
+class Seq2SeqParity : public testing::TestWithParam<Family> {
  protected:
-  TransformerParity()
-      : file_(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures" /
-              ("transformer_" + std::string(name_of(GetParam())) + ".safetensors")) {
-    ModelConfig config;
-    config.encoder_layers = 2;
-    config.decoder_layers = 3;
-    config.width = 12;
-    config.heads = 3;
-    config.feed_forward = 19;
-    config.norm = GetParam();
-    config.dropout = 0;
-    model_ = make_seq2seq(config, {.src = 23, .tgt = 23}, std::nullopt);
+  Seq2SeqParity()
+      : file_(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures" / (GetParam().name + ".safetensors")) {
+    model_ = make_seq2seq(GetParam().config, {.src = 23, .tgt = 23}, std::nullopt);
     const at::NoGradGuard no_grad;
     for (const auto& [name, parameter] : parameters_of(*model_)) parameter.copy_(tensor("weight." + name));
     batch_ = {.src = sequences("src"), .tgt = sequences("tgt"), .labels_M = tensor("labels"), .examples = {}};
@@ -75,19 +91,19 @@ class TransformerParity : public testing::TestWithParam<NormPlace> {
   Batch batch_;
 };
 
-TEST_P(TransformerParity, HiddenStates) {
+TEST_P(Seq2SeqParity, HiddenStates) {
   Context context = Context::inference();
   expect_close(model_->forward(batch_, context).detach(), tensor("hidden"), "hidden");
 }
 
-TEST_P(TransformerParity, EveryGradient) {
+TEST_P(Seq2SeqParity, EveryGradient) {
   backward();
   for (const auto& [name, parameter] : parameters_of(*model_)) {
     expect_close(parameter.grad(), tensor("gradient." + name), name);
   }
 }
 
-TEST_P(TransformerParity, TheLossesOfTenUpdates) {
+TEST_P(Seq2SeqParity, TheLossesOfTenUpdates) {
   constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.98, kEps = 1e-9, kDecay = 0.01;
   const torch::Tensor expected = tensor("losses");
   const auto parameters = model_->parameters();
@@ -111,8 +127,8 @@ TEST_P(TransformerParity, TheLossesOfTenUpdates) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Norms, TransformerParity, testing::Values(NormPlace::post, NormPlace::pre),
-                         [](const auto& instance) { return std::string(name_of(instance.param)); });
+INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqParity, testing::ValuesIn(families()),
+                         [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
 }  // namespace attend
