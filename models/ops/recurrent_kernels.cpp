@@ -51,7 +51,10 @@ ATTEND_INLINE float hyperbolic_tangent(float x) {
   p = p * z - 3.33332819422e-1f;
   const float near = p * z * x + x;
   const float far = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
-  return z < 0.390625f ? near : far;
+  // Bits are chosen, not values: a branch here would keep loops from being vectorised.
+  const std::uint32_t is_near = z < 0.390625f ? ~std::uint32_t{0} : 0;
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(near) & is_near) |
+                              (std::bit_cast<std::uint32_t>(far) & ~is_near));
 }
 
 template <class T>
