@@ -320,6 +320,7 @@ void check_model(std::string_view bytes) {
     }
   }
   pieces.check(options.byte_fallback);
+  if (count[2] == 0 || count[3] == 0) refuse("truncated: its options are missing");  // they follow the pieces
   if (!pieces.contains(options.unknown)) refuse("the unknown piece " + options.unknown + " is missing");
 }
 

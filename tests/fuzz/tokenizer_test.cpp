@@ -113,18 +113,17 @@ std::string piece(const std::string& text, int type = 1, float score = 0) {
   return field(1, field(1, text) + "\x15" + number + "\x18" + static_cast<char>(type));
 }
 
-// A table with the trie and the strings.
+// A normaliser with a table of this trie and these strings.
 std::string table(const std::vector<std::uint32_t>& trie, const std::string& strings) {
   std::string bytes(4 + trie.size() * 4, '\0');
   const auto size = static_cast<std::uint32_t>(trie.size() * 4);
   std::memcpy(bytes.data(), &size, 4);
   std::memcpy(bytes.data() + 4, trie.data(), size);
-  return field(3, field(2, bytes + strings));
+  return field(2, bytes + strings);
 }
 
 TEST(TokenizerCheck, NamesTheFault) {
-  const std::string sound = piece("<unk>", 2) + piece("a") + piece("b");
-  const auto refusal = [](const std::string& bytes) -> std::string {
+  const auto refusal_of_model = [](const std::string& bytes) -> std::string {
     try {
       Tokenizer::from_bytes(bytes, "m");
       return "";
@@ -132,8 +131,13 @@ TEST(TokenizerCheck, NamesTheFault) {
       return error.what();
     }
   };
+  const auto refusal = [&](const std::string& pieces, const std::string& normaliser = "") {
+    return refusal_of_model(pieces + field(2, "") + field(3, normaliser));
+  };
+  const std::string sound = piece("<unk>", 2) + piece("a") + piece("b");
   const std::string refused = "m: not a usable tokenizer: ";
   EXPECT_EQ(refusal(sound), "");
+  EXPECT_EQ(refusal_of_model(sound), refused + "truncated: its options are missing");
   EXPECT_EQ(refusal(""), refused + "no pieces");
   EXPECT_EQ(refusal(piece("a")), refused + "0 unknown pieces, expected 1");
   EXPECT_EQ(refusal(sound + piece("<x>", 2)), refused + "2 unknown pieces, expected 1");
@@ -146,7 +150,7 @@ TEST(TokenizerCheck, NamesTheFault) {
   EXPECT_EQ(refusal(sound + piece("c", 1, std::numeric_limits<float>::quiet_NaN())),
             refused + "piece 3 has a score out of range");
   EXPECT_EQ(refusal(sound + piece("<0x41>", 6)), refused + "1 byte pieces");
-  EXPECT_EQ(refusal(sound + "\x0A\x7F"), refused + "truncated, or a length points past its end");
+  EXPECT_EQ(refusal_of_model(sound + "\x0A\x7F"), refused + "truncated, or a length points past its end");
   std::string nested = sound;
   for (std::size_t n = 1; n <= 65; ++n) nested += piece(std::string(n, 'c'), 4);
   EXPECT_EQ(refusal(nested), refused + "user-defined symbols nest too deep");
@@ -159,17 +163,17 @@ TEST(TokenizerCheck, NamesTheFault) {
     if (to < size) units[to] = value | 0x80000000u;
     return units;
   };
-  EXPECT_EQ(refusal(sound + table(trie(300, 0), std::string("b\0", 2))), "");
-  EXPECT_EQ(refusal(sound + table(trie(300, 2), std::string("b\0", 2))),
+  EXPECT_EQ(refusal(sound, table(trie(300, 0), std::string("b\0", 2))), "");
+  EXPECT_EQ(refusal(sound, table(trie(300, 2), std::string("b\0", 2))),
             refused + "a value of the normalisation table is out of range");
-  EXPECT_EQ(refusal(sound + table(trie(3000, 0), std::string("b\0", 2))),
+  EXPECT_EQ(refusal(sound, table(trie(3000, 0), std::string("b\0", 2))),
             refused + "the trie of the normalisation table points outside itself");
-  EXPECT_EQ(refusal(sound + table(trie(300, 0, 500), std::string("b\0", 2))),
+  EXPECT_EQ(refusal(sound, table(trie(300, 0, 500), std::string("b\0", 2))),
             refused + "the trie of the normalisation table points outside itself");
-  EXPECT_EQ(refusal(sound + table(trie(300, 0), "b")), refused + "the strings of the normalisation table have no end");
-  EXPECT_EQ(refusal(sound + table(trie(256, 0), std::string("b\0", 2))),
+  EXPECT_EQ(refusal(sound, table(trie(300, 0), "b")), refused + "the strings of the normalisation table have no end");
+  EXPECT_EQ(refusal(sound, table(trie(256, 0), std::string("b\0", 2))),
             refused + "the trie of the normalisation table runs in a circle");
-  EXPECT_EQ(refusal(sound + table(trie(300, 0), std::string(300, 'b') + '\0')),
+  EXPECT_EQ(refusal(sound, table(trie(300, 0), std::string(300, 'b') + '\0')),
             refused + "a string of the normalisation table is too long");
 }
 
