@@ -65,14 +65,12 @@ class TeacherForcedHeads final : public DecoderHeads {
       : config_(config), memory_(memory), target_(target), context_(context) {}
 
   Tensor over_target(std::int64_t /*layer*/, const Tensor& qkv_MC) override {
-    const auto q_k_v = qkv_MC.chunk(3, 1);
-    return ops::attention(q_k_v[0], q_k_v[1], q_k_v[2], target_, target_, {.heads = config_.heads, .causal = true},
-                          context_.dropout(config_.attention_dropout));
+    return ops::self_attention(qkv_MC, target_, {.heads = config_.heads, .causal = true},
+                               context_.dropout(config_.attention_dropout));
   }
   Tensor over_memory(std::int64_t layer, const Tensor& q_MH) override {
-    const auto k_v = memory_.kv_MC[layer].chunk(2, 1);
-    return ops::attention(q_MH, k_v[0], k_v[1], target_, memory_.layout, {.heads = config_.heads, .causal = false},
-                          context_.dropout(config_.attention_dropout));
+    return ops::cross_attention(q_MH, memory_.kv_MC[layer], target_, memory_.layout,
+                                {.heads = config_.heads, .causal = false}, context_.dropout(config_.attention_dropout));
   }
 
  private:
@@ -147,10 +145,9 @@ EncoderBlockImpl::EncoderBlockImpl(const TransformerConfig& config)
       norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width}))) {}
 
 Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Context& context) const {
-  const auto q_k_v = self_attn_->in_proj->forward(x_MH).chunk(3, 1);
-  return self_attn_->out_proj->forward(ops::attention(q_k_v[0], q_k_v[1], q_k_v[2], layout, layout,
-                                                      {.heads = config_.heads, .causal = false},
-                                                      context.dropout(config_.attention_dropout)));
+  return self_attn_->out_proj->forward(ops::self_attention(self_attn_->in_proj->forward(x_MH), layout,
+                                                           {.heads = config_.heads, .causal = false},
+                                                           context.dropout(config_.attention_dropout)));
 }
 
 Tensor EncoderBlockImpl::feed_forward(const Tensor& x_MH, Context& context) const {

@@ -40,13 +40,14 @@ Tensor compute_embed(const Tensor& ids, const Tensor& places, const Tensor& tabl
 class EmbedFunction : public torch::autograd::Function<EmbedFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& table, const std::optional<Tensor>& positions,
-                        const Tensor& ids, const Tensor& places, double scale, at::ScalarType to, Dropout dropout) {
-    context->save_for_backward({ids, places});
+                        const Tensor& ids, const std::optional<Tensor>& places, double scale, at::ScalarType to,
+                        Dropout dropout) {
+    context->save_for_backward({ids, defined_or_not(places)});
     context->saved_data["scale"] = scale;
     context->saved_data["rows"] = table.size(0);
     context->saved_data["positions"] = positions ? positions->size(0) : 0;
     remember(*context, dropout);
-    return compute_embed(ids, places, table, scale, defined_or_not(positions), to, dropout);
+    return compute_embed(ids, defined_or_not(places), table, scale, defined_or_not(positions), to, dropout);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -88,13 +89,16 @@ Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, cons
   const auto* id = ids.const_data_ptr<std::int64_t>();
   ensure(std::all_of(id, id + ids.numel(), [&](std::int64_t i) { return i >= 0 && i < table.size(0); }),
          "token ids lie inside the table");
-  ensure(ids.numel() == tokens.layout.num_tokens(), "the layout is that of the tokens");
-  ensure(!positions_TH.defined() || tokens.layout.max_length <= positions_TH.size(0), "a position for every place");
-  const Tensor place = places(tokens.layout);
+  Tensor place;
+  if (positions_TH.defined()) {
+    ensure(ids.numel() == tokens.layout.num_tokens(), "the layout is that of the tokens");
+    ensure(tokens.layout.max_length <= positions_TH.size(0), "a position for every place");
+    place = places(tokens.layout);
+  }
   const Tensor positions = positions_TH.defined() ? positions_TH.contiguous() : positions_TH;
   const auto type = table_VH.working().scalar_type();
   if (wants_gradient(table) || wants_gradient(positions)) {
-    return EmbedFunction::apply(table, optional(positions), ids, place, scale, type, dropout);
+    return EmbedFunction::apply(table, optional(positions), ids, optional(place), scale, type, dropout);
   }
   return compute_embed(ids, place, table, scale, positions, type, dropout);
 }

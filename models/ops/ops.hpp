@@ -39,7 +39,7 @@ AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, co
 
 // Rows of a table, scaled, plus a row of `positions_TH` by the token's place in its sentence (where defined):
 // table[ids] * scale + positions[place], then dropout. Gradients reach the table's master in fp32; positions get a
-// gradient where they require one.
+// gradient where they require one. The layout is read only for them.
 torch::Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const torch::Tensor& positions_TH,
                     Dropout dropout);
 

@@ -9,7 +9,7 @@ namespace attend::ops::kernels {
 template <class T>
 struct Embed {
   const std::int64_t* ids;
-  const std::int64_t* places;
+  const std::int64_t* places;  // or null, without positions
   const float* table;
   const float* positions;  // or null
   T* y;
@@ -26,7 +26,7 @@ void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end);
 template <class T>
 struct EmbedBackward {
   const std::int64_t* ids;
-  const std::int64_t* places;
+  const std::int64_t* places;  // or null, without positions
   const T* dy;
   float* dtable;      // or null
   float* dpositions;  // or null
