@@ -1,0 +1,123 @@
+"""What training, translation and start have in common: they time attend and a peer alternately and print ratios.
+
+Absolute figures move from machine to machine, and by a quarter within the hour on a shared one; what holds is the ratio of
+runs that took turns. A contest is repeated, one run of each side after the other, and reported as the ratio of the medians
+with the smallest and largest ratio of two neighbouring runs.
+"""
+
+import argparse
+import dataclasses
+import datetime
+import os
+import pathlib
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PEERS = ROOT / "bench" / "peers"
+
+
+class Refused(Exception):
+    """A program cannot do what it was asked, such as a precision that the processor lacks."""
+
+
+@dataclasses.dataclass
+class Measurement:
+    value: float  # the larger the better
+    resident_mb: float = 0.0  # maximum resident set of the process; 0: not measured
+
+
+def arguments(description, peers=True, more=lambda parser: None):
+    """The options that every benchmark has, and `more`; what they name is there."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--attend", default=str(ROOT / "build" / "release" / "attend"), help="the program")
+    parser.add_argument("--data", default=os.path.join(os.environ.get("ATTEND_DATA", "."), "multi30k_en_de_fr"),
+                        help="folder with train.en and train.de [$ATTEND_DATA/multi30k_en_de_fr]")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each side")
+    if peers:
+        parser.add_argument("--only", default="", help="only the contests whose name contains this")
+        parser.add_argument("--peers", default=os.environ.get("ATTEND_PEERS", ""),
+                            help="the environment that bench/peers/setup made [$ATTEND_PEERS]")
+    more(parser)
+    args = parser.parse_args()
+    needed = [args.attend, f"{args.data}/train.en", f"{args.data}/train.de"] + ([f"{args.peers}/bin/python"] if peers else [])
+    for path in needed:
+        if not os.path.exists(path):
+            parser.error(f"{path} is missing; --help says where it is looked for")
+    return args
+
+
+def run(words, stdin=None, env=None):
+    """Runs a program to its end: (standard output, maximum resident set in MB, of it alone or of its largest child)."""
+    print("  $ " + shlex.join(str(word) for word in words), file=sys.stderr, flush=True)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen([str(word) for word in words], stdin=stdin or subprocess.DEVNULL, stdout=out, stderr=err,
+                                   env={**os.environ, **(env or {})})
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0), err.seek(0)
+        if process.returncode != 0:
+            raise Refused(f"exit {process.returncode}: {err.read().strip()[-300:]}")
+        return out.read(), usage.ru_maxrss / 1024
+
+
+def machine():
+    def first(path, key):
+        for line in open(path, encoding="utf8"):
+            if line.startswith(key):
+                return line.split(":", 1)[1].strip()
+        return "unknown"
+
+    cpu = first("/proc/cpuinfo", "model name") if platform.machine() == "x86_64" else platform.machine()
+    memory = int(first("/proc/meminfo", "MemTotal").split()[0]) // 2**20
+    return f"{cpu}, {len(os.sched_getaffinity(0))} cores, {memory} GB"
+
+
+def head(args):
+    """The lines above a table: where, when, what."""
+    commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True).stdout
+    print(f"{machine()}; {datetime.datetime.now():%Y-%m-%d %H:%M}; attend {commit.strip() or 'without git'}; "
+          f"{args.repeats} runs of each, in turn")
+    print(f"$ {shlex.join([os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]])}\n")
+
+
+def spread(values):
+    return f"{statistics.median(values):,.0f} ({min(values):,.0f}..{max(values):,.0f})"
+
+
+def measure(side, repeats_so_far):
+    try:
+        return side()
+    except Refused as refusal:
+        if repeats_so_far:
+            raise
+        print(f"  refused: {refusal}", file=sys.stderr)
+        return None
+
+
+def contest(name, ours, theirs, repeats, unit):
+    """Runs two sides in turn and prints a row of the table. A side is a function that gives a Measurement."""
+    print(f"{name}:", file=sys.stderr)
+    results = []
+    for repeat in range(repeats):
+        pair = [measure(side, repeat) for side in (ours, theirs)]
+        if None in pair:
+            print(f"| {name} | {' | '.join('refused' if side is None else 'runs' for side in pair)} | | | |", flush=True)
+            return
+        results.append(pair)
+    values = [[measurement.value for measurement in side] for side in zip(*results)]
+    ratios = [ours / theirs for ours, theirs in zip(*values)]
+    ratio = statistics.median(values[0]) / statistics.median(values[1])
+    memory = [statistics.median(measurement.resident_mb for measurement in side) for side in zip(*results)]
+    resident = f"{memory[0]:,.0f} | {memory[0] / memory[1]:.2f}" if all(memory) else " | "
+    print(f"| {name} | {spread(values[0])} {unit} | {spread(values[1])} | {ratio:.2f} ({min(ratios):.2f}..{max(ratios):.2f}) "
+          f"| {resident} |", flush=True)
+
+
+def table():
+    print("| | attend, median (min..max) | peer | ratio | maximum resident set, MB | of the peer's |")
+    print("|---|---|---|---|---|---|", flush=True)
