@@ -115,6 +115,7 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
   if (config.device == "cpu") refuse_memory_beyond_machine();
 
   const TokenizerPair tokenizers = obtain_tokenizers(config, resumed);
+  if (!config.vocabulary.size) config.vocabulary.size = tokenizers.tgt.size();
   EncodedCorpus train = open_corpus(config.train, tokenizers, config.corpus);
   std::optional<EncodedCorpus> valid;
   if (!config.valid.empty()) valid = open_corpus(config.valid, tokenizers, config.corpus);

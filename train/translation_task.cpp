@@ -1,21 +1,17 @@
 #include "train/translation_task.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/signals.hpp"
 #include "data/text/parallel.hpp"
 #include "eval/metrics/bleu.hpp"
-#include "eval/search.hpp"
+#include "eval/translate.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend {
 namespace {
-
-constexpr std::int64_t kSearchSentences = 64;  // at once
 
 BatchIds batch_ids(const TokenizerPair& tokenizers) {
   return {.src_eos = tokenizers.src.special().eos,
@@ -28,10 +24,6 @@ Batch on_device(Batch batch, torch::Device device) {
   batch.tgt.ids_M = batch.tgt.ids_M.to(device);
   batch.labels_M = batch.labels_M.to(device);
   return batch;
-}
-
-void stop_if_asked() {
-  if (signals::stop_requested()) throw Interrupted("validation");
 }
 
 }  // namespace
@@ -99,13 +91,15 @@ std::vector<Metric> TranslationTask::validate(const std::filesystem::path& run, 
   std::vector<Metric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
   if (valid_->src.empty()) return metrics;
 
-  const std::vector<std::string> translations = translate(valid_->src);
+  const TranslatorConfig greedy;
+  const auto translations = Translator(*model_, tokenizers_, greedy).translate(valid_->src);
   const metrics::Bleu bleu;
   metrics::Tally tally(bleu);
   std::string text;
   for (std::size_t i = 0; i < translations.size(); ++i) {
-    tally.add(translations[i], {valid_->tgt[i]});
-    text += translations[i] + "\n";
+    const std::string& line = translations[i].front().text;
+    tally.add(line, {valid_->tgt[i]});
+    text += line + "\n";
   }
   metrics.push_back({.name = "bleu", .value = tally.value()});
   make_directories(run / "hyps");
@@ -119,7 +113,7 @@ double TranslationTask::validation_loss() const {
   double sum = 0;
   std::int64_t count = 0;
   for (std::int64_t b = 0; b < epoch.size(); ++b) {
-    stop_if_asked();
+    if (signals::stop_requested()) throw Interrupted("validation");
     const Batch batch = on_device(make_batch(valid_->corpus, epoch.batch(b), ids_), device_);
     Context context = Context::inference();
     const torch::Tensor hidden_MH = model_->forward(batch, context);
@@ -128,33 +122,6 @@ double TranslationTask::validation_loss() const {
     count += batch.num_labels();
   }
   return sum / static_cast<double>(count);
-}
-
-std::vector<std::string> TranslationTask::translate(const std::vector<std::string>& lines) const {
-  std::vector<std::vector<std::int32_t>> ids;
-  for (const std::string& line : lines) ids.push_back(tokenizers_.src.encode(line));
-  std::vector<std::size_t> order(lines.size());  // sentences that are searched together should be as long
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return ids[a].size() < ids[b].size(); });
-
-  const SpecialIds& special = tokenizers_.tgt.special();
-  const SearchConfig greedy;
-  const SearchRequest request{
-      .model = *model_, .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad}, .config = greedy};
-  std::vector<std::string> translations(lines.size());
-  for (std::size_t begin = 0; begin < order.size(); begin += kSearchSentences) {
-    stop_if_asked();
-    const std::size_t end = std::min<std::size_t>(begin + kSearchSentences, order.size());
-    std::vector<std::span<const std::int32_t>> sentences;
-    for (std::size_t i = begin; i < end; ++i) sentences.emplace_back(ids[order[i]]);
-    Sequences src = concatenate(sentences, -1, ids_.src_eos);
-    src.ids_M = src.ids_M.to(device_);
-    const auto found = search(request, src);
-    for (std::size_t i = begin; i < end; ++i) {
-      translations[order[i]] = tokenizers_.tgt.decode(found[i - begin].front().ids);
-    }
-  }
-  return translations;
 }
 
 }  // namespace attend

@@ -45,7 +45,6 @@ class TranslationTask : public Task {
 
   MicroBatch micro_batch(const Batch& batch) const;
   double validation_loss() const;
-  std::vector<std::string> translate(const std::vector<std::string>& lines) const;
 
   Seq2Seq model_;
   TokenizerPair tokenizers_;

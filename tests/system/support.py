@@ -1,0 +1,40 @@
+"""What the system tests share: a place of their own, small parallel texts, and the program run as a user runs it."""
+import atexit
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ATTEND = os.path.abspath(sys.argv[1])
+PLACE = pathlib.Path(tempfile.mkdtemp(prefix="attend-system-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+atexit.register(shutil.rmtree, PLACE, ignore_errors=True)
+os.chdir(PLACE)
+os.environ["XDG_CACHE_HOME"] = str(PLACE / "cache")
+
+
+def attend(*words, code=0, **options):
+    """Runs the program and gives what it said; fails unless it ends with `code`."""
+    done = subprocess.run([ATTEND, *map(str, words)], capture_output=True, text=True, timeout=500, **options)
+    check(done.returncode == code, f"attend {' '.join(map(str, words))}: exit code {done.returncode}, not {code}\n{done.stderr}")
+    return done
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {message}")
+
+
+def write_pairs(name, count, change, seed=1, letters="abcdefghijkl", longest=8):
+    """NAME.src: sentences of letters; NAME.tgt: each after `change`."""
+    draw = random.Random(seed)
+    sentences = [[draw.choice(letters) for _ in range(draw.randint(2, longest))] for _ in range(count)]
+    for side, lines in ("src", sentences), ("tgt", map(change, sentences)):
+        pathlib.Path(f"{name}.{side}").write_text("".join(" ".join(line) + "\n" for line in lines))
+
+
+def train_words(run, *words, train="train", valid="valid"):
+    return ["train", "--train", f"{train}.src", f"{train}.tgt", "--valid", f"{valid}.src", f"{valid}.tgt", "--run", run,
+            "--vocab-type", "word", "--threads", "2", *words]
