@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/fast.hpp"
+#include "models/ops/packed.hpp"
 #include "models/ops/plain.hpp"
 
 namespace attend::ops {
@@ -26,7 +27,27 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
   return has_fast_path(x) ? fast::dropout(x, dropout) : plain::dropout(x, dropout);
 }
 
+namespace {
+
+// Products of a weight frozen to 8 bits: x and the result are fp32.
+Tensor linear_int8(const Tensor& x, const Int8Weight& weight, const Tensor& bias, Activation activation) {
+  const Tensor input = x.contiguous();
+  auto sizes = x.sizes().vec();
+  sizes.back() = weight.outputs;
+  const Tensor y = at::empty(sizes, x.options());
+  const std::int64_t rows = weight.inputs > 0 ? x.numel() / weight.inputs : 0;
+  const bool relu = activation == Activation::relu;
+  int8_linear(input.const_data_ptr<float>(), rows, weight, bias.defined() ? bias.const_data_ptr<float>() : nullptr,
+              relu, y.data_ptr<float>(), has_fast_path(x) && has_vnni());
+  return relu ? y : plain::activate(y, activation);
+}
+
+}  // namespace
+
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+  if (weight.packed() != nullptr && weight.packed()->precision == Precision::int8) {
+    return linear_int8(x, weight.packed()->integers, bias, activation);
+  }
   return has_fast_product(x, weight) ? fast::linear(x, weight, bias, activation, after)
                                      : plain::linear(x, weight, bias, activation, after);
 }

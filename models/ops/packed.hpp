@@ -3,13 +3,15 @@
 
 #include <torch/types.h>
 
+#include "models/ops/kernels/int8.hpp"
 #include "models/ops/weight.hpp"
 
 namespace attend::ops {
 
 struct PackedWeight {
   Precision precision = Precision::fp32;
-  torch::Tensor weight;  // oneDNN's own blocked layout, opaque
+  torch::Tensor weight;  // fp32 and bf16: oneDNN's own blocked layout, opaque
+  Int8Weight integers;   // int8
 };
 
 }  // namespace attend::ops

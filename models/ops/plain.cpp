@@ -52,23 +52,6 @@ Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) 
   return (x.ge(number(mask.threshold())).to(at::kFloat) * mask.scale()).view(sizes);
 }
 
-Tensor activate(const Tensor& x, Activation activation) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return at::relu(x);
-    case Activation::gelu:
-      return at::gelu(x);
-    case Activation::gelu_tanh:
-      return at::gelu(x, "tanh");
-    case Activation::tanh:
-      return at::tanh(x);
-  }
-  ensure(false, "a known activation");
-  return {};
-}
-
 // [M, N * D] to [B, N, T, D], fp32.
 Tensor pad_heads(const Tensor& x, const Layout& layout, std::int64_t heads) {
   return plain::pad(x.to(at::kFloat), layout).view({layout.size(), layout.max_length, heads, -1}).transpose(1, 2);
@@ -104,6 +87,23 @@ Tensor unpad(const Tensor& padded, const Layout& layout) {
 Tensor dropout(const Tensor& x, Dropout dropout) {
   if (dropout.rate == 0) return x;
   return (x.to(at::kFloat) * dropout_mask(x.sizes(), dropout, x)).to(x.scalar_type());
+}
+
+Tensor activate(const Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return at::relu(x);
+    case Activation::gelu:
+      return at::gelu(x);
+    case Activation::gelu_tanh:
+      return at::gelu(x, "tanh");
+    case Activation::tanh:
+      return at::tanh(x);
+  }
+  ensure(false, "a known activation");
+  return {};
 }
 
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {

@@ -8,6 +8,7 @@
 namespace attend::ops::plain {
 
 torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
+torch::Tensor activate(const torch::Tensor& x, Activation activation);
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias, Activation activation,
                      Dropout after);
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);

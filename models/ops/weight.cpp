@@ -20,10 +20,20 @@ void Weight::refresh() {
 }
 
 void Weight::freeze(Precision precision) {
+  if (precision == Precision::int8) {
+    ensure(master_.is_cpu(), "8-bit products are made on the CPU");
+    set_precision(Precision::fp32);
+    const torch::Tensor master = master_.detach().contiguous();
+    packed_ = std::make_shared<const PackedWeight>(
+        PackedWeight{.precision = precision,
+                     .weight = {},
+                     .integers = pack_int8(master.const_data_ptr<float>(), master.size(0), master.size(1))});
+    return;
+  }
   set_precision(precision);
   if (!has_fast_product(working(), *this)) return;
   packed_ = std::make_shared<const PackedWeight>(
-      PackedWeight{.precision = precision, .weight = onednn::pack(working().detach())});
+      PackedWeight{.precision = precision, .weight = onednn::pack(working().detach()), .integers = {}});
 }
 
 }  // namespace attend::ops

@@ -20,10 +20,9 @@ namespace attend {
 enum class Precision { automatic, fp32, bf16, int8 };
 template <>
 struct EnumNames<Precision> {
-  static constexpr std::array names{std::pair{Precision::automatic, std::string_view("auto")},
-                                    std::pair{Precision::fp32, std::string_view("fp32")},
-                                    std::pair{Precision::bf16, std::string_view("bf16")},
-                                    std::pair{Precision::int8, std::string_view("int8")}};
+  static constexpr std::array names{
+      std::pair{Precision::automatic, std::string_view("auto")}, std::pair{Precision::fp32, std::string_view("fp32")},
+      std::pair{Precision::bf16, std::string_view("bf16")}, std::pair{Precision::int8, std::string_view("int8")}};
 };
 
 }  // namespace attend

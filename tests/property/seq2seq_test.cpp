@@ -43,10 +43,8 @@ std::vector<Family> families() {
   one_way.bidirectional = false;
   one_way.input_feeding = false;
   one_way.tie_embeddings = false;
-  return {{"transformer_post", post},
-          {"transformer_pre_untied", pre},
-          {"luong", luong},
-          {"luong_one_way_untied", one_way}};
+  return {
+      {"transformer_post", post}, {"transformer_pre_untied", pre}, {"luong", luong}, {"luong_one_way_untied", one_way}};
 }
 
 Sequences sequences(const std::vector<std::vector<std::int64_t>>& sentences) {
@@ -234,6 +232,11 @@ TEST_P(Seq2SeqProperties, FrozenStepsAreTheSame) {
   const auto before = run();
   model_->for_each_weight([](ops::Weight& weight) { weight.freeze(Precision::fp32); });
   expect_close(run(), before);
+  model_->for_each_weight([](ops::Weight& weight) { weight.freeze(Precision::int8); });
+  const auto in_8_bits = run();
+  // Weights and activations are off by at most 1/254 of the largest of their row; a few layers add up to per cents.
+  EXPECT_LT((in_8_bits - before).norm().item<double>(), 0.1 * before.norm().item<double>());
+  EXPECT_FALSE(torch::equal(in_8_bits, before));
 }
 
 TEST_P(Seq2SeqProperties, SearchOfABatchIsThatOfItsSentencesInAnyOrder) {

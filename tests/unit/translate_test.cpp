@@ -105,7 +105,7 @@ TEST_F(Translating, ALineTooLongIsCutAndCounted) {
 
 TEST_F(Translating, FrozenInEveryPrecisionItSaysTheSame) {
   const auto expected = translate(config(1, 4), {"the dog sees a cat"});
-  for (const auto precision : {Precision::fp32, Precision::automatic}) {
+  for (const auto precision : {Precision::fp32, Precision::automatic, Precision::int8}) {
     const attend::Run run = attend::Run::load(run_);
     freeze(*run.model, precision);
     const TranslatorConfig settings = config(1, 4);
