@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "eval/translate.hpp"
 #include "models/run.hpp"
@@ -50,6 +51,7 @@ void print(const std::vector<Translation>& translations, std::int64_t number, bo
 }
 
 void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
+  signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
   const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
   std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
@@ -67,7 +69,8 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
                                   if (at_once) std::cout.flush();
                                 },
                                 at_once);
-    if (!reader.counts().clean()) log::info("{}: {}", inputs[i], reader.counts().report());
+    if (!reader.counts().clean())
+      log::info("{}: {}", inputs[i] == "-" ? "standard input" : inputs[i], reader.counts().report());
   }
   if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
   if (translator.num_cut() > 0) {

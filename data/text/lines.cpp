@@ -2,6 +2,7 @@
 #include "data/text/lines.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -15,6 +16,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/signals.hpp"
 #include "data/text/utf8.hpp"
 
 namespace attend {
@@ -23,7 +25,8 @@ namespace fs = std::filesystem;
 // Blocks of bytes out of a file, unpacked, or out of standard input as soon as they are there.
 class LineReader::Source {
  public:
-  explicit Source(const fs::path& path) : name_(path.string()), standard_input_(path == "-") {
+  explicit Source(const fs::path& path)
+      : name_(path == "-" ? "standard input" : path.string()), standard_input_(path == "-") {
     if (standard_input_) return;
     Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat status {};
@@ -67,6 +70,7 @@ class LineReader::Source {
     if (standard_input_) {
       ssize_t count = 0;
       do {
+        wait_for_input();
         count = read(STDIN_FILENO, block_.data(), block_.size());
       } while (count < 0 && errno == EINTR);
       if (count < 0) fail(errno);
@@ -82,6 +86,14 @@ class LineReader::Source {
       end_ = static_cast<std::size_t>(count);
     }
     return end_ > 0;
+  }
+
+  // Somebody may type for ever: a request to stop is noticed within a fifth of a second.
+  static void wait_for_input() {
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    while (poll(&input, 1, 200) <= 0) {
+      if (signals::stop_requested()) throw Interrupted("stopped while waiting for standard input");
+    }
   }
 
   [[noreturn]] void fail(int code) const {
