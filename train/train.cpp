@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/signals.hpp"
 #include "data/text/encoded_corpus.hpp"
 #include "data/text/tokenizer_pair.hpp"
 #include "data/text/tokenizer_trainer.hpp"
@@ -147,6 +148,7 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
                          "), and raise --accumulate to keep updates as large",
                      [&] {
                        if (config.dry_run) return rehearse(trainer);
+                       signals::install();
                        const Ending ending = trainer.train();
                        log::info("{} after {} updates; the run is in {}", describe(ending), trainer.state().step,
                                  config.run);
