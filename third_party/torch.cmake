@@ -16,9 +16,11 @@ separate_arguments(attend_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
 add_library(dep_torch INTERFACE)
 target_include_directories(dep_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_compile_options(dep_torch INTERFACE ${attend_torch_flags})
-# SentencePiece comes first: it and libc10 both export FLAGS_minloglevel, an object of 32 bytes there and an int here. The
-# first of them serves both, and the object must not be constructed over the int and what lies behind it.
-target_link_libraries(dep_torch INTERFACE dep::sentencepiece ${TORCH_LIBRARIES})
+# SentencePiece stands first on the link line: it and libc10 both export FLAGS_minloglevel, an object of 32 bytes there and
+# an int here. The first of them serves both, and the object must not be constructed over the int and what lies behind it.
+get_target_property(attend_sentencepiece PkgConfig::sentencepiece INTERFACE_LINK_LIBRARIES)
+target_link_options(dep_torch INTERFACE ${attend_sentencepiece})
+target_link_libraries(dep_torch INTERFACE ${TORCH_LIBRARIES})
 add_library(dep::torch ALIAS dep_torch)
 # LibTorch's headers carry their own fmt, which hides the system's and whose functions it does not export.
 target_compile_definitions(dep_torch INTERFACE FMT_HEADER_ONLY)
