@@ -2,53 +2,18 @@
 
 #include <algorithm>
 
-#include "models/ops/kernels/lanes.hpp"
+#define ATTEND_LOOPS "models/ops/kernels/embed_loops.hpp"
+#include "models/ops/kernels/levels.hpp"
 
 namespace attend::ops::kernels {
-namespace {
 
-template <class T>
-ATTEND_INLINE void forward(const Embed<T>& a, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t m = begin; m < end; ++m) {
-    for (std::int64_t c = 0; c < a.width; c += kLanes) {
-      const std::int64_t i = m * a.width + c, n = a.width - c;
-      Floats x = load(a.table + a.ids[m] * a.width + c, n) * a.scale;
-      if (a.positions) x += load(a.positions + a.places[m] * a.width + c, n);
-      if (a.drop) x *= keep(a.mask, static_cast<std::uint32_t>(i));
-      store(a.y + i, x, n);
-    }
-  }
+void embed(const Embed<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
+void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
+void embed_backward(const EmbedBackward<float>& a, std::int64_t begin, std::int64_t end) {
+  ATTEND_CALL(backward(a, begin, end));
 }
-
-template <class T>
-ATTEND_INLINE void backward(const EmbedBackward<T>& a, std::int64_t begin, std::int64_t end) {
-  const std::int64_t last = std::min(end * kLanes, a.width);
-  for (std::int64_t m = 0; m < a.num_tokens; ++m) {
-    for (std::int64_t c = begin * kLanes; c < last; c += kLanes) {
-      const std::int64_t i = m * a.width + c, n = a.width - c;
-      Floats d = load(a.dy + i, n);
-      if (a.drop) d *= keep(a.mask, static_cast<std::uint32_t>(i));
-      if (a.dtable) {
-        float* to = a.dtable + a.ids[m] * a.width + c;
-        store(to, load(to, n) + d * a.scale, n);
-      }
-      if (a.dpositions) {
-        float* to = a.dpositions + a.places[m] * a.width + c;
-        store(to, load(to, n) + d, n);
-      }
-    }
-  }
-}
-
-}  // namespace
-
-ATTEND_CLONES void embed(const Embed<float>& a, std::int64_t begin, std::int64_t end) { forward(a, begin, end); }
-ATTEND_CLONES void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end) { forward(a, begin, end); }
-ATTEND_CLONES void embed_backward(const EmbedBackward<float>& a, std::int64_t begin, std::int64_t end) {
-  backward(a, begin, end);
-}
-ATTEND_CLONES void embed_backward(const EmbedBackward<Bf16>& a, std::int64_t begin, std::int64_t end) {
-  backward(a, begin, end);
+void embed_backward(const EmbedBackward<Bf16>& a, std::int64_t begin, std::int64_t end) {
+  ATTEND_CALL(backward(a, begin, end));
 }
 
 }  // namespace attend::ops::kernels

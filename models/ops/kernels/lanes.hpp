@@ -1,21 +1,12 @@
 // Sixteen fp32 lanes at a time, in the compiler's own vector types: one AVX-512 register, two of AVX2, four of SSE or
-// NEON. For the .cpp files of this folder alone: they are compiled for fast arithmetic (models/CMakeLists.txt) and, by
-// ATTEND_CLONES, once for each level of x86-64; the loader picks at start.
-#pragma once
-
-#include <cstdint>
-#include <cstring>
-
-#include "models/ops/kernels/types.hpp"
-
-#if defined(__x86_64__) && !defined(__clang__)
-#define ATTEND_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define ATTEND_CLONES
-#endif
+// NEON. Included once for each level by levels.hpp, for the files *_loops.hpp, which are compiled for fast arithmetic
+// (models/CMakeLists.txt).
 #define ATTEND_INLINE [[gnu::always_inline]] inline
 
-namespace attend::ops::kernels {
+namespace attend::ops::kernels::ATTEND_LEVEL {
+
+// Whether a register holds all lanes, and there are 32 of them.
+inline constexpr bool kWide = ATTEND_WIDE;
 
 using Floats = float __attribute__((vector_size(64)));
 using Ints = std::int32_t __attribute__((vector_size(64)));
@@ -119,4 +110,4 @@ ATTEND_INLINE Floats keep(const DropoutMask& mask, std::uint32_t i) {
   return select(x < mask.threshold(), Floats{}, all(mask.scale()));
 }
 
-}  // namespace attend::ops::kernels
+}  // namespace attend::ops::kernels::ATTEND_LEVEL

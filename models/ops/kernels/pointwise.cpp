@@ -1,125 +1,17 @@
 #include "models/ops/kernels/pointwise.hpp"
 
-#include "models/ops/kernels/lanes.hpp"
+#define ATTEND_LOOPS "models/ops/kernels/pointwise_loops.hpp"
+#include "models/ops/kernels/levels.hpp"
 
 namespace attend::ops::kernels {
-namespace {
 
-// The distribution function of the normal distribution; erf by Abramowitz and Stegun 7.1.26, within 1.5e-7.
-ATTEND_INLINE Floats normal_cdf(Floats x) {
-  const Floats z = (x < 0 ? -x : x) * 0.70710678f;
-  const Floats t = 1.0f / (1.0f + 0.3275911f * z);
-  const Floats tail = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) *
-                      t * exp(-z * z) * 0.5f;
-  return x < 0 ? tail : 1.0f - tail;
+void pointwise(const Pointwise<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
+void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
+void pointwise_backward(const PointwiseBackward<float>& a, std::int64_t begin, std::int64_t end) {
+  ATTEND_CALL(backward(a, begin, end));
 }
-
-ATTEND_INLINE Floats tanh(Floats x) { return 1.0f - 2.0f / (exp(2.0f * x) + 1.0f); }
-
-constexpr float kTanhScale = 0.79788456f;  // sqrt(2 / pi)
-constexpr float kTanhCubic = 0.044715f;
-
-template <Activation kind>
-ATTEND_INLINE Floats activate(Floats x) {
-  if constexpr (kind == Activation::relu) return max(x, Floats{});
-  if constexpr (kind == Activation::tanh) return tanh(x);
-  if constexpr (kind == Activation::gelu) return x * normal_cdf(x);
-  if constexpr (kind == Activation::gelu_tanh) {
-    return 0.5f * x * (1.0f + tanh(kTanhScale * x * (1.0f + kTanhCubic * x * x)));
-  }
-  return x;
-}
-
-// The derivative, from what PointwiseBackward calls `saved`.
-template <Activation kind>
-ATTEND_INLINE Floats slope(Floats saved, float unscale) {
-  if constexpr (kind == Activation::relu) return select(saved > 0, all(1), Floats{});
-  if constexpr (kind == Activation::tanh) {
-    const Floats y = saved * unscale;
-    return 1.0f - y * y;
-  }
-  if constexpr (kind == Activation::gelu) {
-    return normal_cdf(saved) + saved * 0.39894228f * exp(-0.5f * saved * saved);
-  }
-  if constexpr (kind == Activation::gelu_tanh) {
-    const Floats t = tanh(kTanhScale * saved * (1.0f + kTanhCubic * saved * saved));
-    return 0.5f * (1.0f + t) + 0.5f * saved * (1.0f - t * t) * kTanhScale * (1.0f + 3.0f * kTanhCubic * saved * saved);
-  }
-  return all(1);
-}
-
-template <Activation kind, class T>
-ATTEND_INLINE void forward_range(const Pointwise<T>& a, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; i += kLanes) {
-    Floats y = activate<kind>(load(a.x + i, end - i));
-    if (a.drop) y *= keep(a.mask, static_cast<std::uint32_t>(i));
-    store(a.y + i, y, end - i);
-  }
-}
-
-template <Activation kind, class T>
-ATTEND_INLINE void backward_rows(const PointwiseBackward<T>& a, std::int64_t begin, std::int64_t end) {
-  const float unscale = a.drop ? 1 / a.mask.scale() : 1.0f;
-  for (std::int64_t row = begin; row < end; ++row) {
-    for (std::int64_t c = 0; c < a.width; c += kLanes) {
-      const std::int64_t i = row * a.width + c, n = a.width - c;
-      Floats dx = load(a.dy + i, n);
-      if (kind == Activation::relu && a.drop) {
-        // What was dropped is 0 in y as what relu cut off: no need to hash again.
-        dx = select(load(a.saved + i, n) > 0, dx * a.mask.scale(), Floats{});
-      } else {
-        if (a.drop) dx *= keep(a.mask, static_cast<std::uint32_t>(i));
-        if (kind != Activation::none) dx *= slope<kind>(load(a.saved + i, n), unscale);
-      }
-      if (a.dx) store(a.dx + i, dx, n);
-      if (a.column_sums) store(a.column_sums + c, load(a.column_sums + c, n) + dx, n);
-    }
-  }
-}
-
-template <class T>
-ATTEND_INLINE void forward(const Pointwise<T>& a, std::int64_t begin, std::int64_t end) {
-  switch (a.activation) {
-    case Activation::none:
-      return forward_range<Activation::none>(a, begin, end);
-    case Activation::relu:
-      return forward_range<Activation::relu>(a, begin, end);
-    case Activation::gelu:
-      return forward_range<Activation::gelu>(a, begin, end);
-    case Activation::gelu_tanh:
-      return forward_range<Activation::gelu_tanh>(a, begin, end);
-    case Activation::tanh:
-      return forward_range<Activation::tanh>(a, begin, end);
-  }
-}
-
-template <class T>
-ATTEND_INLINE void backward(const PointwiseBackward<T>& a, std::int64_t begin, std::int64_t end) {
-  switch (a.activation) {
-    case Activation::none:
-      return backward_rows<Activation::none>(a, begin, end);
-    case Activation::relu:
-      return backward_rows<Activation::relu>(a, begin, end);
-    case Activation::gelu:
-      return backward_rows<Activation::gelu>(a, begin, end);
-    case Activation::gelu_tanh:
-      return backward_rows<Activation::gelu_tanh>(a, begin, end);
-    case Activation::tanh:
-      return backward_rows<Activation::tanh>(a, begin, end);
-  }
-}
-
-}  // namespace
-
-ATTEND_CLONES void pointwise(const Pointwise<float>& a, std::int64_t begin, std::int64_t end) {
-  forward(a, begin, end);
-}
-ATTEND_CLONES void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end) { forward(a, begin, end); }
-ATTEND_CLONES void pointwise_backward(const PointwiseBackward<float>& a, std::int64_t begin, std::int64_t end) {
-  backward(a, begin, end);
-}
-ATTEND_CLONES void pointwise_backward(const PointwiseBackward<Bf16>& a, std::int64_t begin, std::int64_t end) {
-  backward(a, begin, end);
+void pointwise_backward(const PointwiseBackward<Bf16>& a, std::int64_t begin, std::int64_t end) {
+  ATTEND_CALL(backward(a, begin, end));
 }
 
 }  // namespace attend::ops::kernels

@@ -1,0 +1,354 @@
+// The loops of attention.hpp; see levels.hpp.
+namespace attend::ops::kernels::ATTEND_LEVEL {
+
+// Which part of a product of a causal sentence is needed.
+enum class Part {
+  whole,
+  result_lower,  // of the result only columns <= row
+  left_lower,    // the left factor is 0 where column > row
+  left_upper,    // the left factor is 0 where column < row
+};
+
+// c = scale * a b: a [m, k] by element strides, b [k, n] fp32 rows padded with zeros to whole vectors.
+template <class T>
+struct Product {
+  const float* a;
+  std::int64_t a_row, a_column;
+  const float* b;
+  std::int64_t b_stride;
+  T* c;
+  std::int64_t c_stride;
+  std::int64_t m, n, k;
+  float scale = 1;
+  Part part = Part::whole;
+};
+
+// `rows` x `vectors` accumulators in registers at (row, column).
+template <int rows, int vectors, class T>
+ATTEND_INLINE void product_block(const Product<T>& p, std::int64_t row, std::int64_t column) {
+  // Unrolled by force: accumulators stay in registers only where no loop indexes them.
+  Floats c[rows][vectors] = {};
+  const std::int64_t k_begin = p.part == Part::left_upper ? std::min(row, p.k) : 0;
+  const std::int64_t k_end = p.part == Part::left_lower ? std::min(row + rows, p.k) : p.k;
+  const float* a = p.a + row * p.a_row + k_begin * p.a_column;
+  const float* b = p.b + k_begin * p.b_stride + column;
+  for (std::int64_t k = k_begin; k < k_end; ++k, a += p.a_column, b += p.b_stride) {
+    Floats b_row[vectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j) b_row[j] = load(b + j * kLanes);
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; ++i) {
+      const Floats a_element = all(a[i * p.a_row]);
+#pragma GCC unroll 4
+      for (int j = 0; j < vectors; ++j) c[i][j] += a_element * b_row[j];
+    }
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j) {
+      const std::int64_t at = column + j * kLanes;
+      store(p.c + (row + i) * p.c_stride + at, c[i][j] * p.scale, p.n - at);
+    }
+  }
+}
+
+template <int vectors, class T>
+ATTEND_INLINE void product_rows(const Product<T>& p, std::int64_t row, std::int64_t rows, std::int64_t column) {
+  switch (rows) {
+    case 1:
+      return product_block<1, vectors>(p, row, column);
+    case 2:
+      return product_block<2, vectors>(p, row, column);
+    case 3:
+      return product_block<3, vectors>(p, row, column);
+    case 4:
+      return product_block<4, vectors>(p, row, column);
+    case 5:
+      return product_block<5, vectors>(p, row, column);
+    default:
+      return product_block<6, vectors>(p, row, column);
+  }
+}
+
+// Registers: 6 x 4 accumulators of 16 lanes fill AVX-512's 32; narrower processors take 6 x 1.
+template <class T>
+void product(const Product<T>& p) {
+  for (std::int64_t row = 0; row < p.m; row += 6) {
+    const std::int64_t rows = std::min<std::int64_t>(6, p.m - row);
+    const std::int64_t n = p.part == Part::result_lower ? std::min(p.n, row + rows) : p.n;
+    std::int64_t column = 0;
+    for (; kWide && column + 3 * kLanes < n; column += 4 * kLanes) product_rows<4>(p, row, rows, column);
+    for (; kWide && column + kLanes < n; column += 2 * kLanes) product_rows<2>(p, row, rows, column);
+    for (; column < n; column += kLanes) product_rows<1>(p, row, rows, column);
+  }
+}
+
+// A stage of the 16 x 16 transposition: swaps the blocks off the diagonal of every 2 * distance square.
+template <int distance>
+ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
+  const Words lanes = lane_numbers();
+  const Words d = Words{} + distance;
+  const Ints low = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes : lanes - d + 16u);
+  const Ints high = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes + d : lanes + 16u);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if (i & distance) continue;
+    const Floats a = x[i], b = x[i + distance];
+    x[i] = __builtin_shuffle(a, b, low);
+    x[i + distance] = __builtin_shuffle(a, b, high);
+  }
+}
+
+// to [columns, padded(count)] = rowsᵀ, zero behind the last row.
+template <class T>
+ATTEND_INLINE void transpose(Rows<const T> rows, std::int64_t count, std::int64_t columns, float* to) {
+  const std::int64_t stride = padded(count);
+  if constexpr (!kWide) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::int64_t r = 0; r < count; ++r) to[c * stride + r] = to_float(rows.data[r * rows.stride + c]);
+      std::fill(to + c * stride + count, to + (c + 1) * stride, 0.0f);
+    }
+    return;
+  }
+  for (std::int64_t r = 0; r < count; r += kLanes) {
+    for (std::int64_t c = 0; c < columns; c += kLanes) {
+      Floats x[kLanes];
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) {
+        x[i] = r + i < count ? load(rows.data + (r + i) * rows.stride + c, columns - c) : Floats{};
+      }
+      transpose_stage<8>(x);
+      transpose_stage<4>(x);
+      transpose_stage<2>(x);
+      transpose_stage<1>(x);
+      for (int i = 0; i < kLanes && c + i < columns; ++i) store(to + (c + i) * stride + r, x[i]);
+    }
+  }
+}
+
+// The rows in fp32, padded with zeros to whole vectors.
+template <class T>
+ATTEND_INLINE void widen(Rows<const T> rows, std::int64_t count, std::int64_t columns, float* to) {
+  const std::int64_t stride = padded(columns);
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (std::int64_t c = 0; c < columns; c += kLanes) {
+      store(to + r * stride + c, load(rows.data + r * rows.stride + c, columns - c));
+    }
+  }
+}
+
+// One sentence and head.
+struct Item {
+  std::int64_t first_query, queries, first_key, keys, column;
+  std::int64_t weights;       // where its saved weights begin
+  std::uint32_t first_index;  // of its elements, to dropout
+};
+
+ATTEND_INLINE Item item_of(const AttentionLayout& a, std::int64_t number) {
+  const std::int64_t b = number / a.heads, h = number % a.heads;
+  Item item{};
+  item.first_query = a.query_offsets[b];
+  item.queries = a.query_offsets[b + 1] - item.first_query;
+  item.first_key = a.key_offsets[b];
+  item.keys = a.key_offsets[b + 1] - item.first_key;
+  item.column = h * a.head_size;
+  item.weights = a.weight_offsets[b] + h * item.queries * padded(item.keys);
+  item.first_index = static_cast<std::uint32_t>(number * a.max_queries * a.max_keys);
+  return item;
+}
+
+template <class T>
+ATTEND_INLINE Rows<T> rows_of(Rows<T> rows, std::int64_t first, std::int64_t column) {
+  return {rows.data + first * rows.stride + column, rows.stride};
+}
+
+// Buffers of one thread, each for the largest sentence.
+class Scratch {
+ public:
+  Scratch(const AttentionLayout& a, int query_rows, int key_rows, int score_blocks)
+      : query_size_(a.max_queries * padded(a.head_size)),
+        key_size_(padded(a.max_keys) * padded(a.head_size)),
+        score_size_(a.max_queries * padded(a.max_keys)),
+        data_(new float[query_rows * query_size_ + key_rows * key_size_ + score_blocks * score_size_]),
+        next_(data_.get()) {}
+  float* query_rows() { return take(query_size_); }
+  float* key_rows() { return take(key_size_); }
+  float* scores() { return take(score_size_); }
+
+ private:
+  float* take(std::int64_t n) { return std::exchange(next_, next_ + n); }
+  std::int64_t query_size_, key_size_, score_size_;
+  std::unique_ptr<float[]> data_;
+  float* next_;
+};
+
+// Scores of row t to weights: softmax over the first n of `keys`, exactly 0 behind them.
+ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
+  Floats top = load(row);
+  top = first(n, top, -INFINITY);
+  for (std::int64_t s = kLanes; s < n; s += kLanes) top = max(top, first(n - s, load(row + s), -INFINITY));
+  const float most = largest(top);
+  Floats total = {};
+  for (std::int64_t s = 0; s < n; s += kLanes) {
+    const Floats e = first(n - s, exp(load(row + s) - most), 0);
+    total += e;
+    store(row + s, e);
+  }
+  const float normalise = 1 / sum(total);
+  for (std::int64_t s = 0; s < n; s += kLanes) store(row + s, load(row + s) * normalise);
+  for (std::int64_t s = padded(n); s < keys; s += kLanes) store(row + s, Floats{});
+}
+
+template <class T>
+void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t begin, std::int64_t end) {
+  const std::int64_t size = layout.head_size, width = padded(size);
+  Scratch scratch(layout, 1, 2, 1);
+  float* q = scratch.query_rows();
+  float* k_transposed = scratch.key_rows();
+  float* v = scratch.key_rows();
+  float* scores = scratch.scores();
+  for (std::int64_t number = begin; number < end; ++number) {
+    const Item item = item_of(layout, number);
+    const Rows<T> out = rows_of(a.out, item.first_query, item.column);
+    const std::int64_t stride = padded(item.keys);
+    widen(rows_of(a.q, item.first_query, item.column), item.queries, size, q);
+    transpose(rows_of(a.k, item.first_key, item.column), item.keys, size, k_transposed);
+    widen(rows_of(a.v, item.first_key, item.column), item.keys, size, v);
+    product(Product<float>{.a = q,
+                           .a_row = width,
+                           .a_column = 1,
+                           .b = k_transposed,
+                           .b_stride = stride,
+                           .c = scores,
+                           .c_stride = stride,
+                           .m = item.queries,
+                           .n = stride,
+                           .k = size,
+                           .scale = 1 / std::sqrt(static_cast<float>(size)),
+                           .part = layout.causal ? Part::result_lower : Part::whole});
+    for (std::int64_t t = 0; t < item.queries && item.keys > 0; ++t) {
+      float* row = scores + t * stride;
+      softmax(row, layout.causal ? t + 1 : item.keys, item.keys);
+      if (a.weights) {
+        for (std::int64_t s = 0; s < stride; s += kLanes)
+          store(a.weights + item.weights + t * stride + s, load(row + s));
+      }
+      if (layout.drop) {
+        const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
+        for (std::int64_t s = 0; s < stride; s += kLanes) {
+          store(row + s, load(row + s) * keep(layout.mask, index + static_cast<std::uint32_t>(s)));
+        }
+      }
+    }
+    product(Product<T>{.a = scores,
+                       .a_row = stride,
+                       .a_column = 1,
+                       .b = v,
+                       .b_stride = width,
+                       .c = out.data,
+                       .c_stride = out.stride,
+                       .m = item.queries,
+                       .n = size,
+                       .k = item.keys,
+                       .part = layout.causal ? Part::left_lower : Part::whole});
+  }
+}
+
+template <class T>
+void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std::int64_t begin, std::int64_t end) {
+  const std::int64_t size = layout.head_size, width = padded(size);
+  const float scale = 1 / std::sqrt(static_cast<float>(size));
+  const Part lower = layout.causal ? Part::left_lower : Part::whole;
+  const Part upper = layout.causal ? Part::left_upper : Part::whole;
+  Scratch scratch(layout, 2, 2, 2);
+  float* q = scratch.query_rows();
+  float* dout = scratch.query_rows();
+  float* k = scratch.key_rows();
+  float* v_transposed = scratch.key_rows();
+  float* weights = scratch.scores();
+  float* dscores = scratch.scores();
+  for (std::int64_t number = begin; number < end; ++number) {
+    const Item item = item_of(layout, number);
+    const std::int64_t stride = padded(item.keys);
+    widen(rows_of(a.q, item.first_query, item.column), item.queries, size, q);
+    widen(rows_of(a.k, item.first_key, item.column), item.keys, size, k);
+    widen(rows_of(a.dout, item.first_query, item.column), item.queries, size, dout);
+    transpose(rows_of(a.v, item.first_key, item.column), item.keys, size, v_transposed);
+    product(Product<float>{.a = dout,
+                           .a_row = width,
+                           .a_column = 1,
+                           .b = v_transposed,
+                           .b_stride = stride,
+                           .c = dscores,
+                           .c_stride = stride,
+                           .m = item.queries,
+                           .n = stride,
+                           .k = size,
+                           .part = layout.causal ? Part::result_lower : Part::whole});
+    for (std::int64_t t = 0; t < item.queries; ++t) {
+      const T* saved = a.weights + item.weights + t * stride;
+      float* weight_row = weights + t * stride;
+      float* d_row = dscores + t * stride;
+      // Behind the keys that row t sees dscores may be uninitialised; the weights are exactly 0 there.
+      const std::int64_t seen = layout.causal ? t + 1 : item.keys;
+      const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
+      Floats total = {};
+      for (std::int64_t s = 0; s < stride; s += kLanes) {
+        const Floats p = load(saved + s);
+        Floats d = first(seen - s, load(d_row + s), 0);
+        if (layout.drop) {
+          const Floats kept = keep(layout.mask, index + static_cast<std::uint32_t>(s));
+          d *= kept;
+          store(weight_row + s, p * kept);
+        } else {
+          store(weight_row + s, p);
+        }
+        store(d_row + s, d);
+        total += p * d;
+      }
+      const float mean = sum(total);
+      for (std::int64_t s = 0; s < stride; s += kLanes) store(d_row + s, load(saved + s) * (load(d_row + s) - mean));
+    }
+    const Rows<T> dq = rows_of(a.dq, item.first_query, item.column);
+    const Rows<T> dk = rows_of(a.dk, item.first_key, item.column);
+    const Rows<T> dv = rows_of(a.dv, item.first_key, item.column);
+    product(Product<T>{.a = dscores,
+                       .a_row = stride,
+                       .a_column = 1,
+                       .b = k,
+                       .b_stride = width,
+                       .c = dq.data,
+                       .c_stride = dq.stride,
+                       .m = item.queries,
+                       .n = size,
+                       .k = item.keys,
+                       .scale = scale,
+                       .part = lower});
+    product(Product<T>{.a = dscores,
+                       .a_row = 1,
+                       .a_column = stride,
+                       .b = q,
+                       .b_stride = width,
+                       .c = dk.data,
+                       .c_stride = dk.stride,
+                       .m = item.keys,
+                       .n = size,
+                       .k = item.queries,
+                       .scale = scale,
+                       .part = upper});
+    product(Product<T>{.a = weights,
+                       .a_row = 1,
+                       .a_column = stride,
+                       .b = dout,
+                       .b_stride = width,
+                       .c = dv.data,
+                       .c_stride = dv.stride,
+                       .m = item.keys,
+                       .n = size,
+                       .k = item.queries,
+                       .part = upper});
+  }
+}
+
+}  // namespace attend::ops::kernels::ATTEND_LEVEL

@@ -1,0 +1,60 @@
+// Compiles a file of loops once for each level of x86-64, each in a namespace of its own, and calls the best that the
+// processor has:
+//
+//   #define ATTEND_LOOPS "models/ops/kernels/norm_loops.hpp"
+//   #include "models/ops/kernels/levels.hpp"
+//   void norm(const Norm<float>& a, …) { ATTEND_CALL(norm_rows(a, …)); }
+//
+// Not by target_clones: GCC takes vectors apart in inline functions, for the lowest level, before it puts them into a
+// clone. Headers are included before, outside of the levels, so that no function of theirs is compiled for one.
+#include <cstdint>
+#include <cstring>
+
+#include "models/ops/kernels/types.hpp"
+
+#if defined(__x86_64__) && !defined(__clang__)
+
+#define ATTEND_LEVEL level_4
+#define ATTEND_WIDE 1
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+#include "models/ops/kernels/lanes.hpp"
+#include ATTEND_LOOPS
+#pragma GCC pop_options
+#undef ATTEND_LEVEL
+#undef ATTEND_WIDE
+
+#define ATTEND_WIDE 0
+#define ATTEND_LEVEL level_3
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+#include "models/ops/kernels/lanes.hpp"
+#include ATTEND_LOOPS
+#pragma GCC pop_options
+#undef ATTEND_LEVEL
+
+#define ATTEND_LEVEL level_1
+#include "models/ops/kernels/lanes.hpp"
+#include ATTEND_LOOPS
+
+#define ATTEND_CALL(call)                                                                                           \
+  do {                                                                                                              \
+    static const int level = __builtin_cpu_supports("x86-64-v4") ? 4 : __builtin_cpu_supports("x86-64-v3") ? 3 : 1; \
+    if (level == 4) {                                                                                               \
+      level_4::call;                                                                                                \
+    } else if (level == 3) {                                                                                        \
+      level_3::call;                                                                                                \
+    } else {                                                                                                        \
+      level_1::call;                                                                                                \
+    }                                                                                                               \
+  } while (false)
+
+#else
+
+#define ATTEND_WIDE 0
+#define ATTEND_LEVEL level_1
+#include "models/ops/kernels/lanes.hpp"
+#include ATTEND_LOOPS
+#define ATTEND_CALL(call) level_1::call
+
+#endif

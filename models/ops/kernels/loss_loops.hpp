@@ -1,0 +1,40 @@
+// The loops of loss.hpp; see levels.hpp.
+namespace attend::ops::kernels::ATTEND_LEVEL {
+
+template <class T>
+void rows(const LossRows<T>& a, std::int64_t begin, std::int64_t end) {
+  const std::int64_t size = a.vocabulary;
+  const auto count = static_cast<float>(size);
+  const std::unique_ptr<float[]> exponentials(new float[size + kLanes]);
+  for (std::int64_t r = begin; r < end; ++r) {
+    T* row = a.logits + r * size;
+    const float label_logit = to_float(row[a.labels[r]]);
+    Floats top = all(label_logit), total = {};
+    for (std::int64_t v = 0; v < size; v += kLanes) {
+      const Floats x = load(row + v, size - v);
+      top = max(top, first(size - v, x, label_logit));
+      total += x;
+    }
+    const float most = largest(top);
+    Floats exponential_total = {};
+    for (std::int64_t v = 0; v < size; v += kLanes) {
+      const Floats e = first(size - v, exp(load(row + v, size - v) - most), 0);
+      store(exponentials.get() + v, e);
+      exponential_total += e;
+    }
+    const float normaliser = sum(exponential_total);
+    const float log_normaliser = most + std::log(normaliser);
+    a.nll[r] = log_normaliser - label_logit;
+    a.loss[r] = log_normaliser - (1 - a.smoothing) * label_logit - a.smoothing * sum(total) / count;
+    a.correct[r] = label_logit >= most;
+    if (!a.gradient) continue;
+    const float share = a.smoothing / count, unnormalise = 1 / normaliser;
+    for (std::int64_t v = 0; v < size; v += kLanes) {
+      store(row + v, load(exponentials.get() + v) * unnormalise - share, size - v);
+    }
+    const std::int64_t label = a.labels[r];
+    store(row + label, all(exponentials[label] * unnormalise - share - (1 - a.smoothing)), 1);
+  }
+}
+
+}  // namespace attend::ops::kernels::ATTEND_LEVEL
