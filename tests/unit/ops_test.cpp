@@ -187,7 +187,8 @@ TEST_P(EveryType, Embed) {
   const Tensor ids = at::randint(0, 11, {21}, at::kLong);
   for (const bool with_positions : {false, true}) {
     const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-      return {embed({ids, with_positions ? layout : Layout()}, weight(in[0]), 6.1, with_positions ? in[1] : Tensor(), {.rate = 0.2, .key = 9})};
+      return {embed({ids, with_positions ? layout : Layout()}, weight(in[0]), 6.1, with_positions ? in[1] : Tensor(),
+                    {.rate = 0.2, .key = 9})};
     };
     expect_fast_equals_plain(op, {at::randn({11, 37}), at::randn({14, 37})}, type(), "embed");
   }

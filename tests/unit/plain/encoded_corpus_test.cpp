@@ -35,10 +35,9 @@ class EncodedCorpusTest : public ::testing::Test {
   fs::path cache_ = directory_.path() / "deep" / "cache";
   std::string src_ = write("src", "a b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");
   std::string tgt_ = write("tgt",
-                                      "c b a\nx\nc\nb\na\xE2\x80\xA8"
-                                      "b\nc a");
-  Tokenizer tokenizer_ =
-      train_tokenizer({write("text", "a b c\nb a c\nc c a b\n")}, {.type = TokenizerType::word});
+                           "c b a\nx\nc\nb\na\xE2\x80\xA8"
+                           "b\nc a");
+  Tokenizer tokenizer_ = train_tokenizer({write("text", "a b c\nb a c\nc c a b\n")}, {.type = TokenizerType::word});
   CorpusSource source_{{src_}, {tgt_}, tokenizer_, tokenizer_};
 };
 

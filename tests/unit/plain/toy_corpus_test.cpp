@@ -249,7 +249,8 @@ TEST_F(ToyCorpus, SameSeedSameBytesOnEveryPlatform) {
   write_toy_corpus(config_);
   std::string all;
   for (const char* file : kFiles) all += bytes(file);
-  EXPECT_EQ(fnv(all), 1773763572585165816ULL) << "the corpus has changed: say so in CHANGELOG.md and take over the new value";
+  EXPECT_EQ(fnv(all), 1773763572585165816ULL)
+      << "the corpus has changed: say so in CHANGELOG.md and take over the new value";
 
   config_.overwrite = true;
   config_.train_sentences = 100;
