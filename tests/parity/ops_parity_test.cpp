@@ -1,0 +1,100 @@
+// Single ops beside PyTorch's: outputs and every input gradient (fixtures by make_fixtures_ops.py), fast and plain.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/safetensors.hpp"
+#include "models/ops/dispatch.hpp"
+#include "models/ops/ops.hpp"
+
+namespace attend::ops {
+namespace {
+
+using torch::Tensor;
+using Op = std::function<Tensor(const std::vector<Tensor>&)>;
+
+const Layout kLayout{.offsets = {0, 5, 6, 13}, .max_length = 7};
+
+class OpsParity : public testing::TestWithParam<bool> {
+ protected:
+  OpsParity() {
+    if (GetParam()) plain_ = std::make_unique<PlainOps>();
+  }
+
+  Tensor tensor(const std::string& name) const {
+    const TensorView* found = file_.find(name);
+    if (found == nullptr) throw std::out_of_range(name);
+    const auto type = found->dtype == DType::i64 ? torch::kLong : torch::kFloat32;
+    return torch::from_blob(const_cast<std::byte*>(found->bytes.data()), found->shape, type).clone();
+  }
+
+  // Sums of some twenty products in another order, and erf to 1.5e-7: 1e-5 of numbers around 1 is generous.
+  static void expect_close(const Tensor& ours, const Tensor& theirs, const std::string& what) {
+    ASSERT_EQ(ours.sizes(), theirs.sizes()) << what;
+    EXPECT_TRUE(at::allclose(ours, theirs, 1e-5, 1e-5)) << what << " differs by " << (ours - theirs).abs().max();
+  }
+
+  void expect_parity(const std::string& name, const Op& op) const {
+    std::vector<Tensor> inputs;
+    for (int i = 0; file_.find(name + ".in." + std::to_string(i)) != nullptr; ++i) {
+      inputs.push_back(tensor(name + ".in." + std::to_string(i)).requires_grad_());
+    }
+    ASSERT_FALSE(inputs.empty()) << name;
+    const Tensor out = op(inputs);
+    expect_close(out, tensor(name + ".out"), name);
+    out.backward(tensor(name + ".seed"));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::string which = name + ".grad." + std::to_string(i);
+      expect_close(inputs[i].grad(), tensor(which), which);
+    }
+  }
+
+ private:
+  SafetensorsFile file_{std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/ops.safetensors"};
+  std::unique_ptr<PlainOps> plain_;
+};
+INSTANTIATE_TEST_SUITE_P(Paths, OpsParity, testing::Bool(),
+                         [](const auto& plain) { return plain.param ? "plain" : "fast"; });
+
+TEST_P(OpsParity, Attention) {
+  for (const bool causal : {false, true}) {
+    expect_parity(causal ? "attention_causal" : "attention", [&](const std::vector<Tensor>& in) {
+      return attention(in[0], in[1], in[2], kLayout, kLayout, {.heads = 3, .causal = causal});
+    });
+  }
+}
+
+TEST_P(OpsParity, Linear) {
+  const std::vector<std::pair<std::string, Activation>> activations = {{"none", Activation::none},
+                                                                       {"relu", Activation::relu},
+                                                                       {"gelu", Activation::gelu},
+                                                                       {"gelu_tanh", Activation::gelu_tanh},
+                                                                       {"tanh", Activation::tanh}};
+  for (const auto& [name, activation] : activations) {
+    expect_parity("linear_" + name, [&, kind = activation](const std::vector<Tensor>& in) {
+      return linear(in[0], Weight(in[1]), in[2], kind);
+    });
+  }
+}
+
+TEST_P(OpsParity, AddLayerNorm) {
+  expect_parity("add_layer_norm", [](const std::vector<Tensor>& in) {
+    return add_layer_norm(in[0], in[1], in[2], in[3], 1e-5, {}).norm;
+  });
+}
+
+TEST_P(OpsParity, CrossEntropy) {
+  expect_parity("cross_entropy", [&](const std::vector<Tensor>& in) {
+    return cross_entropy(in[0], Weight(in[1]), in[2], tensor("cross_entropy.labels"), 0.1).loss;
+  });
+}
+
+}  // namespace
+}  // namespace attend::ops
