@@ -46,7 +46,7 @@ void about_program() {
   say("processors", std::thread::hardware_concurrency());
   say("threads", at::get_num_threads());
   say("CPU features", at::get_cpu_capability());
-  say("native bf16", ops::has_fast_path(torch::empty({1}, torch::kBFloat16)) ? "yes" : "no");
+  say("native bf16", ops::has_native_bf16() ? "yes" : "no");
 }
 
 void about_tokenizer(const std::string& name, const Tokenizer& tokenizer) {

@@ -43,8 +43,7 @@ Run Run::load(const fs::path& path, const std::string& checkpoint) {
 
 Precision freeze(Seq2SeqImpl& model, Precision precision) {
   if (precision == Precision::automatic) {
-    const bool native = ops::has_fast_path(torch::empty({1}, torch::kBFloat16));
-    precision = native ? Precision::bf16 : Precision::fp32;
+    precision = ops::has_native_bf16() ? Precision::bf16 : Precision::fp32;
   }
   model.for_each_weight([&](ops::Weight& weight) { weight.freeze(precision); });
   return precision;

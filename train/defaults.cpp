@@ -7,19 +7,10 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "models/ops/dispatch.hpp"
 
 namespace attend {
 namespace {
-
-// Whether bf16 products are faster than fp32 ones here, and not emulated.
-bool multiplies_bf16(const torch::Device& device) {
-  if (device.is_cuda()) return true;
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") > 0;
-#else
-  return false;
-#endif
-}
 
 torch::Device device_of(const std::string& name) {
   if (name == "auto") return at::hasCUDA() ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
@@ -44,7 +35,7 @@ void resolve_machine(TrainConfig& config) {
   config.device = device.str();
   if (!config.threads) config.threads = at::get_num_threads();
   if (config.precision == Precision::automatic) {
-    config.precision = multiplies_bf16(device) ? Precision::bf16 : Precision::fp32;
+    config.precision = device.is_cuda() || ops::has_native_bf16() ? Precision::bf16 : Precision::fp32;
   }
 }
 

@@ -36,12 +36,19 @@ bool multiplies_bf16() {
 
 bool has_fast_path(const torch::Tensor& x) {
   if (plain_by_environment() || plain_scopes > 0) return false;
-  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+  return x.is_cpu() && (x.scalar_type() == at::kFloat || (x.scalar_type() == at::kBFloat16 && multiplies_bf16()));
 }
 
 bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
-  return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type() && onednn::available() &&
-         (x.scalar_type() == at::kFloat || multiplies_bf16());
+  return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type() && onednn::available();
+}
+
+bool has_native_bf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") > 0;
+#else
+  return false;
+#endif
 }
 
 PlainOps::PlainOps() { ++plain_scopes; }

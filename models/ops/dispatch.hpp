@@ -7,11 +7,15 @@
 
 namespace attend::ops {
 
-// Whether tensors like `x` have fast paths: fp32 or bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps is alive.
+// Whether tensors like `x` have fast paths: on a CPU fp32, and bf16 where oneDNN multiplies it (AVX-512), unless
+// ATTEND_PLAIN_OPS=1 or a PlainOps is alive.
 bool has_fast_path(const torch::Tensor& x);
 
-// The same for a product of x and the weight's working form: both of one type, which oneDNN multiplies here.
+// The same for a product of x and the weight's working form, which are of one type.
 bool has_fast_product(const torch::Tensor& x, const Weight& weight);
+
+// Whether this processor has instructions for bf16, so that products of it are faster than those of fp32.
+bool has_native_bf16();
 
 // While it lives, every op of the process takes its plain formulation. For tests and benchmarks.
 class PlainOps {
