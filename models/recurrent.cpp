@@ -34,7 +34,15 @@ LstmOutput LstmImpl::forward(const Tensor& x_MI, const Layout& layout, double dr
 }
 
 void LstmImpl::initialise(RandomStream& random) {
-  for (const Tensor& parameter : parameters(/*recurse=*/false)) fill_uniform(parameter, 0.1, random);
+  for (const ops::LstmCell& cell : cells_) {
+    fill_uniform(cell.weight_ih.master(), 0.1, random);
+    fill_uniform(cell.weight_hh.master(), 0.1, random);
+    const at::NoGradGuard no_grad;
+    cell.bias_ih.zero_();
+    cell.bias_hh.zero_();
+    const std::int64_t hidden = cell.bias_ih.size(0) / 4;
+    cell.bias_ih.narrow(0, hidden, hidden).fill_(1);  // gates are i, f, g, o
+  }
 }
 
 void LstmImpl::visit_weights(const std::function<void(ops::Weight&)>& f) {

@@ -29,7 +29,8 @@ struct LstmOutput {
   std::vector<ops::LstmState> last;
 };
 
-// Initialised uniformly in ±0.1 (arXiv 1508.04025, 4.1).
+// Weights begin uniform in ±0.1 (arXiv 1508.04025, 4.1); biases 0, but 1 for forget gates, so that cells remember from
+// the start (Jozefowicz, Zaremba and Sutskever 2015).
 class LstmImpl : public Layer {
  public:
   explicit LstmImpl(const LstmConfig& config);

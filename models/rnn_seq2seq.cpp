@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "core/error.hpp"
@@ -40,7 +41,9 @@ class RnnState : public DecoderState {
 }  // namespace
 
 RnnSeq2SeqImpl::RnnSeq2SeqImpl(const RnnSeq2SeqConfig& config, Attention attention)
-    : config_(config), attention_(std::move(attention)) {
+    : config_(config),
+      embedding_scale_(std::sqrt(static_cast<double>(config.width))),
+      attention_(std::move(attention)) {
   const std::int64_t width = config.width, memory = config.bidirectional ? 2 * width : width;
   tgt_embedding_ = register_module(config.tie_embeddings ? "embedding" : "tgt_embedding",
                                    Embedding(EmbeddingConfig{.vocabulary = config.tgt_vocabulary, .width = width}));
@@ -69,7 +72,7 @@ RnnSeq2SeqImpl::RnnSeq2SeqImpl(const RnnSeq2SeqConfig& config, Attention attenti
 }
 
 std::shared_ptr<const Memory> RnnSeq2SeqImpl::encode(const Sequences& src, Context& context) const {
-  const Tensor embedded = src_embedding_->forward(src, 1, {}, context.dropout(config_.dropout));
+  const Tensor embedded = src_embedding_->forward(src, embedding_scale_, {}, context.dropout(config_.dropout));
   const auto [output, last] = encoder_->forward(embedded, src.layout, config_.dropout, context);
   auto memory = std::make_shared<RnnMemory>();
   memory->layout = src.layout;
@@ -98,7 +101,7 @@ StepOutput RnnSeq2SeqImpl::step(const Memory& memory, DecoderState& state, const
                                 bool want_weights) const {
   const auto& read = static_cast<const RnnMemory&>(memory);
   auto& rnn = static_cast<RnnState&>(state);
-  Tensor x = tgt_embedding_->forward({previous_R, {}}, 1, {}, {});
+  Tensor x = tgt_embedding_->forward({previous_R, {}}, embedding_scale_, {}, {});
   if (config_.input_feeding) x = at::cat({x, rnn.attentional_RH}, 1);
   for (std::size_t layer = 0; layer < rnn.layers.size(); ++layer) {
     rnn.layers[layer] = ops::lstm_step(x, rnn.layers[layer], decoder_->cells()[layer]);
@@ -112,7 +115,7 @@ StepOutput RnnSeq2SeqImpl::step(const Memory& memory, DecoderState& state, const
 
 Tensor RnnSeq2SeqImpl::forward(const Batch& batch, Context& context) const {
   const auto memory = std::static_pointer_cast<const RnnMemory>(encode(batch.src, context));
-  const Tensor embedded = tgt_embedding_->forward(batch.tgt, 1, {}, context.dropout(config_.dropout));
+  const Tensor embedded = tgt_embedding_->forward(batch.tgt, embedding_scale_, {}, context.dropout(config_.dropout));
   ops::AttentionDecoder decoder{.layers = decoder_->cells(),
                                 .combine_HC = combine_->weight,
                                 .input_feeding = config_.input_feeding,

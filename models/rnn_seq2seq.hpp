@@ -9,6 +9,9 @@
 //   attention c_t = Σ_s softmax_s(h_tᵀ W_a h_s) h_s              (eq. 7, 8)
 //   output    h~_t = tanh(W_c [c_t; h_t]), p = softmax(W_s h~_t)  (eq. 5, 6), W_s the table of target embeddings
 //
+// The table starts small, as an output layer wants it, so embeddings are read times sqrt(E), as in arXiv 1706.03762,
+// 3.4: the gates and the scores would otherwise begin near zero, and learning takes several times as long.
+//
 // Dropout falls on the embeddings of both sides, between layers, on the fed-back h~_{t-1} and on [c_t; h_t] before W_c.
 //
 // Legend: as seq2seq.hpp; E = H = the model's width, V width of the memory in attention, vocabulary elsewhere.
@@ -53,6 +56,7 @@ class RnnSeq2SeqImpl : public Seq2SeqImpl {
 
  private:
   RnnSeq2SeqConfig config_;
+  double embedding_scale_;
   Embedding src_embedding_ = nullptr;  // where tied, the target's
   Embedding tgt_embedding_ = nullptr;
   Lstm encoder_ = nullptr;

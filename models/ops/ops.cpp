@@ -38,7 +38,7 @@ Tensor linear_int8(const Tensor& x, const Int8Weight& weight, const Tensor& bias
   const std::int64_t rows = weight.inputs > 0 ? x.numel() / weight.inputs : 0;
   const bool relu = activation == Activation::relu;
   int8_linear(input.const_data_ptr<float>(), rows, weight, bias.defined() ? bias.const_data_ptr<float>() : nullptr,
-              relu, y.data_ptr<float>(), has_fast_path(x) && has_vnni());
+              relu, y.data_ptr<float>(), has_fast_path(x) ? best_int8_kernel() : Int8Kernel::plain);
   return relu ? y : plain::activate(y, activation);
 }
 

@@ -2,6 +2,7 @@
 decoder written out step by step, with general attention, input feeding, a bidirectional encoder, tied embeddings and
 label smoothing, at small odd sizes: weights, a ragged batch, hidden states, every gradient, and the losses of ten AdamW
 steps. Run: python tests/parity/make_fixtures_rnn.py"""
+import math
 import pathlib
 
 import torch
@@ -26,8 +27,11 @@ class Reference(torch.nn.Module):
         self.decoder = torch.nn.LSTM(2 * WIDTH, WIDTH, LAYERS, batch_first=True)
         self.combine = linear(3 * WIDTH, WIDTH, bias=False)
 
+    def embed(self, ids):
+        return self.embedding(ids) * math.sqrt(WIDTH)
+
     def forward(self, src, src_pad, tgt):
-        packed = pack_padded_sequence(self.embedding(src), SRC_LENGTHS, batch_first=True, enforce_sorted=False)
+        packed = pack_padded_sequence(self.embed(src), SRC_LENGTHS, batch_first=True, enforce_sorted=False)
         output, last = self.encoder(packed)
         memory, _ = pad_packed_sequence(output, batch_first=True)
         both = [torch.cat([x[0::2], x[1::2]], -1) for x in last]  # the directions of a layer, side by side
@@ -35,7 +39,7 @@ class Reference(torch.nn.Module):
         cell = [self.get_submodule(f"bridge_cell_l{l}")(both[1][l]) for l in range(LAYERS)]
         state = torch.stack(hidden), torch.stack(cell)
         attentional, result = torch.zeros(len(src), WIDTH), []
-        for embedded in self.embedding(tgt).unbind(1):
+        for embedded in self.embed(tgt).unbind(1):
             h, state = self.decoder(torch.cat([embedded, attentional], -1)[:, None], state)
             scores = torch.einsum("bh,bsh->bs", h[:, 0], self.attention.key(memory))
             weights = scores.masked_fill(src_pad, -torch.inf).softmax(-1)

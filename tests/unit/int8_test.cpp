@@ -1,4 +1,4 @@
-// 8-bit products: the kernel against the plain loop (the same bits), both against fp32.
+// 8-bit products: the kernels against the plain loop (the same bits), both against fp32.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,19 +22,28 @@ struct Shape {
   std::int64_t rows, outputs, inputs;
 };
 
+std::vector<Int8Kernel> fast_kernels() {
+  std::vector<Int8Kernel> kernels;
+  for (const Int8Kernel kernel : {Int8Kernel::avx2, Int8Kernel::vnni}) {
+    if (kernel <= best_int8_kernel()) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
 class Int8Test : public testing::TestWithParam<Shape> {};
 
-TEST_P(Int8Test, TheKernelGivesTheBitsOfThePlainLoop) {
-  if (!has_vnni()) GTEST_SKIP() << "this processor has no AVX-512 VNNI";
+TEST_P(Int8Test, TheKernelsGiveTheBitsOfThePlainLoop) {
   const auto [rows, outputs, inputs] = GetParam();
   const auto x = uniform(rows * inputs, 1), w = uniform(outputs * inputs, 2), bias = uniform(outputs, 3);
   const Int8Weight packed = pack_int8(w.data(), outputs, inputs);
   for (const bool relu : {false, true}) {
     for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
       std::vector<float> plain(rows * outputs), fast(rows * outputs);
-      int8_linear(x.data(), rows, packed, b, relu, plain.data(), false);
-      int8_linear(x.data(), rows, packed, b, relu, fast.data(), true);
-      EXPECT_EQ(plain, fast);
+      int8_linear(x.data(), rows, packed, b, relu, plain.data(), Int8Kernel::plain);
+      for (const Int8Kernel kernel : fast_kernels()) {
+        int8_linear(x.data(), rows, packed, b, relu, fast.data(), kernel);
+        EXPECT_EQ(plain, fast);
+      }
     }
   }
 }
@@ -43,7 +52,7 @@ TEST_P(Int8Test, IsCloseToFp32) {
   const auto [rows, outputs, inputs] = GetParam();
   const auto x = uniform(rows * inputs, 1), w = uniform(outputs * inputs, 2), bias = uniform(outputs, 3);
   std::vector<float> y(rows * outputs);
-  int8_linear(x.data(), rows, pack_int8(w.data(), outputs, inputs), bias.data(), false, y.data(), false);
+  int8_linear(x.data(), rows, pack_int8(w.data(), outputs, inputs), bias.data(), false, y.data(), Int8Kernel::plain);
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t o = 0; o < outputs; ++o) {
       double exact = bias[o];
@@ -61,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, Int8Test,
 TEST(Int8, ExactWhereTheValuesAreIntegers) {
   const std::vector<float> x = {127, -3, 2}, w = {1, 2, 127, -127, 0, 5};
   std::vector<float> y(2);
-  int8_linear(x.data(), 1, pack_int8(w.data(), 2, 3), nullptr, false, y.data(), false);
+  int8_linear(x.data(), 1, pack_int8(w.data(), 2, 3), nullptr, false, y.data(), Int8Kernel::plain);
   EXPECT_FLOAT_EQ(y[0], 127 - 6 + 254);
   EXPECT_FLOAT_EQ(y[1], -127 * 127 + 10);
 }
@@ -69,7 +78,7 @@ TEST(Int8, ExactWhereTheValuesAreIntegers) {
 TEST(Int8, ARowThatIsNotFiniteStaysSo) {
   const std::vector<float> x = {1, std::numeric_limits<float>::infinity(), 1, 1}, w = {1, 1};
   std::vector<float> y(2);
-  int8_linear(x.data(), 2, pack_int8(w.data(), 1, 2), nullptr, false, y.data(), has_vnni());
+  int8_linear(x.data(), 2, pack_int8(w.data(), 1, 2), nullptr, false, y.data(), best_int8_kernel());
   EXPECT_TRUE(std::isnan(y[0]));
   EXPECT_NEAR(y[1], 2, 0.05);
 }

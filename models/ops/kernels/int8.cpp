@@ -114,18 +114,19 @@ void linear_plain(const QuantisedRows& q, std::int64_t rows, const Int8Weight& w
 }
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni")
 
-using Lanes = std::int32_t __attribute__((vector_size(64)));
-
-struct Tile {  // what a call of the kernel works on: some rows of x and some blocks of outputs
+struct Tile {  // what a call of a kernel works on: some rows of x and some blocks of outputs
   const QuantisedRows& q;
   const Int8Weight& weight;
   const float* bias;
   bool relu;
   float* y;
 };
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni")
+
+using Lanes = std::int32_t __attribute__((vector_size(64)));
 
 // kRows rows by kBlocks blocks of 16 outputs, kept in registers over the whole depth. `sums` has constant
 // indices (a fold, no loop) and a vector type of its own: GCC 12 keeps in memory what a loop indexes and what is
@@ -198,17 +199,89 @@ void linear_vnni(const QuantisedRows& q, std::int64_t rows, const Int8Weight& we
   for (; output < padded; output += kLanes) rows_vnni<1>(tile, rows, output);
 }
 #pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx2")
+
+// Without VNNI, bytes are widened to 16 bits and multiplied in pairs: a register of sums holds four outputs, each as the
+// sum over inputs 0 and 1 of every block and the sum over inputs 2 and 3.
+constexpr std::int64_t kHalf = kLanes / 2;  // outputs of a tile: two registers of sums a row
+using Pairs = std::int32_t __attribute__((vector_size(32)));
+
+// kRows rows, widened, by 8 outputs; `a` is the first of them.
+template <int kRows, std::size_t... I>
+void tile_avx2(const Tile& tile, const std::int16_t* a, std::int64_t row, std::int64_t output,
+               std::index_sequence<I...>) {
+  const std::int64_t stride = tile.q.stride;
+  const std::uint8_t* w = tile.weight.blocks.data() + output / kLanes * kLanes * stride + output % kLanes * kDepth;
+  Pairs sums[2 * kRows] = {};
+  for (std::int64_t k = 0; k < stride / kDepth; ++k, w += kLanes * kDepth) {
+    const auto weights = [&](std::int64_t four) {
+      return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w + four * 16)));
+    };
+    const __m256i low = weights(0), high = weights(1);
+    const auto add = [&](Pairs& to_low, Pairs& to_high, std::int64_t r) {
+      std::int64_t four;
+      std::memcpy(&four, a + r * stride + k * kDepth, sizeof four);
+      const __m256i x = _mm256_set1_epi64x(four);
+      to_low += reinterpret_cast<Pairs>(_mm256_madd_epi16(x, low));
+      to_high += reinterpret_cast<Pairs>(_mm256_madd_epi16(x, high));
+    };
+    (add(sums[2 * I], sums[2 * I + 1], static_cast<std::int64_t>(I)), ...);
+  }
+  const std::int64_t outputs = tile.weight.outputs;
+  const auto finish_row = [&](Pairs low, Pairs high, std::int64_t r) {
+    // Outputs 0 1 4 5 2 3 6 7, then in order.
+    const __m256i added = _mm256_hadd_epi32(reinterpret_cast<__m256i>(low), reinterpret_cast<__m256i>(high));
+    const auto sum = reinterpret_cast<Pairs>(_mm256_permute4x64_epi64(added, _MM_SHUFFLE(3, 1, 2, 0)));
+    if (outputs - output >= kHalf) {
+      const __m256 scale =
+          _mm256_mul_ps(_mm256_set1_ps(tile.q.scales[r]), _mm256_loadu_ps(tile.weight.scales.data() + output));
+      const __m256 bias = tile.bias ? _mm256_loadu_ps(tile.bias + output) : _mm256_setzero_ps();
+      const auto integers = reinterpret_cast<__m256i>(sum - tile.q.sums[r]);
+      __m256 y = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(integers), scale), bias);
+      if (tile.relu) y = _mm256_max_ps(_mm256_setzero_ps(), y);  // the second where one is NaN
+      return _mm256_storeu_ps(tile.y + r * outputs + output, y);
+    }
+    for (std::int64_t lane = 0; lane < std::min(kHalf, outputs - output); ++lane) {
+      const std::int64_t o = output + lane;
+      tile.y[r * outputs + o] = finish(sum[lane], tile.q.sums[r], tile.q.scales[r], tile.weight.scales[o],
+                                       tile.bias ? tile.bias[o] : 0, tile.relu);
+    }
+  };
+  (finish_row(sums[2 * I], sums[2 * I + 1], row + static_cast<std::int64_t>(I)), ...);
+}
+
+template <int kRows>
+void rows_avx2(const Tile& tile, const std::int16_t* a, std::int64_t row, std::int64_t rows) {
+  if constexpr (kRows > 0) {
+    if (rows < kRows) return rows_avx2<kRows - 1>(tile, a, row, rows);
+    for (std::int64_t output = 0; output < tile.weight.outputs; output += kHalf) {
+      tile_avx2<kRows>(tile, a, row, output, std::make_index_sequence<kRows>());
+    }
+  }
+}
+
+void linear_avx2(const QuantisedRows& q, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu,
+                 float* y) {
+  const std::vector<std::int16_t> widened(q.values.get(), q.values.get() + rows * q.stride);
+  const Tile tile{q, weight, bias, relu, y};
+  for (std::int64_t r = 0; r < rows; r += 6) rows_avx2<6>(tile, widened.data() + r * q.stride, r, rows - r);
+}
+#pragma GCC pop_options
 #endif
 
 }  // namespace
 
-bool has_vnni() {
+Int8Kernel best_int8_kernel() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl");
-#else
-  return false;
+  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return Int8Kernel::vnni;
+  }
+  if (__builtin_cpu_supports("avx2")) return Int8Kernel::avx2;
 #endif
+  return Int8Kernel::plain;
 }
 
 Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inputs) {
@@ -231,10 +304,11 @@ Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inp
 }
 
 void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
-                 bool fast) {
+                 Int8Kernel kernel) {
   const QuantisedRows q = quantise(x, rows, weight.inputs);
 #if defined(__x86_64__)
-  if (fast) return linear_vnni(q, rows, weight, bias, relu, y);
+  if (kernel == Int8Kernel::vnni) return linear_vnni(q, rows, weight, bias, relu, y);
+  if (kernel == Int8Kernel::avx2) return linear_avx2(q, rows, weight, bias, relu, y);
 #endif
   linear_plain(q, rows, weight, bias, relu, y);
 }

@@ -2,12 +2,10 @@
 // quantised on the way in, a scale for each row (the scheme of Bhandare et al. 2019, arXiv 1906.00532, without
 // calibration).
 //
-// One fast kernel where the processor has AVX-512 VNNI, one plain loop elsewhere; both give the same integers, so the
-// same floats. Activations are signed; weights are stored with 128 added, unsigned, as the instruction wants them, and
+// A kernel for processors with AVX-512 VNNI, one for AVX2, and a plain loop; all give the same integers, so the same
+// floats. Activations are signed; weights are stored with 128 added, unsigned, as the instruction wants them, and
 // the sum of the row's activations takes the 128 out again:
 //   Σ_k (w_k + 128) a_k = Σ_k w_k a_k + 128 Σ_k a_k
-//
-// Left out: 16-bit intermediate sums (older processors without VNNI take the plain loop).
 #pragma once
 
 #include <cstdint>
@@ -26,12 +24,13 @@ struct Int8Weight {
 // Quantises fp32 rows symmetrically to -127 … 127 by their largest absolute value.
 Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inputs);
 
-// Whether this processor has the instruction that the fast kernel is made of.
-bool has_vnni();
+// From the slowest to the fastest; a processor that has one has those before it.
+enum class Int8Kernel { plain, avx2, vnni };
+Int8Kernel best_int8_kernel();
 
 // y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), below zero cut to zero where `relu`. Rows are
-// contiguous. `fast` takes the kernel, which needs has_vnni().
+// contiguous. `kernel` is at most the best.
 void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
-                 bool fast);
+                 Int8Kernel kernel);
 
 }  // namespace attend::ops
