@@ -21,6 +21,15 @@ target_compile_options(dep_torch INTERFACE ${attend_torch_flags})
 get_target_property(attend_sentencepiece PkgConfig::sentencepiece INTERFACE_LINK_LIBRARIES)
 target_link_options(dep_torch INTERFACE ${attend_sentencepiece})
 target_link_libraries(dep_torch INTERFACE ${TORCH_LIBRARIES})
+# at::parallel_for is a template: where it is compiled without OpenMP it runs on one thread, silently. The runtime is the one
+# that LibTorch carries, under whatever name: with the system's beside it there would be two pools of threads.
+target_compile_options(dep_torch INTERFACE -fopenmp)
+file(GLOB attend_openmp_runtime LIST_DIRECTORIES false "${TORCH_INSTALL_PREFIX}/lib/libgomp*.so*")
+if(NOT attend_openmp_runtime)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  set(attend_openmp_runtime ${OpenMP_CXX_LIBRARIES})
+endif()
+target_link_libraries(dep_torch INTERFACE ${attend_openmp_runtime})
 add_library(dep::torch ALIAS dep_torch)
 # LibTorch's headers carry their own fmt, which hides the system's and whose functions it does not export.
 target_compile_definitions(dep_torch INTERFACE FMT_HEADER_ONLY)

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "models/ops/onednn.hpp"
+#include "models/ops/products.hpp"
 
 namespace attend::ops {
 namespace {
@@ -21,26 +21,15 @@ bool plain_by_environment() {
   return plain;
 }
 
-// What oneDNN asks of the processor before it multiplies bf16.
-bool multiplies_bf16() {
-#if defined(__x86_64__)
-  static const bool supported =
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  return supported;
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 bool has_fast_path(const torch::Tensor& x) {
   if (plain_by_environment() || plain_scopes > 0) return false;
-  return x.is_cpu() && (x.scalar_type() == at::kFloat || (x.scalar_type() == at::kBFloat16 && multiplies_bf16()));
+  return x.is_cpu() && (x.scalar_type() == at::kFloat || (x.scalar_type() == at::kBFloat16 && products::multiplies_bf16()));
 }
 
 bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
-  return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type() && onednn::available();
+  return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type();
 }
 
 bool has_native_bf16() {

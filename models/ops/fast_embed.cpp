@@ -72,7 +72,7 @@ class EmbedFunction : public torch::autograd::Function<EmbedFunction> {
                                              .scale = static_cast<float>(context->saved_data["scale"].toDouble()),
                                              .mask = DropoutMask(dropout),
                                              .drop = dropout.rate > 0};
-      Chunks((width + kernels::kLanes - 1) / kernels::kLanes, dy.size(0) * kernels::kLanes)
+      Chunks((width + kernels::kWidest - 1) / kernels::kWidest, dy.size(0) * kernels::kWidest)
           .run(
               [&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::embed_backward(kernel, begin, end); });
     });

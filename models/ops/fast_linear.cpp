@@ -2,7 +2,7 @@
 // before it for its gradient and takes a pass of its own, together with the dropout.
 #include "models/ops/fast_support.hpp"
 #include "models/ops/kernels/pointwise.hpp"
-#include "models/ops/onednn.hpp"
+#include "models/ops/products.hpp"
 #include "models/ops/packed.hpp"
 
 namespace attend::ops::fast {
@@ -12,7 +12,7 @@ bool is_gelu(Activation activation) { return activation == Activation::gelu || a
 
 void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout dropout) {
   // Elements count, not rows: everything is one row of numbers, cut at whole vectors.
-  constexpr std::int64_t kBlock = 4 * kernels::kLanes;
+  constexpr std::int64_t kBlock = 4 * kernels::kWidest;
   const std::int64_t numel = x.numel();
   with_type(x.scalar_type(), [&](auto type) {
     using T = decltype(type);
@@ -69,12 +69,12 @@ LinearResult compute_linear(const Tensor& x_MI, const Tensor& weight, const Tens
                             Dropout after) {
   const Tensor typed_bias = bias.defined() ? bias.detach().to(x_MI.scalar_type()) : bias;
   if (is_gelu(activation)) {
-    const Tensor before = onednn::linear(x_MI, weight, typed_bias);
+    const Tensor before = products::linear(x_MI, weight, typed_bias);
     const Tensor y = at::empty_like(before);
     pointwise(before, y, activation, after);
     return {y, before};
   }
-  const Tensor y = onednn::linear(x_MI, weight, typed_bias, activation);
+  const Tensor y = products::linear(x_MI, weight, typed_bias, activation);
   if (after.rate > 0) pointwise(y, y, Activation::none, after);
   return {y, activation == Activation::none ? Tensor() : y};
 }
@@ -101,8 +101,8 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
         gradients[0].contiguous(), saved[2], static_cast<Activation>(context->saved_data["activation"].toInt()),
         remembered_dropout(*context), want_bias);
     variable_list result(6);
-    if (context->needs_input_grad(0)) result[0] = onednn::linear(gradient.dx, working.t(), Tensor());
-    if (context->needs_input_grad(1)) result[1] = onednn::outer(gradient.dx, x_MI);
+    if (context->needs_input_grad(0)) result[0] = products::linear(gradient.dx, working.t(), Tensor());
+    if (context->needs_input_grad(1)) result[1] = products::outer(gradient.dx, x_MI);
     result[2] = gradient.column_sums;
     return result;
   }

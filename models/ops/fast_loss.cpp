@@ -4,7 +4,7 @@
 #include "core/error.hpp"
 #include "models/ops/fast_support.hpp"
 #include "models/ops/kernels/loss.hpp"
-#include "models/ops/onednn.hpp"
+#include "models/ops/products.hpp"
 
 namespace attend::ops::fast {
 namespace {
@@ -36,7 +36,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
   for (std::int64_t block = 0; block < num_blocks; ++block) {
     const std::int64_t first = rows * block / num_blocks, count = rows * (block + 1) / num_blocks - first;
     const Tensor hidden = hidden_MH.narrow(0, first, count);
-    const Tensor logits = onednn::linear(hidden, table_VH, typed_bias);
+    const Tensor logits = products::linear(hidden, table_VH, typed_bias);
     const Chunks chunks(count, vocabulary);
     with_type(logits.scalar_type(), [&](auto type) {
       using T = decltype(type);
@@ -50,9 +50,9 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
                                         .correct = write<std::int64_t>(correct) + first};
       chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::loss_rows(kernel, begin, end); });
     });
-    if (wanted.hidden) result.dhidden.narrow(0, first, count).copy_(onednn::linear(logits, table_VH.t(), Tensor()));
+    if (wanted.hidden) result.dhidden.narrow(0, first, count).copy_(products::linear(logits, table_VH.t(), Tensor()));
     if (wanted.table) {
-      const Tensor part = onednn::outer(logits, hidden);
+      const Tensor part = products::outer(logits, hidden);
       if (result.dtable.defined()) {
         result.dtable.add_(part);
       } else {

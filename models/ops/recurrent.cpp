@@ -4,14 +4,13 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/onednn.hpp"
 #include "models/ops/recurrent_fast.hpp"
 #include "models/ops/recurrent_plain.hpp"
 
 namespace attend::ops {
 namespace {
 
-bool fast_sequence(const torch::Tensor& x) { return has_fast_path(x) && onednn::available() && x.size(0) > 0; }
+bool fast_sequence(const torch::Tensor& x) { return has_fast_path(x) && x.size(0) > 0; }
 
 // Steps are taken by decoding, which has no gradients.
 bool fast_step(const torch::Tensor& x) { return has_fast_path(x) && !at::GradMode::is_enabled(); }

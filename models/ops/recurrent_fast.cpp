@@ -15,7 +15,7 @@
 #include <numeric>
 #include <vector>
 
-#include "models/ops/onednn.hpp"
+#include "models/ops/products.hpp"
 #include "models/ops/recurrent_kernels.hpp"
 
 namespace attend::ops::fast {
@@ -85,12 +85,6 @@ Tensor block(const Tensor& buffer, std::int64_t first, std::int64_t count) {
   return buffer.narrow(0, first, (count + kRowBlock - 1) / kRowBlock * kRowBlock);
 }
 
-// The gradient of a weight: dYᵀ X, fp32.
-Tensor weight_gradient(const Tensor& gradient, const Tensor& x) {
-  return x.scalar_type() == at::kFloat ? onednn::linear(gradient.t(), x.t(), {})
-                                       : at::mm(gradient.t(), x).to(at::kFloat);
-}
-
 Tensor defined_or_zeros(const Tensor& gradient, const Tensor& like) {
   return gradient.defined() ? gradient.to(like.scalar_type()).contiguous() : at::zeros_like(like);
 }
@@ -134,13 +128,13 @@ LstmTape lstm_forward(const Tensor& x, const Layout& layout, const LstmCell& cel
   const Steps& steps = tape.steps;
   const std::int64_t M = layout.num_tokens(), H = tape.weight_hh.size(1), column = reverse ? H : 0;
   tape.input = x.index_select(0, index(steps.rows));
-  tape.gates = onednn::linear(tape.input, tape.weight_ih, (cell.bias_ih + cell.bias_hh).detach().to(x.scalar_type()));
+  tape.gates = products::linear(tape.input, tape.weight_ih, (cell.bias_ih + cell.bias_hh).detach().to(x.scalar_type()));
   tape.cells = at::empty({M, H}, x.options().dtype(at::kFloat));
   tape.before = at::zeros({M + kRowBlock, H}, x.options());
   const Tensor hidden = at::empty({layout.size(), H}, x.options());
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     const std::int64_t first = steps.begin[t], count = steps.count(t), next = steps.count(t + 1);
-    const Tensor product = t > 0 ? onednn::linear(block(tape.before, first, count), tape.weight_hh, {}) : Tensor();
+    const Tensor product = t > 0 ? products::linear(block(tape.before, first, count), tape.weight_hh, {}) : Tensor();
     const kernels::CellForward<T> step{
         .width = H,
         .input = rows<T>(tape.gates, first),
@@ -218,12 +212,12 @@ LstmGradients lstm_backward(const LstmTape& tape, bool reverse, const LstmResult
                                    .gate_gradient = rows<T>(gate_gradients, first)},
           begin, end);
     });
-    if (t > 0) from_next = onednn::linear(block(gate_gradients, first, count), recurrent, {});
+    if (t > 0) from_next = products::linear(block(gate_gradients, first, count), recurrent, {});
   }
   const Tensor gates = gate_gradients.narrow(0, 0, M);
-  return {.x = onednn::linear(gates, tape.weight_ih.t(), {}).index_select(0, index(steps.packed)),
-          .weight_ih = weight_gradient(gates, tape.input),
-          .weight_hh = weight_gradient(gates, tape.before.narrow(0, 0, M)),
+  return {.x = products::linear(gates, tape.weight_ih.t(), {}).index_select(0, index(steps.packed)),
+          .weight_ih = products::outer(gates, tape.input),
+          .weight_hh = products::outer(gates, tape.before.narrow(0, 0, M)),
           .bias = gates.sum(0, false, at::kFloat)};
 }
 
@@ -367,7 +361,7 @@ DecoderTape make_tape(const AttentionDecoder& decoder, const AttentionDecoderInp
                        .start = input.start[l].cell.detach().index_select(0, order),
                        .dropout = l + 1 < decoder.layers.size() ? decoder.layer_dropouts[l] : Dropout{}};
     const Tensor bias = (cell.bias_ih + cell.bias_hh).detach().to(like.scalar_type());
-    layer.gates = l == 0 ? onednn::linear(tape.embedded, tape.weight_embedded, bias) : bias.repeat({M, 1});
+    layer.gates = l == 0 ? products::linear(tape.embedded, tape.weight_embedded, bias) : bias.repeat({M, 1});
     const Tensor hidden = input.start[l].hidden.detach().index_select(0, order);
     layer.inputs.narrow(0, 0, steps.count(0)).narrow(1, width, H).copy_(hidden.narrow(0, 0, steps.count(0)));
     tape.layers.push_back(std::move(layer));
@@ -386,7 +380,7 @@ void decoder_forward(DecoderTape& tape) {
     for (std::size_t l = 0; l < tape.layers.size(); ++l) {
       const DecoderLayer& layer = tape.layers[l];
       const bool top = l + 1 == tape.layers.size();
-      const Tensor product = onednn::linear(block(layer.inputs, first, count), layer.weight, {});
+      const Tensor product = products::linear(block(layer.inputs, first, count), layer.weight, {});
       const kernels::CellForward<T> step{
           .width = H,
           .input = rows<T>(layer.gates, first),
@@ -431,7 +425,7 @@ void decoder_forward(DecoderTape& tape) {
                         begin, end);
       });
     }
-    const Tensor product = onednn::linear(block(tape.combined, first, count), tape.weight_combine, {});
+    const Tensor product = products::linear(block(tape.combined, first, count), tape.weight_combine, {});
     at::parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
       kernels::tanh_rows(
           kernels::Tanh<T>{.width = H, .from = rows<T>(product), .to = rows<T>(tape.output), .to_index = ragged}, begin,
@@ -498,7 +492,7 @@ DecoderGradients decoder_backward(const DecoderTape& tape, const Tensor& output_
                                                       .to = rows<T>(pre_gradients, first)},
                              begin, end);
     });
-    const Tensor combined_gradient = onednn::linear(block(pre_gradients, first, count), combine, {});
+    const Tensor combined_gradient = products::linear(block(pre_gradients, first, count), combine, {});
     for (std::size_t l = num_layers; l-- > 0;) {
       const DecoderLayer& layer = tape.layers[l];
       at::parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -552,15 +546,15 @@ DecoderGradients decoder_backward(const DecoderTape& tape, const Tensor& output_
                 .gate_gradient = rows<T>(gate_gradients[l], first)},
             begin, end);
       });
-      input_gradients[l] = onednn::linear(block(gate_gradients[l], first, count), recurrent[l], {});
+      input_gradients[l] = products::linear(block(gate_gradients[l], first, count), recurrent[l], {});
     }
   }
 
-  DecoderGradients gradients{.embedded = onednn::linear(gate_gradients[0].narrow(0, 0, M), tape.weight_embedded.t(), {})
+  DecoderGradients gradients{.embedded = products::linear(gate_gradients[0].narrow(0, 0, M), tape.weight_embedded.t(), {})
                                              .index_select(0, index(steps.packed)),
                              .keys = at::empty_like(tape.keys),
                              .values = at::empty_like(tape.values),
-                             .combine = weight_gradient(pre_gradients.narrow(0, 0, M), tape.combined.narrow(0, 0, M)),
+                             .combine = products::outer(pre_gradients.narrow(0, 0, M), tape.combined.narrow(0, 0, M)),
                              .layers = {},
                              .start = {}};
   const auto memory_gradient = [&](const Tensor& factors, const Tensor& vectors, const Tensor& gradient) {
@@ -583,9 +577,9 @@ DecoderGradients decoder_backward(const DecoderTape& tape, const Tensor& output_
   for (std::size_t l = 0; l < num_layers; ++l) {
     const DecoderLayer& layer = tape.layers[l];
     const Tensor gates = gate_gradients[l].narrow(0, 0, M);
-    const Tensor weight = weight_gradient(gates, layer.inputs.narrow(0, 0, M));
+    const Tensor weight = products::outer(gates, layer.inputs.narrow(0, 0, M));
     Tensor weight_ih = weight.narrow(1, 0, layer.input_width);
-    if (l == 0) weight_ih = at::cat({weight_gradient(gates, tape.embedded), weight_ih}, 1);
+    if (l == 0) weight_ih = at::cat({products::outer(gates, tape.embedded), weight_ih}, 1);
     const Tensor bias = gates.sum(0, false, at::kFloat);
     gradients.layers.insert(gradients.layers.end(),
                             {weight_ih.contiguous(), weight.narrow(1, layer.input_width, H).contiguous(), bias, bias});

@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/onednn.hpp"
+#include "models/ops/products.hpp"
 #include "models/ops/packed.hpp"
 
 namespace attend::ops {
@@ -33,7 +33,7 @@ void Weight::freeze(Precision precision) {
   set_precision(precision);
   if (!has_fast_product(working(), *this)) return;
   packed_ = std::make_shared<const PackedWeight>(
-      PackedWeight{.precision = precision, .weight = onednn::pack(working().detach()), .integers = {}});
+      PackedWeight{.precision = precision, .weight = products::pack(working().detach()), .integers = {}});
 }
 
 }  // namespace attend::ops

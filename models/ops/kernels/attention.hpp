@@ -28,7 +28,7 @@ struct AttentionLayout {
 };
 
 // Numbers a row of the saved weights takes: the keys, rounded up to whole vectors.
-constexpr std::int64_t padded(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+constexpr std::int64_t padded(std::int64_t n) { return (n + kWidest - 1) / kWidest * kWidest; }
 
 template <class T>
 struct Attention {

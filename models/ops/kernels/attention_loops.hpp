@@ -71,26 +71,26 @@ ATTEND_INLINE void product_rows(const Product<T>& p, std::int64_t row, std::int6
   }
 }
 
-// Registers: 6 x 4 accumulators of 16 lanes fill AVX-512's 32; narrower processors take 6 x 1.
+// 6 x 4 accumulators fill the 32 registers of AVX-512, 6 x 2 the 16 of its forerunners.
 template <class T>
 void product(const Product<T>& p) {
   for (std::int64_t row = 0; row < p.m; row += 6) {
     const std::int64_t rows = std::min<std::int64_t>(6, p.m - row);
     const std::int64_t n = p.part == Part::result_lower ? std::min(p.n, row + rows) : p.n;
     std::int64_t column = 0;
-    for (; kWide && column + 3 * kLanes < n; column += 4 * kLanes) product_rows<4>(p, row, rows, column);
-    for (; kWide && column + kLanes < n; column += 2 * kLanes) product_rows<2>(p, row, rows, column);
+    for (; kLanes == 16 && column + 3 * kLanes < n; column += 4 * kLanes) product_rows<4>(p, row, rows, column);
+    for (; column + kLanes < n; column += 2 * kLanes) product_rows<2>(p, row, rows, column);
     for (; column < n; column += kLanes) product_rows<1>(p, row, rows, column);
   }
 }
 
-// A stage of the 16 x 16 transposition: swaps the blocks off the diagonal of every 2 * distance square.
+// A stage of the transposition of a square: swaps the blocks off the diagonal of every 2 * distance square.
 template <int distance>
 ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
   const Words lanes = lane_numbers();
   const Words d = Words{} + distance;
-  const Ints low = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes : lanes - d + 16u);
-  const Ints high = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes + d : lanes + 16u);
+  const Ints low = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes : lanes - d + kLanes);
+  const Ints high = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes + d : lanes + kLanes);
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
     if (i & distance) continue;
@@ -104,22 +104,15 @@ ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
 template <class T>
 ATTEND_INLINE void transpose(Rows<const T> rows, std::int64_t count, std::int64_t columns, float* to) {
   const std::int64_t stride = padded(count);
-  if constexpr (!kWide) {
-    for (std::int64_t c = 0; c < columns; ++c) {
-      for (std::int64_t r = 0; r < count; ++r) to[c * stride + r] = to_float(rows.data[r * rows.stride + c]);
-      std::fill(to + c * stride + count, to + (c + 1) * stride, 0.0f);
-    }
-    return;
-  }
-  for (std::int64_t r = 0; r < count; r += kLanes) {
+  for (std::int64_t r = 0; r < stride; r += kLanes) {
     for (std::int64_t c = 0; c < columns; c += kLanes) {
       Floats x[kLanes];
 #pragma GCC unroll 16
       for (int i = 0; i < kLanes; ++i) {
         x[i] = r + i < count ? load(rows.data + (r + i) * rows.stride + c, columns - c) : Floats{};
       }
-      transpose_stage<8>(x);
-      transpose_stage<4>(x);
+      if constexpr (kLanes >= 16) transpose_stage<8>(x);
+      if constexpr (kLanes >= 8) transpose_stage<4>(x);
       transpose_stage<2>(x);
       transpose_stage<1>(x);
       for (int i = 0; i < kLanes && c + i < columns; ++i) store(to + (c + i) * stride + r, x[i]);
@@ -132,7 +125,7 @@ template <class T>
 ATTEND_INLINE void widen(Rows<const T> rows, std::int64_t count, std::int64_t columns, float* to) {
   const std::int64_t stride = padded(columns);
   for (std::int64_t r = 0; r < count; ++r) {
-    for (std::int64_t c = 0; c < columns; c += kLanes) {
+    for (std::int64_t c = 0; c < stride; c += kLanes) {
       store(to + r * stride + c, load(rows.data + r * rows.stride + c, columns - c));
     }
   }
@@ -196,8 +189,9 @@ ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
     store(row + s, e);
   }
   const float normalise = 1 / sum(total);
-  for (std::int64_t s = 0; s < n; s += kLanes) store(row + s, load(row + s) * normalise);
-  for (std::int64_t s = padded(n); s < keys; s += kLanes) store(row + s, Floats{});
+  std::int64_t s = 0;
+  for (; s < n; s += kLanes) store(row + s, load(row + s) * normalise);
+  for (; s < padded(keys); s += kLanes) store(row + s, Floats{});
 }
 
 template <class T>

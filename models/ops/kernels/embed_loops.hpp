@@ -16,9 +16,9 @@ void forward(const Embed<T>& a, std::int64_t begin, std::int64_t end) {
 
 template <class T>
 void backward(const EmbedBackward<T>& a, std::int64_t begin, std::int64_t end) {
-  const std::int64_t last = std::min(end * kLanes, a.width);
+  const std::int64_t last = std::min(end * kWidest, a.width);
   for (std::int64_t m = 0; m < a.num_tokens; ++m) {
-    for (std::int64_t c = begin * kLanes; c < last; c += kLanes) {
+    for (std::int64_t c = begin * kWidest; c < last; c += kLanes) {
       const std::int64_t i = m * a.width + c, n = a.width - c;
       Floats d = load(a.dy + i, n);
       if (a.drop) d *= keep(a.mask, static_cast<std::uint32_t>(i));

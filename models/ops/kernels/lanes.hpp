@@ -1,20 +1,24 @@
-// Sixteen fp32 lanes at a time, in the compiler's own vector types: one AVX-512 register, two of AVX2, four of SSE or
-// NEON. Included once for each level by levels.hpp, for the files *_loops.hpp, which are compiled for fast arithmetic
-// (models/CMakeLists.txt).
+// A register of fp32 lanes, in the compiler's own vector types: ATTEND_LANES is 16 with AVX-512, 8 with AVX2, 4 with SSE or
+// NEON. (Types wider than a register GCC takes apart lane by lane.) Included once for each level by levels.hpp, for the
+// files *_loops.hpp, which are compiled for fast arithmetic (models/CMakeLists.txt).
 #define ATTEND_INLINE [[gnu::always_inline]] inline
 
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
-// Whether a register holds all lanes, and there are 32 of them.
-inline constexpr bool kWide = ATTEND_WIDE;
+inline constexpr std::int64_t kLanes = ATTEND_LANES;
 
-using Floats = float __attribute__((vector_size(64)));
-using Ints = std::int32_t __attribute__((vector_size(64)));
-using Words = std::uint32_t __attribute__((vector_size(64)));
-using Halves = std::uint16_t __attribute__((vector_size(32)));
+using Floats = float __attribute__((vector_size(4 * ATTEND_LANES)));
+using Ints = std::int32_t __attribute__((vector_size(4 * ATTEND_LANES)));
+using Words = std::uint32_t __attribute__((vector_size(4 * ATTEND_LANES)));
+using Halves = std::uint16_t __attribute__((vector_size(2 * ATTEND_LANES)));
 
 ATTEND_INLINE Floats all(float x) { return Floats{} + x; }
-ATTEND_INLINE Words lane_numbers() { return Words{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}; }
+ATTEND_INLINE Words lane_numbers() {
+  static constexpr std::uint32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  Words result;
+  std::memcpy(&result, numbers, sizeof result);
+  return result;
+}
 
 ATTEND_INLINE Floats load(const float* p) {
   Floats x;
@@ -65,20 +69,20 @@ ATTEND_INLINE Floats first(std::int64_t n, Floats x, float rest) {
   return select(reinterpret_cast<Ints>(lane_numbers()) < static_cast<std::int32_t>(n), x, all(rest));
 }
 
-// Lane i takes lane i ^ distance: after distances 8, 4, 2 and 1 every lane has seen all.
+// Lane i takes lane i ^ distance: after all distances that are powers of two every lane has seen all.
 template <int distance>
 ATTEND_INLINE Floats swap_lanes(Floats x) {
   return __builtin_shuffle(x, reinterpret_cast<Ints>(lane_numbers() ^ static_cast<std::uint32_t>(distance)));
 }
 ATTEND_INLINE float sum(Floats x) {
-  x += swap_lanes<8>(x);
-  x += swap_lanes<4>(x);
+  if constexpr (kLanes >= 16) x += swap_lanes<8>(x);
+  if constexpr (kLanes >= 8) x += swap_lanes<4>(x);
   x += swap_lanes<2>(x);
   return (x + swap_lanes<1>(x))[0];
 }
 ATTEND_INLINE float largest(Floats x) {
-  x = max(x, swap_lanes<8>(x));
-  x = max(x, swap_lanes<4>(x));
+  if constexpr (kLanes >= 16) x = max(x, swap_lanes<8>(x));
+  if constexpr (kLanes >= 8) x = max(x, swap_lanes<4>(x));
   x = max(x, swap_lanes<2>(x));
   return max(x, swap_lanes<1>(x))[0];
 }

@@ -15,25 +15,27 @@
 #if defined(__x86_64__) && !defined(__clang__)
 
 #define ATTEND_LEVEL level_4
-#define ATTEND_WIDE 1
+#define ATTEND_LANES 16
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4")
 #include "models/ops/kernels/lanes.hpp"
 #include ATTEND_LOOPS
 #pragma GCC pop_options
 #undef ATTEND_LEVEL
-#undef ATTEND_WIDE
+#undef ATTEND_LANES
 
-#define ATTEND_WIDE 0
 #define ATTEND_LEVEL level_3
+#define ATTEND_LANES 8
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v3")
 #include "models/ops/kernels/lanes.hpp"
 #include ATTEND_LOOPS
 #pragma GCC pop_options
 #undef ATTEND_LEVEL
+#undef ATTEND_LANES
 
 #define ATTEND_LEVEL level_1
+#define ATTEND_LANES 4
 #include "models/ops/kernels/lanes.hpp"
 #include ATTEND_LOOPS
 
@@ -51,8 +53,8 @@
 
 #else
 
-#define ATTEND_WIDE 0
 #define ATTEND_LEVEL level_1
+#define ATTEND_LANES 4
 #include "models/ops/kernels/lanes.hpp"
 #include ATTEND_LOOPS
 #define ATTEND_CALL(call) level_1::call

@@ -13,7 +13,7 @@ struct Bf16 {
   std::uint16_t bits;
 };
 
-// Numbers of a vector, see lanes.hpp.
-inline constexpr std::int64_t kLanes = 16;
+// The most numbers that a vector has at any level (lanes.hpp): what is padded is a multiple of it.
+inline constexpr std::int64_t kWidest = 16;
 
 }  // namespace attend::ops::kernels
