@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <system_error>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -157,11 +158,13 @@ void StagedDirectory::commit() {
 
 void StagedDirectory::remove_leftovers(const fs::path& parent) {
   std::error_code error;
+  std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(parent, error)) {
     if (entry.is_directory() && entry.path().filename().string().starts_with(kStagePrefix)) {
-      fs::remove_all(entry.path(), error);
+      leftovers.push_back(entry.path());
     }
   }
+  for (const fs::path& leftover : leftovers) fs::remove_all(leftover, error);
 }
 
 DirectoryLock::DirectoryLock(const fs::path& directory) : path_(directory / "lock") {

@@ -26,12 +26,13 @@ struct EnumNames<NormPlace> {
                                     std::pair{NormPlace::pre, std::string_view("pre")}};
 };
 
-// Options that only one family reads are refused with the other, by name.
+// Options that only one family reads are refused with the other, by name. Who trains chooses what is left to auto
+// (train/defaults.hpp) before a model is built.
 struct ModelConfig {
   ModelKind model = ModelKind::transformer;
-  std::int64_t encoder_layers = 3;
-  std::int64_t decoder_layers = 3;
-  std::int64_t width = 256;
+  std::optional<std::int64_t> encoder_layers;
+  std::optional<std::int64_t> decoder_layers;
+  std::optional<std::int64_t> width;
   std::optional<std::int64_t> heads;         // transformer; auto: width / 64
   std::optional<std::int64_t> feed_forward;  // transformer; auto: 4 * width
   NormPlace norm = NormPlace::post;          // transformer
@@ -39,16 +40,19 @@ struct ModelConfig {
   bool input_feeding = true;                 // luong: the attentional vector is fed back (arXiv 1508.04025, 3.3)
   bool tie_embeddings =
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
-  double dropout = 0.1;
+  std::optional<double> dropout;
   double attention_dropout = 0.0;   // transformer: on the attention weights
   double activation_dropout = 0.0;  // transformer: inside the feed-forward
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model, {.help = "the family of the model"});
-    visit("encoder-layers", self.encoder_layers, {.help = "layers of the encoder", .min = 1, .max = 96});
-    visit("decoder-layers", self.decoder_layers, {.help = "layers of the decoder", .min = 1, .max = 96});
-    visit("width", self.width, {.help = "size of embeddings and hidden states", .min = 2, .max = 16384});
+    visit("encoder-layers", self.encoder_layers,
+          {.help = "layers of the encoder; auto: by the size of the data", .min = 1, .max = 96});
+    visit("decoder-layers", self.decoder_layers,
+          {.help = "layers of the decoder; auto: by the size of the data", .min = 1, .max = 96});
+    visit("width", self.width,
+          {.help = "size of embeddings and hidden states; auto: by the size of the data", .min = 2, .max = 16384});
     visit("heads", self.heads, {.help = "transformer: attention heads; auto: width / 64", .min = 1, .max = 256});
     visit("feed-forward", self.feed_forward,
           {.help = "transformer: inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
@@ -56,7 +60,9 @@ struct ModelConfig {
     visit("bidirectional", self.bidirectional, {.help = "luong: the encoder reads both ways"});
     visit("input-feeding", self.input_feeding, {.help = "luong: feed the attentional vector back into the next step"});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
-    visit("dropout", self.dropout, {.help = "dropout on embeddings and sub-layer outputs", .min = 0, .max = 0.95});
+    visit(
+        "dropout", self.dropout,
+        {.help = "dropout on embeddings and sub-layer outputs; auto: by the size of the data", .min = 0, .max = 0.95});
     visit("attention-dropout", self.attention_dropout,
           {.help = "transformer: dropout on attention weights", .min = 0, .max = 0.95});
     visit("activation-dropout", self.activation_dropout,

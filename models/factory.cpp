@@ -16,26 +16,34 @@ namespace {
                   "leave it out, or choose another --model");
 }
 
+template <class T>
+T chosen(const std::optional<T>& value, const char* option) {
+  if (value) return *value;
+  throw UserError("option " + std::string(option) + " is auto, and there is no data to choose it by",
+                  "give it a number");
+}
+
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
   const ModelConfig defaults;
   if (config.bidirectional != defaults.bidirectional) refuse_foreign("bidirectional", config.model);
   if (config.input_feeding != defaults.input_feeding) refuse_foreign("input-feeding", config.model);
-  const std::int64_t heads = config.heads.value_or(std::max<std::int64_t>(1, config.width / 64));
-  if (config.width % heads != 0) {
-    throw UserError("width " + std::to_string(config.width) + " is not a multiple of heads " + std::to_string(heads),
+  const std::int64_t width = chosen(config.width, "width");
+  const std::int64_t heads = config.heads.value_or(std::max<std::int64_t>(1, width / 64));
+  if (width % heads != 0) {
+    throw UserError("width " + std::to_string(width) + " is not a multiple of heads " + std::to_string(heads),
                     "choose heads that divide the width");
   }
   return std::make_shared<TransformerImpl>(
       TransformerConfig{.src_vocabulary = vocabulary.src,
                         .tgt_vocabulary = vocabulary.tgt,
-                        .encoder_layers = config.encoder_layers,
-                        .decoder_layers = config.decoder_layers,
-                        .width = config.width,
+                        .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
+                        .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
+                        .width = width,
                         .heads = heads,
-                        .feed_forward = config.feed_forward.value_or(4 * config.width),
+                        .feed_forward = config.feed_forward.value_or(4 * width),
                         .norm = config.norm,
                         .tie_embeddings = config.tie_embeddings,
-                        .dropout = config.dropout,
+                        .dropout = chosen(config.dropout, "dropout"),
                         .attention_dropout = config.attention_dropout,
                         .activation_dropout = config.activation_dropout});
 }
@@ -47,18 +55,18 @@ Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary)
   if (config.norm != defaults.norm) refuse_foreign("norm", config.model);
   if (config.attention_dropout != defaults.attention_dropout) refuse_foreign("attention-dropout", config.model);
   if (config.activation_dropout != defaults.activation_dropout) refuse_foreign("activation-dropout", config.model);
-  const std::int64_t memory = config.bidirectional ? 2 * config.width : config.width;
+  const std::int64_t width = chosen(config.width, "width"), memory = config.bidirectional ? 2 * width : width;
   return std::make_shared<RnnSeq2SeqImpl>(
       RnnSeq2SeqConfig{.src_vocabulary = vocabulary.src,
                        .tgt_vocabulary = vocabulary.tgt,
-                       .width = config.width,
-                       .encoder_layers = config.encoder_layers,
-                       .decoder_layers = config.decoder_layers,
+                       .width = width,
+                       .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
+                       .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
                        .bidirectional = config.bidirectional,
                        .input_feeding = config.input_feeding,
                        .tie_embeddings = config.tie_embeddings,
-                       .dropout = config.dropout},
-      std::make_shared<GeneralAttention>(GeneralAttentionConfig{.query = config.width, .memory = memory}));
+                       .dropout = chosen(config.dropout, "dropout")},
+      std::make_shared<GeneralAttention>(GeneralAttentionConfig{.query = width, .memory = memory}));
 }
 
 }  // namespace

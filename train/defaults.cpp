@@ -39,13 +39,28 @@ void resolve_machine(TrainConfig& config) {
   }
 }
 
+void resolve_sizes(TrainConfig& config, std::uint64_t target_tokens) {
+  // A few hundred thousand sentences are learnt by heart by the base model of arXiv 1706.03762, and fast by a small
+  // one.
+  const bool small = target_tokens < 5'000'000;
+  const bool transformer = config.model.model == ModelKind::transformer;
+  const std::int64_t layers = transformer ? (small ? 3 : 6) : (small ? 1 : 2);
+  ModelConfig& model = config.model;
+  if (!model.encoder_layers) model.encoder_layers = layers;
+  if (!model.decoder_layers) model.decoder_layers = layers;
+  if (!model.width) model.width = small ? 256 : 512;
+  if (!model.dropout) model.dropout = small ? 0.3 : 0.1;
+  // Little data in large batches would be few updates a pass.
+  if (!config.batches.max_tokens) config.batches.max_tokens = target_tokens < 1'000'000 ? 2048 : 4096;
+}
+
 void resolve_training(TrainConfig& config, std::int64_t batches_per_epoch) {
   const std::int64_t epoch = (batches_per_epoch + config.trainer.accumulate - 1) / config.trainer.accumulate;
   const bool transformer = config.model.model == ModelKind::transformer;
   if (!config.schedule.learning_rate) {
     // Wider models want smaller steps; a Transformer of width 512 has 7e-4, as is usual with batches of 4,096 tokens.
-    const double rate = transformer ? 1e-3 * std::sqrt(256.0 / static_cast<double>(config.model.width)) : 1e-3;
-    config.schedule.learning_rate = std::min(rate, 2e-3);
+    const double rate = (transformer ? 1e-3 : 2e-3) * std::sqrt(256.0 / static_cast<double>(*config.model.width));
+    config.schedule.learning_rate = std::min(rate, 3e-3);
   }
   if (!config.schedule.warmup_steps) {
     config.schedule.warmup_steps =

@@ -10,8 +10,11 @@ namespace attend {
 // What is chosen before any data is read: threads, device, precision.
 void resolve_machine(TrainConfig& config);
 
-// What depends on the data and the model: learning rate, warm-up, limits and intervals. None of them depends on a limit
-// that may be raised later, so that a run that is prolonged is the run that was longer from the start.
+// What depends on how many target tokens there are to learn from: the sizes of the model and of batches, dropout.
+void resolve_sizes(TrainConfig& config, std::uint64_t target_tokens);
+
+// What depends on the batches and the model: learning rate, warm-up, limits and intervals. None of them depends on a
+// limit that may be raised later, so that a run that is prolonged is the run that was longer from the start.
 void resolve_training(TrainConfig& config, std::int64_t batches_per_epoch);
 
 }  // namespace attend

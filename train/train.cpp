@@ -65,6 +65,15 @@ Seq2Seq build_model(const TrainConfig& config, const TokenizerPair& tokenizers) 
   return model;
 }
 
+// The model is that of the run whose weights are taken over, but for what is given beside it.
+void adopt_model(TrainConfig& config, const OptionOrigins& origins) {
+  auto theirs = read_config<ModelConfig>(fs::path(config.init_from) / "config.toml", UnknownKeys::ignore);
+  const BoundOptions from = bind(theirs), to = bind(config.model);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (!origins.given(to[i].name)) to[i].set(from[i].get());
+  }
+}
+
 std::optional<Checkpoint> checkpoint_to_resume(const TrainConfig& config, bool resumed) {
   if (!resumed) return std::nullopt;
   if (config.resume == "auto") return Checkpoint::newest(config.run);
@@ -110,8 +119,13 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
   if (writes) {
     make_directories(config.run);
     lock.emplace(config.run);
+    StagedDirectory::remove_leftovers(fs::path(config.run) / "checkpoints");  // of a process that was killed
   }
-  if (resumed) config = resumed_config(config, origins);
+  if (resumed) {
+    config = resumed_config(config, origins);
+  } else if (!config.init_from.empty()) {
+    adopt_model(config, origins);
+  }
   at::set_num_threads(static_cast<int>(*config.threads));
   if (config.device == "cpu") refuse_memory_beyond_machine();
 
@@ -120,6 +134,7 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
   EncodedCorpus train = open_corpus(config.train, tokenizers, config.corpus);
   std::optional<EncodedCorpus> valid;
   if (!config.valid.empty()) valid = open_corpus(config.valid, tokenizers, config.corpus);
+  resolve_sizes(config, train.num_tgt_tokens());
   const DataHashes hashes{.train = train.content_hash(), .valid = valid ? valid->content_hash() : ""};
 
   const Seq2Seq model = build_model(config, tokenizers);
@@ -144,7 +159,7 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
     trainer.restore(*checkpoint);
     log::info("going on from {}", checkpoint->directory().string());
   }
-  with_memory_remedy("lower --max-tokens (now " + std::to_string(config.batches.max_tokens) +
+  with_memory_remedy("lower --max-tokens (now " + std::to_string(*config.batches.max_tokens) +
                          "), and raise --accumulate to keep updates as large",
                      [&] {
                        if (config.dry_run) return rehearse(trainer);

@@ -42,7 +42,7 @@ BatchOrder::BatchOrder(const EncodedCorpus& corpus, const BatchConfig& config, s
 
 BatchOrder::BatchOrder(std::vector<PairLength> lengths, const BatchConfig& config, std::uint64_t seed,
                        const std::function<std::string(std::int64_t)>& name_of_example)
-    : lengths_(std::move(lengths)), max_tokens_(config.max_tokens), seed_(seed) {
+    : lengths_(std::move(lengths)), max_tokens_(config.max_tokens.value()), seed_(seed) {
   ensure(lengths_.size() < std::numeric_limits<std::uint32_t>::max(), "examples are numbered with 32 bits");
   const auto longest = std::max_element(lengths_.begin(), lengths_.end(),
                                         [](PairLength a, PairLength b) { return longest_side(a) < longest_side(b); });

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,12 +19,13 @@
 namespace attend {
 
 struct BatchConfig {
-  std::int64_t max_tokens = 4096;
+  std::optional<std::int64_t> max_tokens;  // chosen before batches are made
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("max-tokens", self.max_tokens,
-          {.help = "padded tokens of a batch: its sentences times the longest of either side, end included",
+          {.help = "padded tokens of a batch: its sentences times the longest of either side, end included; "
+                   "auto: by the size of the data",
            .min = 1,
            .max = 1e9});
   }

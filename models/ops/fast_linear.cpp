@@ -2,8 +2,8 @@
 // before it for its gradient and takes a pass of its own, together with the dropout.
 #include "models/ops/fast_support.hpp"
 #include "models/ops/kernels/pointwise.hpp"
-#include "models/ops/products.hpp"
 #include "models/ops/packed.hpp"
+#include "models/ops/products.hpp"
 
 namespace attend::ops::fast {
 namespace {

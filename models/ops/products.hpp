@@ -1,6 +1,7 @@
 // The matrix products of the fast paths, by whichever of LibTorch's two libraries is faster here: MKL (at::mm), or
 // oneDNN, which alone multiplies bf16, and fp32 better on AMD processors with AVX-512. oneDNN is reached through the
-// dispatcher; it reads packed weights and applies an activation on the way out. No product here has an autograd formula.
+// dispatcher; it reads packed weights and applies an activation on the way out. No product here has an autograd
+// formula.
 #pragma once
 
 #include <torch/types.h>

@@ -550,13 +550,14 @@ DecoderGradients decoder_backward(const DecoderTape& tape, const Tensor& output_
     }
   }
 
-  DecoderGradients gradients{.embedded = products::linear(gate_gradients[0].narrow(0, 0, M), tape.weight_embedded.t(), {})
-                                             .index_select(0, index(steps.packed)),
-                             .keys = at::empty_like(tape.keys),
-                             .values = at::empty_like(tape.values),
-                             .combine = products::outer(pre_gradients.narrow(0, 0, M), tape.combined.narrow(0, 0, M)),
-                             .layers = {},
-                             .start = {}};
+  DecoderGradients gradients{
+      .embedded = products::linear(gate_gradients[0].narrow(0, 0, M), tape.weight_embedded.t(), {})
+                      .index_select(0, index(steps.packed)),
+      .keys = at::empty_like(tape.keys),
+      .values = at::empty_like(tape.values),
+      .combine = products::outer(pre_gradients.narrow(0, 0, M), tape.combined.narrow(0, 0, M)),
+      .layers = {},
+      .start = {}};
   const auto memory_gradient = [&](const Tensor& factors, const Tensor& vectors, const Tensor& gradient) {
     const kernels::MemoryBackward<T> memory{.width = vectors.size(1),
                                             .offsets = tape.memory_offsets.data(),

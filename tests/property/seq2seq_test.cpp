@@ -30,6 +30,7 @@ std::vector<Family> families() {
   post.width = 12;
   post.heads = 3;
   post.feed_forward = 19;
+  post.dropout = 0.1;
   ModelConfig pre = post;
   pre.norm = NormPlace::pre;
   pre.tie_embeddings = false;
@@ -38,6 +39,7 @@ std::vector<Family> families() {
   luong.encoder_layers = 1;
   luong.decoder_layers = 2;
   luong.width = 13;
+  luong.dropout = 0.1;
   ModelConfig one_way = luong;
   one_way.encoder_layers = 2;
   one_way.bidirectional = false;

@@ -15,6 +15,7 @@ ModelConfig tiny() {
   config.encoder_layers = config.decoder_layers = 1;
   config.width = 8;
   config.heads = 2;
+  config.dropout = 0.1;
   return config;
 }
 

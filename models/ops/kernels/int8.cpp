@@ -203,8 +203,8 @@ void linear_vnni(const QuantisedRows& q, std::int64_t rows, const Int8Weight& we
 #pragma GCC push_options
 #pragma GCC target("avx2")
 
-// Without VNNI, bytes are widened to 16 bits and multiplied in pairs: a register of sums holds four outputs, each as the
-// sum over inputs 0 and 1 of every block and the sum over inputs 2 and 3.
+// Without VNNI, bytes are widened to 16 bits and multiplied in pairs: a register of sums holds four outputs, each as
+// the sum over inputs 0 and 1 of every block and the sum over inputs 2 and 3.
 constexpr std::int64_t kHalf = kLanes / 2;  // outputs of a tile: two registers of sums a row
 using Pairs = std::int32_t __attribute__((vector_size(32)));
 

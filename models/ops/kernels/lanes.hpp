@@ -1,6 +1,6 @@
-// A register of fp32 lanes, in the compiler's own vector types: ATTEND_LANES is 16 with AVX-512, 8 with AVX2, 4 with SSE or
-// NEON. (Types wider than a register GCC takes apart lane by lane.) Included once for each level by levels.hpp, for the
-// files *_loops.hpp, which are compiled for fast arithmetic (models/CMakeLists.txt).
+// A register of fp32 lanes, in the compiler's own vector types: ATTEND_LANES is 16 with AVX-512, 8 with AVX2, 4 with
+// SSE or NEON. (Types wider than a register GCC takes apart lane by lane.) Included once for each level by levels.hpp,
+// for the files *_loops.hpp, which are compiled for fast arithmetic (models/CMakeLists.txt).
 #define ATTEND_INLINE [[gnu::always_inline]] inline
 
 namespace attend::ops::kernels::ATTEND_LEVEL {
