@@ -123,6 +123,24 @@ class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
   }
 };
 
+Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tensor& bias, Activation activation,
+                     Dropout after) {
+  if (weight.precision == Precision::bf16) return compute_linear(x_MI, weight.blocked, bias, activation, after).y;
+  const Tensor x = x_MI.contiguous(), y = at::empty({x.size(0), weight.panels.outputs}, x.options());
+  const kernels::PanelProduct product{.x = read<float>(x),
+                                      .rows = x.size(0),
+                                      .weight = weight.panels,
+                                      .bias = read<float>(bias),
+                                      .relu = activation == Activation::relu,
+                                      .y = write<float>(y)};
+  // A product of some thousand numbers is over before a thread wakes up.
+  const Chunks chunks(weight.panels.count(), x.size(0) * weight.panels.inputs);
+  chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::multiply(product, begin, end); });
+  const Activation left = product.relu ? Activation::none : activation;
+  if (left != Activation::none || after.rate > 0) pointwise(y, y, left, after);
+  return y;
+}
+
 }  // namespace
 
 Tensor dropout(const Tensor& x, Dropout dropout) {
@@ -134,7 +152,7 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
   const Tensor x_MI = x.dim() == 2 ? x : x.reshape({-1, x.size(-1)});
   Tensor y;
   if (weight.packed() != nullptr) {
-    y = compute_linear(x_MI, weight.packed()->weight, bias, activation, after).y;
+    y = packed_linear(x_MI, *weight.packed(), bias, activation, after);
   } else if (wants_gradient(x) || wants_gradient(weight.master()) || wants_gradient(bias)) {
     y = LinearFunction::apply(x_MI, weight.master(), optional(bias), weight.working(), activation, after);
   } else {

@@ -4,14 +4,16 @@
 #include <torch/types.h>
 
 #include "models/ops/kernels/int8.hpp"
+#include "models/ops/kernels/panels.hpp"
 #include "models/ops/weight.hpp"
 
 namespace attend::ops {
 
 struct PackedWeight {
   Precision precision = Precision::fp32;
-  torch::Tensor weight;  // fp32 and bf16: oneDNN's own blocked layout, opaque
-  Int8Weight integers;   // int8
+  kernels::Panels panels;  // fp32
+  torch::Tensor blocked;   // bf16: oneDNN's own layout, opaque
+  Int8Weight integers;     // int8
 };
 
 }  // namespace attend::ops

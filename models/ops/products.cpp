@@ -79,9 +79,6 @@ Tensor outer(const Tensor& y, const Tensor& x) {
   return at::mm(y.t(), x).to(at::kFloat);
 }
 
-Tensor pack(const Tensor& weight) {
-  if (takes_onednn(weight.scalar_type())) return reorder_linear_weight()->call(weight, std::nullopt);
-  return weight.t().contiguous().t();  // MKL likes the inputs a few rows read to lie together
-}
+Tensor pack(const Tensor& weight) { return reorder_linear_weight()->call(weight, std::nullopt); }
 
 }  // namespace attend::ops::products

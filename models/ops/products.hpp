@@ -13,15 +13,15 @@ namespace attend::ops::products {
 // Whether the functions below take bf16: where LibTorch has oneDNN and the processor AVX-512. They always take fp32.
 bool multiplies_bf16();
 
-// activation(x Wᵀ + b): x [M, I], W [O, I] (strides may be transposed) or packed, b [O] of x's type or undefined. The
-// activation is none, relu or tanh.
+// activation(x Wᵀ + b): x [M, I], W [O, I] (strides may be transposed) or packed bf16, b [O] of x's type or undefined.
+// The activation is none, relu or tanh.
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      Activation activation = Activation::none);
 
 // yᵀ x in fp32, the gradient of a weight: y [M, O], x [M, I]; [O, I].
 torch::Tensor outer(const torch::Tensor& y, const torch::Tensor& x);
 
-// A dense weight [O, I] in the layout that `linear` reads fastest; opaque.
+// A bf16 weight [O, I] in the layout that `linear` reads fastest; opaque.
 torch::Tensor pack(const torch::Tensor& weight);
 
 }  // namespace attend::ops::products

@@ -20,20 +20,23 @@ void Weight::refresh() {
 }
 
 void Weight::freeze(Precision precision) {
-  if (precision == Precision::int8) {
-    ensure(master_.is_cpu(), "8-bit products are made on the CPU");
-    set_precision(Precision::fp32);
-    const torch::Tensor master = master_.detach().contiguous();
-    packed_ = std::make_shared<const PackedWeight>(
-        PackedWeight{.precision = precision,
-                     .weight = {},
-                     .integers = pack_int8(master.const_data_ptr<float>(), master.size(0), master.size(1))});
-    return;
+  ensure(precision != Precision::int8 || master_.is_cpu(), "8-bit products are made on the CPU");
+  set_precision(precision == Precision::int8 ? Precision::fp32 : precision);
+  if (precision != Precision::int8 && !has_fast_product(working(), *this)) return;
+  PackedWeight packed{.precision = precision, .panels = {}, .blocked = {}, .integers = {}};
+  const torch::Tensor weight = working().detach().contiguous();
+  const std::int64_t outputs = weight.size(0), inputs = weight.size(1);
+  switch (precision) {
+    case Precision::bf16:
+      packed.blocked = products::pack(weight);
+      break;
+    case Precision::int8:
+      packed.integers = pack_int8(weight.const_data_ptr<float>(), outputs, inputs);
+      break;
+    default:
+      packed.panels = kernels::make_panels(weight.const_data_ptr<float>(), outputs, inputs);
   }
-  set_precision(precision);
-  if (!has_fast_product(working(), *this)) return;
-  packed_ = std::make_shared<const PackedWeight>(
-      PackedWeight{.precision = precision, .weight = products::pack(working().detach()), .integers = {}});
+  packed_ = std::make_shared<const PackedWeight>(std::move(packed));
 }
 
 }  // namespace attend::ops

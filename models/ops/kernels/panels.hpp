@@ -1,0 +1,33 @@
+// fp32 products with a weight that was laid out beforehand, for decoding: the few rows of a step would not pay for the
+// copies that a library makes of a dense weight each time.
+#pragma once
+
+#include <vector>
+
+#include "models/ops/kernels/types.hpp"
+
+namespace attend::ops::kernels {
+
+// W [outputs, inputs] in panels of kWidest outputs, the last padded with zeros: numbers[panel][input][output].
+struct Panels {
+  std::int64_t outputs = 0;
+  std::int64_t inputs = 0;
+  std::vector<float> numbers;
+  std::int64_t count() const { return (outputs + kWidest - 1) / kWidest; }
+};
+Panels make_panels(const float* weight, std::int64_t outputs, std::int64_t inputs);
+
+// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), below zero cut to zero where `relu`. Rows are
+// contiguous.
+struct PanelProduct {
+  const float* x;
+  std::int64_t rows;
+  const Panels& weight;
+  const float* bias;
+  bool relu;
+  float* y;
+};
+// Columns of panels `begin` to `end`.
+void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end);
+
+}  // namespace attend::ops::kernels
