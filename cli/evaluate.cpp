@@ -97,7 +97,7 @@ void run(const EvaluateConfig& config, const OptionOrigins&) {
   const metrics::Tally of_chrf = tally(chrf);
   const metrics::Tally of_ter = tally(ter);
   if (!config.json) {
-    std::cout << of_bleu.line() << '\n' << of_chrf.line() << '\n' << of_ter.line() << std::endl;
+    std::cout << of_bleu.line() << '\n' << of_chrf.line() << '\n' << of_ter.line() << '\n' << std::flush;
     return;
   }
   const metrics::BleuScore parts = bleu.score(of_bleu.sum());
@@ -116,7 +116,7 @@ void run(const EvaluateConfig& config, const OptionOrigins&) {
         {"signature", of_ter.signature()},
         {"edits", static_cast<std::int64_t>(of_ter.sum()[0])},
         {"reference_length", of_ter.sum()[1]}}}};
-  std::cout << result.dump(2) << std::endl;
+  std::cout << result.dump(2) << '\n' << std::flush;
 }
 
 }  // namespace
