@@ -1,4 +1,4 @@
-// linear and dropout. The product with its bias, and relu or tanh, leave oneDNN in one pass; gelu needs what came
+// linear and dropout. The product with its bias, and relu or tanh, are one call; gelu needs what came
 // before it for its gradient and takes a pass of its own, together with the dropout.
 #include "models/ops/fast_support.hpp"
 #include "models/ops/kernels/pointwise.hpp"

@@ -1,4 +1,4 @@
-// The fast paths of recurrent.hpp, on a CPU in fp32 or bf16 where oneDNN is there; `dispatch.hpp` says when. Values and
+// The fast paths of recurrent.hpp, on a CPU; `dispatch.hpp` says for which types. Values and
 // gradients are those of the plain formulations.
 #pragma once
 
