@@ -38,14 +38,14 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .tgt_vocabulary = vocabulary.tgt,
                         .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
                         .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
-                        .width = width,
-                        .heads = heads,
-                        .feed_forward = config.feed_forward.value_or(4 * width),
                         .norm = config.norm,
                         .tie_embeddings = config.tie_embeddings,
-                        .dropout = chosen(config.dropout, "dropout"),
-                        .attention_dropout = config.attention_dropout,
-                        .activation_dropout = config.activation_dropout});
+                        .block = {.width = width,
+                                  .heads = heads,
+                                  .feed_forward = config.feed_forward.value_or(4 * width),
+                                  .dropout = chosen(config.dropout, "dropout"),
+                                  .attention_dropout = config.attention_dropout,
+                                  .activation_dropout = config.activation_dropout}});
 }
 
 Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary) {

@@ -38,6 +38,21 @@ struct Batch {
   std::int64_t num_labels() const { return labels_M.size(0); }
 };
 
+// What an encoder of BERT's kind reads: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], and of every token whether it is of the
+// first or the second part.
+struct SegmentedSequences {
+  Sequences tokens;
+  torch::Tensor segments_M;  // int64: 0 or 1
+};
+
+// One batch of pretraining (arXiv 1810.04805, section 3.1).
+struct PretrainingBatch {
+  SegmentedSequences input;
+  torch::Tensor masked_K;     // int64: the rows of tokens that are to be predicted
+  torch::Tensor labels_K;     // int64: what stood there
+  torch::Tensor relations_B;  // int64: 0 where the second part follows the first, else 1; undefined without pairs
+};
+
 // Concatenates sentences; `begin` and `end` are put around each where they are not negative.
 Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
                       std::int32_t end);
