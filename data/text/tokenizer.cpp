@@ -107,6 +107,10 @@ const std::string& Tokenizer::piece(std::int32_t id) const {
   return model_->processor.IdToPiece(id);
 }
 
+bool Tokenizer::begins_word(std::int32_t id) const {
+  return model_->processor.IsControl(id) || piece(id).starts_with("\u2581");
+}
+
 std::int32_t Tokenizer::id_of(std::string_view piece) const { return model_->processor.PieceToId(piece); }
 
 const std::string& Tokenizer::bytes() const { return model_->bytes; }

@@ -59,6 +59,8 @@ class Tokenizer {
   const SpecialIds& special() const;
   // The piece as the model writes it, such as "▁dog".
   const std::string& piece(std::int32_t id) const;
+  // Whether a word begins with it, rather than goes on.
+  bool begins_word(std::int32_t id) const;
   // The id of a piece; unk where there is no such piece.
   std::int32_t id_of(std::string_view piece) const;
 

@@ -1,0 +1,152 @@
+#include "data/text/document_corpus.hpp"
+
+#include <algorithm>
+#include <future>
+#include <limits>
+#include <span>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/signals.hpp"
+#include "data/text/documents.hpp"
+
+namespace attend {
+
+// One sentence: where its ids begin.
+struct DocumentCorpus::Record {
+  std::uint64_t begin;
+  std::uint32_t line;
+  std::uint32_t first;  // 1: of its document
+};
+
+namespace {
+
+constexpr std::size_t kChunkLines = 8192;
+
+using Ids = std::vector<std::int32_t>;
+
+// A sentence in parts of at most kLongestSentence pieces, cut before the last word that begins in the second half.
+void add_parts(const Ids& ids, const std::vector<bool>& begins_word, std::vector<Ids>& parts) {
+  constexpr std::size_t longest = DocumentCorpus::kLongestSentence;
+  std::size_t begin = 0;
+  while (ids.size() - begin > longest) {
+    std::size_t end = begin + longest;
+    while (end > begin + longest / 2 && !begins_word[ids[end]]) --end;
+    if (!begins_word[ids[end]]) end = begin + longest;
+    parts.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(end));
+    begin = end;
+  }
+  if (begin < ids.size()) parts.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end());
+}
+
+struct EncodedLine {
+  std::vector<Ids> sentences;
+  std::uint64_t cut = 0;
+};
+
+// Encodes the chunk with all processors.
+std::vector<EncodedLine> encode_chunk(const Tokenizer& tokenizer, const std::vector<bool>& begins_word,
+                                      std::span<const DocumentLine> chunk) {
+  std::vector<EncodedLine> encoded(chunk.size());
+  const std::size_t workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16);
+  std::vector<std::future<void>> done;
+  for (std::size_t worker = 0; worker < workers; ++worker) {
+    done.push_back(std::async(std::launch::async, [&, worker] {
+      SentenceSplitter splitter;
+      for (std::size_t k = worker; k < chunk.size(); k += workers) {
+        for (const std::string& sentence : splitter.split(chunk[k].text)) {
+          const Ids ids = tokenizer.encode(sentence);
+          encoded[k].cut += ids.size() > DocumentCorpus::kLongestSentence;
+          add_parts(ids, begins_word, encoded[k].sentences);
+        }
+      }
+    }));
+  }
+  for (auto& result : done) result.get();
+  return encoded;
+}
+
+template <class Record>
+void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, const Tokenizer& tokenizer) {
+  std::vector<bool> begins_word(tokenizer.size());
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) begins_word[id] = tokenizer.begins_word(id);
+  DocumentReader reader(files);
+  DocumentCounts counts;
+  std::uint64_t num_tokens = 0;
+  std::vector<DocumentLine> chunk(kChunkLines);
+  bool first = false;  // the next sentence begins a document
+  for (bool more = true; more;) {
+    std::size_t count = 0;
+    if (signals::stop_requested()) throw Interrupted("stopped while the text was encoded");
+    while (count < chunk.size() && (more = reader.next(chunk[count]))) ++count;
+    const auto encoded = encode_chunk(tokenizer, begins_word, std::span(chunk).first(count));
+    for (std::size_t k = 0; k < count; ++k) {
+      if (chunk[k].line > std::numeric_limits<std::uint32_t>::max()) {
+        throw UserError(files.front() + ": more than 4294967295 lines", "split the corpus");
+      }
+      first = first || chunk[k].first;
+      counts.cut += encoded[k].cut;
+      for (const Ids& sentence : encoded[k].sentences) {
+        cache.add_record(
+            Record{.begin = num_tokens, .line = static_cast<std::uint32_t>(chunk[k].line), .first = first ? 1u : 0u});
+        cache.add_ids(sentence);
+        num_tokens += sentence.size();
+        ++counts.sentences;
+        counts.documents += first;
+        first = false;
+      }
+    }
+  }
+  counts.lines = reader.counts();
+  if (counts.sentences == 0) throw UserError(files.front() + ": no sentence to learn from", "check the text");
+  cache.set_summary(counts);
+}
+
+}  // namespace
+
+std::string DocumentCounts::report(std::uint64_t tokens) const {
+  std::string text = std::to_string(documents) + " documents, " + std::to_string(sentences) + " sentences";
+  if (cut > 0) text += " (" + std::to_string(cut) + " too long, cut)";
+  text += ", " + std::to_string(tokens) + " tokens";
+  return lines.clean() ? text : text + "; " + lines.report();
+}
+
+DocumentCorpus DocumentCorpus::open(const std::vector<std::string>& files, const Tokenizer& tokenizer,
+                                    const std::filesystem::path& cache) {
+  const DocumentReader refuses_what_cannot_be_read(files);  // before anything is hashed
+  std::string content;
+  for (const auto& file : files) content += hash_hex_of_file(file) + "\n";
+  content = hash_hex(std::as_bytes(std::span(content)));
+  return {IdCache::open("documents " + content + tokenizer.hash(),
+                        {.vocabulary = tokenizer.size(),
+                         .record_bytes = sizeof(Record),
+                         .summary_bytes = sizeof(DocumentCounts)},
+                        cache, [&](IdCache::Writer& writer) { encode_to<Record>(writer, files, tokenizer); }),
+          tokenizer.size(), content};
+}
+
+DocumentCorpus::DocumentCorpus(IdCache cache, std::int32_t vocabulary, std::string content_hash)
+    : cache_(std::move(cache)), vocabulary_(vocabulary), content_hash_(std::move(content_hash)) {
+  const auto records = cache_.records<Record>();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (records[i].first) first_sentences_.push_back(static_cast<std::int64_t>(i));
+  }
+  first_sentences_.push_back(static_cast<std::int64_t>(records.size()));
+}
+
+std::uint64_t DocumentCorpus::begin(std::int64_t sentence) const {
+  const auto records = cache_.records<Record>();
+  ensure(sentence >= 0 && sentence <= std::ssize(records), "a sentence of the corpus");
+  return sentence == std::ssize(records) ? num_tokens() : records[sentence].begin;
+}
+
+std::uint64_t DocumentCorpus::line(std::int64_t sentence) const {
+  const auto records = cache_.records<Record>();
+  ensure(sentence >= 0 && sentence < std::ssize(records), "a sentence of the corpus");
+  return records[sentence].line;
+}
+
+const DocumentCounts& DocumentCorpus::counts() const { return cache_.summary<DocumentCounts>(); }
+
+}  // namespace attend

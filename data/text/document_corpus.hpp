@@ -1,0 +1,66 @@
+// Documents as token ids, sentence by sentence, in a cache that is mapped into memory (id_cache.hpp). The sentences of a
+// document, and the documents, lie one after another: what follows a sentence in its document follows it in the ids.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/text/id_cache.hpp"
+#include "data/text/lines.hpp"
+#include "data/text/tokenizer.hpp"
+
+namespace attend {
+
+// What was read, and what was done to it.
+struct DocumentCounts {
+  LineCounts lines;
+  std::uint64_t documents = 0;
+  std::uint64_t sentences = 0;
+  std::uint64_t cut = 0;  // sentences that were too long and became several
+
+  // "26500 documents, 812345 sentences (12 cut), 24711032 tokens; …"
+  std::string report(std::uint64_t tokens) const;
+};
+
+class DocumentCorpus {
+ public:
+  // Pieces of the longest sentence; a longer one is cut, between words where it has any.
+  static constexpr std::size_t kLongestSentence = 256;
+
+  // Takes the corpus out of the cache, or encodes it into the cache first. UserError as DocumentReader, and when no
+  // sentence is left.
+  static DocumentCorpus open(const std::vector<std::string>& files, const Tokenizer& tokenizer,
+                             const std::filesystem::path& cache = IdCache::default_directory());
+
+  std::int64_t num_documents() const { return static_cast<std::int64_t>(first_sentences_.size()) - 1; }
+  std::int64_t num_sentences() const { return first_sentences_.back(); }
+  // Sentences of document d: first_sentence(d) … first_sentence(d + 1).
+  std::int64_t first_sentence(std::int64_t document) const { return first_sentences_[document]; }
+
+  // Where the ids of a sentence begin; those of the last one end at num_tokens().
+  std::uint64_t begin(std::int64_t sentence) const;
+  std::uint64_t num_tokens() const { return cache_.num_ids(); }
+  void append(std::uint64_t begin, std::size_t count, std::vector<std::int32_t>& ids) const {
+    cache_.append(begin, count, vocabulary_, ids);
+  }
+  // The line a sentence stands in, from 1, counted over all files.
+  std::uint64_t line(std::int64_t sentence) const;
+
+  const DocumentCounts& counts() const;
+  // XXH3 of the text's bytes: tells whether a run goes on with the text it began with.
+  const std::string& content_hash() const { return content_hash_; }
+  bool from_cache() const { return cache_.found(); }
+
+ private:
+  struct Record;
+  DocumentCorpus(IdCache cache, std::int32_t vocabulary, std::string content_hash);
+
+  IdCache cache_;
+  std::int32_t vocabulary_;
+  std::string content_hash_;
+  std::vector<std::int64_t> first_sentences_;
+};
+
+}  // namespace attend

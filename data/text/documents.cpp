@@ -1,0 +1,65 @@
+#include "data/text/documents.hpp"
+
+#include <unicode/brkiter.h>
+#include <unicode/unistr.h>
+
+#include "core/error.hpp"
+
+namespace attend {
+
+DocumentReader::DocumentReader(std::vector<std::string> files) : files_(std::move(files)) {
+  if (files_.empty()) throw UserError("no file of text is given");
+  for (const auto& file : files_) check_text_file(file);
+}
+
+bool DocumentReader::next(DocumentLine& line) {
+  for (;;) {
+    if (!reader_) {
+      if (opened_ == files_.size()) return false;
+      reader_ = std::make_unique<LineReader>(files_[opened_++]);
+      first_ = true;
+    }
+    if (!reader_->next(line.text)) {
+      counts_ += reader_->counts();
+      reader_.reset();
+      continue;
+    }
+    ++line_;
+    if (line.text.find_first_not_of(" \t") == std::string::npos) {
+      first_ = true;
+      continue;
+    }
+    line.line = line_;
+    line.first = std::exchange(first_, false);
+    return true;
+  }
+}
+
+struct SentenceSplitter::Iterator {
+  std::unique_ptr<icu::BreakIterator> icu;
+};
+
+SentenceSplitter::SentenceSplitter() : iterator_(std::make_unique<Iterator>()) {
+  UErrorCode error = U_ZERO_ERROR;
+  iterator_->icu.reset(icu::BreakIterator::createSentenceInstance(icu::Locale::getEnglish(), error));
+  ensure(U_SUCCESS(error), "ICU has the rules of sentences");
+}
+
+SentenceSplitter::~SentenceSplitter() = default;
+
+std::vector<std::string> SentenceSplitter::split(std::string_view text) {
+  const icu::UnicodeString whole =
+      icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
+  iterator_->icu->setText(whole);
+  std::vector<std::string> sentences;
+  for (std::int32_t begin = iterator_->icu->first(), end = iterator_->icu->next(); end != icu::BreakIterator::DONE;
+       begin = end, end = iterator_->icu->next()) {
+    icu::UnicodeString sentence(whole, begin, end - begin);
+    sentence.trim();
+    if (sentence.isEmpty()) continue;
+    sentence.toUTF8String(sentences.emplace_back());
+  }
+  return sentences;
+}
+
+}  // namespace attend
