@@ -64,14 +64,10 @@ class Maker {
     const auto most = static_cast<std::uint64_t>(config_.length - 3);
     for (std::int64_t from = corpus_.first_sentence(document); from < end;) {
       const std::uint64_t count = wanted(most);
-      std::int64_t to = gather(from, end, count);
-      if (to == from + 1 && to < end) ++to;  // two parts, where there are two sentences
+      std::int64_t to = std::max(gather(from, end, count), from + 2);
+      if (to > end) break;  // nothing follows the last sentence
       const bool other = random_.below(2) == 1;
-      if (to == from + 1 && (!other || config_.sequence_objective == SequenceObjective::order)) {
-        from = to;  // nothing follows it
-        continue;
-      }
-      const std::int64_t split = to == from + 1 ? to : from + 1 + static_cast<std::int64_t>(random_.below(to - from - 1));
+      const std::int64_t split = from + 1 + static_cast<std::int64_t>(random_.below(to - from - 1));
       Instance instance{.first = range(from, split), .second = {}, .relation = other};
       if (config_.sequence_objective == SequenceObjective::order) {
         instance.second = range(split, to);
@@ -120,7 +116,13 @@ std::vector<Instance> make_instances(const DocumentCorpus& corpus, const Instanc
     throw UserError("the text is one document, and --sequence-objective next needs a second one for random next parts",
                     "put a blank line between documents, or take --sequence-objective none");
   }
-  return Maker(corpus, config, combine_keys(seed, epoch, 0x1457)).make();
+  std::vector<Instance> instances = Maker(corpus, config, combine_keys(seed, epoch, 0x1457)).make();
+  if (instances.empty()) {
+    throw UserError("no document has two sentences, and --sequence-objective " +
+                        std::string(name_of(config.sequence_objective)) + " needs them",
+                    "take --sequence-objective none");
+  }
+  return instances;
 }
 
 }  // namespace attend

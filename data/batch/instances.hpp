@@ -8,8 +8,8 @@
 // its longer part, at random in front or behind. Without (arXiv 1907.11692, DOC-SENTENCES): one stretch of a document,
 // as long as wanted. With order (arXiv 1909.11942): two parts that follow each other, half of the time exchanged.
 //
-// A last sentence that nothing follows has no next: it is used only where a random second part was drawn, so that halves
-// stay halves.
+// A last sentence that nothing follows has no next and is left out, so that halves stay halves; as a random second part it
+// is met all the same.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ struct Instance {
   std::int32_t relation = 0;  // of the second to the first: 0 next, or in order; 1 random, or exchanged
 };
 
-// The instances of an epoch in the order of the corpus. UserError where `next` finds a single document.
+// The instances of an epoch in the order of the corpus. UserError where there are none, or `next` finds one document.
 std::vector<Instance> make_instances(const DocumentCorpus& corpus, const InstanceConfig& config, std::uint64_t seed,
                                      std::int64_t epoch);
 

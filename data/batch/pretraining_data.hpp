@@ -1,0 +1,47 @@
+// The stream of pretraining batches: a pure function of (seed, epoch, number of the batch).
+//
+// The instances of an epoch are shuffled and cut, in that order, into batches of at most `max_tokens` tokens; nothing is
+// grouped by length, since nothing is padded.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/batch/batch.hpp"
+#include "data/batch/batch_order.hpp"
+#include "data/batch/instances.hpp"
+#include "data/batch/masking.hpp"
+#include "data/text/document_corpus.hpp"
+#include "data/text/tokenizer.hpp"
+
+namespace attend {
+
+class PretrainingData {
+ public:
+  // `corpus` must outlive it. UserError as make_instances, and when a sequence is longer than a batch may be.
+  PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer, const InstanceConfig& instances,
+                  const MaskingConfig& masking, std::int64_t max_tokens, std::uint64_t seed);
+
+  // Makes the instances of an epoch; batch() is of these.
+  void begin_epoch(std::int64_t epoch);
+  std::int64_t epoch() const { return epoch_; }
+  std::int64_t num_batches() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
+  PretrainingBatch batch(std::int64_t number) const;
+
+ private:
+  std::int64_t tokens_of(const Instance& instance) const;
+
+  const DocumentCorpus& corpus_;
+  MaskVocabulary vocabulary_;
+  InstanceConfig instance_config_;
+  MaskingConfig masking_;
+  std::int64_t max_tokens_;
+  std::uint64_t seed_;
+  std::int64_t epoch_ = -1;
+  std::vector<Instance> instances_;
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> begins_;  // batch b is order_[begins_[b]] … order_[begins_[b + 1]]
+};
+
+}  // namespace attend
