@@ -1,0 +1,100 @@
+#include "eval/metrics/chunks.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+
+namespace attend::metrics {
+namespace {
+
+// B and PER of B-PER; of a tag without a type the type is _.
+struct Tag {
+  char prefix = 'O';
+  std::string type;
+};
+
+Tag parse(const std::string& tag) {
+  if (tag.empty()) return {};
+  const std::size_t dash = tag.find('-', 1);
+  std::string type = dash == std::string::npos ? tag.substr(1) : tag.substr(dash + 1);
+  if (type.empty()) type = "_";
+  return {.prefix = tag[0], .type = std::move(type)};
+}
+
+bool ends(const Tag& before, const Tag& now) {
+  if (before.prefix == 'E' || before.prefix == 'S') return true;
+  const bool open = before.prefix == 'B' || before.prefix == 'I';
+  if (open && (now.prefix == 'B' || now.prefix == 'S' || now.prefix == 'O')) return true;
+  return before.prefix != 'O' && before.prefix != '.' && before.type != now.type;
+}
+
+bool begins(const Tag& before, const Tag& now) {
+  if (now.prefix == 'B' || now.prefix == 'S') return true;
+  const bool closed = before.prefix == 'E' || before.prefix == 'S' || before.prefix == 'O';
+  if (closed && (now.prefix == 'E' || now.prefix == 'I')) return true;
+  return now.prefix != 'O' && now.prefix != '.' && before.type != now.type;
+}
+
+double share(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::vector<Chunk> chunks_of(const std::vector<std::string>& tags, ChunkMode mode) {
+  std::vector<Chunk> chunks;
+  Tag before;
+  std::size_t begin = 0;
+  bool open = false;  // strict: a B was seen, and nothing but its own I since
+  for (std::size_t i = 0; i <= tags.size(); ++i) {
+    Tag now = i < tags.size() ? parse(tags[i]) : Tag();
+    if (mode == ChunkMode::conlleval) {
+      if (ends(before, now)) chunks.push_back({.type = before.type, .begin = begin, .end = i});
+      if (begins(before, now)) begin = i;
+    } else {
+      if (open && !(now.prefix == 'I' && now.type == before.type)) {
+        chunks.push_back({.type = before.type, .begin = begin, .end = i});
+        open = false;
+      }
+      if (now.prefix == 'B') {
+        begin = i;
+        open = true;
+      }
+    }
+    before = std::move(now);
+  }
+  return chunks;
+}
+
+double ChunkTally::Counts::precision() const { return share(both, predicted); }
+double ChunkTally::Counts::recall() const { return share(both, gold); }
+double ChunkTally::Counts::f1() const { return share(2 * both, predicted + gold); }
+
+void ChunkTally::add(const std::vector<std::string>& predicted, const std::vector<std::string>& gold) {
+  ensure(predicted.size() == gold.size(), "a tag for every token");
+  tokens_ += gold.size();
+  for (std::size_t i = 0; i < gold.size(); ++i) equal_tokens_ += predicted[i] == gold[i];
+  const std::vector<Chunk> ours = chunks_of(predicted, mode_), theirs = chunks_of(gold, mode_);
+  const std::set<Chunk> right(theirs.begin(), theirs.end());
+  for (const Chunk& chunk : theirs) ++counts_[chunk.type].gold;
+  for (const Chunk& chunk : ours) {
+    Counts& counts = counts_[chunk.type];
+    ++counts.predicted;
+    counts.both += right.contains(chunk);
+  }
+}
+
+ChunkTally::Counts ChunkTally::total() const {
+  Counts total;
+  for (const auto& [type, counts] : counts_) {
+    total.predicted += counts.predicted;
+    total.gold += counts.gold;
+    total.both += counts.both;
+  }
+  return total;
+}
+
+double ChunkTally::token_accuracy() const { return share(equal_tokens_, tokens_); }
+
+}  // namespace attend::metrics

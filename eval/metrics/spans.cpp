@@ -1,0 +1,142 @@
+#include "eval/metrics/spans.hpp"
+
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.hpp"
+#include "eval/metrics/text.hpp"
+
+namespace attend::metrics {
+namespace {
+
+// Python's \w: letters, whatever has a numeric value, and the underscore.
+bool is_word_character(UChar32 c) {
+  return c == '_' || u_isalpha(c) || u_getNumericValue(c) != U_NO_NUMERIC_VALUE;
+}
+
+// Whether the character that ends before, or begins at, byte `at` is one of a word.
+bool word_ends_at(std::string_view text, std::size_t at) {
+  if (at == 0) return false;
+  auto i = static_cast<std::int64_t>(at);
+  UChar32 c = 0;
+  U8_PREV(text.data(), 0, i, c);
+  return c >= 0 && is_word_character(c);
+}
+bool word_begins_at(std::string_view text, std::size_t at) {
+  if (at == text.size()) return false;
+  auto i = static_cast<std::int64_t>(at);
+  const auto size = static_cast<std::int64_t>(text.size());
+  UChar32 c = 0;
+  U8_NEXT(text.data(), i, size, c);
+  return c >= 0 && is_word_character(c);
+}
+
+// re.sub(r"\b(a|an|the)\b", " ", text)
+std::string without_articles(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t length = 0;
+    if (!word_ends_at(text, at)) {
+      for (const std::string_view article : {"a", "an", "the"}) {
+        if (text.substr(at).starts_with(article) && !word_begins_at(text, at + article.size())) length = article.size();
+      }
+    }
+    if (length > 0) {
+      result += ' ';
+      at += length;
+    } else {
+      result += text[at++];
+    }
+  }
+  return result;
+}
+
+// Words in both, each as often as on the side that has it less often.
+std::size_t shared_words(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
+  std::map<std::string_view, std::size_t> counts;
+  for (const auto word : a) ++counts[word];
+  std::size_t shared = 0;
+  for (const auto word : b) {
+    const auto found = counts.find(word);
+    if (found == counts.end() || found->second == 0) continue;
+    --found->second;
+    ++shared;
+  }
+  return shared;
+}
+
+// Of normalised answers.
+double word_f1(const std::string& predicted, const std::string& gold) {
+  const auto ours = split_words(predicted), theirs = split_words(gold);
+  const auto shared = static_cast<double>(shared_words(ours, theirs));
+  if (shared == 0) return 0;
+  const double precision = shared / static_cast<double>(ours.size()), recall = shared / static_cast<double>(theirs.size());
+  return 2 * precision * recall / (precision + recall);
+}
+
+}  // namespace
+
+std::string normalise_answer(std::string_view answer) {
+  constexpr std::string_view kPunctuation = R"(!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~)";
+  std::string text = lower_case(answer);
+  std::erase_if(text, [&](char c) { return kPunctuation.find(c) != std::string_view::npos; });
+  text = without_articles(text);
+  std::string joined;
+  for (const auto word : split_words(text)) {
+    if (!joined.empty()) joined += ' ';
+    joined += word;
+  }
+  return joined;
+}
+
+AnswerScore score_answer(std::string_view predicted, const std::vector<std::string>& gold) {
+  ensure(!gold.empty(), "a question has an answer");
+  const std::string ours = normalise_answer(predicted);
+  AnswerScore best;
+  for (const std::string& answer : gold) {
+    const std::string theirs = normalise_answer(answer);
+    best.exact = std::max(best.exact, ours == theirs ? 1.0 : 0.0);
+    best.f1 = std::max(best.f1, word_f1(ours, theirs));
+  }
+  return best;
+}
+
+AnswerScore score_answer_or_none(std::string_view predicted, const std::vector<std::string>& gold) {
+  std::vector<std::string> answers;
+  for (const std::string& answer : gold) {
+    if (std::string normalised = normalise_answer(answer); !normalised.empty()) answers.push_back(std::move(normalised));
+  }
+  if (answers.empty()) answers.emplace_back();
+  const std::string ours = normalise_answer(predicted);
+  AnswerScore best;
+  for (const std::string& theirs : answers) {
+    const double exact = ours == theirs ? 1.0 : 0.0;
+    best.exact = std::max(best.exact, exact);
+    best.f1 = std::max(best.f1, ours.empty() || theirs.empty() ? exact : word_f1(ours, theirs));
+  }
+  return best;
+}
+
+BestThreshold best_threshold(std::vector<NoAnswerQuestion> questions) {
+  ensure(!questions.empty(), "some questions");
+  // At first nothing is answered; question after question, the surest first, gives its answer.
+  double current = 0;
+  for (const NoAnswerQuestion& question : questions) current += !question.has_answer;
+  BestThreshold best{.mean = current, .threshold = 0};
+  std::ranges::stable_sort(questions, {}, &NoAnswerQuestion::no_answer);
+  for (const NoAnswerQuestion& question : questions) {
+    if (question.has_answer) {
+      current += question.score;
+    } else if (question.answered) {
+      current -= 1;
+    }
+    if (current > best.mean) best = {.mean = current, .threshold = question.no_answer};
+  }
+  best.mean /= static_cast<double>(questions.size());
+  return best;
+}
+
+}  // namespace attend::metrics
