@@ -1,0 +1,26 @@
+// Tagged sentences in CoNLL's columns: a token a line with its tag in the last column, a blank line between sentences,
+// -DOCSTART- lines between documents. Tags are read in IOB1 (CoNLL-2003's own: B- only between two chunks of one type) or
+// IOB2, and given as IOB2.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attend {
+
+struct TaggedSentence {
+  std::uint64_t line = 0;      // of its first token
+  std::int64_t document = 0;   // from 0
+  std::vector<std::string> tokens;
+  std::vector<std::string> tags;  // IOB2
+};
+
+// UserError naming file and line for a line without a tag, with another number of columns than the first, or with a tag
+// that is not O, B-TYPE or I-TYPE; and when there is no sentence.
+std::vector<TaggedSentence> read_conll(const std::string& file);
+
+// Every tag once, O first, the others in order of their names: B-LOC I-LOC B-ORG …
+std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences);
+
+}  // namespace attend

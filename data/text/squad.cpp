@@ -1,0 +1,76 @@
+#include "data/text/squad.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "data/text/utf8.hpp"
+
+namespace attend {
+namespace {
+
+// Where each code point of a text begins; the last number is the text's size.
+std::vector<std::size_t> code_points(std::string_view text) {
+  std::vector<std::size_t> begins;
+  for (std::size_t at = 0; at < text.size(); at += std::max<std::size_t>(utf8_length_at(text, at), 1)) {
+    begins.push_back(at);
+  }
+  begins.push_back(text.size());
+  return begins;
+}
+
+// Where `text` stands in the context, nearest to byte `at`.
+std::optional<std::size_t> nearest(std::string_view context, std::string_view text, std::size_t at) {
+  std::optional<std::size_t> best;
+  const auto distance = [&](std::size_t place) { return place > at ? place - at : at - place; };
+  for (std::size_t place = context.find(text); place != std::string_view::npos; place = context.find(text, place + 1)) {
+    if (!best || distance(place) < distance(*best)) best = place;
+  }
+  return best;
+}
+
+}  // namespace
+
+QuestionSet read_squad(const std::string& file) {
+  const nlohmann::json root = read_json(file, std::size_t{1} << 30);
+  QuestionSet set;
+  std::set<std::string> ids;
+  using List = std::vector<nlohmann::json>;
+  for (const nlohmann::json& article : json_member<List>(root, "data", file)) {
+    for (const nlohmann::json& paragraph : json_member<List>(article, "paragraphs", file)) {
+      const std::size_t number = set.contexts.size();
+      const std::string context = json_member<std::string>(paragraph, "context", file);
+      const std::vector<std::size_t> begins = code_points(context);
+      for (const nlohmann::json& entry : json_member<List>(paragraph, "qas", file)) {
+        Question question{.id = json_member<std::string>(entry, "id", file), .text = {}, .context = number, .answers = {}};
+        const std::string where = file + ": question " + question.id;
+        if (!ids.insert(question.id).second) throw UserError(where + " is there twice", "give every question an id of its own");
+        question.text = json_member<std::string>(entry, "question", where);
+        const bool impossible = entry.contains("is_impossible") && json_member<bool>(entry, "is_impossible", where);
+        set.may_lack_answers = set.may_lack_answers || entry.contains("is_impossible");
+        for (const nlohmann::json& answer : impossible ? List() : json_member<List>(entry, "answers", where)) {
+          const auto text = json_member<std::string>(answer, "text", where);
+          const auto offset = json_member<std::uint64_t>(answer, "answer_start", where);
+          const std::size_t at = begins[std::min<std::uint64_t>(offset, begins.size() - 1)];
+          if (text.empty()) throw UserError(where + " has an empty answer", "leave it out, or say is_impossible");
+          const auto place = nearest(context, text, at);
+          if (!place) {
+            ++set.lost;
+            continue;
+          }
+          set.moved += *place != at;
+          question.answers.push_back({.text = text, .begin = *place});
+        }
+        set.questions.push_back(std::move(question));
+      }
+      set.contexts.push_back(context);
+    }
+  }
+  if (set.questions.empty()) throw UserError(file + ": no question", "check that it is the right file");
+  return set;
+}
+
+}  // namespace attend

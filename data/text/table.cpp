@@ -1,0 +1,146 @@
+#include "data/text/table.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+
+namespace attend {
+namespace {
+
+TableFormat format_of(std::string_view file) {
+  if (file.ends_with(".gz")) file.remove_suffix(3);
+  if (file.ends_with(".csv")) return TableFormat::csv;
+  if (file.ends_with(".jsonl") || file.ends_with(".json")) return TableFormat::jsonl;
+  return TableFormat::tsv;
+}
+
+std::vector<std::string> split_tabs(const std::string& line) {
+  std::vector<std::string> values;
+  for (std::size_t begin = 0;;) {
+    const std::size_t tab = line.find('\t', begin);
+    values.push_back(line.substr(begin, tab - begin));
+    if (tab == std::string::npos) return values;
+    begin = tab + 1;
+  }
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// A JSON value as the text that a table would hold.
+std::optional<std::string> text_of(const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  return std::nullopt;
+}
+
+}  // namespace
+
+TableReader::TableReader(const std::string& file, const TableShape& shape) : file_(file), shape_(shape), lines_(file) {
+  check_text_file(file);
+  if (shape_.format == TableFormat::automatic) shape_.format = format_of(file);
+  if (shape_.format == TableFormat::jsonl) return;
+  if (!shape_.header) {
+    for (const std::string& column : shape_.columns) {
+      std::size_t number = 0;
+      const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
+      if (error != std::errc() || end != column.data() + column.size() || number == 0) {
+        throw UserError(file_ + " has no header, and \"" + column + "\" is not the number of a column",
+                        "number the columns from 1");
+      }
+      places_.push_back(number - 1);
+    }
+    return;
+  }
+  std::uint64_t line = 0;
+  if (!next_row(header_, line)) refuse(1, "no header", "the first line names the columns");
+  for (const std::string& column : shape_.columns) {
+    const auto found = std::ranges::find(header_, column);
+    if (found == header_.end()) {
+      refuse(line, "no column \"" + column + "\"", "the columns are: " + listed(header_));
+    }
+    if (std::find(found + 1, header_.end(), column) != header_.end()) {
+      refuse(line, "two columns \"" + column + "\"", "rename one of them");
+    }
+    places_.push_back(static_cast<std::size_t>(found - header_.begin()));
+  }
+}
+
+TableReader::~TableReader() = default;
+
+void TableReader::refuse(std::uint64_t line, const std::string& what, const std::string& remedy) const {
+  throw UserError(file_ + ":" + std::to_string(line) + ": " + what, remedy);
+}
+
+bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line) {
+  std::string text;
+  do {
+    if (!lines_.next(text)) return false;
+  } while (text.empty());
+  line = lines_.counts().lines;
+  if (shape_.format == TableFormat::tsv) {
+    values = split_tabs(text);
+    return true;
+  }
+  values.assign(1, "");
+  bool quoted = false;  // inside of quotes
+  for (std::size_t at = 0;; ++at) {
+    if (at == text.size()) {
+      if (!quoted) return true;
+      values.back() += '\n';
+      if (!lines_.next(text)) refuse(line, "a quote that is not closed", "close it, or double a quote inside of quotes");
+      at = static_cast<std::size_t>(-1);
+    } else if (text[at] == '"') {
+      if (quoted && at + 1 < text.size() && text[at + 1] == '"') {
+        values.back() += text[at++];
+      } else {
+        quoted = !quoted;
+      }
+    } else if (text[at] == ',' && !quoted) {
+      values.emplace_back();
+    } else {
+      values.back() += text[at];
+    }
+  }
+}
+
+bool TableReader::next(Record& record) {
+  record.values.clear();
+  if (shape_.format == TableFormat::jsonl) {
+    std::string text;
+    do {
+      if (!lines_.next(text)) return false;
+    } while (text.find_first_not_of(" \t") == std::string::npos);
+    record.line = lines_.counts().lines;
+    const std::string where = file_ + ":" + std::to_string(record.line);
+    const nlohmann::json object = parse_json(text, where);
+    for (const std::string& column : shape_.columns) {
+      const auto found = object.is_object() ? object.find(column) : object.end();
+      const auto value = found == object.end() ? std::nullopt : text_of(*found);
+      if (!value) {
+        refuse(record.line, "no text, number or truth \"" + column + "\"", "each line is a JSON object with that member");
+      }
+      record.values.push_back(*value);
+    }
+    return true;
+  }
+  std::vector<std::string> row;
+  if (!next_row(row, record.line)) return false;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i] >= row.size() || (shape_.header && row.size() < header_.size())) {
+      refuse(record.line,
+             std::to_string(row.size()) + " values, expected " +
+                 std::to_string(shape_.header ? header_.size() : places_[i] + 1),
+             shape_.format == TableFormat::tsv ? "values are separated by single tabs" : "values are separated by commas");
+    }
+    record.values.push_back(row[places_[i]]);
+  }
+  return true;
+}
+
+}  // namespace attend
