@@ -4,24 +4,19 @@ namespace attend {
 
 using torch::Tensor;
 
-namespace {
-
-Linear map(const BlockConfig& config, std::int64_t in, std::int64_t out, std::int64_t fused = 1) {
-  return Linear(LinearConfig{
-      .in = in, .out = out, .fused = fused, .gain = fused > 1 ? kAttentionGain : 1, .deviation = config.deviation});
+Linear linear_of(const BlockConfig& config, std::int64_t in, std::int64_t out, std::int64_t fused, double gain) {
+  return Linear(LinearConfig{.in = in, .out = out, .fused = fused, .gain = gain, .deviation = config.deviation});
 }
 
-}  // namespace
-
 SelfAttentionImpl::SelfAttentionImpl(const BlockConfig& config)
-    : in_proj(register_module("in_proj", map(config, config.width, 3 * config.width, 3))),
-      out_proj(register_module("out_proj", map(config, config.width, config.width))) {}
+    : in_proj(register_module("in_proj", linear_of(config, config.width, 3 * config.width, 3, kAttentionGain))),
+      out_proj(register_module("out_proj", linear_of(config, config.width, config.width))) {}
 
 EncoderBlockImpl::EncoderBlockImpl(const BlockConfig& config)
     : config_(config),
       self_attn_(register_module("self_attn", SelfAttention(config))),
-      linear1_(register_module("linear1", map(config, config.width, config.feed_forward))),
-      linear2_(register_module("linear2", map(config, config.feed_forward, config.width))),
+      linear1_(register_module("linear1", linear_of(config, config.width, config.feed_forward))),
+      linear2_(register_module("linear2", linear_of(config, config.feed_forward, config.width))),
       norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
       norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))) {}
 

@@ -1,5 +1,5 @@
-// Blocks of self-attention and feed-forward (arXiv 1706.03762, section 3.1), of which the Transformer's encoder and BERT
-// are stacks. Post-norm as in the paper and pre-norm (arXiv 2002.04745) are two classes of blocks.
+// Blocks of self-attention and feed-forward (arXiv 1706.03762, section 3.1), of which the Transformer's encoder and
+// BERT are stacks. Post-norm as in the paper and pre-norm (arXiv 2002.04745) are two classes of blocks.
 //
 // Legend: M tokens (ragged), H width, C = 3H fused.
 #pragma once
@@ -34,6 +34,9 @@ struct BlockConfig {
 // Fused products are initialised so that each part has the variance of Xavier's rule over [3H, H], as PyTorch's
 // in_proj_weight and fairseq's gain of 1 / sqrt(2).
 inline constexpr double kAttentionGain = 0.70710678118654752;
+
+// A product of a block, initialised as `config` says; see LinearConfig.
+Linear linear_of(const BlockConfig& config, std::int64_t in, std::int64_t out, std::int64_t fused = 1, double gain = 1);
 
 // The projections around self-attention: one product makes q | k | v.
 class SelfAttentionImpl : public torch::nn::Module {

@@ -55,7 +55,8 @@ class TeacherForcedHeads final : public DecoderHeads {
   }
   Tensor over_memory(std::int64_t layer, const Tensor& q_MH) override {
     return ops::cross_attention(q_MH, memory_.kv_MC[layer], target_, memory_.layout,
-                                {.heads = config_.block.heads, .causal = false}, context_.dropout(config_.block.attention_dropout));
+                                {.heads = config_.block.heads, .causal = false},
+                                context_.dropout(config_.block.attention_dropout));
   }
 
  private:
@@ -79,8 +80,8 @@ class CachedHeads final : public DecoderHeads {
   }
   Tensor over_memory(std::int64_t layer, const Tensor& q_RH) override {
     const bool last = layer + 1 == config_.decoder_layers;
-    return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences, config_.block.heads,
-                                       last ? weights_RS_ : nullptr);
+    return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences,
+                                       config_.block.heads, last ? weights_RS_ : nullptr);
   }
 
  private:
@@ -92,14 +93,14 @@ class CachedHeads final : public DecoderHeads {
 
 }  // namespace
 
-Tensor sinusoids(std::int64_t length, std::int64_t width) {
+Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width) {
   Tensor table = torch::empty({length, width}, torch::kFloat32);
   float* row = table.data_ptr<float>();
   std::vector<double> frequencies;
   for (std::int64_t i = 0; i < width; i += 2) {
     frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(width)));
   }
-  for (std::int64_t t = 0; t < length; ++t, row += width) {
+  for (std::int64_t t = first; t < first + length; ++t, row += width) {
     for (std::int64_t i = 0; i < width; ++i) {
       const double angle = static_cast<double>(t) * frequencies[i / 2];
       row[i] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
@@ -108,11 +109,10 @@ Tensor sinusoids(std::int64_t length, std::int64_t width) {
   return table;
 }
 
-CrossAttentionImpl::CrossAttentionImpl(std::int64_t width)
-    : q_proj(register_module("q_proj", Linear(LinearConfig{.in = width, .out = width, .gain = kAttentionGain}))),
-      kv_proj(register_module("kv_proj",
-                              Linear(LinearConfig{.in = width, .out = 2 * width, .fused = 2, .gain = kAttentionGain}))),
-      out_proj(register_module("out_proj", Linear(LinearConfig{.in = width, .out = width}))) {}
+CrossAttentionImpl::CrossAttentionImpl(const BlockConfig& config)
+    : q_proj(register_module("q_proj", linear_of(config, config.width, config.width, 1, kAttentionGain))),
+      kv_proj(register_module("kv_proj", linear_of(config, config.width, 2 * config.width, 2, kAttentionGain))),
+      out_proj(register_module("out_proj", linear_of(config, config.width, config.width))) {}
 
 // ---- Decoder
 
@@ -120,9 +120,9 @@ DecoderBlockImpl::DecoderBlockImpl(const BlockConfig& config, std::int64_t layer
     : config_(config),
       layer_(layer),
       self_attn_(register_module("self_attn", SelfAttention(config))),
-      multihead_attn_(register_module("multihead_attn", CrossAttention(config.width))),
-      linear1_(register_module("linear1", Linear(LinearConfig{.in = config.width, .out = config.feed_forward}))),
-      linear2_(register_module("linear2", Linear(LinearConfig{.in = config.feed_forward, .out = config.width}))),
+      multihead_attn_(register_module("multihead_attn", CrossAttention(config))),
+      linear1_(register_module("linear1", linear_of(config, config.width, config.feed_forward))),
+      linear2_(register_module("linear2", linear_of(config, config.feed_forward, config.width))),
       norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
       norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
       norm3_(register_module("norm3", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))) {}
@@ -166,26 +166,28 @@ std::shared_ptr<DecoderBlockImpl> make_decoder_block(NormPlace norm, const Block
 
 TransformerImpl::TransformerImpl(const TransformerConfig& config)
     : config_(config),
-      tgt_embedding_(register_module(
-          "tgt_embedding", Embedding(EmbeddingConfig{.vocabulary = config.tgt_vocabulary, .width = config.block.width}))),
+      tgt_embedding_(register_module("tgt_embedding", Embedding(EmbeddingConfig{.vocabulary = config.tgt_vocabulary,
+                                                                                .width = config.block.width,
+                                                                                .deviation = config.block.deviation}))),
       src_embedding_(config.tie_embeddings ? tgt_embedding_
                                            : register_module("src_embedding", Embedding(EmbeddingConfig{
                                                                                   .vocabulary = config.src_vocabulary,
                                                                                   .width = config.block.width,
+                                                                                  .deviation = config.block.deviation,
                                                                               }))),
       encoder_(register_module("encoder",
                                std::make_shared<EncoderStackImpl>(config.encoder_layers, config.norm, config.block))),
       decoder_(register_module("decoder", std::make_shared<StackImpl<DecoderBlockImpl>>())),
-      positions_TH_(register_buffer("positions", sinusoids(kKeptPositions, config.block.width))) {
+      positions_TH_(register_buffer("positions", sinusoids(0, kKeptPositions, config.block.width))) {
   for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
     decoder_->push_back(make_decoder_block(config.norm, config.block, i));
   }
   if (config.norm == NormPlace::pre) decoder_->add_final_norm(config.block.width, config.block.norm_eps);
 }
 
-Tensor TransformerImpl::positions(std::int64_t length) const {
-  if (length <= kKeptPositions) return positions_TH_;
-  return sinusoids(length, config_.block.width).to(positions_TH_.device());
+Tensor TransformerImpl::positions(std::int64_t first, std::int64_t length) const {
+  if (first + length <= kKeptPositions) return positions_TH_.narrow(0, first, length);
+  return sinusoids(first, length, config_.block.width).to(positions_TH_.device());
 }
 
 Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, const Tensor& positions_TH,
@@ -195,7 +197,7 @@ Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, c
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Context& context) const {
-  Tensor x_MH = embed(src_embedding_, src, positions(src.layout.max_length), context);
+  Tensor x_MH = embed(src_embedding_, src, positions(0, src.layout.max_length), context);
   x_MH = encoder_->forward(x_MH, src.layout, context);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
@@ -228,7 +230,7 @@ StepOutput TransformerImpl::step(const Memory& memory, DecoderState& state, cons
   std::iota(tokens.layout.offsets.begin(), tokens.layout.offsets.end(), 0);
   tokens.layout.max_length = 1;
   Context context = Context::inference();
-  const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step + 1).narrow(0, step, 1), context);
+  const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step, 1), context);
 
   rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
   StepOutput output;
@@ -241,7 +243,7 @@ StepOutput TransformerImpl::step(const Memory& memory, DecoderState& state, cons
 
 Tensor TransformerImpl::forward(const Batch& batch, Context& context) const {
   const auto memory = encode(batch.src, context);
-  const Tensor x_MH = embed(tgt_embedding_, batch.tgt, positions(batch.tgt.layout.max_length), context);
+  const Tensor x_MH = embed(tgt_embedding_, batch.tgt, positions(0, batch.tgt.layout.max_length), context);
   TeacherForcedHeads heads(config_, static_cast<const TransformerMemory&>(*memory), batch.tgt.layout, context);
   return decode(x_MH, heads, context);
 }

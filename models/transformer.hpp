@@ -37,13 +37,14 @@ struct TransformerConfig {
   BlockConfig block = {};      // of both sides; its dropout falls on the embeddings too
 };
 
-// sin(t / 10000^(2i / H)) at column 2i and the cosine at 2i + 1, [length, H] fp32 (section 3.5).
-torch::Tensor sinusoids(std::int64_t length, std::int64_t width);
+// sin(t / 10000^(2i / H)) at column 2i and the cosine at 2i + 1, of `length` positions t from `first` on: [length, H]
+// fp32 (section 3.5).
+torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width);
 
 // The projections around attention over the memory: its k | v are made once a sentence, q at every position.
 class CrossAttentionImpl : public torch::nn::Module {
  public:
-  explicit CrossAttentionImpl(std::int64_t width);
+  explicit CrossAttentionImpl(const BlockConfig& config);
   Linear q_proj;
   Linear kv_proj;
   Linear out_proj;
@@ -114,7 +115,7 @@ class TransformerImpl : public Seq2SeqImpl {
   void for_each_weight(const std::function<void(ops::Weight&)>& f) override { visit_weights(*this, f); }
 
  private:
-  torch::Tensor positions(std::int64_t length) const;
+  torch::Tensor positions(std::int64_t first, std::int64_t length) const;
   torch::Tensor embed(const Embedding& table, const Sequences& tokens, const torch::Tensor& positions_TH,
                       Context& context) const;
   torch::Tensor decode(torch::Tensor x_MH, DecoderHeads& heads, Context& context) const;

@@ -115,7 +115,14 @@ EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig
                         {.vocabulary = std::max(source.src_tokenizer.size(), source.tgt_tokenizer.size()),
                          .record_bytes = sizeof(Record),
                          .summary_bytes = sizeof(Summary)},
-                        cache, [&](IdCache::Writer& writer) { encode_to<Record, Summary>(writer, source, config); }),
+                        cache,
+                        [&](IdCache::Writer& writer) {
+                          encode_to<Record, Summary>(writer, source, config);
+                          if (hash_of_files(source) != content) {
+                            throw UserError(source.src_files.front() + " or a file beside it changed while it was read",
+                                            "start again when nobody writes it");
+                          }
+                        }),
           source, content};
 }
 

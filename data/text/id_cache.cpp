@@ -74,6 +74,17 @@ class Checksum {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
 };
 
+// A directory of this process alone.
+fs::path temporary_directory() {
+  std::error_code error;
+  const fs::path parent = fs::temp_directory_path(error);
+  std::string path = (parent / "attend-XXXXXX").string();
+  if (error || mkdtemp(path.data()) == nullptr) {
+    throw UserError("no directory for temporary files (" + path + ")", "set TMPDIR to one that exists");
+  }
+  return path;
+}
+
 std::size_t id_bytes_of(const IdCache::Shape& shape) { return shape.vocabulary <= 65536 ? 2 : 4; }
 
 // Writes KEY.ids and KEY.index.
@@ -137,7 +148,7 @@ class FileWriter : public IdCache::Writer {
 fs::path IdCache::default_directory() {
   if (const char* xdg = getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/') return fs::path(xdg) / "attend";
   if (const char* home = getenv("HOME"); home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "attend";
-  return fs::temp_directory_path() / "attend";
+  return {};
 }
 
 IdCache IdCache::open(const std::string& ingredients, const Shape& shape, const fs::path& directory,
@@ -148,15 +159,17 @@ IdCache IdCache::open(const std::string& ingredients, const Shape& shape, const 
 
   std::error_code error;
   fs::create_directories(directory, error);
-  std::string temporary = (fs::temp_directory_path() / "attend-XXXXXX").string();
   const bool kept = !error && access(directory.c_str(), W_OK) == 0;
-  if (!kept) {
-    if (mkdtemp(temporary.data()) == nullptr) throw UserError(temporary + ": cannot be created");
-    log::warn("{} cannot be written to: the encoded text is not kept for the next run", directory.string());
+  const fs::path place = kept ? directory : temporary_directory();
+  if (kept) {
+    AtomicFile::remove_leftovers(directory);
+  } else {
+    log::warn("{} cannot be written to: the encoded text is not kept for the next run",
+              directory.empty() ? "the cache" : directory.string());
   }
-  const fs::path stem = (kept ? directory : fs::path(temporary)) / key;
+  const fs::path stem = place / key;
   const auto clean_up = [&] {
-    if (!kept) fs::remove_all(temporary, error);  // what is mapped stays until it is let go
+    if (!kept) fs::remove_all(place, error);  // what is mapped stays until it is let go
   };
   try {
     FileWriter writer(stem, shape);
@@ -182,7 +195,7 @@ std::optional<IdCache> IdCache::read(const fs::path& stem, const std::string& ke
   const Bytes index = cache.index_.bytes();
   if (index.size() < sizeof(Trailer) + shape.summary_bytes) return std::nullopt;
   const std::size_t records = index.size() - sizeof(Trailer) - shape.summary_bytes;
-  if (records % shape.record_bytes != 0) return std::nullopt;
+  if (records == 0 || records % shape.record_bytes != 0) return std::nullopt;
   const auto& trailer = *reinterpret_cast<const Trailer*>(index.last(sizeof(Trailer)).data());
   if (trailer.magic != kMagic || trailer.version != kVersion || trailer.record_bytes != shape.record_bytes ||
       trailer.summary_bytes != shape.summary_bytes || trailer.id_bytes != id_bytes_of(shape) ||

@@ -5,7 +5,8 @@
 // Two files: KEY.ids (16 bits an id where the vocabulary has room), and KEY.index, the records, a summary and a trailer
 // with counts and a checksum over all of it. KEY.index is put in place last, and neither exists half: a cache that was
 // cut short, belongs to something else, or was tampered with in its index is made anew. Ids are checked against the
-// vocabulary as they are read. Plain numbers, as this machine has them: the cache never leaves it.
+// vocabulary as they are read. Plain numbers, as this machine has them: the cache never leaves it. Nothing is ever
+// thrown away: the whole directory may be deleted whenever no run is reading.
 #pragma once
 
 #include <cstdint>
@@ -51,12 +52,13 @@ class IdCache {
     std::size_t summary_bytes = 0;
   };
 
-  // Takes the cache of these `ingredients` out of the directory, or makes it there with `encode`, which adds everything
-  // and sets the summary. Where the directory cannot be written to, a temporary file takes its place.
+  // Takes the cache of these `ingredients` out of the directory, or makes it there with `encode`, which adds one record
+  // or more and sets the summary; what it throws leaves nothing behind. Where the directory cannot be written to, a
+  // temporary file takes its place.
   static IdCache open(const std::string& ingredients, const Shape& shape, const std::filesystem::path& directory,
                       const std::function<void(Writer&)>& encode);
 
-  // $XDG_CACHE_HOME/attend, or ~/.cache/attend.
+  // $XDG_CACHE_HOME/attend, or ~/.cache/attend; empty where there is no home.
   static std::filesystem::path default_directory();
 
   template <class Record>

@@ -30,7 +30,8 @@ struct Config {
 
 TEST(OptionsFuzz, DamageIsRefusedOrReadsBackEqual) {
   const std::string good = to_toml(Config{});
-  constexpr std::string_view kSpice = "[]{}\"'=#\n\\u0e+-._:TZ\xff\x80\0\x7f";
+  using namespace std::string_view_literals;
+  constexpr std::string_view kSpice = "[]{}\"'=#\n\\u0e+-._:TZ\xff\x80\0\x7f"sv;
   RandomStream random(11);
   int read = 0;
   constexpr int kRounds = 3000;

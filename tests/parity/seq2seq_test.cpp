@@ -29,18 +29,26 @@ std::vector<Family> families() {
   post.dropout = 0;
   ModelConfig pre = post;
   pre.norm = NormPlace::pre;
+  pre.tie_embeddings = false;
   ModelConfig luong;
   luong.model = ModelKind::luong;
   luong.encoder_layers = 2;
   luong.decoder_layers = 2;
   luong.width = 13;
   luong.dropout = 0;
-  return {{"transformer_post", post}, {"transformer_pre", pre}, {"luong", luong}};
+  ModelConfig one_way = luong;
+  one_way.encoder_layers = 1;
+  one_way.bidirectional = false;
+  one_way.input_feeding = false;
+  one_way.tie_embeddings = false;
+  return {{"transformer_post", post}, {"transformer_pre", pre}, {"luong", luong}, {"luong_one_way", one_way}};
 }
 
 class Seq2SeqParity : public testing::TestWithParam<Family> {
  protected:
-  Seq2SeqParity() : fixture_(GetParam().name), model_(make_seq2seq(GetParam().config, {.src = 23, .tgt = 23}, std::nullopt)) {
+  Seq2SeqParity()
+      : fixture_(GetParam().name), model_(make_seq2seq(GetParam().config, {.src = 23, .tgt = 23}, std::nullopt)) {
+    model_->to(test_device());
     const at::NoGradGuard no_grad;
     for (const auto& [name, parameter] : parameters_of(*model_)) parameter.copy_(fixture_.tensor("weight." + name));
     batch_ = {.src = fixture_.sequences("src", "src_lengths"),

@@ -14,6 +14,7 @@
 
 #include "core/safetensors.hpp"
 #include "data/batch/batch.hpp"
+#include "tests/support/device.hpp"
 
 namespace attend {
 
@@ -26,7 +27,7 @@ class Fixture {
     const TensorView* found = file_.find(name);
     if (found == nullptr) throw std::out_of_range(name);
     const auto type = found->dtype == DType::i64 ? torch::kLong : torch::kFloat32;
-    return torch::from_blob(const_cast<std::byte*>(found->bytes.data()), found->shape, type).clone();
+    return torch::from_blob(const_cast<std::byte*>(found->bytes.data()), found->shape, type).clone().to(test_device());
   }
 
   Sequences sequences(const std::string& ids, const std::string& lengths) const {
@@ -44,10 +45,10 @@ class Fixture {
   SafetensorsFile file_;
 };
 
-// Relative to the largest value: both sides round in fp32, in another order.
+// Relative to the largest value, absolute where that is below 0.1: both sides round in fp32, in another order.
 inline void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs, const std::string& name) {
   ASSERT_EQ(ours.sizes(), theirs.sizes()) << name;
-  EXPECT_LE((ours - theirs).abs().max().item<double>(), 1e-5 * std::max(1.0, theirs.abs().max().item<double>()))
+  EXPECT_LE((ours - theirs).abs().max().item<double>(), 1e-5 * std::max(0.1, theirs.abs().max().item<double>()))
       << name;
 }
 
