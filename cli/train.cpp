@@ -1,9 +1,11 @@
-#include "train/train.hpp"
+#include "train/translation.hpp"
 
 #include "cli/command.hpp"
 
 namespace attend {
 
-Command train_command() { return make_command<TrainConfig>("train", "train a translation model", train_translation); }
+Command train_command() {
+  return make_command<TranslationConfig>("train", "train a translation model", train_translation);
+}
 
 }  // namespace attend

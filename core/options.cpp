@@ -20,8 +20,6 @@
 namespace attend {
 namespace {
 
-constexpr std::size_t kMaxConfigBytes = 1 << 20;
-
 // The units of Duration, the longest first.
 constexpr std::array<std::pair<char, double>, 4> kUnits = {{{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
 

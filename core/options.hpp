@@ -244,6 +244,9 @@ std::string to_toml(const Config& config) {
 // XXH3 of the values of the options for which `counts` holds: tells whether a config is the one it was.
 std::string hash_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts);
 
+// A config file is not longer.
+inline constexpr std::size_t kMaxConfigBytes = 1 << 20;
+
 // A config out of one file alone, over the defaults of Config. UserError.
 void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, OptionOrigins& origins,
                      UnknownKeys unknown = UnknownKeys::refuse);

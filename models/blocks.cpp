@@ -1,8 +1,16 @@
 #include "models/blocks.hpp"
 
+#include <algorithm>
+
 namespace attend {
 
 using torch::Tensor;
+
+std::int64_t default_heads(std::int64_t width) {
+  std::int64_t heads = std::max<std::int64_t>(1, width / 64);
+  while (width % heads != 0) --heads;
+  return heads;
+}
 
 Linear linear_of(const BlockConfig& config, std::int64_t in, std::int64_t out, std::int64_t fused, double gain) {
   return Linear(LinearConfig{.in = in, .out = out, .fused = fused, .gain = gain, .deviation = config.deviation});

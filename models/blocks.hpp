@@ -35,6 +35,9 @@ struct BlockConfig {
 // in_proj_weight and fairseq's gain of 1 / sqrt(2).
 inline constexpr double kAttentionGain = 0.70710678118654752;
 
+// Attention heads of about 64 columns each, all of one size.
+std::int64_t default_heads(std::int64_t width);
+
 // A product of a block, initialised as `config` says; see LinearConfig.
 Linear linear_of(const BlockConfig& config, std::int64_t in, std::int64_t out, std::int64_t fused = 1, double gain = 1);
 

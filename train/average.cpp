@@ -13,11 +13,9 @@
 #include "core/log.hpp"
 #include "core/manifest.hpp"
 #include "core/safetensors.hpp"
-#include "data/text/tokenizer_pair.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "models/weights_io.hpp"
 #include "train/checkpoint.hpp"
-#include "train/config.hpp"
 
 namespace attend {
 namespace {
@@ -86,10 +84,14 @@ void average_checkpoints(const AverageConfig& config) {
   }
 
   StagedDirectory staged(config.output);
-  auto run = read_config<TrainConfig>(fs::path(config.run) / "config.toml");
-  run.run = config.output;
-  write_file_atomic(staged.path() / "config.toml", to_toml(run));
-  TokenizerPair::load(fs::path(config.run) / "tokenizer").save(staged.path() / "tokenizer");
+  const fs::path run = config.run;
+  write_file_atomic(staged.path() / "config.toml", read_file(run / "config.toml", kMaxConfigBytes));
+  make_directories(staged.path() / "tokenizer");
+  std::error_code error;
+  for (fs::directory_iterator entry(run / "tokenizer", error), end; !error && entry != end; entry.increment(error)) {
+    write_file_atomic(staged.path() / "tokenizer" / entry->path().filename(), read_file(entry->path()));
+  }
+  if (error) throw UserError((run / "tokenizer").string() + ": cannot be read", "bring the run's tokenizer back");
   TensorMetadata metadata = files.front().metadata();  // what the weights belong to
   metadata["mean_of"] = names.substr(1);
   const fs::path checkpoint = checkpoint_path(staged.path(), *std::max_element(steps.begin(), steps.end()));

@@ -1,24 +1,10 @@
 #include "train/defaults.hpp"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "models/device.hpp"
-#include "models/ops/dispatch.hpp"
-
 namespace attend {
-void resolve_machine(TrainConfig& config) {
-  const c10::Device device = device_named(config.device);
-  config.device = device.str();
-  if (!config.threads) config.threads = at::get_num_threads();
-  if (config.precision == Precision::automatic) {
-    config.precision = device.is_cuda() || ops::has_native_bf16() ? Precision::bf16 : Precision::fp32;
-  }
-}
-
-void resolve_sizes(TrainConfig& config, std::uint64_t target_tokens) {
+void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
   // A few hundred thousand sentences are learnt by heart by the base model of arXiv 1706.03762, and fast by a small
   // one.
   const bool small = target_tokens < 5'000'000;
@@ -33,7 +19,7 @@ void resolve_sizes(TrainConfig& config, std::uint64_t target_tokens) {
   if (!config.batches.max_tokens) config.batches.max_tokens = target_tokens < 1'000'000 ? 2048 : 4096;
 }
 
-void resolve_training(TrainConfig& config, std::int64_t batches_per_epoch) {
+void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch) {
   const std::int64_t epoch = (batches_per_epoch + config.trainer.accumulate - 1) / config.trainer.accumulate;
   const bool transformer = config.model.model == ModelKind::transformer;
   if (!config.schedule.learning_rate) {

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path config_file(const TrainConfig& config) { return fs::path(config.run) / "config.toml"; }
-fs::path run_file(const TrainConfig& config) { return fs::path(config.run) / "run.json"; }
+fs::path config_file(const fs::path& run) { return run / "config.toml"; }
+fs::path run_file(const fs::path& run) { return run / "run.json"; }
 
 // UserError when the directory holds anything but what a process leaves that is killed before its run begins: a lock,
 // and beside it perhaps the run's first files.
@@ -36,10 +36,15 @@ void refuse_foreign_files(const fs::path& run) {
 
 bool may_not_change(const BoundOption& option) { return !option.traits.may_change; }
 
+// Those that stand for "all of it" or "this one": they follow the command line, not the run.
+bool is_of_this_call(const BoundOption& option) {
+  return option.name == "run" || option.name == "resume" || option.name == "dry-run";
+}
+
 }  // namespace
 
-bool is_resumed(const TrainConfig& config) {
-  const bool exists = fs::exists(run_file(config));
+bool is_resumed(const RunConfig& config) {
+  const bool exists = fs::exists(run_file(config.run));
   if (config.resume == "never" && exists) {
     throw UserError(config.run + ": holds a run already",
                     "add --resume auto to go on with it, or choose another --run");
@@ -51,84 +56,82 @@ bool is_resumed(const TrainConfig& config) {
   return exists;
 }
 
-TrainConfig resumed_config(const TrainConfig& given, const OptionOrigins& origins) {
-  const auto stored = read_config<TrainConfig>(config_file(given));
-  const std::string record = run_file(given).string();
-  if (json_member<std::string>(read_json(record), "config", record) != hash_of(bind(stored), may_not_change)) {
-    throw UserError(config_file(given).string() + " is not what the run began with: it was edited, or is cut short",
+void resume_options(BoundOptions& options, const RunConfig& config, const OptionOrigins& origins) {
+  const fs::path run = config.run;
+  std::vector<OptionValue> given, stored;
+  for (const BoundOption& option : options) given.push_back(option.get());
+  OptionOrigins ignored;
+  apply_toml_file(options, config_file(run), ignored);
+  const std::string record = run_file(run).string();
+  if (json_member<std::string>(read_json(record), "config", record) != hash_of(options, may_not_change)) {
+    throw UserError(config_file(run).string() + " is not what the run began with: it was edited, or is cut short",
                     "bring it back; what may change is given on the command line");
   }
-  TrainConfig config = stored;
-  const BoundOptions before = bind(stored), wanted = bind(given);
-  const BoundOptions now = bind(config);
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    const OptionValue value = wanted[i].get();
-    if (!origins.given(now[i].name) || value == before[i].get()) continue;
-    if (!now[i].traits.may_change) {
-      if (std::holds_alternative<Auto>(value)) continue;  // it was chosen when the run began
-      throw UserError(fmt::format("{}: {}, but the run in {} has {}", origins(now[i].name), text_of(value), given.run,
-                                  text_of(before[i].get())),
+  for (const BoundOption& option : options) stored.push_back(option.get());
+  const auto differs = [&](std::string_view name) {
+    const auto i = std::ranges::find(options, name, &BoundOption::name) - options.begin();
+    return origins.given(name) && given[i] != stored[i];
+  };
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const BoundOption& option = options[i];
+    if (is_of_this_call(option)) option.set(given[i]);
+    if (!origins.given(option.name) || given[i] == stored[i] || is_of_this_call(option)) continue;
+    if (may_not_change(option)) {
+      if (std::holds_alternative<Auto>(given[i])) continue;  // it was chosen when the run began
+      throw UserError(fmt::format("{}: {}, but the run in {} has {}", origins(option.name), text_of(given[i]),
+                                  run.string(), text_of(stored[i])),
                       "go on with the same value, or start another run (--init-from takes over its weights)");
     }
-    now[i].set(value);
+    option.set(given[i]);
   }
-  // What stands for "all of it" or "this one" follows the command line, not the run.
-  config.run = given.run;
-  config.resume = given.resume;
-  config.dry_run = given.dry_run;
-  if (config.trainer.max_epochs != stored.trainer.max_epochs && !origins.given("max-steps")) {
-    config.trainer.max_steps.reset();
+  if (differs("max-epochs") && !origins.given("max-steps")) {
+    std::ranges::find(options, "max-steps", &BoundOption::name)->set(Auto{});
   }
-  if (config.threads != stored.threads || config.device != stored.device) {
+  if (differs("threads") || differs("device")) {
     log::warn("threads or device are not those that the run had: it goes on, but not bit for bit");
   }
-  return config;
 }
 
-void write_config(const TrainConfig& config) { write_file_atomic(config_file(config), to_toml(config)); }
+void write_config(const fs::path& run, const BoundOptions& options) {
+  write_file_atomic(config_file(run), to_toml(options));
+}
 
-void write_run(const TrainConfig& config, const DataHashes& data, const TokenizerPair& tokenizers) {
+void write_run(const RunConfig& config, const BoundOptions& options, const InputHashes& inputs,
+               const std::function<void(const fs::path&)>& save_tokenizers) {
+  const fs::path run = config.run;
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  const nlohmann::ordered_json record = {
-      {"attend", version()},
-      {"libtorch", TORCH_VERSION},
-      {"started", fmt::format("{:%FT%TZ}", now)},
-      {"seed", config.trainer.seed},
-      {"threads", config.threads.value()},
-      {"device", config.device},
-      {"precision", name_of(config.precision)},
-      {"config", hash_of(bind(config), may_not_change)},
-      {"data", {{"train", data.train}, {"valid", data.valid}}},
-      {"tokenizer", {{"src", tokenizers.src.hash()}, {"tgt", tokenizers.tgt.hash()}}}};
-  const fs::path folder = fs::path(config.run) / "tokenizer";
+  const auto seed = std::ranges::find(options, "seed", &BoundOption::name);
+  const nlohmann::ordered_json record = {{"attend", version()},
+                                         {"libtorch", TORCH_VERSION},
+                                         {"started", fmt::format("{:%FT%TZ}", now)},
+                                         {"seed", std::get<std::int64_t>(seed->get())},
+                                         {"threads", config.threads.value()},
+                                         {"device", config.device},
+                                         {"precision", name_of(config.precision)},
+                                         {"config", hash_of(options, may_not_change)},
+                                         {"inputs", inputs}};
+  const fs::path folder = run / "tokenizer";
   try {
-    tokenizers.save(folder);
-    write_config(config);
-    write_file_atomic(run_file(config), record.dump(1) + "\n");  // last: it says that the run exists
+    save_tokenizers(folder);
+    write_config(run, options);
+    write_file_atomic(run_file(run), record.dump(1) + "\n");  // last: it says that the run exists
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(folder, ignored);
-    fs::remove(config_file(config), ignored);
+    fs::remove(config_file(run), ignored);
     throw;
   }
 }
 
-void check_same_data(const TrainConfig& config, const DataHashes& data, const TokenizerPair& tokenizers) {
-  const std::string file = run_file(config).string();
-  const nlohmann::json record = read_json(file);
-  const auto check = [&](const char* group, const char* key, const std::string& now, const std::string& what) {
-    const auto hashes = json_member<nlohmann::json>(record, group, file);
-    if (json_member<std::string>(hashes, key, file) == now) return;
-    throw UserError(fmt::format("{} is not what the run in {} began with", what, config.run),
+void check_same_inputs(const fs::path& run, const InputHashes& inputs) {
+  const std::string file = run_file(run).string();
+  const auto recorded = json_member<InputHashes>(read_json(file), "inputs", file);
+  for (const auto& [name, hash] : inputs) {
+    const auto found = recorded.find(name);
+    if (found != recorded.end() && found->second == hash) continue;
+    throw UserError(name + " is not what the run in " + run.string() + " began with",
                     "bring it back, or start another run (--init-from takes over its weights)");
-  };
-  const auto names = [](const std::vector<std::string>& files) {
-    return files.empty() ? std::string("none") : files.front() + " " + files.back();
-  };
-  check("data", "train", data.train, "the text to learn from (--train " + names(config.train) + ")");
-  check("data", "valid", data.valid, "the text to validate on (--valid " + names(config.valid) + ")");
-  check("tokenizer", "src", tokenizers.src.hash(), "the tokenizer of the source");
-  check("tokenizer", "tgt", tokenizers.tgt.hash(), "the tokenizer of the target");
+  }
 }
 
 }  // namespace attend

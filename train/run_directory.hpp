@@ -2,34 +2,35 @@
 // train.jsonl, TensorBoard events, checkpoints/, best, hyps/, and a lock while somebody trains in it.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 
 #include "core/options.hpp"
-#include "data/text/tokenizer_pair.hpp"
-#include "train/config.hpp"
+#include "train/run_config.hpp"
 
 namespace attend {
 
-// XXH3 of what a run learns from.
-struct DataHashes {
-  std::string train;
-  std::string valid;  // empty where there is none
-};
+// XXH3 of what a run learns from and with, by names that messages use, such as "the text to learn from (--train a b)".
+using InputHashes = std::map<std::string, std::string>;
 
-// Whether --resume leads into a run that exists. UserError where it must not exist, or must and does not.
-bool is_resumed(const TrainConfig& config);
+// Whether --resume leads into a run that exists. UserError where it must not exist, or must and does not, or the
+// directory holds something else.
+bool is_resumed(const RunConfig& config);
 
-// The config that a run goes on with: its own, with what was given now for options that may change. UserError naming an
-// option that was given another value than the run has and may not change.
-TrainConfig resumed_config(const TrainConfig& given, const OptionOrigins& origins);
+// Sets `options` to those that the run goes on with: its own, with what was given now for options that may change.
+// UserError naming an option that was given another value than the run has and may not change, or that the run's config
+// was edited. `config` is among what the options refer to.
+void resume_options(BoundOptions& options, const RunConfig& config, const OptionOrigins& origins);
 
-// Writes config.toml and, for a new run, run.json and the tokenizers.
-void write_config(const TrainConfig& config);
-void write_run(const TrainConfig& config, const DataHashes& data, const TokenizerPair& tokenizers);
+void write_config(const std::filesystem::path& run, const BoundOptions& options);
+
+// A new run: run.json, config.toml, and what `save_tokenizers` writes into a folder; all of it or nothing.
+void write_run(const RunConfig& config, const BoundOptions& options, const InputHashes& inputs,
+               const std::function<void(const std::filesystem::path&)>& save_tokenizers);
 
 // UserError naming what is not what the run began with.
-void check_same_data(const TrainConfig& config, const DataHashes& data, const TokenizerPair& tokenizers);
+void check_same_inputs(const std::filesystem::path& run, const InputHashes& inputs);
 
 }  // namespace attend

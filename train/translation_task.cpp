@@ -29,12 +29,12 @@ Batch on_device(Batch batch, torch::Device device) {
 
 }  // namespace
 
-TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TrainConfig& config,
+TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config,
                                  EncodedCorpus train, std::optional<EncodedCorpus> valid)
     : model_(std::move(model)),
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
-      device_(config.device),
+      device_(config.run.device),
       label_smoothing_(config.label_smoothing),
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),

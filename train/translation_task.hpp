@@ -14,8 +14,8 @@
 #include "data/text/encoded_corpus.hpp"
 #include "data/text/tokenizer_pair.hpp"
 #include "models/seq2seq.hpp"
-#include "train/config.hpp"
 #include "train/task.hpp"
+#include "train/translation_config.hpp"
 
 namespace attend {
 
@@ -23,7 +23,7 @@ class TranslationTask : public Task {
  public:
   // `config` must be resolved as far as the machine goes; `valid` may be absent. The model is on the device and in the
   // precision that it trains in.
-  TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TrainConfig& config, EncodedCorpus train,
+  TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
                   std::optional<EncodedCorpus> valid);
 
   torch::nn::Module& model() override { return *model_; }

@@ -34,7 +34,8 @@ void add_parts(const Ids& ids, const std::vector<bool>& begins_word, std::vector
     std::size_t end = begin + longest;
     while (end > begin + longest / 2 && !begins_word[ids[end]]) --end;
     if (!begins_word[ids[end]]) end = begin + longest;
-    parts.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(end));
+    parts.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                       ids.begin() + static_cast<std::ptrdiff_t>(end));
     begin = end;
   }
   if (begin < ids.size()) parts.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end());
@@ -65,6 +66,12 @@ std::vector<EncodedLine> encode_chunk(const Tokenizer& tokenizer, const std::vec
   }
   for (auto& result : done) result.get();
   return encoded;
+}
+
+std::string hash_of_files(const std::vector<std::string>& files) {
+  std::string hashes;
+  for (const auto& file : files) hashes += hash_hex_of_file(file) + "\n";
+  return hash_hex(std::as_bytes(std::span(hashes)));
 }
 
 template <class Record>
@@ -115,14 +122,18 @@ std::string DocumentCounts::report(std::uint64_t tokens) const {
 DocumentCorpus DocumentCorpus::open(const std::vector<std::string>& files, const Tokenizer& tokenizer,
                                     const std::filesystem::path& cache) {
   const DocumentReader refuses_what_cannot_be_read(files);  // before anything is hashed
-  std::string content;
-  for (const auto& file : files) content += hash_hex_of_file(file) + "\n";
-  content = hash_hex(std::as_bytes(std::span(content)));
-  return {IdCache::open("documents " + content + tokenizer.hash(),
-                        {.vocabulary = tokenizer.size(),
-                         .record_bytes = sizeof(Record),
-                         .summary_bytes = sizeof(DocumentCounts)},
-                        cache, [&](IdCache::Writer& writer) { encode_to<Record>(writer, files, tokenizer); }),
+  const std::string content = hash_of_files(files);
+  return {IdCache::open(
+              "documents " + content + tokenizer.hash(),
+              {.vocabulary = tokenizer.size(), .record_bytes = sizeof(Record), .summary_bytes = sizeof(DocumentCounts)},
+              cache,
+              [&](IdCache::Writer& writer) {
+                encode_to<Record>(writer, files, tokenizer);
+                if (hash_of_files(files) != content) {
+                  throw UserError(files.front() + " or a file beside it changed while it was read",
+                                  "start again when nobody writes it");
+                }
+              }),
           tokenizer.size(), content};
 }
 

@@ -6,16 +6,16 @@
 namespace attend {
 namespace {
 
-TrainConfig resolved(ModelKind kind, std::uint64_t target_tokens, TrainConfig config = {}) {
+TranslationConfig resolved(ModelKind kind, std::uint64_t target_tokens, TranslationConfig config = {}) {
   config.model.model = kind;
   resolve_sizes(config, target_tokens);
   return config;
 }
 
 TEST(Defaults, SizesFollowTheData) {
-  const TrainConfig tiny = resolved(ModelKind::transformer, 200'000);
-  const TrainConfig small = resolved(ModelKind::transformer, 4'999'999);
-  const TrainConfig large = resolved(ModelKind::transformer, 5'000'000);
+  const TranslationConfig tiny = resolved(ModelKind::transformer, 200'000);
+  const TranslationConfig small = resolved(ModelKind::transformer, 4'999'999);
+  const TranslationConfig large = resolved(ModelKind::transformer, 5'000'000);
   EXPECT_EQ(tiny.batches.max_tokens, 2048);
   EXPECT_EQ(small.batches.max_tokens, 4096);
   EXPECT_EQ(small.model.width, 256);
@@ -29,12 +29,12 @@ TEST(Defaults, SizesFollowTheData) {
 }
 
 TEST(Defaults, WhatIsGivenStays) {
-  TrainConfig given;
+  TranslationConfig given;
   given.model.width = 96;
   given.model.decoder_layers = 4;
   given.model.dropout = 0;
   given.batches.max_tokens = 777;
-  const TrainConfig config = resolved(ModelKind::transformer, 100, given);
+  const TranslationConfig config = resolved(ModelKind::transformer, 100, given);
   EXPECT_EQ(config.model.width, 96);
   EXPECT_EQ(config.model.encoder_layers, 3);
   EXPECT_EQ(config.model.decoder_layers, 4);
@@ -44,7 +44,7 @@ TEST(Defaults, WhatIsGivenStays) {
 
 TEST(Defaults, WiderModelsTakeSmallerSteps) {
   const auto rate = [](std::int64_t width) {
-    TrainConfig config;
+    TranslationConfig config;
     config.model.width = width;
     resolve_training(config, 100);
     return *config.schedule.learning_rate;
@@ -55,8 +55,8 @@ TEST(Defaults, WiderModelsTakeSmallerSteps) {
 
 // A run that is prolonged is the run that was longer from the start.
 TEST(Defaults, NothingFollowsALimitThatMayBeRaised) {
-  TrainConfig shorter, longer;
-  for (TrainConfig* config : {&shorter, &longer}) config->model.width = 64;
+  TranslationConfig shorter, longer;
+  for (TranslationConfig* config : {&shorter, &longer}) config->model.width = 64;
   shorter.trainer.max_steps = 10;
   longer.trainer.max_steps = 1000;
   resolve_training(shorter, 50);

@@ -11,16 +11,16 @@
 #include "data/text/encoded_corpus.hpp"
 #include "data/text/tokenizer_trainer.hpp"
 #include "models/config.hpp"
-#include "models/ops/weight.hpp"
 #include "train/optimiser.hpp"
+#include "train/run_config.hpp"
 #include "train/schedule.hpp"
 #include "train/trainer.hpp"
 
 namespace attend {
 
 // Paths may change when a run is resumed: what they hold is compared instead.
-struct TrainConfig {
-  std::string run;
+struct TranslationConfig {
+  RunConfig run = {};
   std::vector<std::string> train;
   std::vector<std::string> valid;
   std::vector<std::string> tokenizer;
@@ -33,31 +33,10 @@ struct TrainConfig {
   TrainerConfig trainer = {};
   double label_smoothing = 0.1;
   std::int64_t bleu_sentences = 500;
-  Precision precision = Precision::automatic;
-  std::string device = "auto";
-  std::optional<std::int64_t> threads = {};
-  std::string resume = "never";
-  std::string init_from = {};
-  bool dry_run = false;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit.group("Run");
-    visit("run", self.run, {.help = "directory of the run", .placeholder = "DIR", .may_change = true});
-    visit("resume", self.resume,
-          {.help = "auto: go on with the run where there is one; never: refuse one that exists; PATH: go back to that "
-                   "checkpoint of the run, later ones are deleted",
-           .placeholder = "auto|never|PATH",
-           .may_change = true});
-    visit("init-from", self.init_from, {.help = "begin with the weights of another run", .placeholder = "RUN"});
-    visit("dry-run", self.dry_run,
-          {.help = "build everything, learn from the largest batch, say what it took, and write nothing",
-           .may_change = true});
-    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .may_change = true});
-    visit("threads", self.threads,
-          {.help = "threads of the arithmetic; auto: one a core", .min = 1, .max = 1024, .may_change = true});
-    visit("precision", self.precision,
-          {.help = "of products while training; auto: bf16 where the processor multiplies it natively, else fp32"});
+    RunConfig::visit(self.run, visit);
 
     visit.group("Data");
     visit(

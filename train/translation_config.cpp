@@ -1,10 +1,10 @@
-#include "train/config.hpp"
+#include "train/translation_config.hpp"
 
 #include "core/error.hpp"
 
 namespace attend {
 
-void TrainConfig::validate(const OptionOrigins& origins) const {
+void TranslationConfig::validate(const OptionOrigins& origins) const {
   const auto two_files = [&](const char* name, const std::vector<std::string>& files) {
     if (files.size() == 2) return;
     throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
@@ -12,10 +12,7 @@ void TrainConfig::validate(const OptionOrigins& origins) const {
   };
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
-  if (run.empty() && !dry_run) throw UserError("--run is missing", "name the directory of the run: --run DIR");
-  if (precision == Precision::int8) {
-    throw UserError(origins("precision") + ": int8 is for translating, not for training", "use auto, fp32 or bf16");
-  }
+  run.validate(origins);
   if (trainer.best_metric == BestMetric::bleu && bleu_sentences == 0) {
     throw UserError(origins("best-metric") + ": bleu, but no sentence is translated for it",
                     "set --bleu-sentences above 0");

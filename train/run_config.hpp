@@ -1,0 +1,49 @@
+// What every kind of training is told: which run, what it begins with, and where it computes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/options.hpp"
+#include "models/ops/weight.hpp"
+
+namespace attend {
+
+struct RunConfig {
+  std::string run;
+  std::string resume = "never";
+  std::string init_from = {};
+  bool dry_run = false;
+  std::string device = "auto";
+  std::optional<std::int64_t> threads = {};
+  Precision precision = Precision::automatic;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Run");
+    visit("run", self.run, {.help = "directory of the run", .placeholder = "DIR", .may_change = true});
+    visit("resume", self.resume,
+          {.help = "auto: go on with the run where there is one; never: refuse one that exists; PATH: go back to that "
+                   "checkpoint of the run, later ones are deleted",
+           .placeholder = "auto|never|PATH",
+           .may_change = true});
+    visit("init-from", self.init_from, {.help = "begin with the weights of another run", .placeholder = "RUN"});
+    visit("dry-run", self.dry_run,
+          {.help = "build everything, learn from the largest batch, say what it took, and write nothing",
+           .may_change = true});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .may_change = true});
+    visit("threads", self.threads,
+          {.help = "threads of the arithmetic; auto: one a core", .min = 1, .max = 1024, .may_change = true});
+    visit("precision", self.precision,
+          {.help = "of products while training; auto: bf16 where the processor multiplies it natively, else fp32"});
+  }
+
+  // UserError when options contradict each other.
+  void validate(const OptionOrigins& origins) const;
+
+  // Chooses device, threads and precision where they are auto. UserError for a device that is not there.
+  void resolve();
+};
+
+}  // namespace attend

@@ -1,0 +1,105 @@
+#include "train/session.hpp"
+
+#include <ATen/Parallel.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "core/signals.hpp"
+#include "models/checkpoint_reader.hpp"
+#include "train/checkpoint.hpp"
+#include "train/memory.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
+  if (config.resume == "auto") return Checkpoint::newest(config.run);
+  Checkpoint checkpoint(config.resume);
+  if (!fs::equivalent(checkpoint.directory(), checkpoint_path(config.run, checkpoint.state().step))) {
+    throw UserError("--resume " + config.resume + ": not a checkpoint of the run in " + config.run,
+                    "--init-from begins with the weights of another run");
+  }
+  return checkpoint;
+}
+
+std::string_view describe(Ending ending) {
+  constexpr std::array<std::pair<Ending, std::string_view>, 4> kWords = {
+      {{Ending::max_steps, "max-steps reached"},
+       {Ending::max_epochs, "max-epochs reached"},
+       {Ending::max_time, "max-time reached"},
+       {Ending::patience, "no new best within patience"}}};
+  return std::ranges::find(kWords, ending, &std::pair<Ending, std::string_view>::first)->second;
+}
+
+void rehearse(Trainer& trainer) {
+  trainer.rehearse();  // the first time pays for memory and for code that is made to measure
+  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t tokens = trainer.rehearse();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  log::info("dry run: the largest batch has {} tokens and takes {:.2f} s ({:.0f} tok/s); {:.0f} MB of memory", tokens,
+            seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
+}
+
+}  // namespace
+
+void train(Job& job, const OptionOrigins& origins) {
+  signals::install();
+  SessionConfig config = job.config();
+  RunConfig& run = config.run;
+  run.resolve();
+  const bool writes = !run.dry_run;
+  const bool resumed = writes && is_resumed(run);
+  std::optional<DirectoryLock> lock;
+  if (writes) {
+    make_directories(run.run);
+    lock.emplace(run.run);
+    StagedDirectory::remove_leftovers(fs::path(run.run) / "checkpoints");  // of a process that was killed
+  }
+  if (resumed) {
+    resume_options(config.options, run, origins);
+    run.resolve();
+  } else if (!run.init_from.empty()) {
+    job.adopt_model(origins);
+  }
+  at::set_num_threads(static_cast<int>(*run.threads));
+  if (run.device == "cpu") refuse_memory_beyond_machine();
+
+  job.load(resumed);
+  const std::optional<Checkpoint> checkpoint = resumed ? checkpoint_to_resume(run) : std::nullopt;
+  const std::unique_ptr<Task> task = job.make_task(!run.init_from.empty() && !checkpoint);
+  job.resolve_schedule(*task);
+  if (resumed) {
+    check_same_inputs(run.run, job.inputs());
+    write_config(run.run, config.options);
+  } else if (writes) {
+    write_run(run, config.options, job.inputs(), [&](const fs::path& folder) { job.save_tokenizers(folder); });
+  }
+  std::int64_t parameters = 0;
+  for (const torch::Tensor& parameter : task->model().parameters()) parameters += parameter.numel();
+  log::info("{} of {:.2f} M parameters, {} on {}, {} threads; {} batches an epoch, {} updates at most",
+            job.model_name(), static_cast<double>(parameters) / 1e6, name_of(run.precision), run.device, *run.threads,
+            task->batches_per_epoch(), *config.trainer.max_steps);
+
+  AdamW optimiser(task->model(), config.optimiser);
+  Trainer trainer(*task, optimiser, config.trainer, config.schedule, run.run);
+  if (checkpoint) {
+    trainer.restore(*checkpoint);
+    log::info("going on from {}", checkpoint->directory().string());
+  }
+  with_memory_remedy(job.memory_remedy(), [&] {
+    if (run.dry_run) return rehearse(trainer);
+    const Ending ending = trainer.train();
+    log::info("{} after {} updates; the run is in {}", describe(ending), trainer.state().step, run.run);
+  });
+}
+
+}  // namespace attend

@@ -1,0 +1,57 @@
+// A training run from its options to its last checkpoint, whatever is trained.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "core/options.hpp"
+#include "train/optimiser.hpp"
+#include "train/run_config.hpp"
+#include "train/run_directory.hpp"
+#include "train/schedule.hpp"
+#include "train/task.hpp"
+#include "train/trainer.hpp"
+
+namespace attend {
+
+// The parts of a config that every kind of training has.
+struct SessionConfig {
+  BoundOptions options;  // all of the config's; they refer to it, as the others do
+  RunConfig& run;
+  TrainerConfig& trainer;
+  ScheduleConfig& schedule;
+  OptimiserConfig& optimiser;
+};
+
+// What is particular of a kind of training. The calls come in the order in which they stand here.
+class Job {
+ public:
+  virtual ~Job() = default;
+
+  virtual SessionConfig config() = 0;
+
+  // Takes over the model's options of the run that --init-from names, but for those that are given.
+  virtual void adopt_model(const OptionOrigins& origins) = 0;
+
+  // Reads tokenizers (the run's own where it is resumed) and text, and chooses what follows from their size.
+  virtual void load(bool resumed) = 0;
+  virtual InputHashes inputs() const = 0;
+  virtual void save_tokenizers(const std::filesystem::path& folder) const = 0;
+
+  // Builds the model, with the weights of --init-from where `initial_weights`, and what it learns.
+  virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
+
+  // Chooses learning rate, limits and intervals.
+  virtual void resolve_schedule(const Task& task) = 0;
+
+  // "transformer", and what to lower where memory does not suffice.
+  virtual std::string model_name() const = 0;
+  virtual std::string memory_remedy() const = 0;
+};
+
+// UserError for what the user can put right; Interrupted after a signal, when everything is saved.
+void train(Job& job, const OptionOrigins& origins);
+
+}  // namespace attend

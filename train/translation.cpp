@@ -1,0 +1,119 @@
+#include "train/translation.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "data/text/encoded_corpus.hpp"
+#include "data/text/tokenizer_pair.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "models/checkpoint_reader.hpp"
+#include "models/factory.hpp"
+#include "models/weights_io.hpp"
+#include "train/defaults.hpp"
+#include "train/session.hpp"
+#include "train/translation_task.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Out of the run, the files given, the run whose weights are taken over, or learnt from the training text.
+TokenizerPair obtain_tokenizers(const TranslationConfig& config, bool resumed) {
+  if (resumed) return TokenizerPair::load(fs::path(config.run.run) / "tokenizer");
+  if (!config.tokenizer.empty()) return TokenizerPair::from_files(config.tokenizer);
+  if (!config.run.init_from.empty()) return TokenizerPair::load(fs::path(config.run.init_from) / "tokenizer");
+  log::info("learning a tokenizer from {} and {}", config.train[0], config.train[1]);
+  const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
+  return {.src = joint, .tgt = joint};
+}
+
+EncodedCorpus open_corpus(const std::vector<std::string>& files, const TokenizerPair& tokenizers,
+                          const CorpusConfig& config) {
+  EncodedCorpus corpus = EncodedCorpus::open({.src_files = {files[0]},
+                                              .tgt_files = {files[1]},
+                                              .src_tokenizer = tokenizers.src,
+                                              .tgt_tokenizer = tokenizers.tgt},
+                                             config);
+  const ParallelCounts& counts = corpus.counts();
+  log::info("{} {}: {}", files[0], files[1], counts.report());
+  if (!counts.src.clean()) log::info("{}: {}", files[0], counts.src.report());
+  if (!counts.tgt.clean()) log::info("{}: {}", files[1], counts.tgt.report());
+  return corpus;
+}
+
+class TranslationJob : public Job {
+ public:
+  explicit TranslationJob(TranslationConfig config) : config_(std::move(config)) {}
+
+  SessionConfig config() override {
+    return {.options = bind(config_),
+            .run = config_.run,
+            .trainer = config_.trainer,
+            .schedule = config_.schedule,
+            .optimiser = config_.optimiser};
+  }
+
+  void adopt_model(const OptionOrigins& origins) override {
+    auto theirs = read_config<ModelConfig>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
+    const BoundOptions from = bind(theirs), to = bind(config_.model);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      if (!origins.given(to[i].name)) to[i].set(from[i].get());
+    }
+  }
+
+  void load(bool resumed) override {
+    tokenizers_ = obtain_tokenizers(config_, resumed);
+    config_.vocabulary.size = tokenizers_->tgt.size();
+    train_ = open_corpus(config_.train, *tokenizers_, config_.corpus);
+    if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_.corpus);
+    resolve_sizes(config_, train_->num_tgt_tokens());
+    inputs_ = {{"the tokenizer of the source", tokenizers_->src.hash()},
+               {"the tokenizer of the target", tokenizers_->tgt.hash()},
+               {"the text to learn from", train_->content_hash()},
+               {"the text to validate on", valid_ ? valid_->content_hash() : "none"}};
+  }
+  InputHashes inputs() const override { return inputs_; }
+  void save_tokenizers(const fs::path& folder) const override { tokenizers_->save(folder); }
+
+  std::unique_ptr<Task> make_task(bool initial_weights) override {
+    const Seq2Seq model = make_seq2seq(config_.model, {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size()},
+                                       static_cast<std::uint64_t>(config_.trainer.seed));
+    if (initial_weights) {
+      const fs::path from = config_.run.init_from;
+      if (TokenizerPair::load(from / "tokenizer") != *tokenizers_) {
+        throw UserError("--init-from " + from.string() + ": that run has other tokenizers than --tokenizer",
+                        "leave --tokenizer out: the other run's are taken over with its weights");
+      }
+      load_weights(find_weights(from, "best"), *model);
+    }
+    model->to(torch::Device(config_.run.device));
+    model->for_each_weight([&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
+    return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_));
+  }
+
+  void resolve_schedule(const Task& task) override { resolve_training(config_, task.batches_per_epoch()); }
+  std::string model_name() const override { return std::string(name_of(config_.model.model)); }
+  std::string memory_remedy() const override {
+    return "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
+           "), and raise --accumulate to keep updates as large";
+  }
+
+ private:
+  TranslationConfig config_;
+  std::optional<TokenizerPair> tokenizers_;
+  std::optional<EncodedCorpus> train_, valid_;
+  InputHashes inputs_;
+};
+
+}  // namespace
+
+void train_translation(const TranslationConfig& config, const OptionOrigins& origins) {
+  TranslationJob job(config);
+  train(job, origins);
+}
+
+}  // namespace attend
