@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -96,10 +97,12 @@ void write_config(const fs::path& run, const BoundOptions& options) {
   write_file_atomic(config_file(run), to_toml(options));
 }
 
-void write_run(const RunConfig& config, const BoundOptions& options, const InputHashes& inputs,
+void write_run(const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
                const std::function<void(const fs::path&)>& save_tokenizers) {
   const fs::path run = config.run;
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  nlohmann::ordered_json hashes;
+  for (const Input& input : inputs) hashes[input.name] = input.hash;
   const auto seed = std::ranges::find(options, "seed", &BoundOption::name);
   const nlohmann::ordered_json record = {{"attend", version()},
                                          {"libtorch", TORCH_VERSION},
@@ -109,7 +112,7 @@ void write_run(const RunConfig& config, const BoundOptions& options, const Input
                                          {"device", config.device},
                                          {"precision", name_of(config.precision)},
                                          {"config", hash_of(options, may_not_change)},
-                                         {"inputs", inputs}};
+                                         {"inputs", hashes}};
   const fs::path folder = run / "tokenizer";
   try {
     save_tokenizers(folder);
@@ -123,13 +126,13 @@ void write_run(const RunConfig& config, const BoundOptions& options, const Input
   }
 }
 
-void check_same_inputs(const fs::path& run, const InputHashes& inputs) {
+void check_same_inputs(const fs::path& run, const Inputs& inputs) {
   const std::string file = run_file(run).string();
-  const auto recorded = json_member<InputHashes>(read_json(file), "inputs", file);
-  for (const auto& [name, hash] : inputs) {
-    const auto found = recorded.find(name);
-    if (found != recorded.end() && found->second == hash) continue;
-    throw UserError(name + " is not what the run in " + run.string() + " began with",
+  const auto recorded = json_member<std::map<std::string, std::string>>(read_json(file), "inputs", file);
+  for (const Input& input : inputs) {
+    const auto found = recorded.find(input.name);
+    if (found != recorded.end() && found->second == input.hash) continue;
+    throw UserError(fmt::format("{} ({}) is not what the run in {} began with", input.name, input.place, run.string()),
                     "bring it back, or start another run (--init-from takes over its weights)");
   }
 }

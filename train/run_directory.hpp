@@ -4,16 +4,21 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <string>
+#include <vector>
 
 #include "core/options.hpp"
 #include "train/run_config.hpp"
 
 namespace attend {
 
-// XXH3 of what a run learns from and with, by names that messages use, such as "the text to learn from (--train a b)".
-using InputHashes = std::map<std::string, std::string>;
+// Something that a run learns from or with: "the text to learn from", the XXH3 of its content, and where it was found.
+struct Input {
+  std::string name;
+  std::string hash;
+  std::string place;
+};
+using Inputs = std::vector<Input>;
 
 // Whether --resume leads into a run that exists. UserError where it must not exist, or must and does not, or the
 // directory holds something else.
@@ -27,10 +32,10 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
 void write_config(const std::filesystem::path& run, const BoundOptions& options);
 
 // A new run: run.json, config.toml, and what `save_tokenizers` writes into a folder; all of it or nothing.
-void write_run(const RunConfig& config, const BoundOptions& options, const InputHashes& inputs,
+void write_run(const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
                const std::function<void(const std::filesystem::path&)>& save_tokenizers);
 
 // UserError naming what is not what the run began with.
-void check_same_inputs(const std::filesystem::path& run, const InputHashes& inputs);
+void check_same_inputs(const std::filesystem::path& run, const Inputs& inputs);
 
 }  // namespace attend

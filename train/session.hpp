@@ -37,7 +37,7 @@ class Job {
 
   // Reads tokenizers (the run's own where it is resumed) and text, and chooses what follows from their size.
   virtual void load(bool resumed) = 0;
-  virtual InputHashes inputs() const = 0;
+  virtual Inputs inputs() const = 0;
   virtual void save_tokenizers(const std::filesystem::path& folder) const = 0;
 
   // Builds the model, with the weights of --init-from where `initial_weights`, and what it learns.

@@ -71,12 +71,15 @@ class TranslationJob : public Job {
     train_ = open_corpus(config_.train, *tokenizers_, config_.corpus);
     if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_.corpus);
     resolve_sizes(config_, train_->num_tgt_tokens());
-    inputs_ = {{"the tokenizer of the source", tokenizers_->src.hash()},
-               {"the tokenizer of the target", tokenizers_->tgt.hash()},
-               {"the text to learn from", train_->content_hash()},
-               {"the text to validate on", valid_ ? valid_->content_hash() : "none"}};
+    const auto named = [](const char* option, const std::vector<std::string>& files) {
+      return files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();
+    };
+    inputs_ = {{"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
+               {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
+               {"the text to learn from", train_->content_hash(), named("--train", config_.train)},
+               {"the text to validate on", valid_ ? valid_->content_hash() : "", named("--valid", config_.valid)}};
   }
-  InputHashes inputs() const override { return inputs_; }
+  Inputs inputs() const override { return inputs_; }
   void save_tokenizers(const fs::path& folder) const override { tokenizers_->save(folder); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
@@ -106,7 +109,7 @@ class TranslationJob : public Job {
   TranslationConfig config_;
   std::optional<TokenizerPair> tokenizers_;
   std::optional<EncodedCorpus> train_, valid_;
-  InputHashes inputs_;
+  Inputs inputs_;
 };
 
 }  // namespace
