@@ -5,6 +5,7 @@ namespace attend {
 Command average_command();
 Command evaluate_command();
 Command info_command();
+Command pretrain_command();
 Command tokenize_command();
 Command toy_command();
 Command train_command();
@@ -12,8 +13,8 @@ Command translate_command();
 Command vocab_command();
 
 std::vector<Command> all_commands() {
-  return {toy_command(),       vocab_command(),    tokenize_command(), train_command(),
-          translate_command(), evaluate_command(), average_command(),  info_command()};
+  return {toy_command(),      vocab_command(),    tokenize_command(), train_command(), translate_command(),
+          evaluate_command(), pretrain_command(), average_command(),  info_command()};
 }
 
 }  // namespace attend

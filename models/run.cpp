@@ -8,11 +8,18 @@
 #include "models/weights_io.hpp"
 
 namespace attend {
-namespace {
-
 namespace fs = std::filesystem;
 
-// UserError when the weights say that they belong to another model or other tokenizers; some say nothing.
+void check_is_run(const fs::path& path) {
+  if (!fs::is_directory(path)) {
+    throw UserError(path.string() + (fs::exists(path) ? ": not a directory" : ": no such run"),
+                    "give the directory that --run named");
+  }
+  if (!fs::exists(path / "config.toml")) {
+    throw UserError(path.string() + ": not a run, config.toml is missing", "give the directory that --run named");
+  }
+}
+
 void check_identity(const fs::path& weights, const TensorMetadata& expected, const fs::path& run) {
   const SafetensorsFile file(weights);
   for (const auto& [key, value] : expected) {
@@ -24,8 +31,6 @@ void check_identity(const fs::path& weights, const TensorMetadata& expected, con
   }
 }
 
-}  // namespace
-
 TensorMetadata identity_of(const ModelConfig& config, const TokenizerPair& tokenizers) {
   return {{"model", hash_of(bind(config), [](const BoundOption&) { return true; })},
           {"source tokenizer", tokenizers.src.hash()},
@@ -33,14 +38,7 @@ TensorMetadata identity_of(const ModelConfig& config, const TokenizerPair& token
 }
 
 Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
-  if (!fs::is_directory(path)) {
-    throw UserError(path.string() + (fs::exists(path) ? ": not a directory" : ": no such run"),
-                    "give the directory that attend train --run wrote");
-  }
-  if (!fs::exists(path / "config.toml")) {
-    throw UserError(path.string() + ": not a run, config.toml is missing",
-                    "give the directory that attend train --run wrote");
-  }
+  check_is_run(path);
   const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
   Run run{.config = config, .tokenizers = TokenizerPair::load(path / "tokenizer"), .model = {}, .weights = {}};
   run.model = make_seq2seq(config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, std::nullopt);

@@ -19,6 +19,13 @@ namespace attend {
 // What weights belong to, as their file says it: hashes of the model's options and of the tokenizers.
 TensorMetadata identity_of(const ModelConfig& config, const TokenizerPair& tokenizers);
 
+// UserError when the weights say that they belong to another model or other tokenizers; some say nothing.
+void check_identity(const std::filesystem::path& weights, const TensorMetadata& expected,
+                    const std::filesystem::path& run);
+
+// UserError unless it is a directory with a config.toml.
+void check_is_run(const std::filesystem::path& path);
+
 struct Run {
   ModelConfig config;
   TokenizerPair tokenizers;

@@ -1,13 +1,6 @@
 #include "data/batch/loader.hpp"
 
-#include <utility>
-
 namespace attend {
-namespace {
-
-constexpr std::size_t kAhead = 8;  // batches that wait to be used
-
-}  // namespace
 
 Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids) {
   // All ids in two vectors first; sentences are spans of them.
@@ -35,59 +28,17 @@ Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> exa
 }
 
 Loader::Loader(const EncodedCorpus& corpus, const BatchOrder& order, const BatchIds& ids, DataPosition start)
-    : corpus_(corpus), order_(order), ids_(ids), thread_([this, start] { run(start); }) {}
-
-Loader::~Loader() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-LoadedBatch Loader::next() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
-  if (ready_.empty()) std::rethrow_exception(failure_);
-  LoadedBatch batch = std::move(ready_.front());
-  ready_.pop_front();
-  lock.unlock();
-  changed_.notify_all();
-  return batch;
-}
-
-void Loader::run(DataPosition position) {
-  try {
-    while (true) {
-      const auto epoch = order_.epoch(position.epoch);
-      const DataPosition next_epoch{position.epoch + 1, 0};
-      while (position.batch < epoch.size()) {
-        LoadedBatch loaded{.batch = make_batch(corpus_, epoch.batch(position.batch), ids_),
+    : batches_([&corpus, &order, ids, position = start, epoch = order.epoch(start.epoch)]() mutable {
+        if (position.batch >= epoch.size()) {
+          position = {position.epoch + 1, 0};
+          epoch = order.epoch(position.epoch);
+        }
+        LoadedBatch loaded{.batch = make_batch(corpus, epoch.batch(position.batch), ids),
                            .position = position,
                            .after = {position.epoch, position.batch + 1}};
-        if (loaded.after.batch == epoch.size()) loaded.after = next_epoch;
-        if (!put(std::move(loaded))) return;
+        if (loaded.after.batch == epoch.size()) loaded.after = {position.epoch + 1, 0};
         ++position.batch;
-      }
-      position = next_epoch;
-    }
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    failure_ = std::current_exception();
-    changed_.notify_all();
-  }
-}
-
-// False when the loader is being destroyed.
-bool Loader::put(LoadedBatch batch) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return ready_.size() < kAhead || stopping_; });
-  if (stopping_) return false;
-  ready_.push_back(std::move(batch));
-  lock.unlock();
-  changed_.notify_all();
-  return true;
-}
+        return loaded;
+      }) {}
 
 }  // namespace attend

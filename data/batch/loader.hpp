@@ -1,15 +1,11 @@
 // The stream of training batches, made ahead of their use on a background thread. It never ends: epoch follows epoch.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
-#include <exception>
-#include <mutex>
 #include <span>
-#include <thread>
 
 #include "data/batch/batch.hpp"
 #include "data/batch/batch_order.hpp"
+#include "data/batch/prefetcher.hpp"
 #include "data/text/encoded_corpus.hpp"
 
 namespace attend {
@@ -35,26 +31,12 @@ class Loader {
   // Starts at `start`; corpus and order must outlive the loader. A batch beyond the end of its epoch counts as the
   // first of the next.
   Loader(const EncodedCorpus& corpus, const BatchOrder& order, const BatchIds& ids, DataPosition start = {});
-  Loader(const Loader&) = delete;
-  Loader& operator=(const Loader&) = delete;
-  ~Loader();
 
   // Waits for the next batch. Throws what the background thread threw.
-  LoadedBatch next();
+  LoadedBatch next() { return batches_.next(); }
 
  private:
-  void run(DataPosition position);
-  bool put(LoadedBatch batch);
-
-  const EncodedCorpus& corpus_;
-  const BatchOrder& order_;
-  BatchIds ids_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<LoadedBatch> ready_;
-  std::exception_ptr failure_;
-  bool stopping_ = false;
-  std::thread thread_;
+  Prefetcher<LoadedBatch> batches_;
 };
 
 }  // namespace attend

@@ -16,8 +16,8 @@ torch::Tensor to_tensor(const std::vector<std::int64_t>& numbers) { return torch
 }  // namespace
 
 PretrainingData::PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer,
-                                 const InstanceConfig& instances, const MaskingConfig& masking,
-                                 std::int64_t max_tokens, std::uint64_t seed)
+                                 const InstanceConfig& instances, const MaskingConfig& masking, std::int64_t max_tokens,
+                                 std::uint64_t seed)
     : corpus_(corpus),
       vocabulary_(tokenizer),
       instance_config_(instances),
@@ -83,6 +83,7 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
       labels.push_back(token.label);
     }
     relations.push_back(instance.relation);
+    batch.lines.push_back(static_cast<std::int64_t>(corpus_.line_of_token(instance.first.begin)));
     layout.offsets.push_back(static_cast<std::int64_t>(ids.size()));
     layout.max_length = std::max(layout.max_length, static_cast<std::int64_t>(ids.size() - begin));
   }

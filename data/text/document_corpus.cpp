@@ -152,10 +152,10 @@ std::uint64_t DocumentCorpus::begin(std::int64_t sentence) const {
   return sentence == std::ssize(records) ? num_tokens() : records[sentence].begin;
 }
 
-std::uint64_t DocumentCorpus::line(std::int64_t sentence) const {
+std::uint64_t DocumentCorpus::line_of_token(std::uint64_t token) const {
+  ensure(token < num_tokens(), "a token of the corpus");
   const auto records = cache_.records<Record>();
-  ensure(sentence >= 0 && sentence < std::ssize(records), "a sentence of the corpus");
-  return records[sentence].line;
+  return (std::ranges::upper_bound(records, token, {}, &Record::begin) - 1)->line;
 }
 
 const DocumentCounts& DocumentCorpus::counts() const { return cache_.summary<DocumentCounts>(); }

@@ -1,5 +1,5 @@
-// Documents as token ids, sentence by sentence, in a cache that is mapped into memory (id_cache.hpp). The sentences of a
-// document, and the documents, lie one after another: what follows a sentence in its document follows it in the ids.
+// Documents as token ids, sentence by sentence, in a cache that is mapped into memory (id_cache.hpp). The sentences of
+// a document, and the documents, lie one after another: what follows a sentence in its document follows it in the ids.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ class DocumentCorpus {
   void append(std::uint64_t begin, std::size_t count, std::vector<std::int32_t>& ids) const {
     cache_.append(begin, count, vocabulary_, ids);
   }
-  // The line a sentence stands in, from 1, counted over all files.
-  std::uint64_t line(std::int64_t sentence) const;
+  // The line that a token stands in, from 1, counted over all files.
+  std::uint64_t line_of_token(std::uint64_t token) const;
 
   const DocumentCounts& counts() const;
   // XXH3 of the text's bytes: tells whether a run goes on with the text it began with.

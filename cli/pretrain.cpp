@@ -1,0 +1,10 @@
+#include "cli/command.hpp"
+#include "train/pretraining.hpp"
+
+namespace attend {
+
+Command pretrain_command() {
+  return make_command<PretrainingConfig>("pretrain", "pretrain an encoder of BERT's kind on raw text", pretrain);
+}
+
+}  // namespace attend

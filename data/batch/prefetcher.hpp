@@ -1,0 +1,74 @@
+// Values made ahead of their use on a background thread, in order.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace attend {
+
+template <class T>
+class Prefetcher {
+ public:
+  // `make` is called on the other thread, again and again, until the prefetcher is no more; at most `ahead` of what it
+  // gave waits to be used.
+  explicit Prefetcher(std::function<T()> make, std::size_t ahead = 8)
+      : make_(std::move(make)), ahead_(ahead), thread_([this] { run(); }) {}
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+  ~Prefetcher() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  // Waits for the next value. Throws what `make` threw.
+  T next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
+    if (ready_.empty()) std::rethrow_exception(failure_);
+    T value = std::move(ready_.front());
+    ready_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return value;
+  }
+
+ private:
+  void run() {
+    try {
+      for (;;) {
+        T value = make_();
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return ready_.size() < ahead_ || stopping_; });
+        if (stopping_) return;
+        ready_.push_back(std::move(value));
+        lock.unlock();
+        changed_.notify_all();
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      changed_.notify_all();
+    }
+  }
+
+  std::function<T()> make_;
+  std::size_t ahead_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<T> ready_;
+  std::exception_ptr failure_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace attend

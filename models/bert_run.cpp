@@ -1,0 +1,42 @@
+#include "models/bert_run.hpp"
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "models/checkpoint_reader.hpp"
+#include "models/run.hpp"
+#include "models/weights_io.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kTokenizer = "joint.model";
+
+}  // namespace
+
+TensorMetadata identity_of(const BertOptions& options, const Tokenizer& tokenizer) {
+  return {{"model", hash_of(bind(options), [](const BoundOption&) { return true; })}, {"tokenizer", tokenizer.hash()}};
+}
+
+Tokenizer load_run_tokenizer(const fs::path& run) { return Tokenizer::load(run / "tokenizer" / kTokenizer); }
+
+void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
+  make_directories(folder);
+  write_file_atomic(folder / kTokenizer, tokenizer.bytes());
+}
+
+BertRun BertRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
+  check_is_run(path);
+  const auto options = read_config<BertOptions>(path / "config.toml", UnknownKeys::ignore);
+  const Tokenizer tokenizer = load_run_tokenizer(path);
+  BertRun run{
+      .options = options, .tokenizer = tokenizer, .model = BertForPretraining(bert_config(options, tokenizer.size()))};
+  const fs::path weights = find_weights(path, checkpoint);
+  check_identity(weights, identity_of(options, tokenizer), path);
+  load_weights(weights, *run.model);
+  run.model->to(device);
+  run.model->eval();
+  return run;
+}
+
+}  // namespace attend

@@ -1,0 +1,128 @@
+#include "train/pretraining.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "models/bert_run.hpp"
+#include "models/checkpoint_reader.hpp"
+#include "models/weights_io.hpp"
+#include "train/pretraining_task.hpp"
+#include "train/session.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string listed(const std::vector<std::string>& files) {
+  return files.empty() ? "none" : files.size() == 1 ? files[0] : files[0] + " … " + files.back();
+}
+
+class PretrainingJob : public Job {
+ public:
+  explicit PretrainingJob(PretrainingConfig config) : config_(std::move(config)) {}
+
+  SessionConfig config() override {
+    return {.options = bind(config_),
+            .run = config_.run,
+            .trainer = config_.trainer,
+            .schedule = config_.schedule,
+            .optimiser = config_.optimiser};
+  }
+
+  void adopt_model(const OptionOrigins& origins) override {
+    auto theirs = read_config<BertOptions>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
+    const BoundOptions from = bind(theirs), to = bind(config_.model);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      if (!origins.given(to[i].name)) to[i].set(from[i].get());
+    }
+  }
+
+  void load(bool resumed) override {
+    tokenizer_ = obtain_tokenizer(resumed);
+    config_.vocabulary.size = tokenizer_->size();
+    train_ = open(config_.train);
+    if (!config_.valid.empty()) valid_ = open(config_.valid);
+    if (!config_.batches.max_tokens)
+      config_.batches.max_tokens = std::max<std::int64_t>(4096, config_.instances.length);
+    inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
+               {"the text to learn from", train_->content_hash(), "--train " + listed(config_.train)},
+               {"the text to validate on", valid_ ? valid_->content_hash() : "", "--valid " + listed(config_.valid)}};
+  }
+  Inputs inputs() const override { return inputs_; }
+  void save_tokenizers(const fs::path& folder) const override { save_run_tokenizer(*tokenizer_, folder); }
+
+  std::unique_ptr<Task> make_task(bool initial_weights) override {
+    BertForPretraining model(bert_config(config_.model, tokenizer_->size()));
+    initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
+    if (initial_weights) {
+      const fs::path from = config_.run.init_from;
+      if (load_run_tokenizer(from).hash() != tokenizer_->hash()) {
+        throw UserError("--init-from " + from.string() + ": that run has another tokenizer than --tokenizer",
+                        "leave --tokenizer out: the other run's is taken over with its weights");
+      }
+      load_weights(find_weights(from, "best"), *model);
+    }
+    model->to(torch::Device(config_.run.device));
+    model->for_each_weight([&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
+    return std::make_unique<PretrainingTask>(model, *tokenizer_, config_, std::move(*train_), std::move(valid_));
+  }
+
+  void resolve_schedule(const Task& task) override {
+    const std::int64_t epoch = std::max<std::int64_t>(1, task.batches_per_epoch() / config_.trainer.accumulate);
+    TrainerConfig& trainer = config_.trainer;
+    if (!trainer.max_steps) {
+      trainer.max_steps =
+          trainer.max_epochs ? *trainer.max_epochs * epoch : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);
+    }
+    if (!config_.schedule.learning_rate) {
+      // Wider models want smaller steps: 1e-3 at width 256, 3.5e-4 at 768.
+      const auto width = static_cast<double>(bert_config(config_.model, tokenizer_->size()).block.width);
+      config_.schedule.learning_rate = std::min(1e-3 * 256 / width, 1e-3);
+    }
+    if (!config_.schedule.warmup_steps)
+      config_.schedule.warmup_steps = std::clamp<std::int64_t>(epoch / 4, 100, 10'000);
+    if (!trainer.valid_every) trainer.valid_every = std::clamp<std::int64_t>(epoch / 4, 100, 5000);
+    if (!trainer.save_every) trainer.save_every = trainer.valid_every;
+  }
+
+  std::string model_name() const override { return "BERT"; }
+  std::string memory_remedy() const override {
+    return "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
+           "), and raise --accumulate to keep updates as large";
+  }
+
+ private:
+  Tokenizer obtain_tokenizer(bool resumed) const {
+    if (resumed) return load_run_tokenizer(config_.run.run);
+    if (!config_.tokenizer.empty()) return Tokenizer::load(config_.tokenizer[0]);
+    if (!config_.run.init_from.empty()) return load_run_tokenizer(config_.run.init_from);
+    log::info("learning a tokenizer from {}", listed(config_.train));
+    return train_tokenizer(config_.train, config_.vocabulary);
+  }
+
+  DocumentCorpus open(const std::vector<std::string>& files) const {
+    DocumentCorpus corpus = DocumentCorpus::open(files, *tokenizer_);
+    log::info("{}: {}", listed(files), corpus.counts().report(corpus.num_tokens()));
+    return corpus;
+  }
+
+  PretrainingConfig config_;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<DocumentCorpus> train_, valid_;
+  Inputs inputs_;
+};
+
+}  // namespace
+
+void pretrain(const PretrainingConfig& config, const OptionOrigins& origins) {
+  PretrainingJob job(config);
+  train(job, origins);
+}
+
+}  // namespace attend

@@ -1,0 +1,75 @@
+// Everything that a pretraining run is made of: the options of `attend pretrain`, and RUN/config.toml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/batch/batch_order.hpp"
+#include "data/batch/instances.hpp"
+#include "data/batch/masking.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "models/bert_config.hpp"
+#include "train/optimiser.hpp"
+#include "train/run_config.hpp"
+#include "train/schedule.hpp"
+#include "train/trainer.hpp"
+
+namespace attend {
+
+struct PretrainingConfig {
+  RunConfig run = {};
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  std::vector<std::string> tokenizer;
+  TokenizerConfig vocabulary = {};
+  InstanceConfig instances = {};
+  MaskingConfig masking = {};
+  BatchConfig batches = {};
+  BertOptions model = {};
+  ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
+  OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
+  TrainerConfig trainer = {};
+  std::int64_t valid_tokens = 200'000;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    RunConfig::visit(self.run, visit);
+
+    visit.group("Data");
+    visit("train", self.train,
+          {.help = "text to learn from: a sentence or paragraph a line, a blank line between documents; plain or .gz",
+           .placeholder = "FILE",
+           .required = true,
+           .may_change = true});
+    visit("valid", self.valid, {.help = "text to validate on", .placeholder = "FILE", .may_change = true});
+    visit("tokenizer", self.tokenizer,
+          {.help = "none: one is learnt from the training text", .placeholder = "FILE", .may_change = true});
+    visit("vocab-size", self.vocabulary.size,
+          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 16, .max = 1e6});
+    visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
+    visit("lower-case", self.vocabulary.lower_case, {.help = "the tokenizer that is learnt lowers all letters"});
+    InstanceConfig::visit(self.instances, visit);
+    MaskingConfig::visit(self.masking, visit);
+    BatchConfig::visit(self.batches, visit);
+
+    visit.group("Model");
+    BertOptions::visit(self.model, visit);
+
+    visit.group("Optimisation");
+    ScheduleConfig::visit(self.schedule, visit);
+    OptimiserConfig::visit(self.optimiser, visit);
+
+    TrainerConfig::visit(self.trainer, visit);
+    visit(
+        "valid-tokens", self.valid_tokens,
+        {.help = "tokens of the held-out text that a validation reads, from its start", .min = 1, .may_change = true});
+  }
+
+  // UserError where options contradict each other.
+  void validate(const OptionOrigins& origins) const;
+};
+
+}  // namespace attend

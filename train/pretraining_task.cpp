@@ -1,0 +1,119 @@
+#include "train/pretraining_task.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "core/signals.hpp"
+#include "models/bert_run.hpp"
+#include "models/ops/ops.hpp"
+
+namespace attend {
+namespace {
+
+PretrainingBatch on_device(PretrainingBatch batch, torch::Device device) {
+  for (torch::Tensor* tensor :
+       {&batch.input.tokens.ids_M, &batch.input.segments_M, &batch.masked_K, &batch.labels_K, &batch.relations_B}) {
+    if (tensor->defined()) *tensor = tensor->to(device);
+  }
+  return batch;
+}
+
+}  // namespace
+
+PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
+                                 DocumentCorpus train, std::optional<DocumentCorpus> valid)
+    : model_(std::move(model)),
+      tokenizer_(tokenizer),
+      config_(config),
+      identity_(identity_of(config.model, tokenizer)),
+      train_(std::move(train)),
+      valid_(std::move(valid)) {
+  batches_per_epoch_ = data(train_, static_cast<std::uint64_t>(config_.trainer.seed)).num_batches();
+}
+
+PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, std::uint64_t seed) const {
+  return {corpus, tokenizer_, config_.instances, config_.masking, *config_.batches.max_tokens, seed};
+}
+
+void PretrainingTask::refresh() {
+  model_->for_each_weight([](ops::Weight& weight) { weight.refresh(); });
+}
+
+void PretrainingTask::seek(DataPosition position) {
+  const auto made = std::make_shared<PretrainingData>(data(train_, static_cast<std::uint64_t>(config_.trainer.seed)));
+  loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
+    made->begin_epoch(position.epoch);
+    if (position.batch >= made->num_batches()) {
+      position = {position.epoch + 1, 0};
+      made->begin_epoch(position.epoch);
+    }
+    Loaded loaded{
+        .batch = made->batch(position.batch), .position = position, .after = {position.epoch, position.batch + 1}};
+    if (loaded.after.batch == made->num_batches()) loaded.after = {position.epoch + 1, 0};
+    position = loaded.after;
+    return loaded;
+  });
+}
+
+MicroBatch PretrainingTask::next() {
+  Loaded loaded = loader_->next();
+  MicroBatch batch = micro_batch(std::move(loaded.batch));
+  batch.position = loaded.position;
+  batch.after = loaded.after;
+  return batch;
+}
+
+// All batches are about as large as each other.
+MicroBatch PretrainingTask::largest() {
+  return micro_batch(data(train_, static_cast<std::uint64_t>(config_.trainer.seed)).batch(0));
+}
+
+MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
+  MicroBatch result{.position = {},
+                    .after = {},
+                    .terms = {{.name = "loss", .weight = 1, .count = batch.labels_K.size(0)}},
+                    .tokens = batch.input.tokens.ids_M.size(0),
+                    .examples = batch.lines};
+  const bool pairs = batch.relations_B.defined();
+  if (pairs) result.terms.push_back({.name = "sequence_loss", .weight = 1, .count = batch.relations_B.size(0)});
+  result.forward = [this, pairs, here = on_device(std::move(batch), torch::Device(config_.run.device))](
+                       Context& context) -> std::vector<LossSum> {
+    const auto losses = model_->forward(here, context);
+    std::vector<LossSum> sums = {{.loss = losses.masked.loss, .nll = losses.masked.nll}};
+    if (pairs) sums.push_back({.loss = losses.sequence.loss, .nll = losses.sequence.nll});
+    return sums;
+  };
+  return result;
+}
+
+std::vector<Metric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
+  const torch::NoGradGuard no_grad;
+  const PretrainingData held_out = data(*valid_, 0);  // the same masks at every validation
+  double nll = 0;
+  std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
+  for (std::int64_t b = 0; b < held_out.num_batches() && tokens < config_.valid_tokens; ++b) {
+    if (signals::stop_requested()) throw Interrupted("validation");
+    const PretrainingBatch batch = on_device(held_out.batch(b), torch::Device(config_.run.device));
+    Context context = Context::inference();
+    const auto losses = model_->forward(batch, context);
+    tokens += batch.input.tokens.ids_M.size(0);
+    nll += losses.masked.nll.item<double>();
+    masked += batch.labels_K.size(0);
+    masked_correct += losses.masked.num_correct.item<std::int64_t>();
+    if (!batch.relations_B.defined()) continue;
+    pairs += batch.relations_B.size(0);
+    pairs_correct += losses.sequence.num_correct.item<std::int64_t>();
+  }
+  const double loss = nll / static_cast<double>(masked);
+  std::vector<Metric> metrics = {
+      {.name = "loss", .value = loss},
+      {.name = "ppl", .value = std::exp(loss)},
+      {.name = "accuracy", .value = static_cast<double>(masked_correct) / static_cast<double>(masked)}};
+  if (pairs > 0) {
+    metrics.push_back(
+        {.name = "sequence_accuracy", .value = static_cast<double>(pairs_correct) / static_cast<double>(pairs)});
+  }
+  return metrics;
+}
+
+}  // namespace attend

@@ -1,0 +1,55 @@
+// Learning a language from raw text: masked tokens, and what the second part of a sequence is to the first.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/batch/prefetcher.hpp"
+#include "data/batch/pretraining_data.hpp"
+#include "data/text/document_corpus.hpp"
+#include "data/text/tokenizer.hpp"
+#include "models/bert.hpp"
+#include "train/pretraining_config.hpp"
+#include "train/task.hpp"
+
+namespace attend {
+
+class PretrainingTask : public Task {
+ public:
+  // The model is on the device and in the precision that it trains in; `valid` may be absent.
+  PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
+                  DocumentCorpus train, std::optional<DocumentCorpus> valid);
+
+  torch::nn::Module& model() override { return *model_; }
+  TensorMetadata identity() const override { return identity_; }
+  void refresh() override;
+  void seek(DataPosition position) override;
+  MicroBatch next() override;
+  MicroBatch largest() override;
+  std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
+  bool can_validate() const override { return valid_.has_value(); }
+  // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt.
+  std::vector<Metric> validate(const std::filesystem::path& run, std::int64_t step) override;
+
+ private:
+  struct Loaded {
+    PretrainingBatch batch;
+    DataPosition position, after;
+  };
+  PretrainingData data(const DocumentCorpus& corpus, std::uint64_t seed) const;
+  MicroBatch micro_batch(PretrainingBatch batch) const;
+
+  BertForPretraining model_;
+  Tokenizer tokenizer_;
+  PretrainingConfig config_;
+  TensorMetadata identity_;
+  DocumentCorpus train_;
+  std::int64_t batches_per_epoch_ = 0;
+  std::optional<DocumentCorpus> valid_;
+  std::unique_ptr<Prefetcher<Loaded>> loader_;  // refers to train_
+};
+
+}  // namespace attend
