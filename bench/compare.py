@@ -89,26 +89,18 @@ def spread(values):
     return f"{statistics.median(values):,.0f} ({min(values):,.0f}..{max(values):,.0f})"
 
 
-def measure(side, repeats_so_far):
-    try:
-        return side()
-    except Refused as refusal:
-        if repeats_so_far:
-            raise
-        print(f"  refused: {refusal}", file=sys.stderr)
-        return None
+def refused(name, refusal):
+    """A row for a contest that one side refuses, with its reason."""
+    print(f"| {name} | refused: {' '.join(str(refusal).split())} | | | | |", flush=True)
 
 
 def contest(name, ours, theirs, repeats, unit):
     """Runs two sides in turn and prints a row of the table. A side is a function that gives a Measurement."""
     print(f"{name}:", file=sys.stderr)
-    results = []
-    for repeat in range(repeats):
-        pair = [measure(side, repeat) for side in (ours, theirs)]
-        if None in pair:
-            print(f"| {name} | {' | '.join('refused' if side is None else 'runs' for side in pair)} | | | |", flush=True)
-            return
-        results.append(pair)
+    try:
+        results = [(ours(), theirs()) for _ in range(repeats)]
+    except Refused as refusal:
+        return refused(name, refusal)
     values = [[measurement.value for measurement in side] for side in zip(*results)]
     ratios = [ours / theirs for ours, theirs in zip(*values)]
     ratio = statistics.median(values[0]) / statistics.median(values[1])

@@ -178,12 +178,12 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     std::cout << command_help(command);
     return;
   }
-  invocation.validate(invocation.origins);
   if (print_config) {
-    std::cout << to_toml(invocation.options);
+    std::cout << to_toml(invocation.options);  // with lines to be filled in for what is required and missing
     return;
   }
   check_required(invocation.options, running.program);
+  invocation.validate(invocation.origins);
   invocation.run(invocation.origins);
 }
 

@@ -11,6 +11,7 @@
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "eval/translate.hpp"
+#include "models/device.hpp"
 #include "models/run.hpp"
 
 namespace attend {
@@ -21,6 +22,7 @@ struct TranslateConfig {
   std::vector<std::string> input;
   std::string checkpoint = "best";
   Precision precision = Precision::automatic;
+  std::string device = "auto";
   TranslatorConfig translator;
 
   template <class Self, class Visitor>
@@ -34,12 +36,13 @@ struct TranslateConfig {
           {.help = "best, last, or the path of a checkpoint", .placeholder = "best|last|PATH"});
     visit("precision", self.precision,
           {.help = "of the products; auto: bf16 where the processor has it, else fp32; int8 is the fastest"});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
     TranslatorConfig::visit(self.translator, visit);
   }
   void validate(const OptionOrigins& origins) const { translator.validate(origins); }
 };
 
-// One line out for each line in; with several hypotheses, "NUMBER ||| TEXT ||| SCORE" for each.
+// One line out for each line in; with several hypotheses, one for each of them.
 void print(const std::vector<Translation>& translations, std::int64_t number, bool numbered) {
   for (const Translation& translation : translations) {
     if (numbered) {
@@ -56,7 +59,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
   const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
   std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
   for (const std::string& input : inputs) readers.emplace_back(input);
-  const Run trained = Run::load(config.run, config.checkpoint);
+  const Run trained = Run::load(config.run, config.checkpoint, device_named(config.device));
   freeze(*trained.model, config.precision);
   Translator translator(*trained.model, trained.tokenizers, config.translator);
   std::int64_t number = 0;

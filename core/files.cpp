@@ -10,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <system_error>
 #include <vector>
 
@@ -20,6 +22,19 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kStagePrefix = "tmp-";
+constexpr std::string_view kHiddenPrefix = ".";
+constexpr std::string_view kHolder = "process ";
+
+// The process in whose name `name` is, which name_beside gave; 0 where it did not.
+pid_t process_of(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return 0;
+  const std::size_t last = name.rfind('-');
+  const std::size_t before = last == 0 || last == std::string_view::npos ? last : name.rfind('-', last - 1);
+  if (before == std::string_view::npos || before == 0) return 0;
+  pid_t process = 0;
+  const auto [end, error] = std::from_chars(name.data() + before + 1, name.data() + last, process);
+  return error == std::errc() && end == name.data() + last ? process : 0;
+}
 
 std::string remedy_of(int code) {
   switch (code) {
@@ -82,23 +97,30 @@ Descriptor::~Descriptor() {
   if (number_ >= 0) close(number_);
 }
 
-std::string read_file(const fs::path& path, std::size_t max_bytes) {
+void read_blocks(const fs::path& path, const std::function<void(std::span<const std::byte>)>& take) {
   struct stat status {};
   const Descriptor file = open_for_reading(path, status);
-  std::string content;
-  std::array<char, 1 << 16> buffer;
+  std::array<std::byte, 1 << 16> buffer;
   while (true) {
     const ssize_t count = read(file.number(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path, "cannot be read");
-    if (count == 0) return content;
-    content.append(buffer.data(), static_cast<std::size_t>(count));
+    if (count == 0) return;
+    take(std::span(buffer).first(static_cast<std::size_t>(count)));
+  }
+}
+
+std::string read_file(const fs::path& path, std::size_t max_bytes) {
+  std::string content;
+  read_blocks(path, [&](std::span<const std::byte> block) {
+    content.append(reinterpret_cast<const char*>(block.data()), block.size());
     if (content.size() > max_bytes) {
       throw UserError(
           path.string() + ": longer than the " + std::to_string(max_bytes) + " bytes that such a file can have",
           "check that it is the right file");
     }
-  }
+  });
+  return content;
 }
 
 void write_file_atomic(const fs::path& path, std::string_view bytes) {
@@ -115,10 +137,18 @@ void make_directories(const fs::path& path) {
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   do {
-    temporary_ = name_beside(path_, ".");
+    temporary_ = name_beside(path_, kHiddenPrefix);
     file_ = Descriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (!file_ && errno == EEXIST);
   if (!file_) fail(path_, "cannot be written");
+}
+
+void AtomicFile::remove_leftovers(const fs::path& directory) {
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const pid_t process = process_of(entry->path().filename().string(), kHiddenPrefix);
+    if (process > 0 && kill(process, 0) != 0 && errno == ESRCH) unlink(entry->path().c_str());
+  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -139,8 +169,9 @@ StagedDirectory::StagedDirectory(fs::path final_path) : final_path_(std::move(fi
   if (final_path_.has_parent_path()) make_directories(final_path_.parent_path());
   do {
     path_ = name_beside(final_path_, kStagePrefix);
-  } while (mkdir(path_.c_str(), 0777) != 0 && errno == EEXIST);
-  if (!fs::is_directory(path_)) fail(path_, "cannot be created");
+    if (mkdir(path_.c_str(), 0777) == 0) return;
+  } while (errno == EEXIST);
+  fail(final_path_, "cannot be created");
 }
 
 StagedDirectory::~StagedDirectory() {
@@ -149,7 +180,11 @@ StagedDirectory::~StagedDirectory() {
 }
 
 void StagedDirectory::commit() {
-  for (const auto& entry : fs::recursive_directory_iterator(path_)) sync(entry.path());
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(path_, error), end; entry != end && !error; entry.increment(error)) {
+    sync(entry->path());
+  }
+  if (error) fail(path_, "cannot be read", error.value());
   sync(path_);
   if (rename(path_.c_str(), final_path_.c_str()) != 0) fail(final_path_, "cannot be put in place");
   path_.clear();
@@ -159,9 +194,10 @@ void StagedDirectory::commit() {
 void StagedDirectory::remove_leftovers(const fs::path& parent) {
   std::error_code error;
   std::vector<fs::path> leftovers;
-  for (const auto& entry : fs::directory_iterator(parent, error)) {
-    if (entry.is_directory() && entry.path().filename().string().starts_with(kStagePrefix)) {
-      leftovers.push_back(entry.path());
+  for (fs::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code gone;
+    if (entry->is_directory(gone) && entry->path().filename().string().starts_with(kStagePrefix)) {
+      leftovers.push_back(entry->path());
     }
   }
   for (const fs::path& leftover : leftovers) fs::remove_all(leftover, error);
@@ -183,9 +219,16 @@ DirectoryLock::DirectoryLock(const fs::path& directory) : path_(directory / "loc
   }
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  const std::string holder = "process " + std::to_string(getpid()) + " on " + host.data();
+  const std::string holder = std::string(kHolder) + std::to_string(getpid()) + " on " + host.data();
   if (ftruncate(file_.number(), 0) != 0) fail(path_, "cannot be written");
   write_all(file_.number(), path_, std::as_bytes(std::span(holder)));
+}
+
+bool DirectoryLock::was_held(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_regular_file(directory / "lock", error) || fs::file_size(directory / "lock", error) > 1024) return false;
+  const std::string holder = read_file(directory / "lock", 1024);
+  return holder.empty() || holder.starts_with(kHolder);  // empty: killed between two calls
 }
 
 DirectoryLock::~DirectoryLock() { unlink(path_.c_str()); }

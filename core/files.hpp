@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ namespace attend {
 // The content of a file or pipe. UserError when it is missing, a directory, unreadable or longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path,
                       std::size_t max_bytes = std::numeric_limits<std::size_t>::max());
+
+// Hands out the content of a file from its start to its end, block by block. UserError as read_file.
+void read_blocks(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
@@ -52,6 +56,9 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void commit();
+
+  // Deletes what processes of this machine that are no more left behind in a directory of such files alone.
+  static void remove_leftovers(const std::filesystem::path& directory);
 
  private:
   std::filesystem::path path_;
@@ -88,6 +95,9 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
   ~DirectoryLock();
+
+  // Whether a process that was killed left its lock in `directory`, or one holds it.
+  static bool was_held(const std::filesystem::path& directory);
 
  private:
   std::filesystem::path path_;

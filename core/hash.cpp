@@ -2,20 +2,32 @@
 
 #include <xxhash.h>
 
+#include <array>
 #include <cstdio>
+#include <memory>
 
 #include "core/files.hpp"
 
 namespace attend {
+namespace {
 
-std::string hash_hex(std::span<const std::byte> bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+std::string digits_of(XXH128_hash_t hash) {
   std::string digits(32, '0');
   std::snprintf(digits.data(), digits.size() + 1, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
                 static_cast<unsigned long long>(hash.low64));
   return digits;
 }
 
-std::string hash_hex_of_file(const std::filesystem::path& path) { return hash_hex(MappedFile(path).bytes()); }
+}  // namespace
+
+std::string hash_hex(std::span<const std::byte> bytes) { return digits_of(XXH3_128bits(bytes.data(), bytes.size())); }
+
+std::string hash_hex_of_file(const std::filesystem::path& path) {
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  read_blocks(path,
+              [&](std::span<const std::byte> block) { XXH3_128bits_update(state.get(), block.data(), block.size()); });
+  return digits_of(XXH3_128bits_digest(state.get()));
+}
 
 }  // namespace attend

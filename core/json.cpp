@@ -24,6 +24,8 @@ nlohmann::json parse_json(std::string_view text, const std::string& file, int ma
   } catch (const nlohmann::json::parse_error& error) {
     throw UserError(file + ": not valid JSON at byte " + std::to_string(error.byte),
                     "the file is damaged or was edited: take another copy");
+  } catch (const nlohmann::json::exception&) {  // a number beyond what a double holds
+    throw UserError(file + ": not valid JSON", "the file is damaged or was edited: take another copy");
   }
 }
 

@@ -1,11 +1,13 @@
 // JSON files with errors that name the file.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -18,15 +20,23 @@ nlohmann::json parse_json(std::string_view text, const std::string& file, int ma
 // The same of a file's content; UserError when it is longer than `max_bytes`.
 nlohmann::json read_json(const std::filesystem::path& file, std::size_t max_bytes = std::size_t{64} << 20);
 
-// The member `key` of an object. UserError naming `file` and the key when it is missing or of another type.
+// The member `key` of an object. UserError naming `file` and the key when it is missing or of another type; an integer
+// must be written as one and fit T.
 template <class T>
 T json_member(const nlohmann::json& object, const std::string& key, const std::string& file) {
+  const std::string remedy = "the file is damaged or was edited: take another copy";
   const auto found = object.find(key);
-  if (found == object.end()) throw UserError(file + ": \"" + key + "\" is missing");
+  if (found == object.end()) throw UserError(file + ": \"" + key + "\" is missing", remedy);
+  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    const bool fits = found->is_number_unsigned()
+                          ? std::in_range<T>(found->template get<std::uint64_t>())
+                          : found->is_number_integer() && std::in_range<T>(found->template get<std::int64_t>());
+    if (!fits) throw UserError(file + ": \"" + key + "\" is " + found->dump() + ", expected an integer", remedy);
+  }
   try {
     return found->template get<T>();
   } catch (const nlohmann::json::exception&) {
-    throw UserError(file + ": \"" + key + "\" is a " + found->type_name() + ", which it must not be");
+    throw UserError(file + ": \"" + key + "\" is a " + found->type_name() + ", which it must not be", remedy);
   }
 }
 

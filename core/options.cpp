@@ -15,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/hash.hpp"
 
 namespace attend {
 namespace {
@@ -194,6 +195,24 @@ std::string printed(const toml::node& node) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
+// toml++ follows a dotted key by recursion, one call a dot, without a limit.
+void refuse_deep_keys(std::string_view text, const std::string& file) {
+  constexpr std::int64_t kMostDots = 200;
+  std::int64_t line = 1, dots = 0;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+    }
+    dots += c == '.';
+    if (dots > kMostDots) {
+      throw UserError(file + ":" + std::to_string(line) + ": found more than " + std::to_string(kMostDots) +
+                          " dots, expected `name = value`",
+                      "options are flat: a name has no dots");
+    }
+  }
+}
+
 [[noreturn]] void refuse_value(const BoundOption& option, const std::string& where, const std::string& found) {
   throw UserError(where + ": found " + found + ", expected " + expected_of(option),
                   std::string(option.name) + ": " + std::string(option.traits.help));
@@ -301,6 +320,7 @@ void apply_words(BoundOptions& options, std::string_view name, const std::vector
 
 void apply_toml(BoundOptions& options, std::string_view text, const std::string& file, OptionOrigins& origins,
                 UnknownKeys unknown) {
+  refuse_deep_keys(text, file);
   toml::table table;
   try {
     table = toml::parse(text);
@@ -369,13 +389,12 @@ std::string to_toml(const BoundOptions& options) {
   return text;
 }
 
-std::vector<std::string_view> differing(const BoundOptions& left, const BoundOptions& right) {
-  ensure(left.size() == right.size(), "compared configs are of one type");
-  std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    if (left[i].get() != right[i].get()) names.push_back(left[i].name);
+std::string hash_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts) {
+  std::string values;
+  for (const BoundOption& option : options) {
+    if (counts(option)) values += std::string(option.name) + " = " + toml_of(option.get()) + "\n";
   }
-  return names;
+  return hash_hex(std::as_bytes(std::span(values)));
 }
 
 std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names) {

@@ -241,12 +241,8 @@ std::string to_toml(const Config& config) {
   return to_toml(bind(config));
 }
 
-// The names of the options whose values differ; both configs are of one type.
-std::vector<std::string_view> differing(const BoundOptions& left, const BoundOptions& right);
-template <class Config>
-std::vector<std::string_view> differing(const Config& left, const Config& right) {
-  return differing(bind(left), bind(right));
-}
+// XXH3 of the values of the options for which `counts` holds: tells whether a config is the one it was.
+std::string hash_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts);
 
 // A config out of one file alone, over the defaults of Config. UserError.
 void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, OptionOrigins& origins,

@@ -10,6 +10,7 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -32,18 +33,26 @@ struct SearchConfig {
     visit.group("Search");
     visit("beam", self.beam, {.help = "hypotheses kept at every step; 1: greedy", .min = 1, .max = 1000});
     visit("nbest", self.nbest,
-          {.help = "hypotheses given for every sentence, at most the beam", .min = 1, .max = 1000});
+          {.help =
+               "hypotheses given for every sentence, at most the beam; above 1 each is \"NUMBER ||| TEXT ||| SCORE\", "
+               "numbered from 0 by the line it is of",
+           .min = 1,
+           .max = 1000});
     visit("length-penalty", self.length_penalty,
           {.help = "alpha: hypotheses are ranked by log p / length^alpha", .min = 0, .max = 10});
     visit("min-length", self.min_length, {.help = "pieces before the end may come", .min = 0, .max = 100000});
     visit("max-length", self.max_length,
-          {.help = "pieces after which a hypothesis is cut; auto: 2 x source + 10", .min = 1, .max = 100000});
+          {.help = "pieces after which a hypothesis is cut; auto: 2 x source + 10, and not below min-length",
+           .min = 1,
+           .max = 100000});
   }
 
   // UserError when options contradict each other.
   void validate(const OptionOrigins& origins) const;
 
-  std::int64_t longest(std::int64_t src_length) const { return max_length.value_or(2 * src_length + 10); }
+  std::int64_t longest(std::int64_t src_length) const {
+    return max_length.value_or(std::max(min_length, 2 * src_length + 10));
+  }
 };
 
 // What a decoder begins with, ends with, and never says; -1 where there is none.

@@ -100,7 +100,9 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                 if (signals::stop_requested()) throw Interrupted("translation was interrupted");
                 std::vector<std::span<const std::int32_t>> sentences;
                 for (const std::size_t i : batches[b]) sentences.emplace_back(encoded[i]);
-                auto found = search(request, concatenate(sentences, -1, tokenizers_.src.special().eos));
+                Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
+                src.ids_M = src.ids_M.to(model_.device());
+                auto found = search(request, src);
                 for (std::size_t s = 0; s < sentences.size(); ++s) {
                   std::vector<Translation>& result = results[batches[b][s]];
                   result.clear();

@@ -69,7 +69,10 @@ fs::path find_weights(const fs::path& run, const std::string& which) {
   if (which != "best" && which != "last") return given_weights(which);
   std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
   if (which == "best") {
-    if (const auto best = best_step(run)) candidates.push_back(*best);
+    if (const auto best = best_step(run)) {
+      std::erase(candidates, *best);
+      candidates.push_back(*best);
+    }
   }
   for (auto step = candidates.rbegin(); step != candidates.rend(); ++step) {
     const fs::path directory = checkpoint_path(run, *step);

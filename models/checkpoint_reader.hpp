@@ -18,7 +18,7 @@ std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
 //   best   what RUN/best names; the newest where a run has not chosen yet
 //   last   the newest
 //   PATH   the directory of a checkpoint, or a .safetensors file, which has no manifest
-// Where best or last is damaged, the newest intact one before it is taken with a warning. UserError when there is none.
+// Where best or last is damaged, the newest intact one is taken with a warning. UserError when there is none.
 std::filesystem::path find_weights(const std::filesystem::path& run, const std::string& which);
 
 }  // namespace attend

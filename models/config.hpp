@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/options.hpp"
@@ -33,7 +34,7 @@ struct ModelConfig {
   std::optional<std::int64_t> encoder_layers;
   std::optional<std::int64_t> decoder_layers;
   std::optional<std::int64_t> width;
-  std::optional<std::int64_t> heads;         // transformer; auto: width / 64
+  std::optional<std::int64_t> heads;         // transformer; auto: about width / 64
   std::optional<std::int64_t> feed_forward;  // transformer; auto: 4 * width
   NormPlace norm = NormPlace::post;          // transformer
   bool bidirectional = true;                 // luong: the encoder reads both ways
@@ -43,6 +44,7 @@ struct ModelConfig {
   std::optional<double> dropout;
   double attention_dropout = 0.0;   // transformer: on the attention weights
   double activation_dropout = 0.0;  // transformer: inside the feed-forward
+  double initial_deviation = 0.0;   // transformer: of the weights
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -53,7 +55,8 @@ struct ModelConfig {
           {.help = "layers of the decoder; auto: by the size of the data", .min = 1, .max = 96});
     visit("width", self.width,
           {.help = "size of embeddings and hidden states; auto: by the size of the data", .min = 2, .max = 16384});
-    visit("heads", self.heads, {.help = "transformer: attention heads; auto: width / 64", .min = 1, .max = 256});
+    visit("heads", self.heads,
+          {.help = "transformer: attention heads; auto: of 64 columns, or a little more", .min = 1, .max = 256});
     visit("feed-forward", self.feed_forward,
           {.help = "transformer: inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
@@ -67,6 +70,10 @@ struct ModelConfig {
           {.help = "transformer: dropout on attention weights", .min = 0, .max = 0.95});
     visit("activation-dropout", self.activation_dropout,
           {.help = "transformer: dropout inside the feed-forward", .min = 0, .max = 0.95});
+    visit("initial-deviation", self.initial_deviation,
+          {.help = "transformer: weights begin normal with this deviation, cut off at two of it; 0: by Xavier's rule",
+           .min = 0,
+           .max = 1});
   }
 };
 

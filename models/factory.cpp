@@ -23,12 +23,19 @@ T chosen(const std::optional<T>& value, const char* option) {
                   "give it a number");
 }
 
+// Of about 64 columns each, and all of one size.
+std::int64_t default_heads(std::int64_t width) {
+  std::int64_t heads = std::max<std::int64_t>(1, width / 64);
+  while (width % heads != 0) --heads;
+  return heads;
+}
+
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
   const ModelConfig defaults;
   if (config.bidirectional != defaults.bidirectional) refuse_foreign("bidirectional", config.model);
   if (config.input_feeding != defaults.input_feeding) refuse_foreign("input-feeding", config.model);
   const std::int64_t width = chosen(config.width, "width");
-  const std::int64_t heads = config.heads.value_or(std::max<std::int64_t>(1, width / 64));
+  const std::int64_t heads = config.heads.value_or(default_heads(width));
   if (width % heads != 0) {
     throw UserError("width " + std::to_string(width) + " is not a multiple of heads " + std::to_string(heads),
                     "choose heads that divide the width");
@@ -38,14 +45,15 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .tgt_vocabulary = vocabulary.tgt,
                         .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
                         .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
-                        .width = width,
-                        .heads = heads,
-                        .feed_forward = config.feed_forward.value_or(4 * width),
                         .norm = config.norm,
                         .tie_embeddings = config.tie_embeddings,
-                        .dropout = chosen(config.dropout, "dropout"),
-                        .attention_dropout = config.attention_dropout,
-                        .activation_dropout = config.activation_dropout});
+                        .block = {.width = width,
+                                  .heads = heads,
+                                  .feed_forward = config.feed_forward.value_or(4 * width),
+                                  .deviation = config.initial_deviation,
+                                  .dropout = chosen(config.dropout, "dropout"),
+                                  .attention_dropout = config.attention_dropout,
+                                  .activation_dropout = config.activation_dropout}});
 }
 
 Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary) {
@@ -55,6 +63,7 @@ Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary)
   if (config.norm != defaults.norm) refuse_foreign("norm", config.model);
   if (config.attention_dropout != defaults.attention_dropout) refuse_foreign("attention-dropout", config.model);
   if (config.activation_dropout != defaults.activation_dropout) refuse_foreign("activation-dropout", config.model);
+  if (config.initial_deviation != defaults.initial_deviation) refuse_foreign("initial-deviation", config.model);
   const std::int64_t width = chosen(config.width, "width"), memory = config.bidirectional ? 2 * width : width;
   return std::make_shared<RnnSeq2SeqImpl>(
       RnnSeq2SeqConfig{.src_vocabulary = vocabulary.src,

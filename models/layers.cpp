@@ -25,6 +25,12 @@ void fill(const torch::Tensor& parameter, const Draw& draw) {
   parameter.copy_(values);
 }
 
+// Box and Muller 1958; 1 - u keeps the logarithm finite.
+double draw_normal(RandomStream& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+  return radius * std::cos(2 * std::numbers::pi * random.uniform());
+}
+
 }  // namespace
 
 void initialise(const torch::nn::Module& root, std::uint64_t seed) {
@@ -45,9 +51,14 @@ void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& ra
 }
 
 void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random) {
-  fill(parameter, [&] {  // Box and Muller 1958; 1 - u keeps the logarithm finite
-    const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
-    return deviation * radius * std::cos(2 * std::numbers::pi * random.uniform());
+  fill(parameter, [&] { return deviation * draw_normal(random); });
+}
+
+void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random) {
+  fill(parameter, [&] {
+    double x = draw_normal(random);
+    while (std::abs(x) > 2) x = draw_normal(random);
+    return deviation * x;
   });
 }
 
@@ -57,8 +68,12 @@ LinearImpl::LinearImpl(const LinearConfig& config)
 }
 
 void LinearImpl::initialise(RandomStream& random) {
-  const auto fans = static_cast<double>(config_.in + config_.out / config_.fused);
-  fill_uniform(weight.master(), config_.gain * std::sqrt(6 / fans), random);
+  if (config_.deviation > 0) {
+    fill_truncated_normal(weight.master(), config_.deviation, random);
+  } else {
+    const auto fans = static_cast<double>(config_.in + config_.out / config_.fused);
+    fill_uniform(weight.master(), config_.gain * std::sqrt(6 / fans), random);
+  }
   const at::NoGradGuard no_grad;
   if (bias.defined()) bias.zero_();
 }
@@ -75,9 +90,11 @@ void LayerNormImpl::initialise(RandomStream& /*random*/) {
 }
 
 EmbeddingImpl::EmbeddingImpl(const EmbeddingConfig& config)
-    : weight(register_parameter("weight", torch::empty({config.vocabulary, config.width}))) {}
+    : weight(register_parameter("weight", torch::empty({config.vocabulary, config.width}))),
+      deviation_(config.deviation) {}
 
 void EmbeddingImpl::initialise(RandomStream& random) {
+  if (deviation_ > 0) return fill_truncated_normal(weight.master(), deviation_, random);
   fill_normal(weight.master(), 1 / std::sqrt(static_cast<double>(weight.master().size(1))), random);
 }
 

@@ -38,14 +38,17 @@ void visit_weights(const torch::nn::Module& root, const std::function<void(ops::
 // Fills an fp32 parameter: uniform in [-bound, bound), or normal with mean 0.
 void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random);
 void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
+// Normal numbers beyond two deviations are drawn again.
+void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
 
-// y = activation(x Wᵀ + b). Initialised by Xavier's uniform rule (Glorot and Bengio 2010), zero bias.
+// y = activation(x Wᵀ + b). Initialised by Xavier's uniform rule (Glorot and Bengio 2010) or normally, zero bias.
 struct LinearConfig {
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool bias = true;
   std::int64_t fused = 1;  // maps that were stacked into this one; each is initialised as if it stood alone
   double gain = 1;         // of Xavier's bound
+  double deviation = 0;    // normal with this deviation, cut off at two of it (BERT's initialiser); 0: Xavier
 };
 class LinearImpl : public Layer {
  public:
@@ -91,11 +94,12 @@ class LayerNormImpl : public Layer {
 };
 TORCH_MODULE(LayerNorm);
 
-// A table of V rows. Initialised normal with deviation width^-0.5, so that rows scaled by sqrt(width) have unit
-// variance and, used as output table, logits do too.
+// A table of V rows. Initialised normally; with deviation width^-0.5, unless another is given, so that rows scaled by
+// sqrt(width) have unit variance and, used as output table, logits do too.
 struct EmbeddingConfig {
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;
+  double deviation = 0;  // cut off at two of it; 0: width^-0.5, not cut off
 };
 class EmbeddingImpl : public Layer {
  public:
@@ -110,6 +114,9 @@ class EmbeddingImpl : public Layer {
   void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
 
   ops::Weight weight;
+
+ private:
+  double deviation_;
 };
 TORCH_MODULE(Embedding);
 

@@ -40,7 +40,7 @@ class RnnState : public DecoderState {
 
 }  // namespace
 
-RnnSeq2SeqImpl::RnnSeq2SeqImpl(const RnnSeq2SeqConfig& config, Attention attention)
+RnnSeq2SeqImpl::RnnSeq2SeqImpl(const RnnSeq2SeqConfig& config, std::shared_ptr<GeneralAttention> attention)
     : config_(config),
       embedding_scale_(std::sqrt(static_cast<double>(config.width))),
       attention_(std::move(attention)) {

@@ -1,6 +1,6 @@
 // The recurrent encoder-decoder with attention of Luong et al. 2015 (arXiv 1508.04025): global attention with the
-// general score, input feeding, and here an encoder that reads both ways (Bahdanau et al. 2014) where the paper's reads
-// the reversed source one way.
+// general score, input feeding, and an encoder that reads both ways (Bahdanau et al. 2014), or one way (the paper's
+// reads the source in reverse).
 //
 //   encoder   h_s = LSTM stack over the source; each direction has the model's width
 //   bridge    decoder layer l starts from where encoder layer l stopped (or the top one, if the decoder is deeper):
@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "models/attention/attention.hpp"
+#include "models/attention/general.hpp"
 #include "models/config.hpp"
 #include "models/layers.hpp"
 #include "models/recurrent.hpp"
@@ -44,7 +44,7 @@ struct RnnSeq2SeqConfig {
 
 class RnnSeq2SeqImpl : public Seq2SeqImpl {
  public:
-  RnnSeq2SeqImpl(const RnnSeq2SeqConfig& config, Attention attention);
+  RnnSeq2SeqImpl(const RnnSeq2SeqConfig& config, std::shared_ptr<GeneralAttention> attention);
 
   std::shared_ptr<const Memory> encode(const Sequences& src, Context& context) const override;
   std::unique_ptr<DecoderState> start(const Memory& memory, std::span<const std::int64_t> sentences) const override;
@@ -62,7 +62,8 @@ class RnnSeq2SeqImpl : public Seq2SeqImpl {
   Lstm encoder_ = nullptr;
   std::vector<Linear> bridge_hidden_;  // one a decoder layer
   std::vector<Linear> bridge_cell_;
-  Attention attention_;
+  std::shared_ptr<GeneralAttention>
+      attention_;  // dot products with prepared keys, as ops::attention_decoder makes them
   Lstm decoder_ = nullptr;
   Linear combine_ = nullptr;  // W_c
   torch::Tensor no_bias_;

@@ -12,17 +12,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Decoding begins with the target's bos; both sides end with eos.
-void check_special_ids(const TokenizerPair& tokenizers, const fs::path& run) {
-  const SpecialIds& tgt = tokenizers.tgt.special();
-  if (tokenizers.src.special().eos >= 0 && tgt.eos >= 0 && tgt.bos >= 0) return;
-  throw UserError((run / "tokenizer").string() + ": a tokenizer without the pieces that begin and end a sentence",
-                  "make one with attend vocab");
+// UserError when the weights say that they belong to another model or other tokenizers; some say nothing.
+void check_identity(const fs::path& weights, const TensorMetadata& expected, const fs::path& run) {
+  const SafetensorsFile file(weights);
+  for (const auto& [key, value] : expected) {
+    const auto found = file.metadata().find(key);
+    if (found == file.metadata().end() || found->second == value) continue;
+    const fs::path other = run / (key == "model" ? "config.toml" : "tokenizer");
+    throw UserError(weights.string() + " was trained with another " + key + " than " + other.string() + " has now",
+                    "one of them was edited or is of another run: bring it back");
+  }
 }
 
 }  // namespace
 
-Run Run::load(const fs::path& path, const std::string& checkpoint) {
+TensorMetadata identity_of(const ModelConfig& config, const TokenizerPair& tokenizers) {
+  return {{"model", hash_of(bind(config), [](const BoundOption&) { return true; })},
+          {"source tokenizer", tokenizers.src.hash()},
+          {"target tokenizer", tokenizers.tgt.hash()}};
+}
+
+Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   if (!fs::is_directory(path)) {
     throw UserError(path.string() + (fs::exists(path) ? ": not a directory" : ": no such run"),
                     "give the directory that attend train --run wrote");
@@ -33,19 +43,25 @@ Run Run::load(const fs::path& path, const std::string& checkpoint) {
   }
   const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
   Run run{.config = config, .tokenizers = TokenizerPair::load(path / "tokenizer"), .model = {}, .weights = {}};
-  check_special_ids(run.tokenizers, path);
   run.model = make_seq2seq(config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, std::nullopt);
   run.weights = find_weights(path, checkpoint);
+  check_identity(run.weights, identity_of(config, run.tokenizers), path);
   load_weights(run.weights, *run.model);
+  run.model->to(device);
   run.model->eval();
   return run;
 }
 
 Precision freeze(Seq2SeqImpl& model, Precision precision) {
+  const bool cpu = model.device().is_cpu();
   if (precision == Precision::automatic) {
-    precision = ops::has_native_bf16() ? Precision::bf16 : Precision::fp32;
+    precision = !cpu || ops::has_native_bf16() ? Precision::bf16 : Precision::fp32;
   }
-  model.for_each_weight([&](ops::Weight& weight) { weight.freeze(precision); });
+  if (!cpu && precision == Precision::int8) {
+    throw UserError("--precision int8: not on " + model.device().str(), "use bf16 there, or --device cpu");
+  }
+  // A GPU's own library lays out its weights.
+  model.for_each_weight([&](ops::Weight& weight) { cpu ? weight.freeze(precision) : weight.set_precision(precision); });
   return precision;
 }
 

@@ -9,11 +9,15 @@
 #include <filesystem>
 #include <string>
 
+#include "core/safetensors.hpp"
 #include "data/text/tokenizer_pair.hpp"
 #include "models/config.hpp"
 #include "models/seq2seq.hpp"
 
 namespace attend {
+
+// What weights belong to, as their file says it: hashes of the model's options and of the tokenizers.
+TensorMetadata identity_of(const ModelConfig& config, const TokenizerPair& tokenizers);
 
 struct Run {
   ModelConfig config;
@@ -21,13 +25,14 @@ struct Run {
   Seq2Seq model;
   std::filesystem::path weights;  // the file they came from
 
-  // `checkpoint` is best, last or a path, see find_weights. UserError naming the file that is missing, damaged or does
-  // not fit the others.
-  static Run load(const std::filesystem::path& path, const std::string& checkpoint = "best");
+  // `checkpoint` is best, last or a path, see find_weights. UserError naming the file that is missing, damaged, edited
+  // or of another run.
+  static Run load(const std::filesystem::path& path, const std::string& checkpoint = "best",
+                  torch::Device device = torch::kCPU);
 };
 
-// Packs every weight for decoding; the model can then no longer be trained. `automatic` is bf16 where the processor
-// multiplies it natively, else fp32. Gives the precision that was taken.
+// Packs every weight for decoding; the model can then no longer be trained. `automatic` is bf16 where the processor or
+// the GPU multiplies it natively, else fp32. Gives the precision that was taken. UserError for int8 on a GPU.
 Precision freeze(Seq2SeqImpl& model, Precision precision);
 
 }  // namespace attend

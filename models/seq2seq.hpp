@@ -63,6 +63,8 @@ class Seq2SeqImpl : public torch::nn::Module {
 
   virtual OutputHead output_head() const = 0;
 
+  torch::Device device() const { return parameters().front().device(); }
+
   // Calls f on every ops::Weight of the model: for set_precision, refresh after an update, and freeze.
   virtual void for_each_weight(const std::function<void(ops::Weight&)>& f) = 0;
 };

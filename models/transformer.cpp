@@ -18,21 +18,6 @@ namespace {
 // Rows of sinusoids that are kept; a longer sentence makes its own.
 constexpr std::int64_t kKeptPositions = 1024;
 
-// Fused products are initialised so that each part has the variance of Xavier's rule over [3H, H], as PyTorch's
-// in_proj_weight and fairseq's gain of 1 / sqrt(2).
-const double kAttentionGain = std::sqrt(0.5);
-
-// The sum of a residual and a sub-layer's output that no norm follows.
-Tensor add(const Tensor& x, const Tensor& residual, ops::Dropout dropout) {
-  return residual + ops::dropout(x, dropout);
-}
-
-template <class Block, class Post, class Pre, class... Args>
-std::shared_ptr<Block> make_block(NormPlace norm, const Args&... args) {
-  if (norm == NormPlace::post) return std::make_shared<Post>(args...);
-  return std::make_shared<Pre>(args...);
-}
-
 // What the encoder made: the keys and values that each decoder block reads, k | v, [M, 2H].
 struct TransformerMemory : Memory {
   std::vector<Tensor> kv_MC;
@@ -65,12 +50,13 @@ class TeacherForcedHeads final : public DecoderHeads {
       : config_(config), memory_(memory), target_(target), context_(context) {}
 
   Tensor over_target(std::int64_t /*layer*/, const Tensor& qkv_MC) override {
-    return ops::self_attention(qkv_MC, target_, {.heads = config_.heads, .causal = true},
-                               context_.dropout(config_.attention_dropout));
+    return ops::self_attention(qkv_MC, target_, {.heads = config_.block.heads, .causal = true},
+                               context_.dropout(config_.block.attention_dropout));
   }
   Tensor over_memory(std::int64_t layer, const Tensor& q_MH) override {
     return ops::cross_attention(q_MH, memory_.kv_MC[layer], target_, memory_.layout,
-                                {.heads = config_.heads, .causal = false}, context_.dropout(config_.attention_dropout));
+                                {.heads = config_.block.heads, .causal = false},
+                                context_.dropout(config_.block.attention_dropout));
   }
 
  private:
@@ -90,12 +76,12 @@ class CachedHeads final : public DecoderHeads {
 
   Tensor over_target(std::int64_t layer, const Tensor& qkv_RC) override {
     state_.products[layer].push_back(qkv_RC);
-    return ops::decode_self_attention(state_.products[layer], state_.ancestry, config_.heads);
+    return ops::decode_self_attention(state_.products[layer], state_.ancestry, config_.block.heads);
   }
   Tensor over_memory(std::int64_t layer, const Tensor& q_RH) override {
     const bool last = layer + 1 == config_.decoder_layers;
-    return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences, config_.heads,
-                                       last ? weights_RS_ : nullptr);
+    return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences,
+                                       config_.block.heads, last ? weights_RS_ : nullptr);
   }
 
  private:
@@ -107,14 +93,14 @@ class CachedHeads final : public DecoderHeads {
 
 }  // namespace
 
-Tensor sinusoids(std::int64_t length, std::int64_t width) {
+Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width) {
   Tensor table = torch::empty({length, width}, torch::kFloat32);
   float* row = table.data_ptr<float>();
   std::vector<double> frequencies;
   for (std::int64_t i = 0; i < width; i += 2) {
     frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(width)));
   }
-  for (std::int64_t t = 0; t < length; ++t, row += width) {
+  for (std::int64_t t = first; t < first + length; ++t, row += width) {
     for (std::int64_t i = 0; i < width; ++i) {
       const double angle = static_cast<double>(t) * frequencies[i / 2];
       row[i] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
@@ -123,63 +109,23 @@ Tensor sinusoids(std::int64_t length, std::int64_t width) {
   return table;
 }
 
-SelfAttentionImpl::SelfAttentionImpl(std::int64_t width)
-    : in_proj(register_module("in_proj",
-                              Linear(LinearConfig{.in = width, .out = 3 * width, .fused = 3, .gain = kAttentionGain}))),
-      out_proj(register_module("out_proj", Linear(LinearConfig{.in = width, .out = width}))) {}
-
-CrossAttentionImpl::CrossAttentionImpl(std::int64_t width)
-    : q_proj(register_module("q_proj", Linear(LinearConfig{.in = width, .out = width, .gain = kAttentionGain}))),
-      kv_proj(register_module("kv_proj",
-                              Linear(LinearConfig{.in = width, .out = 2 * width, .fused = 2, .gain = kAttentionGain}))),
-      out_proj(register_module("out_proj", Linear(LinearConfig{.in = width, .out = width}))) {}
-
-// ---- Encoder
-
-EncoderBlockImpl::EncoderBlockImpl(const TransformerConfig& config)
-    : config_(config),
-      self_attn_(register_module("self_attn", SelfAttention(config.width))),
-      linear1_(register_module("linear1", Linear(LinearConfig{.in = config.width, .out = config.feed_forward}))),
-      linear2_(register_module("linear2", Linear(LinearConfig{.in = config.feed_forward, .out = config.width}))),
-      norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width}))),
-      norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width}))) {}
-
-Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Context& context) const {
-  return self_attn_->out_proj->forward(ops::self_attention(self_attn_->in_proj->forward(x_MH), layout,
-                                                           {.heads = config_.heads, .causal = false},
-                                                           context.dropout(config_.attention_dropout)));
-}
-
-Tensor EncoderBlockImpl::feed_forward(const Tensor& x_MH, Context& context) const {
-  return linear2_->forward(linear1_->forward(x_MH, ops::Activation::relu, context.dropout(config_.activation_dropout)));
-}
-
-Tensor PostNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context) const {
-  const Tensor attended = attend(x_MH, layout, context);
-  const Tensor middle = norm1_->forward(attended, x_MH, context.dropout(config_.dropout)).norm;
-  const Tensor fed = feed_forward(middle, context);
-  return norm2_->forward(fed, middle, context.dropout(config_.dropout)).norm;
-}
-
-Tensor PreNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context) const {
-  const Tensor attended = attend(norm1_->forward(x_MH), layout, context);
-  const ops::AddNorm middle = norm2_->forward(attended, x_MH, context.dropout(config_.dropout));
-  const Tensor fed = feed_forward(middle.norm, context);
-  return add(fed, middle.sum, context.dropout(config_.dropout));
-}
+CrossAttentionImpl::CrossAttentionImpl(const BlockConfig& config)
+    : q_proj(register_module("q_proj", linear_of(config, config.width, config.width, 1, kAttentionGain))),
+      kv_proj(register_module("kv_proj", linear_of(config, config.width, 2 * config.width, 2, kAttentionGain))),
+      out_proj(register_module("out_proj", linear_of(config, config.width, config.width))) {}
 
 // ---- Decoder
 
-DecoderBlockImpl::DecoderBlockImpl(const TransformerConfig& config, std::int64_t layer)
+DecoderBlockImpl::DecoderBlockImpl(const BlockConfig& config, std::int64_t layer)
     : config_(config),
       layer_(layer),
-      self_attn_(register_module("self_attn", SelfAttention(config.width))),
-      multihead_attn_(register_module("multihead_attn", CrossAttention(config.width))),
-      linear1_(register_module("linear1", Linear(LinearConfig{.in = config.width, .out = config.feed_forward}))),
-      linear2_(register_module("linear2", Linear(LinearConfig{.in = config.feed_forward, .out = config.width}))),
-      norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width}))),
-      norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width}))),
-      norm3_(register_module("norm3", LayerNorm(LayerNormConfig{config.width}))) {}
+      self_attn_(register_module("self_attn", SelfAttention(config))),
+      multihead_attn_(register_module("multihead_attn", CrossAttention(config))),
+      linear1_(register_module("linear1", linear_of(config, config.width, config.feed_forward))),
+      linear2_(register_module("linear2", linear_of(config, config.feed_forward, config.width))),
+      norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
+      norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
+      norm3_(register_module("norm3", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))) {}
 
 Tensor DecoderBlockImpl::attend_target(const Tensor& x_MH, DecoderHeads& heads) const {
   return self_attn_->out_proj->forward(heads.over_target(layer_, self_attn_->in_proj->forward(x_MH)));
@@ -190,7 +136,7 @@ Tensor DecoderBlockImpl::attend_memory(const Tensor& x_MH, DecoderHeads& heads) 
 }
 
 Tensor DecoderBlockImpl::feed_forward(const Tensor& x_MH, Context& context) const {
-  return linear2_->forward(linear1_->forward(x_MH, ops::Activation::relu, context.dropout(config_.activation_dropout)));
+  return linear2_->forward(linear1_->forward(x_MH, config_.activation, context.dropout(config_.activation_dropout)));
 }
 
 Tensor PostNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads, Context& context) const {
@@ -211,49 +157,48 @@ Tensor PreNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads,
   return add(fed, x2.sum, context.dropout(config_.dropout));
 }
 
+std::shared_ptr<DecoderBlockImpl> make_decoder_block(NormPlace norm, const BlockConfig& config, std::int64_t layer) {
+  if (norm == NormPlace::post) return std::make_shared<PostNormDecoderBlockImpl>(config, layer);
+  return std::make_shared<PreNormDecoderBlockImpl>(config, layer);
+}
+
 // ---- The model
 
 TransformerImpl::TransformerImpl(const TransformerConfig& config)
     : config_(config),
-      tgt_embedding_(register_module(
-          "tgt_embedding", Embedding(EmbeddingConfig{.vocabulary = config.tgt_vocabulary, .width = config.width}))),
+      tgt_embedding_(register_module("tgt_embedding", Embedding(EmbeddingConfig{.vocabulary = config.tgt_vocabulary,
+                                                                                .width = config.block.width,
+                                                                                .deviation = config.block.deviation}))),
       src_embedding_(config.tie_embeddings ? tgt_embedding_
                                            : register_module("src_embedding", Embedding(EmbeddingConfig{
                                                                                   .vocabulary = config.src_vocabulary,
-                                                                                  .width = config.width,
+                                                                                  .width = config.block.width,
+                                                                                  .deviation = config.block.deviation,
                                                                               }))),
-      encoder_(register_module("encoder", std::make_shared<StackImpl<EncoderBlockImpl>>())),
+      encoder_(register_module("encoder",
+                               std::make_shared<EncoderStackImpl>(config.encoder_layers, config.norm, config.block))),
       decoder_(register_module("decoder", std::make_shared<StackImpl<DecoderBlockImpl>>())),
-      positions_TH_(register_buffer("positions", sinusoids(kKeptPositions, config.width))) {
-  for (std::int64_t i = 0; i < config.encoder_layers; ++i) {
-    encoder_->push_back(
-        make_block<EncoderBlockImpl, PostNormEncoderBlockImpl, PreNormEncoderBlockImpl>(config.norm, config));
-  }
+      positions_TH_(register_buffer("positions", sinusoids(0, kKeptPositions, config.block.width))) {
   for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
-    decoder_->push_back(
-        make_block<DecoderBlockImpl, PostNormDecoderBlockImpl, PreNormDecoderBlockImpl>(config.norm, config, i));
+    decoder_->push_back(make_decoder_block(config.norm, config.block, i));
   }
-  if (config.norm == NormPlace::pre) {
-    encoder_->add_final_norm(config.width);
-    decoder_->add_final_norm(config.width);
-  }
+  if (config.norm == NormPlace::pre) decoder_->add_final_norm(config.block.width, config.block.norm_eps);
 }
 
-Tensor TransformerImpl::positions(std::int64_t length) const {
-  if (length <= kKeptPositions) return positions_TH_;
-  return sinusoids(length, config_.width).to(positions_TH_.device());
+Tensor TransformerImpl::positions(std::int64_t first, std::int64_t length) const {
+  if (first + length <= kKeptPositions) return positions_TH_.narrow(0, first, length);
+  return sinusoids(first, length, config_.block.width).to(positions_TH_.device());
 }
 
 Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, const Tensor& positions_TH,
                               Context& context) const {
-  return table->forward(tokens, std::sqrt(static_cast<double>(config_.width)), positions_TH,
-                        context.dropout(config_.dropout));
+  return table->forward(tokens, std::sqrt(static_cast<double>(config_.block.width)), positions_TH,
+                        context.dropout(config_.block.dropout));
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Context& context) const {
-  Tensor x_MH = embed(src_embedding_, src, positions(src.layout.max_length), context);
-  for (const auto& block : encoder_->blocks) x_MH = block->forward(x_MH, src.layout, context);
-  x_MH = encoder_->final_norm(x_MH);
+  Tensor x_MH = embed(src_embedding_, src, positions(0, src.layout.max_length), context);
+  x_MH = encoder_->forward(x_MH, src.layout, context);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
   for (const auto& block : decoder_->blocks) memory->kv_MC.push_back(block->project_memory(x_MH));
@@ -285,7 +230,7 @@ StepOutput TransformerImpl::step(const Memory& memory, DecoderState& state, cons
   std::iota(tokens.layout.offsets.begin(), tokens.layout.offsets.end(), 0);
   tokens.layout.max_length = 1;
   Context context = Context::inference();
-  const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step + 1).narrow(0, step, 1), context);
+  const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step, 1), context);
 
   rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
   StepOutput output;
@@ -298,7 +243,7 @@ StepOutput TransformerImpl::step(const Memory& memory, DecoderState& state, cons
 
 Tensor TransformerImpl::forward(const Batch& batch, Context& context) const {
   const auto memory = encode(batch.src, context);
-  const Tensor x_MH = embed(tgt_embedding_, batch.tgt, positions(batch.tgt.layout.max_length), context);
+  const Tensor x_MH = embed(tgt_embedding_, batch.tgt, positions(0, batch.tgt.layout.max_length), context);
   TeacherForcedHeads heads(config_, static_cast<const TransformerMemory&>(*memory), batch.tgt.layout, context);
   return decode(x_MH, heads, context);
 }

@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "models/blocks.hpp"
 #include "models/config.hpp"
 #include "models/layers.hpp"
 #include "models/seq2seq.hpp"
@@ -31,67 +32,24 @@ struct TransformerConfig {
   std::int64_t tgt_vocabulary = 0;
   std::int64_t encoder_layers = 6;
   std::int64_t decoder_layers = 6;
-  std::int64_t width = 512;
-  std::int64_t heads = 8;
-  std::int64_t feed_forward = 2048;
   NormPlace norm = NormPlace::post;
   bool tie_embeddings = true;  // source and target too; target and output always are
-  double dropout = 0.1;
-  double attention_dropout = 0;
-  double activation_dropout = 0;
+  BlockConfig block = {};      // of both sides; its dropout falls on the embeddings too
 };
 
-// sin(t / 10000^(2i / H)) at column 2i and the cosine at 2i + 1, [length, H] fp32 (section 3.5).
-torch::Tensor sinusoids(std::int64_t length, std::int64_t width);
-
-// The projections around self-attention: one product makes q | k | v.
-class SelfAttentionImpl : public torch::nn::Module {
- public:
-  explicit SelfAttentionImpl(std::int64_t width);
-  Linear in_proj;
-  Linear out_proj;
-};
-TORCH_MODULE(SelfAttention);
+// sin(t / 10000^(2i / H)) at column 2i and the cosine at 2i + 1, of `length` positions t from `first` on: [length, H]
+// fp32 (section 3.5).
+torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width);
 
 // The projections around attention over the memory: its k | v are made once a sentence, q at every position.
 class CrossAttentionImpl : public torch::nn::Module {
  public:
-  explicit CrossAttentionImpl(std::int64_t width);
+  explicit CrossAttentionImpl(const BlockConfig& config);
   Linear q_proj;
   Linear kv_proj;
   Linear out_proj;
 };
 TORCH_MODULE(CrossAttention);
-
-// One block of the encoder: its sub-layers; how they are added and normalised is the subclass.
-class EncoderBlockImpl : public torch::nn::Module {
- public:
-  explicit EncoderBlockImpl(const TransformerConfig& config);
-  virtual torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context) const = 0;
-
- protected:
-  torch::Tensor attend(const torch::Tensor& x_MH, const Layout& layout, Context& context) const;
-  torch::Tensor feed_forward(const torch::Tensor& x_MH, Context& context) const;
-
-  TransformerConfig config_;
-  SelfAttention self_attn_;
-  Linear linear1_;
-  Linear linear2_;
-  LayerNorm norm1_;
-  LayerNorm norm2_;
-};
-
-class PostNormEncoderBlockImpl : public EncoderBlockImpl {
- public:
-  using EncoderBlockImpl::EncoderBlockImpl;
-  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context) const override;
-};
-
-class PreNormEncoderBlockImpl : public EncoderBlockImpl {
- public:
-  using EncoderBlockImpl::EncoderBlockImpl;
-  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context) const override;
-};
 
 // Where the queries of a decoder block read: over whole sentences when training, over caches when decoding. A block is
 // written once and is both.
@@ -104,7 +62,7 @@ class DecoderHeads {
 
 class DecoderBlockImpl : public torch::nn::Module {
  public:
-  DecoderBlockImpl(const TransformerConfig& config, std::int64_t layer);
+  DecoderBlockImpl(const BlockConfig& config, std::int64_t layer);
   virtual torch::Tensor forward(const torch::Tensor& x_MH, DecoderHeads& heads, Context& context) const = 0;
 
   // The keys and values of the memory that this block reads, k | v, [M, 2H].
@@ -117,7 +75,7 @@ class DecoderBlockImpl : public torch::nn::Module {
   torch::Tensor attend_memory(const torch::Tensor& x_MH, DecoderHeads& heads) const;
   torch::Tensor feed_forward(const torch::Tensor& x_MH, Context& context) const;
 
-  TransformerConfig config_;
+  BlockConfig config_;
   std::int64_t layer_;
   SelfAttention self_attn_;
   CrossAttention multihead_attn_;
@@ -140,24 +98,7 @@ class PreNormDecoderBlockImpl : public DecoderBlockImpl {
   torch::Tensor forward(const torch::Tensor& x_MH, DecoderHeads& heads, Context& context) const override;
 };
 
-// A stack of blocks; with pre-norm the residual stream is normalised once more behind the last.
-template <class Block>
-class StackImpl : public torch::nn::Module {
- public:
-  // Registers the block as layers.N.
-  void push_back(std::shared_ptr<Block> block) {
-    layers_->register_module(std::to_string(blocks.size()), block);
-    blocks.push_back(std::move(block));
-  }
-  void add_final_norm(std::int64_t width) { norm_ = register_module("norm", LayerNorm(LayerNormConfig{width})); }
-  torch::Tensor final_norm(const torch::Tensor& x) const { return norm_ ? norm_->forward(x) : x; }
-
-  std::vector<std::shared_ptr<Block>> blocks;
-
- private:
-  std::shared_ptr<torch::nn::Module> layers_ = register_module("layers", std::make_shared<torch::nn::Module>());
-  LayerNorm norm_{nullptr};
-};
+std::shared_ptr<DecoderBlockImpl> make_decoder_block(NormPlace norm, const BlockConfig& config, std::int64_t layer);
 
 class TransformerImpl : public Seq2SeqImpl {
  public:
@@ -174,7 +115,7 @@ class TransformerImpl : public Seq2SeqImpl {
   void for_each_weight(const std::function<void(ops::Weight&)>& f) override { visit_weights(*this, f); }
 
  private:
-  torch::Tensor positions(std::int64_t length) const;
+  torch::Tensor positions(std::int64_t first, std::int64_t length) const;
   torch::Tensor embed(const Embedding& table, const Sequences& tokens, const torch::Tensor& positions_TH,
                       Context& context) const;
   torch::Tensor decode(torch::Tensor x_MH, DecoderHeads& heads, Context& context) const;
@@ -182,7 +123,7 @@ class TransformerImpl : public Seq2SeqImpl {
   TransformerConfig config_;
   Embedding tgt_embedding_;
   Embedding src_embedding_;  // the same as the target's when tied
-  std::shared_ptr<StackImpl<EncoderBlockImpl>> encoder_;
+  std::shared_ptr<EncoderStackImpl> encoder_;
   std::shared_ptr<StackImpl<DecoderBlockImpl>> decoder_;
   torch::Tensor positions_TH_;
   torch::Tensor no_bias_;

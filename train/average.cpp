@@ -90,9 +90,11 @@ void average_checkpoints(const AverageConfig& config) {
   run.run = config.output;
   write_file_atomic(staged.path() / "config.toml", to_toml(run));
   TokenizerPair::load(fs::path(config.run) / "tokenizer").save(staged.path() / "tokenizer");
+  TensorMetadata metadata = files.front().metadata();  // what the weights belong to
+  metadata["mean_of"] = names.substr(1);
   const fs::path checkpoint = checkpoint_path(staged.path(), *std::max_element(steps.begin(), steps.end()));
   make_directories(checkpoint);
-  save_tensors(checkpoint / "model.safetensors", mean_of(files, config.run), {{"mean_of", names.substr(1)}});
+  save_tensors(checkpoint / "model.safetensors", mean_of(files, config.run), metadata);
   write_manifest(checkpoint);
   staged.commit();
   log::info("the mean of{} is in {}", names, config.output);

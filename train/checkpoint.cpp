@@ -55,11 +55,11 @@ TrainState state_of(const fs::path& path) {
 
 }  // namespace
 
-void save_checkpoint(const fs::path& run, const torch::nn::Module& model, const AdamW& optimiser,
-                     const TrainState& state) {
+void save_checkpoint(const fs::path& run, const torch::nn::Module& model, const TensorMetadata& identity,
+                     const AdamW& optimiser, const TrainState& state) {
   make_directories(run / "checkpoints");
   StagedDirectory staged(checkpoint_path(run, state.step));
-  save_tensors(staged.path() / "model.safetensors", parameters_of(model));
+  save_tensors(staged.path() / "model.safetensors", parameters_of(model), identity);
   save_tensors(staged.path() / "optimizer.safetensors", optimiser.state());
   write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
   write_manifest(staged.path());
@@ -68,6 +68,24 @@ void save_checkpoint(const fs::path& run, const torch::nn::Module& model, const 
 
 void mark_best(const fs::path& run, std::int64_t step) {
   write_file_atomic(run / "best", checkpoint_path("", step).filename().string() + "\n");
+}
+
+void remove_later_checkpoints(const fs::path& run, std::int64_t step) {
+  for (const std::int64_t later : checkpoint_steps(run)) {
+    if (later <= step) continue;
+    const fs::path path = checkpoint_path(run, later);
+    try {
+      verify_manifest(path);
+      log::warn("{} is deleted: the run goes on from step {}", path.string(), step);
+      fs::remove_all(path);
+    } catch (const UserError&) {
+      const fs::path aside = path.parent_path() / ("damaged-" + path.filename().string());
+      log::warn("{} is kept as {}: the run goes on from step {}", path.string(), aside.string(), step);
+      std::error_code error;
+      fs::remove_all(aside, error);
+      fs::rename(path, aside, error);
+    }
+  }
 }
 
 void remove_old_checkpoints(const fs::path& run, std::int64_t keep_last, std::span<const std::int64_t> best) {
@@ -85,14 +103,17 @@ Checkpoint::Checkpoint(fs::path directory) : directory_(std::move(directory)) {
 
 std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
   const std::vector<std::int64_t> steps = checkpoint_steps(run);
+  if (steps.empty()) return std::nullopt;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     try {
       return Checkpoint(checkpoint_path(run, *step));
     } catch (const UserError& error) {
-      log::warn("{}; trying the one before", error.what());
+      log::warn("{}", error.what());
     }
   }
-  return std::nullopt;
+  throw UserError(
+      (run / "checkpoints").string() + ": none of its " + std::to_string(steps.size()) + " checkpoints can be used",
+      "bring one of them back, or start another run");
 }
 
 void Checkpoint::load(const torch::nn::Module& model, const AdamW& optimiser) const {

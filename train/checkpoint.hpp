@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/safetensors.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "train/optimiser.hpp"
 #include "train/task.hpp"
@@ -34,12 +35,16 @@ struct TrainState {
   std::vector<Score> scores = {};    // of checkpoints that are kept, best first
 };
 
-// UserError when it cannot be written; nothing of it is left then, and earlier checkpoints are as they were.
-void save_checkpoint(const std::filesystem::path& run, const torch::nn::Module& model, const AdamW& optimiser,
-                     const TrainState& state);
+// `identity` is what the weights belong to. UserError when it cannot be written; nothing of it is left then, and
+// earlier checkpoints are as they were.
+void save_checkpoint(const std::filesystem::path& run, const torch::nn::Module& model, const TensorMetadata& identity,
+                     const AdamW& optimiser, const TrainState& state);
 
 // Writes down which checkpoint is the best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);
+
+// Deletes the checkpoints behind `step`: the run goes on from there. A damaged one is kept under another name.
+void remove_later_checkpoints(const std::filesystem::path& run, std::int64_t step);
 
 // Deletes all but the newest `keep_last` and those of `best`.
 void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_last,
@@ -51,7 +56,7 @@ class Checkpoint {
   // UserError naming the file that is missing, damaged or of another version.
   explicit Checkpoint(std::filesystem::path directory);
 
-  // The newest intact one of a run, or nothing; a damaged one is warned of.
+  // The newest intact one of a run, or nothing where it has none; a damaged one is warned of. UserError when all are.
   static std::optional<Checkpoint> newest(const std::filesystem::path& run);
 
   const std::filesystem::path& directory() const { return directory_; }

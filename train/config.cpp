@@ -20,6 +20,9 @@ void TrainConfig::validate(const OptionOrigins& origins) const {
     throw UserError(origins("best-metric") + ": bleu, but no sentence is translated for it",
                     "set --bleu-sentences above 0");
   }
+  if (trainer.best_metric == BestMetric::bleu && valid.empty()) {
+    throw UserError(origins("best-metric") + ": there is nothing to validate on", "give --valid SOURCE TARGET");
+  }
   if (trainer.patience && valid.empty()) {
     throw UserError(origins("patience") + ": there is nothing to validate on", "give --valid SOURCE TARGET");
   }

@@ -1,37 +1,16 @@
 #include "train/defaults.hpp"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
+#include "models/device.hpp"
 #include "models/ops/dispatch.hpp"
 
 namespace attend {
-namespace {
-
-torch::Device device_of(const std::string& name) {
-  if (name == "auto") return at::hasCUDA() ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
-  try {
-    const torch::Device device(name);
-    if (device.is_cpu()) return device;
-    if (device.is_cuda()) {
-      if (!at::hasCUDA())
-        throw UserError("--device " + name + ": there is no CUDA device, or LibTorch is built without",
-                        "use --device cpu");
-      return torch::Device(torch::kCUDA, std::max<c10::DeviceIndex>(device.index(), 0));
-    }
-  } catch (const c10::Error&) {  // not the name of a device
-  }
-  throw UserError("--device " + name + ": not a device", "use auto, cpu, cuda or cuda:N");
-}
-
-}  // namespace
-
 void resolve_machine(TrainConfig& config) {
-  const torch::Device device = device_of(config.device);
+  const c10::Device device = device_named(config.device);
   config.device = device.str();
   if (!config.threads) config.threads = at::get_num_threads();
   if (config.precision == Precision::automatic) {

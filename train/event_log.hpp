@@ -1,7 +1,7 @@
 // What happened in a run, for programs: RUN/train.jsonl, one JSON object an event, and the same numbers as TensorBoard
 // scalars beside it.
 //
-//   {"event": "train", "step": 50, "time": "2026-11-21T06:30:00Z", "loss": 5.1, "ppl": 164.2, ...}
+//   {"event": "train", "step": 50, "time": "2026-11-21T06:30:00Z", "objective": 5.9, "loss": 5.1, ...}
 #pragma once
 
 #include <cstdint>

@@ -28,6 +28,16 @@ std::optional<std::uint64_t> proc_bytes(const char* file, const std::string& key
   return std::nullopt;
 }
 
+// The number behind a key of a file such as /sys/fs/cgroup/memory.stat; 0 where there is none.
+std::uint64_t number_of(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  std::string name;
+  for (std::uint64_t number = 0; in >> name >> number;) {
+    if (name == key) return number;
+  }
+  return 0;
+}
+
 // A file of one number; nothing where it is missing or "max".
 std::optional<std::uint64_t> number_in(const char* file) {
   std::ifstream in(file);
@@ -51,8 +61,12 @@ bool is_allocation_failure(const c10::Error& error) {
 
 void refuse_memory_beyond_machine() {
   std::optional<std::uint64_t> free = proc_bytes("/proc/meminfo", "MemAvailable");
-  const auto limit = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit && used) free = std::min(free.value_or(*limit), *limit - std::min(*used, *limit));
+  const auto limit = number_in("/sys/fs/cgroup/memory.max");
+  if (const auto current = number_in("/sys/fs/cgroup/memory.current"); limit && current) {
+    // Pages of files that nobody uses any more count as current, and are given back when they are wanted.
+    const std::uint64_t used = *current - std::min(*current, number_of("/sys/fs/cgroup/memory.stat", "inactive_file"));
+    free = std::min(free.value_or(*limit), *limit - std::min(used, *limit));
+  }
   const std::optional<std::uint64_t> data = proc_bytes("/proc/self/status", "VmData");
   rlimit bound{};
   if (!free || !data || getrlimit(RLIMIT_DATA, &bound) != 0) return;

@@ -18,7 +18,7 @@ std::string describe(const ProgressReport& report) {
   std::string text = fmt::format("step {}/{}  epoch {}  loss {:.3f}  ppl {:.2f}  {:.0f} tok/s  lr {:.2e}", report.step,
                                  report.max_steps, report.epoch, report.loss, std::exp(report.loss),
                                  report.tokens_per_second, report.learning_rate);
-  if (report.seconds_left) text += "  left " + format_seconds(*report.seconds_left);
+  text += "  left " + format_seconds(report.seconds_left);
   return text;
 }
 

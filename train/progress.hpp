@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace attend {
@@ -17,7 +16,7 @@ struct ProgressReport {
   double loss = 0;         // nats a token
   double learning_rate = 0;
   double tokens_per_second = 0;
-  std::optional<double> seconds_left;
+  double seconds_left = 0;
 };
 
 class Progress {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/safetensors.hpp"
 #include "data/batch/batch_order.hpp"
 #include "models/context.hpp"
 
@@ -51,6 +52,9 @@ class Task {
   virtual ~Task() = default;
 
   virtual torch::nn::Module& model() = 0;
+
+  // What the weights belong to: said in the files that hold them.
+  virtual TensorMetadata identity() const { return {}; }
 
   // To be called after every change of the parameters: makes what is computed from them anew.
   virtual void refresh() = 0;

@@ -46,14 +46,18 @@ EncodedCorpus open_corpus(const std::vector<std::string>& files, const Tokenizer
                                               .src_tokenizer = tokenizers.src,
                                               .tgt_tokenizer = tokenizers.tgt},
                                              config);
-  log::info("{} {}: {}", files[0], files[1], corpus.counts().report());
+  const ParallelCounts& counts = corpus.counts();
+  log::info("{} {}: {}", files[0], files[1], counts.report());
+  if (!counts.src.clean()) log::info("{}: {}", files[0], counts.src.report());
+  if (!counts.tgt.clean()) log::info("{}: {}", files[1], counts.tgt.report());
   return corpus;
 }
 
-Seq2Seq build_model(const TrainConfig& config, const TokenizerPair& tokenizers) {
+// With the weights of --init-from, unless a checkpoint of the run itself brings its own.
+Seq2Seq build_model(const TrainConfig& config, const TokenizerPair& tokenizers, bool has_checkpoint) {
   const Seq2Seq model = make_seq2seq(config.model, {.src = tokenizers.src.size(), .tgt = tokenizers.tgt.size()},
                                      static_cast<std::uint64_t>(config.trainer.seed));
-  if (!config.init_from.empty()) {
+  if (!config.init_from.empty() && !has_checkpoint) {
     if (TokenizerPair::load(fs::path(config.init_from) / "tokenizer") != tokenizers) {
       throw UserError("--init-from " + config.init_from + ": that run has other tokenizers than --tokenizer",
                       "leave --tokenizer out: the other run's are taken over with its weights");
@@ -111,6 +115,7 @@ void rehearse(Trainer& trainer) {
 }  // namespace
 
 void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
+  signals::install();
   TrainConfig config = given;
   resolve_machine(config);
   const bool writes = !config.dry_run;
@@ -123,6 +128,7 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
   }
   if (resumed) {
     config = resumed_config(config, origins);
+    resolve_machine(config);
   } else if (!config.init_from.empty()) {
     adopt_model(config, origins);
   }
@@ -130,14 +136,15 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
   if (config.device == "cpu") refuse_memory_beyond_machine();
 
   const TokenizerPair tokenizers = obtain_tokenizers(config, resumed);
-  if (!config.vocabulary.size) config.vocabulary.size = tokenizers.tgt.size();
+  config.vocabulary.size = tokenizers.tgt.size();
   EncodedCorpus train = open_corpus(config.train, tokenizers, config.corpus);
   std::optional<EncodedCorpus> valid;
   if (!config.valid.empty()) valid = open_corpus(config.valid, tokenizers, config.corpus);
   resolve_sizes(config, train.num_tgt_tokens());
   const DataHashes hashes{.train = train.content_hash(), .valid = valid ? valid->content_hash() : ""};
 
-  const Seq2Seq model = build_model(config, tokenizers);
+  const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(config, resumed);
+  const Seq2Seq model = build_model(config, tokenizers, checkpoint.has_value());
   TranslationTask task(model, tokenizers, config, std::move(train), std::move(valid));
   resolve_training(config, task.batches_per_epoch());
   if (resumed) {
@@ -153,7 +160,6 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
             config.device, *config.threads, task.batches_per_epoch(), *config.trainer.max_steps);
 
   AdamW optimiser(*model, config.optimiser);
-  const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(config, resumed);
   Trainer trainer(task, optimiser, config.trainer, config.schedule, config.run);
   if (checkpoint) {
     trainer.restore(*checkpoint);
@@ -163,7 +169,6 @@ void train_translation(const TrainConfig& given, const OptionOrigins& origins) {
                          "), and raise --accumulate to keep updates as large",
                      [&] {
                        if (config.dry_run) return rehearse(trainer);
-                       signals::install();
                        const Ending ending = trainer.train();
                        log::info("{} after {} updates; the run is in {}", describe(ending), trainer.state().step,
                                  config.run);

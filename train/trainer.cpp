@@ -48,12 +48,8 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   task_.refresh();
   state_ = checkpoint.state();
   saved_ = state_.step;
-  // Damaged ones, and those of a future that will now be another.
-  for (const std::int64_t step : checkpoint_steps(run_)) {
-    if (step <= state_.step) continue;
-    log::warn("{} is deleted: the run goes on from step {}", checkpoint_path(run_, step).string(), state_.step);
-    std::filesystem::remove_all(checkpoint_path(run_, step));
-  }
+  remove_later_checkpoints(run_, state_.step);
+  if (std::ssize(state_.scores) > config_.keep_best) state_.scores.resize(config_.keep_best);
 }
 
 Ending Trainer::train() {
@@ -178,7 +174,7 @@ void Trainer::validate() {
   for (const Metric& metric : metrics) {
     values.emplace_back(metric.name, metric.value);
     line += fmt::format("  {} {:.4g}", metric.name, metric.value);
-    if (metric.name != name_of(config_.best_metric)) continue;
+    if (metric.name != name_of(config_.best_metric) || !std::isfinite(metric.value)) continue;
     const bool lower_is_better = config_.best_metric == BestMetric::loss;
     const auto better = [&](const TrainState::Score& score) {
       return lower_is_better ? metric.value < score.value : metric.value > score.value;
@@ -216,7 +212,7 @@ void Trainer::save() {
   state_.seconds = seconds();
   if (saved_ != state_.step) {
     progress_.clear();
-    save_checkpoint(run_, task_.model(), optimiser_, state_);
+    save_checkpoint(run_, task_.model(), task_.identity(), optimiser_, state_);
     saved_ = state_.step;
     log_->write("save", state_.step, {});
   }

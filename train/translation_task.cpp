@@ -9,6 +9,7 @@
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
 #include "models/ops/ops.hpp"
+#include "models/run.hpp"
 
 namespace attend {
 namespace {
@@ -32,6 +33,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
                                  EncodedCorpus train, std::optional<EncodedCorpus> valid)
     : model_(std::move(model)),
       tokenizers_(tokenizers),
+      identity_(identity_of(config.model, tokenizers)),
       device_(config.device),
       label_smoothing_(config.label_smoothing),
       ids_(batch_ids(tokenizers)),

@@ -27,6 +27,7 @@ class TranslationTask : public Task {
                   std::optional<EncodedCorpus> valid);
 
   torch::nn::Module& model() override { return *model_; }
+  TensorMetadata identity() const override { return identity_; }
   void refresh() override;
   void seek(DataPosition position) override;
   MicroBatch next() override;
@@ -48,6 +49,7 @@ class TranslationTask : public Task {
 
   Seq2Seq model_;
   TokenizerPair tokenizers_;
+  TensorMetadata identity_;
   torch::Device device_;
   double label_smoothing_;
   BatchIds ids_;

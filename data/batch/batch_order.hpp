@@ -44,7 +44,7 @@ class BatchOrder {
   class Epoch {
    public:
     std::int64_t size() const { return static_cast<std::int64_t>(order_.size()); }
-    // The examples of a batch, longest target last.
+    // The examples of a batch.
     std::span<const std::uint32_t> batch(std::int64_t index) const;
 
    private:

@@ -65,8 +65,7 @@ void Loader::run(DataPosition position) {
       while (position.batch < epoch.size()) {
         LoadedBatch loaded{.batch = make_batch(corpus_, epoch.batch(position.batch), ids_),
                            .position = position,
-                           .after = {position.epoch, position.batch + 1},
-                           .batches_in_epoch = epoch.size()};
+                           .after = {position.epoch, position.batch + 1}};
         if (loaded.after.batch == epoch.size()) loaded.after = next_epoch;
         if (!put(std::move(loaded))) return;
         ++position.batch;

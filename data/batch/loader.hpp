@@ -28,7 +28,6 @@ struct LoadedBatch {
   Batch batch;
   DataPosition position;
   DataPosition after;  // of the batch that comes next: what a checkpoint keeps once this one is consumed
-  std::int64_t batches_in_epoch = 0;
 };
 
 class Loader {

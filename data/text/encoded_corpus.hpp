@@ -1,23 +1,15 @@
-// A parallel corpus as token ids, in files that are mapped into memory and kept from run to run.
-//
-// The cache's name is the hash of the bytes of all files, of the tokenizers and of the options: text that changed has
-// another name, so an old cache is never taken for it. Hashing reads every file at each start (about a second for
-// 10 million pairs); encoding happens once. Two files: KEY.ids, the ids of src and tgt pair after pair (16 bits where
-// both vocabularies have room), and KEY.index, one record a pair and a trailer with counts and a checksum over all of
-// it. KEY.index is put in place last, and neither exists half: a cache that was cut short, belongs to something else,
-// or was tampered with in its index is made anew. Ids are checked against the vocabularies as they are read.
+// A parallel corpus as token ids, in a cache that is mapped into memory and kept from run to run (id_cache.hpp). The
+// cache is named after the bytes of all files, the tokenizers and the options. Hashing reads every file at each start
+// (about a second for 10 million pairs); encoding happens once.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/files.hpp"
 #include "core/options.hpp"
+#include "data/text/id_cache.hpp"
 #include "data/text/parallel.hpp"
 #include "data/text/tokenizer.hpp"
 
@@ -52,13 +44,10 @@ struct CorpusSource {
 // Examples are numbered from 0; skipped pairs have no number. Reading is safe from several threads.
 class EncodedCorpus {
  public:
-  // Takes the corpus out of the cache, or encodes it into the cache first. Where `cache` cannot be written to, a
-  // temporary file takes its place. UserError as ParallelReader, and when no pair is left.
+  // Takes the corpus out of the cache, or encodes it into the cache first. UserError as ParallelReader, and when no
+  // pair is left.
   static EncodedCorpus open(const CorpusSource& source, const CorpusConfig& config,
-                            const std::filesystem::path& cache = default_cache());
-
-  // $XDG_CACHE_HOME/attend, or ~/.cache/attend.
-  static std::filesystem::path default_cache();
+                            const std::filesystem::path& cache = IdCache::default_directory());
 
   std::int64_t size() const;
   PairLength length(std::int64_t example) const;
@@ -76,26 +65,20 @@ class EncodedCorpus {
   // XXH3 of the text's bytes: tells whether a run goes on with the text it began with.
   const std::string& content_hash() const { return content_hash_; }
   // Whether open() found it in the cache.
-  bool from_cache() const { return from_cache_; }
+  bool from_cache() const { return cache_.found(); }
 
  private:
   struct Record;
-  struct Trailer;
+  struct Summary;
 
-  EncodedCorpus(MappedFile ids, MappedFile index);
-  static std::optional<EncodedCorpus> read(const std::filesystem::path& stem, const CorpusSource& source,
-                                           const std::string& key);
+  EncodedCorpus(IdCache cache, const CorpusSource& source, std::string content_hash);
   const Record& record(std::int64_t example) const;
-  const Trailer& trailer() const;
-  void append(std::uint64_t begin, std::size_t count, std::int32_t limit, std::vector<std::int32_t>& ids) const;
+  const Summary& summary() const;
 
-  MappedFile ids_;
-  MappedFile index_;
-  std::filesystem::path ids_path_;
-  std::int32_t src_vocabulary_ = 0;
-  std::int32_t tgt_vocabulary_ = 0;
+  IdCache cache_;
+  std::int32_t src_vocabulary_;
+  std::int32_t tgt_vocabulary_;
   std::string content_hash_;
-  bool from_cache_ = true;
 };
 
 }  // namespace attend

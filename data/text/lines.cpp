@@ -22,6 +22,19 @@
 namespace attend {
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes; what is longer is no text, or an attack
+
+// A character, as bytes, that some program takes for the end of a line.
+bool ends_line(std::string_view character) {
+  const char first = character.front();
+  return (first >= '\n' && first <= '\r') || (first >= '\x1C' && first <= '\x1E') || character == "\xC2\x85" ||
+         character == "\xE2\x80\xA8" || character == "\xE2\x80\xA9";
+}
+
+}  // namespace
+
 // Blocks of bytes out of a file, unpacked, or out of standard input as soon as they are there.
 class LineReader::Source {
  public:
@@ -52,6 +65,10 @@ class LineReader::Source {
       const std::size_t count = newline != nullptr ? static_cast<std::size_t>(newline - start) + 1 : end_ - begin_;
       line.append(start, count);
       begin_ += count;
+      if (line.size() > kLongestLine) {
+        throw UserError(name_ + ": a line of more than " + std::to_string(kLongestLine >> 20) + " MB",
+                        "check that it is the right file; a line is one sentence or paragraph");
+      }
       if (newline != nullptr) break;
     }
     return any;
@@ -67,6 +84,7 @@ class LineReader::Source {
   bool fill() {
     begin_ = 0;
     end_ = 0;
+    if (signals::stop_requested()) throw Interrupted("stopped while " + name_ + " was read");
     if (standard_input_) {
       ssize_t count = 0;
       do {
@@ -180,8 +198,7 @@ void LineReader::clean(std::string& line) {
       invalid_ = true;
     } else if (first == '\0') {
       nul = true;
-    } else if ((first >= '\v' && first <= '\r') || (first >= '\x1C' && first <= '\x1E') || character == "\xC2\x85" ||
-               character == "\xE2\x80\xA8" || character == "\xE2\x80\xA9") {
+    } else if (ends_line(character)) {
       cleaned_ += ' ';
       line_end = true;
     } else {
@@ -195,7 +212,22 @@ void LineReader::clean(std::string& line) {
   line.assign(cleaned_);
 }
 
+std::string as_one_line(std::string_view text) {
+  std::string line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view character = text.substr(at, std::max<std::size_t>(utf8_length_at(text, at), 1));
+    if (character.front() == '\0' || ends_line(character)) {
+      line += ' ';
+    } else {
+      line += character;
+    }
+    at += character.size();
+  }
+  return line;
+}
+
 void check_text_file(const fs::path& path) {
+  if (path == "-") throw UserError("standard input: not a regular file", "write its content to a file first");
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
     throw UserError(path.string() + ": not a regular file", "write its content to a file first");

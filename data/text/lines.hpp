@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attend {
@@ -27,7 +28,7 @@ struct LineCounts {
 
   LineCounts& operator+=(const LineCounts& other);
   bool clean() const;
-  // "120 lines: 3 with invalid UTF-8 (became U+FFFD), 120 with CRLF"; names only what was met.
+  // "120 lines: 3 with invalid UTF-8, 120 with CRLF (CR taken away)"; names only what was met.
   std::string report() const;
 };
 
@@ -38,7 +39,8 @@ class LineReader {
   explicit LineReader(const std::filesystem::path& path);
   ~LineReader();
 
-  // False at the end, and `line` is untouched.
+  // False at the end, and `line` is untouched. UserError for a line that is longer than any text has (64 MB),
+  // Interrupted when a signal asks to stop.
   bool next(std::string& line);
 
   // Whether the line last read held bytes that are no UTF-8.
@@ -57,6 +59,9 @@ class LineReader {
   bool invalid_ = false;
   LineCounts counts_;
 };
+
+// `text` with a space for every line end and NUL in it.
+std::string as_one_line(std::string_view text);
 
 // UserError unless `path` is a readable, non-empty regular file of text (plain or gzip): says when it is missing, a
 // directory, empty, UTF-16 or not text. Reads only its start.

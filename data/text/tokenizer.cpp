@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hash.hpp"
+#include "data/text/lines.hpp"
 #include "data/text/sentencepiece_check.hpp"
 
 namespace attend {
@@ -93,9 +94,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   std::string text;
   const auto status = model_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &text);
   check(status);
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\0'; }, ' ');
-  return text;
+  return as_one_line(text);
 }
 
 std::int32_t Tokenizer::size() const { return model_->processor.GetPieceSize(); }

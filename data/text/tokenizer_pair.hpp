@@ -14,7 +14,8 @@ struct TokenizerPair {
   Tokenizer src;
   Tokenizer tgt;  // shares src's model where they are one
 
-  // Out of one file or two; UserError for another number, and as Tokenizer::load.
+  // Out of one file or two; UserError for another number, as Tokenizer::load, and when the pieces are missing that
+  // begin and end a sentence.
   static TokenizerPair from_files(const std::vector<std::string>& files);
   static TokenizerPair load(const std::filesystem::path& directory);
   void save(const std::filesystem::path& directory) const;

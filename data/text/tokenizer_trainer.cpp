@@ -106,20 +106,23 @@ std::optional<std::string> number_after(const std::string& message, const std::s
   return message.substr(begin, end == std::string::npos ? end : end - begin);
 }
 
+constexpr const char* kOfTrain = " (of attend train: --vocab-type, --vocab-size)";
+
 [[noreturn]] void explain(const std::string& message, std::int64_t size) {
   const std::string asked = "a vocabulary of " + std::to_string(size) + " pieces ";
   if (const auto most = number_after(message, "Please set it to a value <= ")) {
-    throw UserError(asked + "is more than this text has", "use --size " + *most + " or less, or more text");
+    throw UserError(asked + "is more than this text has",
+                    "use --size " + *most + " or less" + kOfTrain + ", or more text");
   }
   if (message.find("Vocabulary size is smaller than required_chars") != std::string::npos ||
       message.find("required_chars") != std::string::npos) {
     const auto least = number_after(message, "vs ");
-    throw UserError(
-        asked + "has no room for the characters of this text",
-        (least ? "use --size " + *least + " or more" : "use a larger --size") + ", or a lower --character-coverage");
+    throw UserError(asked + "has no room for the characters of this text",
+                    (least ? "use --size " + *least + " or more" : std::string("use a larger --size")) + kOfTrain +
+                        ", or attend vocab with a lower --character-coverage");
   }
   throw UserError("no tokenizer could be made of this text: " + message,
-                  "give it more text, or another --type or --size");
+                  "give it more text, or another --type or --size" + std::string(kOfTrain));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Where a recurrent decoder looks: a score function over the memory, as one class a kind. A kind prepares what it needs
-// of the memory once a sentence and then attends step after step; what it remembers between steps, and what else it is
-// told of a step, go in and come out as values.
+// of the memory once a sentence and then attends step after step.
 //
 // Legend: S memory tokens (ragged), V width of the memory, A width of the keys, R decoder rows.
 #pragma once

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "core/error.hpp"
-#include "models/ops/decode_kernels.hpp"
 #include "models/ops/dispatch.hpp"
+#include "models/ops/kernels/loss.hpp"
+#include "models/ops/kernels/query.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend::ops {
@@ -74,11 +74,11 @@ Tensor attend_fast(const Tensor& q_RX, std::int64_t width, std::int64_t heads, s
   const auto* queries = static_cast<const T*>(q_RX.const_data_ptr());
   const std::int64_t stride = q_RX.stride(0);
   Tensor out = at::empty({rows, width}, q_RX.options());
+  auto* contexts = static_cast<T*>(out.mutable_data_ptr());
   const std::int64_t work = std::max<std::int64_t>(1, max_keys * width);
   at::parallel_for(0, rows, std::max<std::int64_t>(1, 65536 / work), [&](std::int64_t begin, std::int64_t end) {
     std::vector<const T*> keys(max_keys);
     std::vector<float> weights(heads * max_keys);
-    std::vector<float> context(width);
     for (std::int64_t r = begin; r < end; ++r) {
       const std::int64_t num_keys = gather(r, keys.data());
       kernels::attend_query({.query = queries + r * stride,
@@ -88,12 +88,7 @@ Tensor attend_fast(const Tensor& q_RX, std::int64_t width, std::int64_t heads, s
                              .heads = heads,
                              .head_size = width / heads,
                              .weights = weights.data(),
-                             .context = context.data()});
-      if constexpr (std::is_same_v<T, float>) {
-        std::copy(context.begin(), context.end(), out.data_ptr<float>() + r * width);
-      } else {
-        std::copy(context.begin(), context.end(), out.data_ptr<at::BFloat16>() + r * width);
-      }
+                             .context = contexts + r * width});
       after(r, weights.data(), num_keys);
     }
   });
@@ -143,7 +138,7 @@ Tensor decode_self_attention(std::span<const Tensor> products, const Ancestry& a
   const Tensor& newest = products.back();
   if (!has_fast_path(newest)) return self_plain(products, ancestry, heads);
   return newest.scalar_type() == at::kFloat ? self_fast<float>(products, ancestry, heads)
-                                            : self_fast<kernels::BFloat16>(products, ancestry, heads);
+                                            : self_fast<kernels::Bf16>(products, ancestry, heads);
 }
 
 Tensor decode_cross_attention(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
@@ -160,7 +155,7 @@ Tensor decode_cross_attention(const Tensor& q_RH, const Tensor& kv_MC, const Lay
   }
   return q_RH.scalar_type() == at::kFloat
              ? cross_fast<float>(q_RH, kv_MC, memory, sentences, heads, weights_RS)
-             : cross_fast<kernels::BFloat16>(q_RH, kv_MC, memory, sentences, heads, weights_RS);
+             : cross_fast<kernels::Bf16>(q_RH, kv_MC, memory, sentences, heads, weights_RS);
 }
 
 namespace {

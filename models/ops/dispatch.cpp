@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "models/ops/products.hpp"
-
 namespace attend::ops {
 namespace {
 
@@ -25,8 +23,7 @@ bool plain_by_environment() {
 
 bool has_fast_path(const torch::Tensor& x) {
   if (plain_by_environment() || plain_scopes > 0) return false;
-  return x.is_cpu() &&
-         (x.scalar_type() == at::kFloat || (x.scalar_type() == at::kBFloat16 && products::multiplies_bf16()));
+  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
 }
 
 bool has_fast_product(const torch::Tensor& x, const Weight& weight) {

@@ -7,8 +7,7 @@
 
 namespace attend::ops {
 
-// Whether tensors like `x` have fast paths: on a CPU fp32, and bf16 where oneDNN multiplies it (AVX-512), unless
-// ATTEND_PLAIN_OPS=1 or a PlainOps is alive.
+// Whether tensors like `x` have fast paths: fp32 and bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps is alive.
 bool has_fast_path(const torch::Tensor& x);
 
 // The same for a product of x and the weight's working form, which are of one type.

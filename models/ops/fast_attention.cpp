@@ -22,15 +22,6 @@ struct Sources {
   }
 };
 
-template <class T>
-kernels::Rows<const T> rows(const Tensor& x) {
-  return {read<T>(x), x.stride(0)};
-}
-template <class T>
-kernels::Rows<T> writable_rows(const Tensor& x) {
-  return {write<T>(x), x.stride(0)};
-}
-
 // The work as numbers; the offsets are tensors since autograd functions remember those.
 struct Work {
   Tensor query_offsets, key_offsets, weight_offsets;
@@ -105,10 +96,10 @@ AttentionResult compute_attention(const Sources& sources, const Work& work, bool
   if (want_weights) result.weights = at::empty({work.weights_size}, q.options());
   with_type(q.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const kernels::Attention<T> kernel{.q = rows<T>(q),
-                                       .k = rows<T>(k),
-                                       .v = rows<T>(v),
-                                       .out = writable_rows<T>(result.context),
+    const kernels::Attention<T> kernel{.q = rows<const T>(q),
+                                       .k = rows<const T>(k),
+                                       .v = rows<const T>(v),
+                                       .out = rows<T>(result.context),
                                        .weights = write<T>(result.weights)};
     const auto layout = work.layout(q.size(1));
     work.run(q.size(1), [&](std::int64_t begin, std::int64_t end) { kernels::attention(layout, kernel, begin, end); });
@@ -137,14 +128,14 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const Tensor dout = gradients[0].contiguous();
     with_type(dout.scalar_type(), [&](auto type) {
       using T = decltype(type);
-      const kernels::AttentionBackward<T> kernel{.q = rows<T>(sources.q()),
-                                                 .k = rows<T>(sources.k()),
-                                                 .v = rows<T>(sources.v()),
-                                                 .dout = rows<T>(dout),
+      const kernels::AttentionBackward<T> kernel{.q = rows<const T>(sources.q()),
+                                                 .k = rows<const T>(sources.k()),
+                                                 .v = rows<const T>(sources.v()),
+                                                 .dout = rows<const T>(dout),
                                                  .weights = read<T>(saved[3]),
-                                                 .dq = writable_rows<T>(result.q()),
-                                                 .dk = writable_rows<T>(result.k()),
-                                                 .dv = writable_rows<T>(result.v())};
+                                                 .dq = rows<T>(result.q()),
+                                                 .dk = rows<T>(result.k()),
+                                                 .dv = rows<T>(result.v())};
       const auto layout = work.layout(dout.size(1));
       work.run(dout.size(1),
                [&](std::int64_t begin, std::int64_t end) { kernels::attention_backward(layout, kernel, begin, end); });

@@ -34,6 +34,11 @@ template <class T>
 T* write(const Tensor& x) {
   return x.defined() ? static_cast<T*>(x.mutable_data_ptr()) : nullptr;
 }
+// Rows from `first`; for T const as for T, as the kernel reads or writes them.
+template <class T>
+kernels::Rows<T> rows(const Tensor& x, std::int64_t first = 0) {
+  return kernels::Rows<T>{static_cast<T*>(x.data_ptr()), x.stride(0)}.from(first);
+}
 
 // Rows in equal consecutive parts, one a thread, fewer where there is little work.
 class Chunks {

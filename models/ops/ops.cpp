@@ -14,10 +14,14 @@ using torch::Tensor;
 
 namespace {
 
-void check_attention(const Tensor& q, std::int64_t width, const Layout& queries, const Layout& keys,
+// `kv` is keys, values or both.
+void check_attention(const Tensor& q, const Tensor& kv, std::int64_t width, const Layout& queries, const Layout& keys,
                      AttentionShape shape) {
   ensure(queries.size() == keys.size(), "queries and keys have the same number of sentences");
   ensure(q.size(0) == queries.num_tokens(), "the layout is that of the queries");
+  ensure(kv.size(0) == keys.num_tokens(), "the layout is that of the keys");
+  ensure(q.scalar_type() == kv.scalar_type(), "queries and keys are of one type");
+  ensure(!shape.causal || queries.offsets == keys.offsets, "causal attention is over the queries' own sentences");
   ensure(width % shape.heads == 0, "the width is a multiple of the number of heads");
 }
 
@@ -30,21 +34,23 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
 namespace {
 
 // Products of a weight frozen to 8 bits: x and the result are fp32.
-Tensor linear_int8(const Tensor& x, const Int8Weight& weight, const Tensor& bias, Activation activation) {
+Tensor linear_int8(const Tensor& x, const kernels::Int8Weight& weight, const Tensor& bias, Activation activation) {
   const Tensor input = x.contiguous();
   auto sizes = x.sizes().vec();
   sizes.back() = weight.outputs;
   const Tensor y = at::empty(sizes, x.options());
   const std::int64_t rows = weight.inputs > 0 ? x.numel() / weight.inputs : 0;
   const bool relu = activation == Activation::relu;
-  int8_linear(input.const_data_ptr<float>(), rows, weight, bias.defined() ? bias.const_data_ptr<float>() : nullptr,
-              relu, y.data_ptr<float>(), has_fast_path(x) ? best_int8_kernel() : Int8Kernel::plain);
+  kernels::int8_linear(input.const_data_ptr<float>(), rows, weight,
+                       bias.defined() ? bias.const_data_ptr<float>() : nullptr, relu, y.data_ptr<float>(),
+                       has_fast_path(x) ? kernels::best_int8_kernel() : kernels::Int8Kernel::plain);
   return relu ? y : plain::activate(y, activation);
 }
 
 }  // namespace
 
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+  ensure(x.size(-1) == weight.master().size(1), "rows are as long as those of the weight");
   if (weight.packed() != nullptr && weight.packed()->precision == Precision::int8) {
     return linear_int8(x, weight.packed()->integers, bias, activation);
   }
@@ -71,13 +77,13 @@ Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, cons
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Layout& queries, const Layout& keys,
                  AttentionShape shape, Dropout dropout) {
-  check_attention(q, q.size(1), queries, keys, shape);
+  check_attention(q, k, q.size(1), queries, keys, shape);
   return has_fast_path(q) ? fast::attention(q, k, v, queries, keys, shape, dropout)
                           : plain::attention(q, k, v, queries, keys, shape, dropout);
 }
 
 Tensor self_attention(const Tensor& qkv, const Layout& layout, AttentionShape shape, Dropout dropout) {
-  check_attention(qkv, qkv.size(1) / 3, layout, layout, shape);
+  check_attention(qkv, qkv, qkv.size(1) / 3, layout, layout, shape);
   if (has_fast_path(qkv)) return fast::self_attention(qkv, layout, shape, dropout);
   const auto parts = qkv.chunk(3, 1);
   return plain::attention(parts[0], parts[1], parts[2], layout, layout, shape, dropout);
@@ -85,7 +91,7 @@ Tensor self_attention(const Tensor& qkv, const Layout& layout, AttentionShape sh
 
 Tensor cross_attention(const Tensor& q, const Tensor& kv, const Layout& queries, const Layout& keys,
                        AttentionShape shape, Dropout dropout) {
-  check_attention(q, q.size(1), queries, keys, shape);
+  check_attention(q, kv, q.size(1), queries, keys, shape);
   if (has_fast_path(q)) return fast::cross_attention(q, kv, queries, keys, shape, dropout);
   const auto parts = kv.chunk(2, 1);
   return plain::attention(q, parts[0], parts[1], queries, keys, shape, dropout);
@@ -93,7 +99,7 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv, const Layout& queries,
 
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Layout& queries, const Layout& keys,
                          AttentionShape shape) {
-  check_attention(q, q.size(1), queries, keys, shape);
+  check_attention(q, k, q.size(1), queries, keys, shape);
   return plain::attention_weights(q, k, queries, keys, shape);
 }
 

@@ -11,9 +11,9 @@ namespace attend::ops {
 
 struct PackedWeight {
   Precision precision = Precision::fp32;
-  kernels::Panels panels;  // fp32
-  torch::Tensor blocked;   // bf16: oneDNN's own layout, opaque
-  Int8Weight integers;     // int8
+  kernels::Panels panels;        // fp32
+  torch::Tensor blocked;         // bf16: oneDNN's own layout, opaque
+  kernels::Int8Weight integers;  // int8
 };
 
 }  // namespace attend::ops

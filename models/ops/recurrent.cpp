@@ -4,8 +4,8 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/recurrent_fast.hpp"
-#include "models/ops/recurrent_plain.hpp"
+#include "models/ops/fast_recurrent.hpp"
+#include "models/ops/plain_recurrent.hpp"
 
 namespace attend::ops {
 namespace {
@@ -24,17 +24,26 @@ LstmState lstm_step(const Tensor& x_RI, const LstmState& state, const LstmCell& 
 }
 
 LstmOutput lstm(const Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions) {
+  ensure(x_MI.size(0) == layout.num_tokens(), "the layout is that of the input");
   ensure(directions.size() == 1 || directions.size() == 2, "an LSTM layer has one or two directions");
   return fast_sequence(x_MI) ? fast::lstm(x_MI, layout, directions) : plain::lstm(x_MI, layout, directions);
 }
 
 DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SV, const Layout& memory,
                            std::span<const std::int64_t> sentences) {
+  ensure(query_RH.size(0) == std::ssize(sentences), "a sentence for every row");
+  ensure(keys_SH.size(0) == memory.num_tokens() && values_SV.size(0) == memory.num_tokens(),
+         "the layout is that of keys and values");
+  ensure(query_RH.scalar_type() == keys_SH.scalar_type() && query_RH.scalar_type() == values_SV.scalar_type(),
+         "queries, keys and values are of one type");
   return fast_step(query_RH) ? fast::dot_attention(query_RH, keys_SH, values_SV, memory, sentences)
                              : plain::dot_attention(query_RH, keys_SH, values_SV, memory, sentences);
 }
 
 Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
+  ensure(input.embedded_ME.size(0) == input.layout.num_tokens(), "the layout is that of the input");
+  ensure(input.keys_SH.size(0) == input.memory.num_tokens() && input.values_SV.size(0) == input.memory.num_tokens(),
+         "the layout is that of keys and values");
   ensure(input.layout.size() == input.memory.size(), "each target sentence has its source sentence");
   ensure(decoder.layers.size() == input.start.size() && decoder.layers.size() == decoder.layer_dropouts.size() + 1,
          "each layer has a start, and each but the last a dropout");

@@ -1,6 +1,6 @@
 // Whole sequences of recurrence: an LSTM layer, and a decoder with input feeding and attention. The plain formulations
-// (recurrent_plain.cpp) go step by step over a padded block; the fast paths (recurrent_fast.cpp) order the sentences by
-// length, so that finished ones leave, and give each weight one gradient product a sequence.
+// (plain_recurrent.cpp) go step by step over a padded block; the fast paths (fast_lstm.cpp, fast_attention_decoder.cpp)
+// order the sentences by length, so that finished ones leave, and give each weight one gradient product a sequence.
 //
 // Legend: M tokens (ragged), B sentences, I in, H hidden, E embedding, S memory tokens (ragged), V width of the memory,
 // R decoder rows, D directions. Activations are fp32 or bf16; cell states are fp32.

@@ -23,6 +23,7 @@ void Weight::freeze(Precision precision) {
   ensure(precision != Precision::int8 || master_.is_cpu(), "8-bit products are made on the CPU");
   set_precision(precision == Precision::int8 ? Precision::fp32 : precision);
   if (precision != Precision::int8 && !has_fast_product(working(), *this)) return;
+  if (precision == Precision::bf16 && !products::multiplies_bf16()) return;
   PackedWeight packed{.precision = precision, .panels = {}, .blocked = {}, .integers = {}};
   const torch::Tensor weight = working().detach().contiguous();
   const std::int64_t outputs = weight.size(0), inputs = weight.size(1);
@@ -31,7 +32,7 @@ void Weight::freeze(Precision precision) {
       packed.blocked = products::pack(weight);
       break;
     case Precision::int8:
-      packed.integers = pack_int8(weight.const_data_ptr<float>(), outputs, inputs);
+      packed.integers = kernels::pack_int8(weight.const_data_ptr<float>(), outputs, inputs);
       break;
     default:
       packed.panels = kernels::make_panels(weight.const_data_ptr<float>(), outputs, inputs);

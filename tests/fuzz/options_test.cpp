@@ -30,7 +30,8 @@ struct Config {
 
 TEST(OptionsFuzz, DamageIsRefusedOrReadsBackEqual) {
   const std::string good = to_toml(Config{});
-  constexpr std::string_view kSpice = "[]{}\"'=#\n\\u0e+-._:TZ\xff\x80\0\x7f";
+  using namespace std::string_view_literals;
+  constexpr std::string_view kSpice = "[]{}\"'=#\n\\u0e+-._:TZ\xff\x80\0\x7f"sv;
   RandomStream random(11);
   int read = 0;
   constexpr int kRounds = 3000;
@@ -56,7 +57,7 @@ TEST(OptionsFuzz, DamageIsRefusedOrReadsBackEqual) {
     Config again;
     BoundOptions options = bind(again);
     apply_toml(options, to_toml(config), "again", origins);
-    EXPECT_TRUE(differing(config, again).empty()) << bad;
+    EXPECT_EQ(to_toml(config), to_toml(again)) << bad;
   }
   EXPECT_GT(read, kRounds / 20);
   EXPECT_LT(read, kRounds);

@@ -42,7 +42,8 @@ TEST(SafetensorsFuzz, DamageIsRefusedOrHarmless) {
   const std::string good = read_file(directory / "good");
 
   RandomStream random(7);
-  constexpr std::string_view kSpice = "{}[]\",:0189-.e\\ \xff\x80\0u";
+  using namespace std::string_view_literals;
+  constexpr std::string_view kSpice = "{}[]\",:0189-.e\\ \xff\x80\0u"sv;
   int refused = 0;
   constexpr int kRounds = 4000;
   for (int round = 0; round < kRounds; ++round) {

@@ -1,7 +1,8 @@
-"""Writes fixtures/luong.safetensors: the encoder-decoder of arXiv 1508.04025 by torch.nn.LSTM over packed sequences and a
-decoder written out step by step, with general attention, input feeding, a bidirectional encoder, tied embeddings and
-label smoothing, at small odd sizes: weights, a ragged batch, hidden states, every gradient, and the losses of ten AdamW
-steps. Run: python tests/parity/make_fixtures_rnn.py"""
+"""Writes fixtures/luong{,_one_way}.safetensors: the encoder-decoder of arXiv 1508.04025 by torch.nn.LSTM over packed
+sequences and a decoder written out step by step, with general attention and label smoothing, at small odd sizes: weights, a
+ragged batch, hidden states, every gradient, and the losses of ten AdamW steps. The one has a bidirectional encoder, input
+feeding and tied embeddings, the other none of these, and a decoder deeper than its encoder.
+Run: python tests/parity/make_fixtures_rnn.py"""
 import math
 import pathlib
 
@@ -9,38 +10,45 @@ import torch
 from safetensors.torch import save_file
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-WIDTH, LAYERS, VOCABULARY = 13, 2, 23
+WIDTH, VOCABULARY = 13, 23
 SRC_LENGTHS, TGT_LENGTHS = [5, 1, 7, 3], [2, 6, 1, 5]
 
 
 class Reference(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, both_ways, feeding, tied, encoder_layers, decoder_layers):
         super().__init__()
-        linear = torch.nn.Linear
-        self.embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
-        self.encoder = torch.nn.LSTM(WIDTH, WIDTH, LAYERS, batch_first=True, bidirectional=True)
-        for layer in range(LAYERS):
-            self.add_module(f"bridge_hidden_l{layer}", linear(2 * WIDTH, WIDTH))
-            self.add_module(f"bridge_cell_l{layer}", linear(2 * WIDTH, WIDTH))
+        linear, memory = torch.nn.Linear, (2 if both_ways else 1) * WIDTH
+        self.both_ways, self.feeding, self.decoder_layers = both_ways, feeding, decoder_layers
+        if tied:
+            self.embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
+        else:
+            self.tgt_embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
+            self.src_embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
+        self.tables = (self.embedding, self.embedding) if tied else (self.src_embedding, self.tgt_embedding)
+        self.encoder = torch.nn.LSTM(WIDTH, WIDTH, encoder_layers, batch_first=True, bidirectional=both_ways)
+        for layer in range(decoder_layers):
+            self.add_module(f"bridge_hidden_l{layer}", linear(memory, WIDTH))
+            self.add_module(f"bridge_cell_l{layer}", linear(memory, WIDTH))
         self.attention = torch.nn.Module()
-        self.attention.key = linear(2 * WIDTH, WIDTH, bias=False)
-        self.decoder = torch.nn.LSTM(2 * WIDTH, WIDTH, LAYERS, batch_first=True)
-        self.combine = linear(3 * WIDTH, WIDTH, bias=False)
-
-    def embed(self, ids):
-        return self.embedding(ids) * math.sqrt(WIDTH)
+        self.attention.key = linear(memory, WIDTH, bias=False)
+        self.decoder = torch.nn.LSTM(2 * WIDTH if feeding else WIDTH, WIDTH, decoder_layers, batch_first=True)
+        self.combine = linear(memory + WIDTH, WIDTH, bias=False)
 
     def forward(self, src, src_pad, tgt):
-        packed = pack_padded_sequence(self.embed(src), SRC_LENGTHS, batch_first=True, enforce_sorted=False)
+        embedded_src, embedded_tgt = (table(ids) * math.sqrt(WIDTH) for table, ids in zip(self.tables, (src, tgt)))
+        packed = pack_padded_sequence(embedded_src, SRC_LENGTHS, batch_first=True, enforce_sorted=False)
         output, last = self.encoder(packed)
         memory, _ = pad_packed_sequence(output, batch_first=True)
-        both = [torch.cat([x[0::2], x[1::2]], -1) for x in last]  # the directions of a layer, side by side
-        hidden = [self.get_submodule(f"bridge_hidden_l{l}")(both[0][l]).tanh() for l in range(LAYERS)]
-        cell = [self.get_submodule(f"bridge_cell_l{l}")(both[1][l]) for l in range(LAYERS)]
-        state = torch.stack(hidden), torch.stack(cell)
+        # The directions of a layer, side by side; a deeper decoder starts from the top.
+        hidden, cell = ([torch.cat([x[0::2], x[1::2]], -1)[l] if self.both_ways else x[l] for l in range(len(x) // (1 + self.both_ways))]
+                        for x in last)
+        layers = [(l, min(l, len(hidden) - 1)) for l in range(self.decoder_layers)]
+        state = (torch.stack([self.get_submodule(f"bridge_hidden_l{l}")(hidden[of]).tanh() for l, of in layers]),
+                 torch.stack([self.get_submodule(f"bridge_cell_l{l}")(cell[of]) for l, of in layers]))
         attentional, result = torch.zeros(len(src), WIDTH), []
-        for embedded in self.embed(tgt).unbind(1):
-            h, state = self.decoder(torch.cat([embedded, attentional], -1)[:, None], state)
+        for embedded in embedded_tgt.unbind(1):
+            step = torch.cat([embedded, attentional], -1) if self.feeding else embedded
+            h, state = self.decoder(step[:, None], state)
             scores = torch.einsum("bh,bsh->bs", h[:, 0], self.attention.key(memory))
             weights = scores.masked_fill(src_pad, -torch.inf).softmax(-1)
             context = torch.einsum("bs,bsv->bv", weights, memory)
@@ -55,38 +63,40 @@ def padded(lengths):
     return ids.masked_fill(pad, 0), pad
 
 
-torch.manual_seed(20261121)
-model = Reference()
-with torch.no_grad():
-    for parameter in model.parameters():
-        parameter.copy_(torch.randn_like(parameter) * 0.3)
-src, src_pad = padded(SRC_LENGTHS)
-tgt, tgt_pad = padded(TGT_LENGTHS)
-labels, _ = padded(TGT_LENGTHS)
+def write(file, model):
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.3)
+    src, src_pad = padded(SRC_LENGTHS)
+    tgt, tgt_pad = padded(TGT_LENGTHS)
+    labels, _ = padded(TGT_LENGTHS)
 
+    def loss():
+        hidden = model(src, src_pad, tgt)[~tgt_pad]
+        logits = hidden @ model.tables[1].weight.T
+        return hidden, torch.nn.functional.cross_entropy(logits, labels[~tgt_pad], label_smoothing=0.1, reduction="sum")
 
-def loss():
-    hidden = model(src, src_pad, tgt)[~tgt_pad]
-    logits = hidden @ model.embedding.weight.T
-    return hidden, torch.nn.functional.cross_entropy(logits, labels[~tgt_pad], label_smoothing=0.1, reduction="sum")
-
-
-tensors = {"weight." + name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-hidden, value = loss()
-value.backward()
-tensors |= {"gradient." + name: parameter.grad.clone() for name, parameter in model.named_parameters()}
-tensors["hidden"] = hidden.detach()
-for name, ids, pad in (("src", src, src_pad), ("tgt", tgt, tgt_pad), ("labels", labels, tgt_pad)):
-    tensors[name] = ids[~pad]
-tensors["src_lengths"], tensors["tgt_lengths"] = torch.tensor(SRC_LENGTHS), torch.tensor(TGT_LENGTHS)
-optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01)
-losses = []
-for _ in range(10):
-    optimiser.zero_grad()
-    _, value = loss()
+    tensors = {"weight." + name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    hidden, value = loss()
     value.backward()
-    losses.append(value.item())
-    optimiser.step()
-tensors["losses"] = torch.tensor(losses)
-save_file(tensors, pathlib.Path(__file__).parent / "fixtures" / "luong.safetensors")
-print(losses)
+    tensors |= {"gradient." + name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    tensors["hidden"] = hidden.detach()
+    for name, ids, pad in (("src", src, src_pad), ("tgt", tgt, tgt_pad), ("labels", labels, tgt_pad)):
+        tensors[name] = ids[~pad]
+    tensors["src_lengths"], tensors["tgt_lengths"] = torch.tensor(SRC_LENGTHS), torch.tensor(TGT_LENGTHS)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01)
+    losses = []
+    for _ in range(10):
+        optimiser.zero_grad()
+        _, value = loss()
+        value.backward()
+        losses.append(value.item())
+        optimiser.step()
+    tensors["losses"] = torch.tensor(losses)
+    save_file(tensors, pathlib.Path(__file__).parent / "fixtures" / f"{file}.safetensors")
+    print(file, losses)
+
+
+torch.manual_seed(20261121)
+write("luong", Reference(both_ways=True, feeding=True, tied=True, encoder_layers=2, decoder_layers=2))
+write("luong_one_way", Reference(both_ways=False, feeding=False, tied=False, encoder_layers=1, decoder_layers=2))

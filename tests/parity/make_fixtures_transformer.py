@@ -1,6 +1,7 @@
 """Writes fixtures/transformer_{post,pre}.safetensors: the Transformer of arXiv 1706.03762 by torch.nn.Transformer, with
-sinusoidal positions, tied embeddings and label smoothing, at small odd sizes: weights, a ragged batch, hidden states,
-every gradient, and the losses of ten AdamW steps. Run: python tests/parity/make_fixtures_transformer.py"""
+sinusoidal positions and label smoothing, post-norm with tied embeddings and pre-norm without, at small odd sizes: weights, a
+ragged batch, hidden states, every gradient, and the losses of ten AdamW steps.
+Run: python tests/parity/make_fixtures_transformer.py"""
 import math
 import pathlib
 
@@ -15,21 +16,24 @@ class Reference(torch.nn.Module):
     def __init__(self, pre_norm):
         super().__init__()
         self.tgt_embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
+        if pre_norm:  # and untied
+            self.src_embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
+        self.tables = (self.src_embedding if pre_norm else self.tgt_embedding), self.tgt_embedding
         core = torch.nn.Transformer(WIDTH, HEADS, 2, 3, INNER, dropout=0, batch_first=True, norm_first=pre_norm)
         self.encoder, self.decoder = core.encoder, core.decoder
         if not pre_norm:  # the paper normalises inside the blocks only
             self.encoder.norm = self.decoder.norm = None
 
-    def embed(self, ids):
+    def embed(self, ids, table):
         place = torch.arange(ids.shape[1], dtype=torch.float64)[:, None]
         angle = place / 10000 ** (torch.arange(0, WIDTH, 2, dtype=torch.float64) / WIDTH)
         positions = torch.stack([angle.sin(), angle.cos()], -1).flatten(1).float()
-        return self.tgt_embedding(ids) * math.sqrt(WIDTH) + positions
+        return table(ids) * math.sqrt(WIDTH) + positions
 
     def forward(self, src, src_pad, tgt, tgt_pad):
-        memory = self.encoder(self.embed(src), src_key_padding_mask=src_pad)
+        memory = self.encoder(self.embed(src, self.tables[0]), src_key_padding_mask=src_pad)
         causal = torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).triu(1)
-        return self.decoder(self.embed(tgt), memory, tgt_mask=causal, tgt_key_padding_mask=tgt_pad,
+        return self.decoder(self.embed(tgt, self.tables[1]), memory, tgt_mask=causal, tgt_key_padding_mask=tgt_pad,
                             memory_key_padding_mask=src_pad)
 
 

@@ -11,6 +11,7 @@
 #include "eval/search.hpp"
 #include "models/factory.hpp"
 #include "models/ops/dispatch.hpp"
+#include "tests/support/device.hpp"
 
 namespace attend {
 namespace {
@@ -49,6 +50,10 @@ std::vector<Family> families() {
       {"transformer_post", post}, {"transformer_pre_untied", pre}, {"luong", luong}, {"luong_one_way_untied", one_way}};
 }
 
+torch::Tensor tokens(const std::vector<std::int64_t>& ids) {
+  return torch::tensor(ids, torch::kLong).to(test_device());
+}
+
 Sequences sequences(const std::vector<std::vector<std::int64_t>>& sentences) {
   Sequences result;
   std::vector<std::int64_t> ids;
@@ -57,7 +62,7 @@ Sequences sequences(const std::vector<std::vector<std::int64_t>>& sentences) {
     result.layout.offsets.push_back(static_cast<std::int64_t>(ids.size()));
     result.layout.max_length = std::max(result.layout.max_length, static_cast<std::int64_t>(sentence.size()));
   }
-  result.ids_M = torch::tensor(ids, torch::kLong);
+  result.ids_M = tokens(ids);
   return result;
 }
 
@@ -96,6 +101,8 @@ void expect_close(const torch::Tensor& a, const torch::Tensor& b, double toleran
 
 class Seq2SeqProperties : public testing::TestWithParam<Family> {
  protected:
+  Seq2SeqProperties() { model_->to(test_device()); }
+
   Seq2Seq model_ = make_seq2seq(GetParam().config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
   Context inference_ = Context::inference();
 };
@@ -123,9 +130,9 @@ TEST_P(Seq2SeqProperties, PlainOpsGiveTheSameSteps) {
   const auto run = [&] {
     const auto memory = model_->encode(batch.src, inference_);
     const auto state = model_->start(*memory, sentences);
-    model_->step(*memory, *state, torch::tensor({2, 2, 2, 2}, torch::kLong), true);
+    model_->step(*memory, *state, tokens({2, 2, 2, 2}), true);
     state->select(std::vector<std::int64_t>{1, 1, 3});
-    const auto output = model_->step(*memory, *state, torch::tensor({5, 6, 7}, torch::kLong), true);
+    const auto output = model_->step(*memory, *state, tokens({5, 6, 7}), true);
     return std::vector{output.logits_RV, output.weights_RS};
   };
   const auto fast = run();
@@ -152,14 +159,13 @@ TEST_P(Seq2SeqProperties, SelectPermutesSplitsAndDrops) {
   const at::NoGradGuard no_grad;
   const Batch batch = some_batch();
   const auto memory = model_->encode(batch.src, inference_);
-  const auto token = [](std::vector<std::int64_t> ids) { return torch::tensor(ids, torch::kLong); };
   const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3});
-  model_->step(*memory, *state, token({2, 2, 2, 2}));
-  model_->step(*memory, *state, token({8, 9, 10, 11}));
+  model_->step(*memory, *state, tokens({2, 2, 2, 2}));
+  model_->step(*memory, *state, tokens({8, 9, 10, 11}));
   state->select(std::vector<std::int64_t>{3, 1, 1});
-  model_->step(*memory, *state, token({12, 13, 14}));
+  model_->step(*memory, *state, tokens({12, 13, 14}));
   state->select(std::vector<std::int64_t>{2, 0, 2, 1});
-  const auto selected = model_->step(*memory, *state, token({15, 16, 17, 18}), true);
+  const auto selected = model_->step(*memory, *state, tokens({15, 16, 17, 18}), true);
 
   const std::vector<std::vector<std::int64_t>> histories = {
       {1, 2, 9, 14, 15}, {3, 2, 11, 12, 16}, {1, 2, 9, 14, 17}, {1, 2, 9, 13, 18}};
@@ -167,7 +173,7 @@ TEST_P(Seq2SeqProperties, SelectPermutesSplitsAndDrops) {
     const auto alone = model_->start(*memory, std::vector<std::int64_t>{histories[r][0]});
     StepOutput output;
     for (std::size_t t = 1; t < histories[r].size(); ++t) {
-      output = model_->step(*memory, *alone, token({histories[r][t]}), true);
+      output = model_->step(*memory, *alone, tokens({histories[r][t]}), true);
     }
     expect_close(selected.logits_RV[r], output.logits_RV[0]);
     expect_close(selected.weights_RS[r], output.weights_RS[0]);

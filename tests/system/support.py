@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 ATTEND = os.path.abspath(sys.argv[1])
+DEVICE = os.environ.get("ATTEND_TEST_DEVICE") or "cpu"
 PLACE = pathlib.Path(tempfile.mkdtemp(prefix="attend-system-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
 atexit.register(shutil.rmtree, PLACE, ignore_errors=True)
 os.chdir(PLACE)
@@ -37,4 +38,4 @@ def write_pairs(name, count, change, seed=1, letters="abcdefghijkl", longest=8):
 
 def train_words(run, *words, train="train", valid="valid"):
     return ["train", "--train", f"{train}.src", f"{train}.tgt", "--valid", f"{valid}.src", f"{valid}.tgt", "--run", run,
-            "--vocab-type", "word", "--threads", "2", *words]
+            "--vocab-type", "word", "--threads", "2", "--device", DEVICE, *words]

@@ -8,7 +8,7 @@
 #include "core/random.hpp"
 #include "models/ops/kernels/int8.hpp"
 
-namespace attend::ops {
+namespace attend::ops::kernels {
 namespace {
 
 std::vector<float> uniform(std::int64_t size, std::uint64_t key) {
@@ -84,4 +84,4 @@ TEST(Int8, ARowThatIsNotFiniteStaysSo) {
 }
 
 }  // namespace
-}  // namespace attend::ops
+}  // namespace attend::ops::kernels

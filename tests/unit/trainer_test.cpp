@@ -181,6 +181,19 @@ TEST(Checkpoint, FallsBackWhenDamaged) {
     std::ofstream(path, std::ios::binary) << good;
     EXPECT_EQ(Checkpoint::newest(run.path())->state().step, 10);
   }
+  for (const std::int64_t step : checkpoint_steps(run.path())) {
+    std::ofstream(checkpoint_path(run.path(), step) / "manifest.json") << "{\"version\": 1e999}";
+  }
+  EXPECT_THROW(Checkpoint::newest(run.path()), UserError);  // to begin again would be to lose the run
+}
+
+TEST(Trainer, AValidationThatIsNotFiniteIsNoBest) {
+  const TemporaryDirectory run;
+  Session session(run.path(), {.max_steps = 6});
+  session.task.best_step = std::numeric_limits<double>::quiet_NaN();
+  session.trainer->train();
+  EXPECT_TRUE(session.trainer->state().scores.empty());
+  EXPECT_EQ(Checkpoint::newest(run.path())->state().step, 6);
 }
 
 TEST(EventLog, StartsANewLineAfterATornOne) {

@@ -8,13 +8,6 @@
 
 namespace attend::ops::kernels {
 
-// Rows of a head: row i begins at data + i * stride.
-template <class T>
-struct Rows {
-  T* data = nullptr;
-  std::int64_t stride = 0;
-};
-
 // What forward and backward share. Work item b * heads + h is head h of sentence b.
 struct AttentionLayout {
   const std::int64_t* query_offsets;   // [sentences + 1]

@@ -53,34 +53,17 @@ ATTEND_INLINE void product_block(const Product<T>& p, std::int64_t row, std::int
   }
 }
 
-template <int vectors, class T>
-ATTEND_INLINE void product_rows(const Product<T>& p, std::int64_t row, std::int64_t rows, std::int64_t column) {
-  switch (rows) {
-    case 1:
-      return product_block<1, vectors>(p, row, column);
-    case 2:
-      return product_block<2, vectors>(p, row, column);
-    case 3:
-      return product_block<3, vectors>(p, row, column);
-    case 4:
-      return product_block<4, vectors>(p, row, column);
-    case 5:
-      return product_block<5, vectors>(p, row, column);
-    default:
-      return product_block<6, vectors>(p, row, column);
-  }
-}
-
 // 6 x 4 accumulators fill the 32 registers of AVX-512, 6 x 2 the 16 of its forerunners.
 template <class T>
 void product(const Product<T>& p) {
   for (std::int64_t row = 0; row < p.m; row += 6) {
-    const std::int64_t rows = std::min<std::int64_t>(6, p.m - row);
-    const std::int64_t n = p.part == Part::result_lower ? std::min(p.n, row + rows) : p.n;
-    std::int64_t column = 0;
-    for (; kLanes == 16 && column + 3 * kLanes < n; column += 4 * kLanes) product_rows<4>(p, row, rows, column);
-    for (; column + kLanes < n; column += 2 * kLanes) product_rows<2>(p, row, rows, column);
-    for (; column < n; column += kLanes) product_rows<1>(p, row, rows, column);
+    with_rows<6>(p.m - row, [&](auto rows) {
+      const std::int64_t n = p.part == Part::result_lower ? std::min(p.n, row + rows) : p.n;
+      std::int64_t column = 0;
+      for (; kLanes == 16 && column + 3 * kLanes < n; column += 4 * kLanes) product_block<rows, 4>(p, row, column);
+      for (; column + kLanes < n; column += 2 * kLanes) product_block<rows, 2>(p, row, column);
+      for (; column < n; column += kLanes) product_block<rows, 1>(p, row, column);
+    });
   }
 }
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace attend::ops {
+namespace attend::ops::kernels {
 
 // W [outputs, inputs] in blocks of 16 outputs by 4 inputs, both padded with zeros.
 struct Int8Weight {
@@ -33,4 +33,4 @@ Int8Kernel best_int8_kernel();
 void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
                  Int8Kernel kernel);
 
-}  // namespace attend::ops
+}  // namespace attend::ops::kernels

@@ -34,6 +34,7 @@ ATTEND_INLINE void store(float* p, Floats x) { std::memcpy(p, &x, sizeof x); }
 ATTEND_INLINE void store(Bf16* p, Floats x) {
   Words u = reinterpret_cast<Words>(x);
   u += 0x7fff + ((u >> 16) & 1);  // to the nearest, ties to even
+  u = x == x ? u : Words{} + 0x7fc00000;
   const Halves h = __builtin_convertvector(u >> 16, Halves);
   std::memcpy(p, &h, sizeof h);
 }
@@ -63,6 +64,7 @@ ATTEND_INLINE float to_float(Bf16 x) {
 }
 
 ATTEND_INLINE Floats select(Ints condition, Floats yes, Floats no) { return condition ? yes : no; }
+// The second where one is NaN.
 ATTEND_INLINE Floats max(Floats a, Floats b) { return a > b ? a : b; }
 // x in the first n lanes, `rest` in the others.
 ATTEND_INLINE Floats first(std::int64_t n, Floats x, float rest) {
@@ -105,6 +107,60 @@ ATTEND_INLINE Floats exp(Floats x) {
   return reinterpret_cast<Floats>(reinterpret_cast<Ints>(p) + (n << 23));
 }
 
+ATTEND_INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }
+
+// Within about 1e-6 relative: Cephes' polynomial near zero, where the exponential loses the small digits.
+ATTEND_INLINE Floats tanh(Floats x) {
+  const Floats z = x * x;
+  Floats p = all(-5.70498872745e-3f);
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  return select(z < 0.390625f, p * z * x + x, 1.0f - 2.0f / (exp(2.0f * x) + 1.0f));
+}
+
+// Σ a_j b_j of n numbers, in four sums so that none waits for the one before.
+template <class T>
+ATTEND_INLINE float dot(const T* a, const T* b, std::int64_t n) {
+  Floats sums[4] = {};
+  std::int64_t j = 0;
+  for (; j + 4 * kLanes <= n; j += 4 * kLanes) {
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) sums[v] += load(a + j + v * kLanes) * load(b + j + v * kLanes);
+  }
+  for (; j < n; j += kLanes) sums[0] += load(a + j, n - j) * load(b + j, n - j);
+  return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+// f(j, Σ_s factors[s * stride] vector(s)[j, j + 1, …]) for every whole vector of `width` columns, the last perhaps with
+// lanes beyond: four of them at a time, in registers over all s < count.
+template <class Vector, class F>
+ATTEND_INLINE void weighted_sum(std::int64_t width, std::int64_t count, const float* factors, std::int64_t stride,
+                                const Vector& vector, const F& f) {
+  constexpr std::int64_t kBlock = 4 * kLanes;
+  for (std::int64_t begin = 0; begin < width; begin += kBlock) {
+    Floats sums[4] = {};
+    const auto add = [&](const auto& load_vector) __attribute__((always_inline)) {
+      for (std::int64_t s = 0; s < count; ++s) {
+        const auto* from = vector(s) + begin;
+        const Floats factor = all(factors[s * stride]);
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; ++v) sums[v] += factor * load_vector(from + v * kLanes, width - begin - v * kLanes);
+      }
+    };
+    if (width - begin >= kBlock) {
+      add([](const auto* from, std::int64_t) __attribute__((always_inline)) { return load(from); });
+    } else {
+      add([](const auto* from, std::int64_t n) __attribute__((always_inline)) { return load(from, n); });
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      if (begin + v * kLanes < width) f(begin + v * kLanes, sums[v]);
+    }
+  }
+}
+
 // What elements i, i + 1, … are multiplied by (mask.hpp).
 ATTEND_INLINE Floats keep(const DropoutMask& mask, std::uint32_t i) {
   Words x = (lane_numbers() + i) * DropoutMask::kStride + mask.low();
@@ -112,6 +168,10 @@ ATTEND_INLINE Floats keep(const DropoutMask& mask, std::uint32_t i) {
   x = ((x ^ (x >> 15)) + mask.high()) * DropoutMask::kSecond;
   x = x ^ (x >> 16);
   return select(x < mask.threshold(), Floats{}, all(mask.scale()));
+}
+ATTEND_INLINE Floats keep(const RowDropout& dropout, std::int64_t row, std::int64_t j) {
+  if (!dropout.active) return all(1);
+  return keep(dropout.mask, static_cast<std::uint32_t>(row * dropout.width + dropout.column + j));
 }
 
 }  // namespace attend::ops::kernels::ATTEND_LEVEL

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "models/ops/kernels/level.hpp"
 #include "models/ops/kernels/types.hpp"
 
 #if defined(__x86_64__) && !defined(__clang__)
@@ -39,16 +40,16 @@
 #include "models/ops/kernels/lanes.hpp"
 #include ATTEND_LOOPS
 
-#define ATTEND_CALL(call)                                                                                           \
-  do {                                                                                                              \
-    static const int level = __builtin_cpu_supports("x86-64-v4") ? 4 : __builtin_cpu_supports("x86-64-v3") ? 3 : 1; \
-    if (level == 4) {                                                                                               \
-      level_4::call;                                                                                                \
-    } else if (level == 3) {                                                                                        \
-      level_3::call;                                                                                                \
-    } else {                                                                                                        \
-      level_1::call;                                                                                                \
-    }                                                                                                               \
+#define ATTEND_CALL(call)          \
+  do {                             \
+    const int level = cpu_level(); \
+    if (level == 4) {              \
+      level_4::call;               \
+    } else if (level == 3) {       \
+      level_3::call;               \
+    } else {                       \
+      level_1::call;               \
+    }                              \
   } while (false)
 
 #else

@@ -1,5 +1,6 @@
 #include "models/ops/kernels/loss.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -10,5 +11,11 @@ namespace attend::ops::kernels {
 
 void loss_rows(const LossRows<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(rows(a, begin, end)); }
 void loss_rows(const LossRows<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(rows(a, begin, end)); }
+
+float log_sum_exp(const float* x, std::int64_t n, float* block_max) {
+  float result = 0;
+  ATTEND_CALL(log_sum_exp(x, n, block_max, result));
+  return result;
+}
 
 }  // namespace attend::ops::kernels

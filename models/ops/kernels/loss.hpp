@@ -1,4 +1,4 @@
-// Rows of logits to label-smoothed cross-entropy and its gradient.
+// Rows of logits to label-smoothed cross-entropy and its gradient, and to what search needs of them.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -20,5 +20,10 @@ struct LossRows {
 };
 void loss_rows(const LossRows<float>& a, std::int64_t begin, std::int64_t end);
 void loss_rows(const LossRows<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+// log Σ exp(x_i) of n > 0 numbers; not finite where it has no value. `block_max` receives the maximum of every kBlock
+// numbers.
+inline constexpr std::int64_t kBlock = 64;
+float log_sum_exp(const float* x, std::int64_t n, float* block_max);
 
 }  // namespace attend::ops::kernels

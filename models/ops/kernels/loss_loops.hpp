@@ -37,4 +37,19 @@ void rows(const LossRows<T>& a, std::int64_t begin, std::int64_t end) {
   }
 }
 
+inline void log_sum_exp(const float* x, std::int64_t n, float* block_max, float& result) {
+  float most = x[0];
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    Floats top = all(x[begin]);
+    for (std::int64_t i = begin; i < std::min(begin + kBlock, n); i += kLanes) {
+      top = max(top, first(n - i, load(x + i, n - i), x[begin]));
+    }
+    block_max[begin / kBlock] = largest(top);
+    most = std::max(most, block_max[begin / kBlock]);
+  }
+  Floats total = {};
+  for (std::int64_t i = 0; i < n; i += kLanes) total += first(n - i, exp(load(x + i, n - i) - most), 0);
+  result = most + std::log(sum(total));
+}
+
 }  // namespace attend::ops::kernels::ATTEND_LEVEL

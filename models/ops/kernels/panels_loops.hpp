@@ -6,7 +6,7 @@ constexpr int kVectors = kWidest / kLanes;
 constexpr int kTileRows = kLanes == 16 ? 14 : kLanes == 8 ? 6 : 2;
 
 template <int rows>
-ATTEND_INLINE void tile(const PanelProduct& p, std::int64_t row, std::int64_t panel) {
+void tile(const PanelProduct& p, std::int64_t row, std::int64_t panel) {
   const std::int64_t inputs = p.weight.inputs, outputs = p.weight.outputs;
   const float* x = p.x + row * inputs;
   const float* w = p.weight.numbers.data() + panel * inputs * kWidest;
@@ -29,24 +29,16 @@ ATTEND_INLINE void tile(const PanelProduct& p, std::int64_t row, std::int64_t pa
 #pragma GCC unroll 14
     for (int r = 0; r < rows; ++r) {
       const Floats y = sums[r][v] + bias;
-      store(p.y + (row + r) * outputs + o, p.relu ? max(y, Floats{}) : y, left);
+      store(p.y + (row + r) * outputs + o, p.relu ? max(Floats{}, y) : y, left);
     }
   }
 }
 
-template <int rows>
-void last_rows(const PanelProduct& p, std::int64_t row, std::int64_t panel) {
-  if constexpr (rows > 0) {
-    if (p.rows - row < rows) return last_rows<rows - 1>(p, row, panel);
-    tile<rows>(p, row, panel);
-  }
-}
-
-void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end) {
+inline void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end) {
   for (std::int64_t panel = begin; panel < end; ++panel) {
-    std::int64_t row = 0;
-    for (; row + kTileRows <= p.rows; row += kTileRows) tile<kTileRows>(p, row, panel);
-    last_rows<kTileRows - 1>(p, row, panel);
+    for (std::int64_t row = 0; row < p.rows; row += kTileRows) {
+      with_rows<kTileRows>(p.rows - row, [&](auto rows) { tile<rows>(p, row, panel); });
+    }
   }
 }
 

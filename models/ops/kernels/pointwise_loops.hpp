@@ -10,14 +10,12 @@ ATTEND_INLINE Floats normal_cdf(Floats x) {
   return x < 0 ? tail : 1.0f - tail;
 }
 
-ATTEND_INLINE Floats tanh(Floats x) { return 1.0f - 2.0f / (exp(2.0f * x) + 1.0f); }
-
 constexpr float kTanhScale = 0.79788456f;  // sqrt(2 / pi)
 constexpr float kTanhCubic = 0.044715f;
 
 template <Activation kind>
 ATTEND_INLINE Floats activate(Floats x) {
-  if constexpr (kind == Activation::relu) return max(x, Floats{});
+  if constexpr (kind == Activation::relu) return max(Floats{}, x);
   if constexpr (kind == Activation::tanh) return tanh(x);
   if constexpr (kind == Activation::gelu) return x * normal_cdf(x);
   if constexpr (kind == Activation::gelu_tanh) {

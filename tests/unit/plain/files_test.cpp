@@ -135,6 +135,8 @@ TEST(Files, AReadOnlyDirectoryIsNamed) {
   const int code = in_child([&] {
     if (geteuid() == 0 && setuid(65534) != 0) return 8;  // root writes everywhere
     const std::string message = mistake([&] { write_file_atomic(directory / "a", "x"); });
+    const std::string staged = mistake([&] { const StagedDirectory b(directory / "b"); });
+    if (staged != (directory / "b").string() + ": cannot be created: Permission denied") return 10;
     return message == (directory / "a").string() + ": cannot be written: Permission denied" ? 7 : 9;
   });
   EXPECT_EQ(code, 7);
@@ -173,6 +175,17 @@ TEST(Files, WhatAKilledProcessLeftIsRemoved) {
   EXPECT_EQ(entries(directory.path()), 2);
   StagedDirectory::remove_leftovers(directory.path());
   EXPECT_EQ(entries(directory.path()), 1);
+
+  in_child([&] {
+    AtomicFile file(directory / "a");
+    file.write("1");
+    return kill(getpid(), SIGKILL);
+  });
+  AtomicFile here(directory / "b");
+  write_file_atomic(directory / ".hidden-1-x", "kept");
+  EXPECT_EQ(entries(directory.path()), 4);
+  AtomicFile::remove_leftovers(directory.path());
+  EXPECT_EQ(entries(directory.path()), 3);
 }
 
 TEST(Files, ADirectoryHasOneHolder) {
@@ -205,6 +218,11 @@ TEST(Json, MistakesNameTheFile) {
   EXPECT_EQ(mistake([&] { json_member<int>(object, "b", "m.json"); }), "m.json: \"b\" is missing");
   EXPECT_EQ(mistake([&] { json_member<std::string>(object, "a", "m.json"); }),
             "m.json: \"a\" is a number, which it must not be");
+  EXPECT_EQ(mistake([] { parse_json(R"({"a": 1e999})", "m.json"); }), "m.json: not valid JSON");
+  for (const char* number : {"1.5", "-1", "1e30", "4294967296", "\"1\"", "true"}) {
+    const nlohmann::json other = parse_json("{\"a\": " + std::string(number) + "}", "m.json");
+    EXPECT_THROW(json_member<std::uint32_t>(other, "a", "m.json"), UserError) << number;
+  }
 }
 
 TEST(Signals, AreFlagsUntilTheSecondInterrupt) {

@@ -55,6 +55,7 @@ TEST(Levels, IncludesGoOnlyLeftwards) {
   for (const std::string_view folder : kLevels) {
     files += for_each_include(root / folder, [&](const fs::path& file, const std::string& header) {
       const std::string_view target = std::string_view(header).substr(0, header.find('/'));
+      EXPECT_FALSE(target.starts_with('.')) << file << " includes " << header << " by a way of its own";
       if (level_of(target) == kLevels.size()) return;
       EXPECT_LE(level_of(target), level_of(folder)) << file << " includes " << header;
       EXPECT_TRUE(fs::exists(root / header)) << file << " includes " << header << ", which does not exist";
@@ -65,22 +66,26 @@ TEST(Levels, IncludesGoOnlyLeftwards) {
 
 TEST(Levels, WhatLinksNoLibTorchIncludesNone) {
   const fs::path root = ATTEND_SOURCE_DIR;
+  int files = 0;
   for (const std::string_view folder : kWithoutTorch) {
-    for_each_include(root / folder, [&](const fs::path& file, const std::string& header) {
+    files += for_each_include(root / folder, [&](const fs::path& file, const std::string& header) {
       for (const std::string_view foreign : {"torch/", "ATen/", "c10/", "data/batch/", "models/"}) {
         EXPECT_FALSE(header.starts_with(foreign)) << file << " includes " << header;
       }
     });
   }
+  EXPECT_GT(files, 10) << "the sources were not found in " << root;
 }
 
 TEST(Levels, NoHeaderIncludesAllOfLibTorch) {
   const fs::path root = ATTEND_SOURCE_DIR;
+  int files = 0;
   for (const std::string_view folder : kLevels) {
-    for_each_include(root / folder, [&](const fs::path& file, const std::string& header) {
+    files += for_each_include(root / folder, [&](const fs::path& file, const std::string& header) {
       EXPECT_NE(header, "torch/torch.h") << file;
     });
   }
+  EXPECT_GT(files, 10) << "the sources were not found in " << root;
 }
 
 }  // namespace

@@ -116,6 +116,15 @@ TEST_F(LinesTest, RefusesFilesThatAreNoText) {
   EXPECT_EQ(refusal(write("f", read_file("/proc/self/exe", 1 << 30).substr(0, 20000))).substr(0, 20),
             ": not a file of text");
   EXPECT_EQ(refusal("/dev/null"), ": not a regular file");
+  EXPECT_THROW(check_text_file("-"), UserError);
+}
+
+TEST_F(LinesTest, RefusesALineThatIsNoText) {
+  const std::string path = write_gz("f.gz", "short\n" + std::string((64 << 20) + 1, 'a') + "\n");
+  LineReader reader(path);
+  std::string line;
+  EXPECT_TRUE(reader.next(line));
+  EXPECT_THROW(reader.next(line), UserError);
 }
 
 TEST_F(LinesTest, PairsNeverShift) {

@@ -1,4 +1,4 @@
-#include "models/ops/recurrent_plain.hpp"
+#include "models/ops/plain_recurrent.hpp"
 
 #include <ATen/ATen.h>
 

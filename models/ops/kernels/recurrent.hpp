@@ -1,0 +1,76 @@
+// Steps of an LSTM: each function works on rows [begin, end) of one step, so that callers share rows among threads;
+// products stay outside.
+#pragma once
+
+#include "models/ops/kernels/types.hpp"
+
+namespace attend::ops::kernels {
+
+// Gates are overwritten with their activations; the state before is read at `cell_before` and the new one written.
+template <class T>
+struct CellForward {
+  std::int64_t width;       // H
+  Rows<T> input;            // products of the step's input and the biases, [4H]
+  Rows<T> product;          // further products, or no data
+  Rows<T> gates;            // i f g o after their functions, [4H]; may be `input`
+  Rows<float> cell_before;  // or no data: zeros
+  Rows<float> cell;
+  Rows<T> hidden;
+};
+void cell_forward(const CellForward<float>& step, std::int64_t begin, std::int64_t end);
+void cell_forward(const CellForward<Bf16>& step, std::int64_t begin, std::int64_t end);
+
+template <class T>
+struct CellBackward {
+  std::int64_t width;
+  Rows<T> gates;
+  Rows<float> cell_before;  // or no data: zeros
+  Rows<float> cell;
+  Rows<float> hidden_gradient;
+  Rows<float> cell_gradient;  // of the state after the step; overwritten with that of the state before
+  Rows<T> gate_gradient;
+};
+void cell_backward(const CellBackward<float>& step, std::int64_t begin, std::int64_t end);
+void cell_backward(const CellBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
+
+// to = from * dropout, or added to `to`; rows of either side may be picked by index (null: in order). Dropout counts
+// `rows` of ragged tokens.
+template <class From, class To>
+struct CopyRows {
+  std::int64_t width;
+  Rows<From> from;
+  const std::int64_t* from_index = nullptr;
+  Rows<To> to;
+  const std::int64_t* to_index = nullptr;
+  bool add = false;
+  RowDropout dropout = {};
+  const std::int64_t* rows = nullptr;  // read where dropout is active
+};
+void copy_rows(const CopyRows<float, float>& copy, std::int64_t begin, std::int64_t end);
+void copy_rows(const CopyRows<Bf16, Bf16>& copy, std::int64_t begin, std::int64_t end);
+void copy_rows(const CopyRows<Bf16, float>& copy, std::int64_t begin, std::int64_t end);
+
+// to = tanh(from).
+template <class T>
+struct Tanh {
+  std::int64_t width;
+  Rows<T> from;
+  Rows<T> to;
+  const std::int64_t* to_index;
+};
+void tanh_rows(const Tanh<float>& step, std::int64_t begin, std::int64_t end);
+void tanh_rows(const Tanh<Bf16>& step, std::int64_t begin, std::int64_t end);
+
+// to = gradient * (1 - result²).
+template <class T>
+struct TanhBackward {
+  std::int64_t width;
+  Rows<float> gradient;
+  Rows<T> result;
+  const std::int64_t* result_index;
+  Rows<T> to;
+};
+void tanh_backward(const TanhBackward<float>& step, std::int64_t begin, std::int64_t end);
+void tanh_backward(const TanhBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
+
+}  // namespace attend::ops::kernels

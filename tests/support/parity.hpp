@@ -1,0 +1,80 @@
+// What the parity tests of whole models share: a fixture's tensors, closeness, and AdamW written out.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/safetensors.hpp"
+#include "data/batch/batch.hpp"
+#include "tests/support/device.hpp"
+
+namespace attend {
+
+class Fixture {
+ public:
+  explicit Fixture(const std::string& name)
+      : file_(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures" / (name + ".safetensors")) {}
+
+  torch::Tensor tensor(const std::string& name) const {
+    const TensorView* found = file_.find(name);
+    if (found == nullptr) throw std::out_of_range(name);
+    const auto type = found->dtype == DType::i64 ? torch::kLong : torch::kFloat32;
+    return torch::from_blob(const_cast<std::byte*>(found->bytes.data()), found->shape, type).clone().to(test_device());
+  }
+
+  Sequences sequences(const std::string& ids, const std::string& lengths) const {
+    Sequences result{.ids_M = tensor(ids), .layout = {}};
+    const torch::Tensor length_B = tensor(lengths);
+    for (std::int64_t b = 0; b < length_B.size(0); ++b) {
+      const auto length = length_B[b].item<std::int64_t>();
+      result.layout.offsets.push_back(result.layout.offsets.back() + length);
+      result.layout.max_length = std::max(result.layout.max_length, length);
+    }
+    return result;
+  }
+
+ private:
+  SafetensorsFile file_;
+};
+
+// Relative to the largest value, absolute where that is below 0.1: both sides round in fp32, in another order.
+inline void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs, const std::string& name) {
+  ASSERT_EQ(ours.sizes(), theirs.sizes()) << name;
+  EXPECT_LE((ours - theirs).abs().max().item<double>(), 1e-5 * std::max(0.1, theirs.abs().max().item<double>()))
+      << name;
+}
+
+// Ten updates by AdamW (arXiv 1711.05101) give the losses that PyTorch's gave. `backward` leaves gradients in the
+// parameters and gives the loss; `refresh` is called after each update.
+inline void expect_losses_of_updates(const torch::Tensor& expected, const std::vector<torch::Tensor>& parameters,
+                                     const std::function<double()>& backward, const std::function<void()>& refresh) {
+  constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.98, kEps = 1e-9, kDecay = 0.01;
+  std::vector<torch::Tensor> m, v;
+  for (const auto& parameter : parameters) {
+    m.push_back(torch::zeros_like(parameter));
+    v.push_back(torch::zeros_like(parameter));
+  }
+  for (int step = 1; step <= expected.size(0); ++step) {
+    const auto target = expected[step - 1].item<double>();
+    EXPECT_NEAR(backward(), target, 1e-5 * target) << "step " << step;
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto& gradient = parameters[i].grad();
+      m[i].mul_(kBeta1).add_(gradient, 1 - kBeta1);
+      v[i].mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
+      const auto root = (v[i] / (1 - std::pow(kBeta2, step))).sqrt_().add_(kEps);
+      parameters[i].mul_(1 - kRate * kDecay).addcdiv_(m[i], root, -kRate / (1 - std::pow(kBeta1, step)));
+    }
+    refresh();
+  }
+}
+
+}  // namespace attend

@@ -1,0 +1,70 @@
+// What "auto" becomes.
+#include "train/defaults.hpp"
+
+#include <gtest/gtest.h>
+
+namespace attend {
+namespace {
+
+TrainConfig resolved(ModelKind kind, std::uint64_t target_tokens, TrainConfig config = {}) {
+  config.model.model = kind;
+  resolve_sizes(config, target_tokens);
+  return config;
+}
+
+TEST(Defaults, SizesFollowTheData) {
+  const TrainConfig tiny = resolved(ModelKind::transformer, 200'000);
+  const TrainConfig small = resolved(ModelKind::transformer, 4'999'999);
+  const TrainConfig large = resolved(ModelKind::transformer, 5'000'000);
+  EXPECT_EQ(tiny.batches.max_tokens, 2048);
+  EXPECT_EQ(small.batches.max_tokens, 4096);
+  EXPECT_EQ(small.model.width, 256);
+  EXPECT_EQ(small.model.encoder_layers, 3);
+  EXPECT_EQ(small.model.dropout, 0.3);
+  EXPECT_EQ(large.model.width, 512);
+  EXPECT_EQ(large.model.decoder_layers, 6);
+  EXPECT_EQ(large.model.dropout, 0.1);
+  EXPECT_EQ(resolved(ModelKind::luong, 4'000'000).model.encoder_layers, 1);
+  EXPECT_EQ(resolved(ModelKind::luong, 6'000'000).model.decoder_layers, 2);
+}
+
+TEST(Defaults, WhatIsGivenStays) {
+  TrainConfig given;
+  given.model.width = 96;
+  given.model.decoder_layers = 4;
+  given.model.dropout = 0;
+  given.batches.max_tokens = 777;
+  const TrainConfig config = resolved(ModelKind::transformer, 100, given);
+  EXPECT_EQ(config.model.width, 96);
+  EXPECT_EQ(config.model.encoder_layers, 3);
+  EXPECT_EQ(config.model.decoder_layers, 4);
+  EXPECT_EQ(config.model.dropout, 0);
+  EXPECT_EQ(config.batches.max_tokens, 777);
+}
+
+TEST(Defaults, WiderModelsTakeSmallerSteps) {
+  const auto rate = [](std::int64_t width) {
+    TrainConfig config;
+    config.model.width = width;
+    resolve_training(config, 100);
+    return *config.schedule.learning_rate;
+  };
+  EXPECT_DOUBLE_EQ(rate(256), 1e-3);
+  EXPECT_DOUBLE_EQ(rate(1024), 5e-4);
+}
+
+// A run that is prolonged is the run that was longer from the start.
+TEST(Defaults, NothingFollowsALimitThatMayBeRaised) {
+  TrainConfig shorter, longer;
+  for (TrainConfig* config : {&shorter, &longer}) config->model.width = 64;
+  shorter.trainer.max_steps = 10;
+  longer.trainer.max_steps = 1000;
+  resolve_training(shorter, 50);
+  resolve_training(longer, 50);
+  EXPECT_EQ(shorter.schedule.warmup_steps, longer.schedule.warmup_steps);
+  EXPECT_EQ(shorter.trainer.valid_every, longer.trainer.valid_every);
+  EXPECT_EQ(shorter.trainer.save_every, longer.trainer.save_every);
+}
+
+}  // namespace
+}  // namespace attend
