@@ -23,6 +23,13 @@ T chosen(const std::optional<T>& value, const char* option) {
                   "give it a number");
 }
 
+// Of about 64 columns each, and all of one size.
+std::int64_t default_heads(std::int64_t width) {
+  std::int64_t heads = std::max<std::int64_t>(1, width / 64);
+  while (width % heads != 0) --heads;
+  return heads;
+}
+
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
   const ModelConfig defaults;
   if (config.bidirectional != defaults.bidirectional) refuse_foreign("bidirectional", config.model);

@@ -57,7 +57,7 @@ TEST(OptionsFuzz, DamageIsRefusedOrReadsBackEqual) {
     Config again;
     BoundOptions options = bind(again);
     apply_toml(options, to_toml(config), "again", origins);
-    EXPECT_TRUE(differing(config, again).empty()) << bad;
+    EXPECT_EQ(to_toml(config), to_toml(again)) << bad;
   }
   EXPECT_GT(read, kRounds / 20);
   EXPECT_LT(read, kRounds);

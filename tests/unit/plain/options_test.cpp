@@ -275,7 +275,7 @@ RC_GTEST_PROP(OptionsProperty, WhatIsPrintedReadsBackEqual, ()) {
   config.inner.rate = number(0, 10);
   if (*rc::gen::arbitrary<bool>()) config.inner.warmup_steps = std::abs(*rc::gen::arbitrary<std::int64_t>() / 2);
 
-  RC_ASSERT(differing(from_toml(to_toml(config)), config).empty());
+  RC_ASSERT(to_toml(from_toml(to_toml(config))) == to_toml(config));
 
   Outer by_words;
   BoundOptions options = bind(by_words);
@@ -286,7 +286,7 @@ RC_GTEST_PROP(OptionsProperty, WhatIsPrintedReadsBackEqual, ()) {
     if (list && list->empty()) continue;
     apply_words(options, option.name, list ? *list : std::vector<std::string>{text_of(value)}, origins);
   }
-  RC_ASSERT(differing(by_words, config).empty());
+  RC_ASSERT(to_toml(by_words) == to_toml(config));
 }
 
 }  // namespace
