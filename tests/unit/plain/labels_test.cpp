@@ -1,0 +1,116 @@
+// Metrics of labels, numbers, tags and answers against what scikit-learn, SciPy, seqeval and SQuAD's scripts say of
+// fixtures/labels.json (tests/parity/make_fixtures_labels.py).
+#include "eval/metrics/labels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "eval/metrics/chunks.hpp"
+#include "eval/metrics/spans.hpp"
+
+namespace attend::metrics {
+namespace {
+
+using nlohmann::json;
+constexpr double kClose = 1e-12;
+
+const json& fixture() {
+  static const json content = read_json(ATTEND_SOURCE_DIR "/tests/parity/fixtures/labels.json");
+  return content;
+}
+
+void expect_number(double ours, const json& theirs) {
+  if (theirs.is_null()) {
+    EXPECT_TRUE(std::isnan(ours));
+  } else {
+    EXPECT_NEAR(ours, theirs.get<double>(), kClose);
+  }
+}
+
+TEST(Labels, EqualScikitLearn) {
+  for (const json& entry : fixture().at("labels")) {
+    const auto predicted = entry.at("predicted").get<std::vector<std::int64_t>>();
+    const auto gold = entry.at("gold").get<std::vector<std::int64_t>>();
+    expect_number(accuracy(predicted, gold), entry.at("accuracy"));
+    expect_number(f1(predicted, gold, 1), entry.at("f1"));
+    expect_number(matthews(predicted, gold), entry.at("matthews"));
+  }
+}
+
+TEST(Labels, EqualSciPy) {
+  for (const json& entry : fixture().at("numbers")) {
+    const auto predicted = entry.at("predicted").get<std::vector<double>>();
+    const auto gold = entry.at("gold").get<std::vector<double>>();
+    expect_number(pearson(predicted, gold), entry.at("pearson"));
+    expect_number(spearman(predicted, gold), entry.at("spearman"));
+  }
+}
+
+TEST(Labels, AnIntervalHoldsTheValueAndIsTheSameAgain) {
+  const std::vector<std::int64_t> gold(200, 1);
+  std::vector<std::int64_t> predicted(200, 1);
+  for (std::size_t i = 0; i < 60; ++i) predicted[i] = 0;
+  const auto metric = [&](std::span<const std::size_t> items) {
+    return std::accumulate(
+               items.begin(), items.end(), 0.0,
+               [&](double sum, std::size_t i) { return sum + static_cast<double>(predicted[i] == gold[i]); }) /
+           static_cast<double>(items.size());
+  };
+  const Interval interval = bootstrap(200, metric);
+  // 0.7 ± 1.96 sqrt(0.7 * 0.3 / 200) is 0.636 to 0.764.
+  EXPECT_NEAR(interval.low, 0.636, 0.01);
+  EXPECT_NEAR(interval.high, 0.764, 0.01);
+  EXPECT_EQ(bootstrap(200, metric).low, interval.low);
+}
+
+TEST(Chunks, EqualSeqeval) {
+  using Tags = std::vector<std::vector<std::string>>;
+  for (const json& entry : fixture().at("tags")) {
+    const auto predicted = entry.at("predicted").get<Tags>(), gold = entry.at("gold").get<Tags>();
+    for (const ChunkMode mode : {ChunkMode::conlleval, ChunkMode::strict}) {
+      const std::string name(name_of(mode));
+      if (!entry.contains(name)) continue;
+      ChunkTally tally(mode);
+      for (std::size_t i = 0; i < gold.size(); ++i) tally.add(predicted[i], gold[i]);
+      expect_number(tally.token_accuracy(), entry.at("accuracy"));
+      const auto expected = entry.at(name).get<std::vector<double>>();
+      EXPECT_NEAR(tally.total().precision(), expected[0], kClose) << name << entry.at("predicted");
+      EXPECT_NEAR(tally.total().recall(), expected[1], kClose) << name;
+      EXPECT_NEAR(tally.total().f1(), expected[2], kClose) << name;
+    }
+  }
+}
+
+TEST(Answers, EqualTheOfficialScripts) {
+  for (const json& entry : fixture().at("answers")) {
+    const auto predicted = entry.at("predicted").get<std::string>();
+    const auto gold = entry.at("gold").get<std::vector<std::string>>();
+    EXPECT_EQ(normalise_answer(predicted), entry.at("normalised").get<std::string>());
+    const AnswerScore one = score_answer(predicted, gold), two = score_answer_or_none(predicted, gold);
+    EXPECT_NEAR(one.exact, entry.at("exact").get<double>(), kClose) << entry;
+    EXPECT_NEAR(one.f1, entry.at("f1").get<double>(), kClose) << entry;
+    EXPECT_NEAR(two.exact, entry.at("exact_2").get<double>(), kClose) << entry;
+    EXPECT_NEAR(two.f1, entry.at("f1_2").get<double>(), kClose) << entry;
+  }
+}
+
+TEST(Answers, TheBestThresholdIsTheScripts) {
+  for (const json& entry : fixture().at("thresholds")) {
+    std::vector<NoAnswerQuestion> questions;
+    for (const json& question : entry.at("questions")) {
+      questions.push_back(
+          {.no_answer = question[0], .has_answer = question[1], .answered = question[2], .score = question[3]});
+    }
+    const BestThreshold best = best_threshold(questions);
+    EXPECT_NEAR(100 * best.mean, entry.at("best").get<double>(), 1e-9);
+    EXPECT_EQ(best.threshold, entry.at("threshold").get<double>());
+  }
+}
+
+}  // namespace
+}  // namespace attend::metrics
