@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/signals.hpp"
 #include "models/bert_run.hpp"
 #include "models/ops/ops.hpp"

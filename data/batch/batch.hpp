@@ -51,7 +51,7 @@ struct PretrainingBatch {
   torch::Tensor masked_K;           // int64: the rows of tokens that are to be predicted
   torch::Tensor labels_K;           // int64: what stood there
   torch::Tensor relations_B;        // int64: 0 where the second part follows the first, else 1; undefined without pairs
-  std::vector<std::int64_t> lines;  // of the text, where each sequence begins
+  std::vector<std::int64_t> lines = {};  // of the text, where each sequence begins
 };
 
 // Concatenates sentences; `begin` and `end` are put around each where they are not negative.

@@ -1,6 +1,6 @@
 // Tagged sentences in CoNLL's columns: a token a line with its tag in the last column, a blank line between sentences,
-// -DOCSTART- lines between documents. Tags are read in IOB1 (CoNLL-2003's own: B- only between two chunks of one type) or
-// IOB2, and given as IOB2.
+// -DOCSTART- lines between documents. Tags are read in IOB1 (CoNLL-2003's own: B- only between two chunks of one type)
+// or IOB2, and given as IOB2.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace attend {
 
 struct TaggedSentence {
-  std::uint64_t line = 0;      // of its first token
-  std::int64_t document = 0;   // from 0
+  std::uint64_t line = 0;     // of its first token
+  std::int64_t document = 0;  // from 0
   std::vector<std::string> tokens;
   std::vector<std::string> tags;  // IOB2
 };

@@ -3,6 +3,8 @@
 #include <unicode/brkiter.h>
 #include <unicode/unistr.h>
 
+#include <utility>
+
 #include "core/error.hpp"
 
 namespace attend {

@@ -27,9 +27,9 @@ struct QuestionSet {
   std::uint64_t lost = 0;         // answers that stand nowhere in it, and were left out
 };
 
-// Offsets in the file count code points. An answer that is not at its offset is taken to be at the nearest place where it
-// stands. UserError naming the file and the question for what is missing or of another type, and for an id that is there
-// twice.
+// Offsets in the file count code points. An answer that is not at its offset is taken to be at the nearest place where
+// it stands. UserError naming the file and the question for what is missing or of another type, and for an id that is
+// there twice.
 QuestionSet read_squad(const std::string& file);
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// Records with named columns, one after another out of a file (plain or .gz): TSV as GLUE ships it (quotes mean nothing),
-// CSV (RFC 4180: a value in quotes may hold commas, line ends and doubled quotes) and JSON lines.
+// Records with named columns, one after another out of a file (plain or .gz): TSV as GLUE ships it (quotes mean
+// nothing), CSV (RFC 4180: a value in quotes may hold commas, line ends and doubled quotes) and JSON lines.
 //
 //   TableReader table("dev.tsv", {.columns = {"sentence", "label"}});
 //   for (Record record; table.next(record);) record.values[1];
@@ -21,14 +21,13 @@ namespace attend {
 enum class TableFormat { automatic, tsv, csv, jsonl };
 template <>
 struct EnumNames<TableFormat> {
-  static constexpr std::array names{std::pair{TableFormat::automatic, std::string_view("auto")},
-                                    std::pair{TableFormat::tsv, std::string_view("tsv")},
-                                    std::pair{TableFormat::csv, std::string_view("csv")},
-                                    std::pair{TableFormat::jsonl, std::string_view("jsonl")}};
+  static constexpr std::array names{
+      std::pair{TableFormat::automatic, std::string_view("auto")}, std::pair{TableFormat::tsv, std::string_view("tsv")},
+      std::pair{TableFormat::csv, std::string_view("csv")}, std::pair{TableFormat::jsonl, std::string_view("jsonl")}};
 };
 
 struct TableShape {
-  std::vector<std::string> columns;  // by the header's names; by numbers from 1 where there is no header
+  std::vector<std::string> columns;             // by the header's names; by numbers from 1 where there is no header
   TableFormat format = TableFormat::automatic;  // by the end of the file's name
   bool header = true;                           // of TSV and CSV: the first line names the columns
 };
@@ -44,8 +43,9 @@ class TableReader {
   TableReader(const std::string& file, const TableShape& shape);
   ~TableReader();
 
-  // The next record; false at the end. Blank lines are passed over. UserError naming file and line for a row with too few
-  // values, a quote that is not closed, or what is no JSON object with the wanted members (texts, numbers or truths).
+  // The next record; false at the end. Blank lines are passed over. UserError naming file and line for a row with too
+  // few values, a quote that is not closed, or what is no JSON object with the wanted members (texts, numbers or
+  // truths).
   bool next(Record& record);
 
  private:

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace attend {
@@ -27,6 +29,32 @@ inline std::size_t utf8_length_at(std::string_view text, std::size_t at) {
     return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
   }
   return 0;
+}
+
+// The code point of one character, as utf8_length_at found it.
+inline std::int32_t code_point_of(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::int32_t>(static_cast<unsigned char>(character[i])); };
+  if (character.size() == 1) return byte(0);
+  std::int32_t code_point = byte(0) & (0x7F >> character.size());
+  for (std::size_t i = 1; i < character.size(); ++i) code_point = code_point << 6 | (byte(i) & 0x3F);
+  return code_point;
+}
+
+inline void append_utf8(std::string& text, std::int32_t code_point) {
+  const auto add = [&](std::int32_t byte) { text += static_cast<char>(byte); };
+  if (code_point < 0x80) return add(code_point);
+  if (code_point < 0x800) {
+    add(0xC0 | code_point >> 6);
+  } else {
+    if (code_point < 0x10000) {
+      add(0xE0 | code_point >> 12);
+    } else {
+      add(0xF0 | code_point >> 18);
+      add(0x80 | (code_point >> 12 & 0x3F));
+    }
+    add(0x80 | (code_point >> 6 & 0x3F));
+  }
+  add(0x80 | (code_point & 0x3F));
 }
 
 inline bool is_utf8(std::string_view text) {

@@ -1,9 +1,9 @@
 #include "data/text/wordpiece.hpp"
 
+#include <unicode/locid.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 
@@ -27,13 +27,6 @@ bool is_control(UChar32 c) {
 bool is_punctuation(UChar32 c) {
   if (c < 128) return c > ' ' && c != 127 && !u_isalnum(c);
   return u_ispunct(c);
-}
-
-void append_utf8(std::string& text, UChar32 c) {
-  char bytes[U8_MAX_LENGTH];
-  std::int32_t length = 0;
-  U8_APPEND_UNSAFE(bytes, length, c);
-  text.append(bytes, static_cast<std::size_t>(length));
 }
 
 }  // namespace
@@ -65,10 +58,7 @@ std::vector<WordPiece::Character> WordPiece::clean(std::string_view text) const 
     const std::size_t begin = at, end = at + std::max<std::size_t>(length, 1);
     at = end;
     if (length == 0) continue;  // no UTF-8: as U+FFFD, which is taken away
-    auto i = static_cast<std::int64_t>(begin);
-    UChar32 c = 0;
-    const auto size = static_cast<std::int64_t>(text.size());
-    U8_NEXT(text.data(), i, size, c);
+    const UChar32 c = code_point_of(text.substr(begin, length));
     const auto add = [&](UChar32 code_point) { characters.push_back({code_point, begin, end}); };
     if (c == '\t' || c == '\n' || c == '\r' || u_isUWhiteSpace(c)) {
       add(' ');

@@ -13,7 +13,7 @@
 namespace attend {
 
 struct WordPieceConfig {
-  bool lower_case = true;     // and without accents
+  bool lower_case = true;  // and without accents
   bool split_ideographs = true;
 };
 

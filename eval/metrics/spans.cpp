@@ -1,37 +1,33 @@
 #include "eval/metrics/spans.hpp"
 
 #include <unicode/uchar.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 #include <map>
 
 #include "core/error.hpp"
+#include "data/text/utf8.hpp"
 #include "eval/metrics/text.hpp"
 
 namespace attend::metrics {
 namespace {
 
 // Python's \w: letters, whatever has a numeric value, and the underscore.
-bool is_word_character(UChar32 c) {
-  return c == '_' || u_isalpha(c) || u_getNumericValue(c) != U_NO_NUMERIC_VALUE;
-}
+bool is_word_character(UChar32 c) { return c == '_' || u_isalpha(c) || u_getNumericValue(c) != U_NO_NUMERIC_VALUE; }
 
 // Whether the character that ends before, or begins at, byte `at` is one of a word.
 bool word_ends_at(std::string_view text, std::size_t at) {
-  if (at == 0) return false;
-  auto i = static_cast<std::int64_t>(at);
-  UChar32 c = 0;
-  U8_PREV(text.data(), 0, i, c);
-  return c >= 0 && is_word_character(c);
+  std::size_t begin = at;
+  while (begin > 0 && at - begin < 4) {
+    --begin;
+    if (utf8_length_at(text, begin) == at - begin)
+      return is_word_character(code_point_of(text.substr(begin, at - begin)));
+  }
+  return false;
 }
 bool word_begins_at(std::string_view text, std::size_t at) {
-  if (at == text.size()) return false;
-  auto i = static_cast<std::int64_t>(at);
-  const auto size = static_cast<std::int64_t>(text.size());
-  UChar32 c = 0;
-  U8_NEXT(text.data(), i, size, c);
-  return c >= 0 && is_word_character(c);
+  const std::size_t length = utf8_length_at(text, at);
+  return length > 0 && is_word_character(code_point_of(text.substr(at, length)));
 }
 
 // re.sub(r"\b(a|an|the)\b", " ", text)
@@ -73,7 +69,8 @@ double word_f1(const std::string& predicted, const std::string& gold) {
   const auto ours = split_words(predicted), theirs = split_words(gold);
   const auto shared = static_cast<double>(shared_words(ours, theirs));
   if (shared == 0) return 0;
-  const double precision = shared / static_cast<double>(ours.size()), recall = shared / static_cast<double>(theirs.size());
+  const double precision = shared / static_cast<double>(ours.size()),
+               recall = shared / static_cast<double>(theirs.size());
   return 2 * precision * recall / (precision + recall);
 }
 
@@ -107,7 +104,8 @@ AnswerScore score_answer(std::string_view predicted, const std::vector<std::stri
 AnswerScore score_answer_or_none(std::string_view predicted, const std::vector<std::string>& gold) {
   std::vector<std::string> answers;
   for (const std::string& answer : gold) {
-    if (std::string normalised = normalise_answer(answer); !normalised.empty()) answers.push_back(std::move(normalised));
+    if (std::string normalised = normalise_answer(answer); !normalised.empty())
+      answers.push_back(std::move(normalised));
   }
   if (answers.empty()) answers.emplace_back();
   const std::string ours = normalise_answer(predicted);

@@ -34,7 +34,8 @@ class BertParity : public testing::TestWithParam<Variant> {
         batch_{.input = {.tokens = fixture_.sequences("ids", "lengths"), .segments_M = fixture_.tensor("segments")},
                .masked_K = fixture_.tensor("masked"),
                .labels_K = fixture_.tensor("labels"),
-               .relations_B = fixture_.tensor("relations")} {
+               .relations_B = fixture_.tensor("relations"),
+               .lines = {}} {
     const at::NoGradGuard no_grad;
     for (const auto& [name, parameter] : parameters_of(*model_)) parameter.copy_(fixture_.tensor("weight." + name));
   }

@@ -57,7 +57,7 @@ class InstancesTest : public testing::Test {
 
   TemporaryDirectory directory_;
   std::string text_ = numbered_documents(40, 8);
-  Tokenizer tokenizer_ = train_tokenizer({write("train", text_)}, {.type = TokenizerType::bpe, .size = 120});
+  Tokenizer tokenizer_ = train_tokenizer({write("train", text_)}, {.type = TokenizerType::character});
 };
 
 TEST_F(InstancesTest, DocumentsAreReadSentenceBySentence) {
@@ -139,7 +139,7 @@ TEST_F(InstancesTest, AreAPureFunctionOfSeedAndEpoch) {
 
 TEST_F(InstancesTest, StretchesCoverEveryDocument) {
   const DocumentCorpus corpus = open(text_);
-  const InstanceConfig config{.sequence_objective = SequenceObjective::none, .length = 40, .short_sequences = 0};
+  const InstanceConfig config{.sequence_objective = SequenceObjective::none, .length = 80, .short_sequences = 0};
   std::uint64_t covered = 0;
   for (const Instance& instance : make_instances(corpus, config, 1, 0)) {
     EXPECT_EQ(instance.second.count, 0u);
@@ -209,7 +209,7 @@ TEST_F(MaskingTest, EightyTenTen) {
     }
     chosen += places.size();
     for (std::size_t k = 0; k < before.size(); ++k) {
-      if (!is_chosen[k]) ASSERT_EQ(after[k], before[k]);
+      ASSERT_TRUE(is_chosen[k] || after[k] == before[k]);
     }
   }
   const auto n = static_cast<double>(chosen);
