@@ -41,7 +41,7 @@ for file, activation in (("bert", "gelu"), ("bert_gelu_tanh", "gelu_pytorch_tanh
     width = max(LENGTHS)
     place = torch.arange(width)[None].expand(len(LENGTHS), width)
     real = place < torch.tensor(LENGTHS)[:, None]
-    ids = torch.randint(0, VOCABULARY, real.shape).masked_fill(~real, 0)
+    ids = torch.randint(1, VOCABULARY, real.shape).masked_fill(~real, 0)  # piece 0 is padding: its input has no gradient there
     segments = (place >= torch.tensor(FIRST_PARTS)[:, None]).long().masked_fill(~real, 0)
     chosen = (torch.rand(real.shape) < 0.3) & real
     labels = torch.randint(0, VOCABULARY, real.shape)
