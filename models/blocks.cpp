@@ -34,21 +34,22 @@ Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Contex
                                                            context.dropout(config_.attention_dropout)));
 }
 
-Tensor EncoderBlockImpl::feed_forward(const Tensor& x_MH, Context& context) const {
-  return linear2_->forward(linear1_->forward(x_MH, config_.activation, context.dropout(config_.activation_dropout)));
+Tensor feed_forward(const Linear& linear1, const Linear& linear2, const Tensor& x_MH, const BlockConfig& config,
+                    Context& context) {
+  return linear2->forward(linear1->forward(x_MH, config.activation, context.dropout(config.activation_dropout)));
 }
 
 Tensor PostNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context) const {
   const Tensor attended = attend(x_MH, layout, context);
   const Tensor middle = norm1_->forward(attended, x_MH, context.dropout(config_.dropout)).norm;
-  const Tensor fed = feed_forward(middle, context);
+  const Tensor fed = feed_forward(linear1_, linear2_, middle, config_, context);
   return norm2_->forward(fed, middle, context.dropout(config_.dropout)).norm;
 }
 
 Tensor PreNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context) const {
   const Tensor attended = attend(norm1_->forward(x_MH), layout, context);
   const ops::AddNorm middle = norm2_->forward(attended, x_MH, context.dropout(config_.dropout));
-  const Tensor fed = feed_forward(middle.norm, context);
+  const Tensor fed = feed_forward(linear1_, linear2_, middle.norm, config_, context);
   return add(fed, middle.sum, context.dropout(config_.dropout));
 }
 

@@ -50,6 +50,10 @@ class SelfAttentionImpl : public torch::nn::Module {
 };
 TORCH_MODULE(SelfAttention);
 
+// linear2(dropout(act(linear1(x)))) (section 3.3).
+torch::Tensor feed_forward(const Linear& linear1, const Linear& linear2, const torch::Tensor& x_MH,
+                           const BlockConfig& config, Context& context);
+
 // One block of the encoder: its sub-layers; how they are added and normalised is the subclass.
 class EncoderBlockImpl : public torch::nn::Module {
  public:
@@ -58,7 +62,6 @@ class EncoderBlockImpl : public torch::nn::Module {
 
  protected:
   torch::Tensor attend(const torch::Tensor& x_MH, const Layout& layout, Context& context) const;
-  torch::Tensor feed_forward(const torch::Tensor& x_MH, Context& context) const;
 
   BlockConfig config_;
   SelfAttention self_attn_;

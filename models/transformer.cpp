@@ -135,16 +135,12 @@ Tensor DecoderBlockImpl::attend_memory(const Tensor& x_MH, DecoderHeads& heads) 
   return multihead_attn_->out_proj->forward(heads.over_memory(layer_, multihead_attn_->q_proj->forward(x_MH)));
 }
 
-Tensor DecoderBlockImpl::feed_forward(const Tensor& x_MH, Context& context) const {
-  return linear2_->forward(linear1_->forward(x_MH, config_.activation, context.dropout(config_.activation_dropout)));
-}
-
 Tensor PostNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads, Context& context) const {
   const Tensor read = attend_target(x_MH, heads);
   const Tensor x1 = norm1_->forward(read, x_MH, context.dropout(config_.dropout)).norm;
   const Tensor seen = attend_memory(x1, heads);
   const Tensor x2 = norm2_->forward(seen, x1, context.dropout(config_.dropout)).norm;
-  const Tensor fed = feed_forward(x2, context);
+  const Tensor fed = feed_forward(linear1_, linear2_, x2, config_, context);
   return norm3_->forward(fed, x2, context.dropout(config_.dropout)).norm;
 }
 
@@ -153,7 +149,7 @@ Tensor PreNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads,
   const ops::AddNorm x1 = norm2_->forward(read, x_MH, context.dropout(config_.dropout));
   const Tensor seen = attend_memory(x1.norm, heads);
   const ops::AddNorm x2 = norm3_->forward(seen, x1.sum, context.dropout(config_.dropout));
-  const Tensor fed = feed_forward(x2.norm, context);
+  const Tensor fed = feed_forward(linear1_, linear2_, x2.norm, config_, context);
   return add(fed, x2.sum, context.dropout(config_.dropout));
 }
 

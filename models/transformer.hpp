@@ -73,7 +73,6 @@ class DecoderBlockImpl : public torch::nn::Module {
  protected:
   torch::Tensor attend_target(const torch::Tensor& x_MH, DecoderHeads& heads) const;
   torch::Tensor attend_memory(const torch::Tensor& x_MH, DecoderHeads& heads) const;
-  torch::Tensor feed_forward(const torch::Tensor& x_MH, Context& context) const;
 
   BlockConfig config_;
   std::int64_t layer_;

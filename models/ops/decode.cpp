@@ -12,6 +12,7 @@
 #include "models/ops/kernels/loss.hpp"
 #include "models/ops/kernels/query.hpp"
 #include "models/ops/ops.hpp"
+#include "models/ops/plain_support.hpp"
 
 namespace attend::ops {
 
@@ -34,20 +35,15 @@ Attended attend_plain(const Tensor& q_RH, const Tensor& k_RSH, const Tensor& v_R
   const Tensor missing =
       at::arange(k_RSH.size(1), lengths_R.options()).unsqueeze(0).ge(lengths_R.unsqueeze(1)).view({rows, 1, 1, -1});
   const Tensor scores = at::matmul(split(q_RH), split(k_RSH).transpose(-2, -1)) / std::sqrt(static_cast<double>(size));
-  const Tensor weights =
-      at::softmax(scores.masked_fill(missing, std::numeric_limits<float>::lowest()), -1).masked_fill(missing, 0);
+  const Tensor weights = plain::masked_softmax(scores, missing);
   const Tensor context = at::matmul(weights, split(v_RSH)).transpose(1, 2).reshape({rows, heads * size});
   return {.context_RH = context.to(q_RH.scalar_type()), .weights_RNS = weights.squeeze(2)};
-}
-
-Tensor to_tensor(std::span<const std::int64_t> numbers, const Tensor& like) {
-  return at::tensor(at::ArrayRef<std::int64_t>(numbers.data(), numbers.size()), at::kLong).to(like.device());
 }
 
 Tensor self_plain(std::span<const Tensor> products, const Ancestry& ancestry, std::int64_t heads) {
   std::vector<Tensor> keys_values;
   for (std::size_t t = 0; t < products.size(); ++t) {
-    keys_values.push_back(products[t].index_select(0, to_tensor(ancestry[t], products[t])));
+    keys_values.push_back(products[t].index_select(0, plain::to_tensor(ancestry[t], products[t])));
   }
   const auto q_k_v = at::stack(keys_values, 1).chunk(3, 2);
   const Tensor lengths =
@@ -59,8 +55,8 @@ Attended cross_plain(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memo
                      std::span<const std::int64_t> sentences, std::int64_t heads) {
   std::vector<std::int64_t> lengths;
   for (const std::int64_t sentence : sentences) lengths.push_back(memory.length(sentence));
-  const auto k_v = ops::pad(kv_MC, memory).index_select(0, to_tensor(sentences, kv_MC)).chunk(2, 2);
-  return attend_plain(q_RH, k_v[0], k_v[1], to_tensor(lengths, kv_MC), heads);
+  const auto k_v = ops::pad(kv_MC, memory).index_select(0, plain::to_tensor(sentences, kv_MC)).chunk(2, 2);
+  return attend_plain(q_RH, k_v[0], k_v[1], plain::to_tensor(lengths, kv_MC), heads);
 }
 
 // ---- The fast path: every row gathers pointers to its keys, and one loop goes over them where they lie.

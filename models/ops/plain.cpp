@@ -3,22 +3,16 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "core/error.hpp"
 #include "models/ops/mask.hpp"
+#include "models/ops/plain_support.hpp"
 
 namespace attend::ops::plain {
 namespace {
 
 using torch::Tensor;
-
-// A tensor of int64 numbers on the device of `like`.
-Tensor to_device(std::vector<std::int64_t>& numbers, const Tensor& like) {
-  const auto on_cpu = at::from_blob(numbers.data(), {static_cast<std::int64_t>(numbers.size())}, at::kLong);
-  return like.is_cpu() ? on_cpu.clone() : on_cpu.to(like.device());
-}
 
 // Each token's place in its sentence, [M].
 Tensor places(const Layout& layout, const Tensor& like) {
@@ -26,7 +20,7 @@ Tensor places(const Layout& layout, const Tensor& like) {
   for (std::int64_t b = 0; b < layout.size(); ++b) {
     for (std::int64_t t = 0; t < layout.length(b); ++t) places.push_back(t);
   }
-  return to_device(places, like);
+  return to_tensor(places, like);
 }
 
 // Each token's row in the padded block flattened to [B * T], [M].
@@ -35,7 +29,7 @@ Tensor padded_rows(const Layout& layout, const Tensor& like) {
   for (std::int64_t b = 0; b < layout.size(); ++b) {
     for (std::int64_t t = 0; t < layout.length(b); ++t) rows.push_back(b * layout.max_length + t);
   }
-  return to_device(rows, like);
+  return to_tensor(rows, like);
 }
 
 // The mask of `mask.hpp` in 64-bit integers, since ATen has no arithmetic of unsigned 32-bit ones.
@@ -60,10 +54,8 @@ Tensor pad_heads(const Tensor& x, const Layout& layout, std::int64_t heads) {
 // [B, 1, 1, length] or, for causal attention, [B, 1, length, length]: true where a key may be seen.
 Tensor seen(const Layout& queries, const Layout& keys, bool causal, const Tensor& like) {
   const auto options = like.options().dtype(at::kLong).requires_grad(false);
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t b = 0; b < keys.size(); ++b) lengths.push_back(keys.length(b));
   const Tensor key = at::arange(keys.max_length, options);
-  const Tensor exists = key.lt(to_device(lengths, like).view({-1, 1, 1, 1}));
+  const Tensor exists = key.lt(lengths(keys, like).view({-1, 1, 1, 1}));
   if (!causal) return exists;
   return exists.logical_and(key.le(at::arange(queries.max_length, options).unsqueeze(1)));
 }
@@ -136,8 +128,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Layout& queries
   const double scale = 1 / std::sqrt(static_cast<double>(q_BNTD.size(-1)));
   const Tensor unseen = seen(queries, keys, shape.causal, q).logical_not();
   const Tensor scores = at::matmul(q_BNTD, k_BNSD.transpose(-2, -1)) * scale;
-  // A sentence without keys would make 0 / 0: its weights are filled with zeros, as all that is not seen.
-  return at::softmax(scores.masked_fill(unseen, std::numeric_limits<float>::lowest()), -1).masked_fill(unseen, 0);
+  return masked_softmax(scores, unseen);
 }
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Layout& queries, const Layout& keys,

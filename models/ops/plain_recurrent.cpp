@@ -2,24 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include <limits>
-
 #include "models/ops/plain.hpp"
+#include "models/ops/plain_support.hpp"
 
 namespace attend::ops::plain {
 namespace {
 
 using torch::Tensor;
-
-Tensor numbers(const std::vector<std::int64_t>& values, const Tensor& like) {
-  return at::tensor(values, at::kLong).to(like.device());
-}
-
-std::vector<std::int64_t> lengths(const Layout& layout) {
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t b = 0; b < layout.size(); ++b) lengths.push_back(layout.length(b));
-  return lengths;
-}
 
 // The rows of each sentence in reverse.
 Tensor reversed_rows(const Layout& layout, const Tensor& like) {
@@ -27,13 +16,13 @@ Tensor reversed_rows(const Layout& layout, const Tensor& like) {
   for (std::int64_t b = 0; b < layout.size(); ++b) {
     for (std::int64_t row = layout.offsets[b + 1]; row-- > layout.offsets[b];) rows.push_back(row);
   }
-  return numbers(rows, like);
+  return to_tensor(rows, like);
 }
 
 LstmOutput lstm_forwards(const Tensor& x_MI, const Layout& layout, const LstmCell& cell) {
   const auto B = layout.size(), H = cell.weight_hh.master().size(1);
   const Tensor x_BTI = pad(x_MI, layout);
-  const Tensor length_B1 = numbers(lengths(layout), x_MI).unsqueeze(1);
+  const Tensor length_B1 = lengths(layout, x_MI).unsqueeze(1);
   LstmState state{at::zeros({B, H}, x_MI.options()), at::zeros({B, H}, x_MI.options().dtype(at::kFloat))};
   std::vector<Tensor> hidden;
   for (std::int64_t t = 0; t < layout.max_length; ++t) {
@@ -45,15 +34,10 @@ LstmOutput lstm_forwards(const Tensor& x_MI, const Layout& layout, const LstmCel
   return {hidden.empty() ? at::zeros({0, H}, x_MI.options()) : unpad(at::stack(hidden, 1), layout), state};
 }
 
-// Softmax over the positions that exist; zeros where none does.
-Tensor masked_softmax(const Tensor& scores, const Tensor& pad_mask) {
-  return at::softmax(scores.masked_fill(pad_mask, std::numeric_limits<float>::lowest()), -1).masked_fill(pad_mask, 0);
-}
-
 // True where a padded block has no token, [B, S].
 Tensor pad_mask(const Layout& layout, const Tensor& like) {
   return at::arange(layout.max_length, like.options().dtype(at::kLong).requires_grad(false))
-      .ge(numbers(lengths(layout), like).unsqueeze(1));
+      .ge(lengths(layout, like).unsqueeze(1));
 }
 
 // query [B, H], keys [B, S, H], values [B, S, V].
@@ -86,7 +70,7 @@ LstmOutput lstm(const Tensor& x_MI, const Layout& layout, std::span<const LstmCe
 
 DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SV, const Layout& memory,
                            std::span<const std::int64_t> sentences) {
-  const Tensor rows = numbers({sentences.begin(), sentences.end()}, query_RH);
+  const Tensor rows = to_tensor(sentences, query_RH);
   return dot_attention(query_RH, pad(keys_SH, memory).index_select(0, rows),
                        pad(values_SV, memory).index_select(0, rows), pad_mask(memory, query_RH).index_select(0, rows));
 }

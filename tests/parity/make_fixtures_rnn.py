@@ -10,6 +10,8 @@ import torch
 from safetensors.torch import save_file
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from fixture_support import losses_of_updates, padded
+
 WIDTH, VOCABULARY = 13, 23
 SRC_LENGTHS, TGT_LENGTHS = [5, 1, 7, 3], [2, 6, 1, 5]
 
@@ -57,19 +59,13 @@ class Reference(torch.nn.Module):
         return torch.stack(result, 1)
 
 
-def padded(lengths):
-    ids = torch.randint(4, VOCABULARY, (len(lengths), max(lengths)))
-    pad = torch.arange(max(lengths))[None] >= torch.tensor(lengths)[:, None]
-    return ids.masked_fill(pad, 0), pad
-
-
 def write(file, model):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.3)
-    src, src_pad = padded(SRC_LENGTHS)
-    tgt, tgt_pad = padded(TGT_LENGTHS)
-    labels, _ = padded(TGT_LENGTHS)
+    src, src_pad = padded(SRC_LENGTHS, VOCABULARY)
+    tgt, tgt_pad = padded(TGT_LENGTHS, VOCABULARY)
+    labels, _ = padded(TGT_LENGTHS, VOCABULARY)
 
     def loss():
         hidden = model(src, src_pad, tgt)[~tgt_pad]
@@ -84,17 +80,9 @@ def write(file, model):
     for name, ids, pad in (("src", src, src_pad), ("tgt", tgt, tgt_pad), ("labels", labels, tgt_pad)):
         tensors[name] = ids[~pad]
     tensors["src_lengths"], tensors["tgt_lengths"] = torch.tensor(SRC_LENGTHS), torch.tensor(TGT_LENGTHS)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01)
-    losses = []
-    for _ in range(10):
-        optimiser.zero_grad()
-        _, value = loss()
-        value.backward()
-        losses.append(value.item())
-        optimiser.step()
-    tensors["losses"] = torch.tensor(losses)
+    tensors["losses"] = losses_of_updates(model, lambda: loss()[1])
     save_file(tensors, pathlib.Path(__file__).parent / "fixtures" / f"{file}.safetensors")
-    print(file, losses)
+    print(file, tensors["losses"].tolist())
 
 
 torch.manual_seed(20261121)

@@ -8,6 +8,8 @@ import pathlib
 import torch
 from safetensors.torch import save_file
 
+from fixture_support import losses_of_updates, padded
+
 WIDTH, HEADS, INNER, VOCABULARY = 12, 3, 19, 23
 SRC_LENGTHS, TGT_LENGTHS = [5, 1, 7, 3], [2, 6, 1, 5]
 
@@ -37,12 +39,6 @@ class Reference(torch.nn.Module):
                             memory_key_padding_mask=src_pad)
 
 
-def padded(lengths):
-    ids = torch.randint(4, VOCABULARY, (len(lengths), max(lengths)))
-    pad = torch.arange(max(lengths))[None] >= torch.tensor(lengths)[:, None]
-    return ids.masked_fill(pad, 0), pad
-
-
 def ours(name, tensor):
     """PyTorch's name and tensor as attend has them: in_proj of cross-attention is q_proj over kv_proj."""
     for kind in ("weight", "bias"):
@@ -59,9 +55,9 @@ for place in ("post", "pre"):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.3 + (0.2 if parameter.dim() == 1 else 0))
-    src, src_pad = padded(SRC_LENGTHS)
-    tgt, tgt_pad = padded(TGT_LENGTHS)
-    labels, _ = padded(TGT_LENGTHS)
+    src, src_pad = padded(SRC_LENGTHS, VOCABULARY)
+    tgt, tgt_pad = padded(TGT_LENGTHS, VOCABULARY)
+    labels, _ = padded(TGT_LENGTHS, VOCABULARY)
     tensors = {}
 
     def keep(prefix, named):
@@ -82,15 +78,7 @@ for place in ("post", "pre"):
     for name, ids, pad in (("src", src, src_pad), ("tgt", tgt, tgt_pad), ("labels", labels, tgt_pad)):
         tensors[name] = ids[~pad].to(torch.int64)
     tensors["src_lengths"], tensors["tgt_lengths"] = torch.tensor(SRC_LENGTHS), torch.tensor(TGT_LENGTHS)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01)
-    losses = []
-    for _ in range(10):
-        optimiser.zero_grad()
-        _, value = loss()
-        value.backward()
-        losses.append(value.item())
-        optimiser.step()
-    tensors["losses"] = torch.tensor(losses)
+    tensors["losses"] = losses_of_updates(model, lambda: loss()[1])
     fixtures = pathlib.Path(__file__).parent / "fixtures"
     save_file(tensors, fixtures / f"transformer_{place}.safetensors")
-    print(place, losses)
+    print(place, tensors["losses"].tolist())

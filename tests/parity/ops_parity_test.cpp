@@ -2,17 +2,15 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/safetensors.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/ops.hpp"
+#include "tests/support/parity.hpp"
 
 namespace attend::ops {
 namespace {
@@ -28,13 +26,6 @@ class OpsParity : public testing::TestWithParam<bool> {
     if (GetParam()) plain_ = std::make_unique<PlainOps>();
   }
 
-  Tensor tensor(const std::string& name) const {
-    const TensorView* found = file_.find(name);
-    if (found == nullptr) throw std::out_of_range(name);
-    const auto type = found->dtype == DType::i64 ? torch::kLong : torch::kFloat32;
-    return torch::from_blob(const_cast<std::byte*>(found->bytes.data()), found->shape, type).clone();
-  }
-
   // Sums of some twenty products in another order, and erf to 1.5e-7: 1e-5 of numbers around 1 is generous.
   static void expect_close(const Tensor& ours, const Tensor& theirs, const std::string& what) {
     ASSERT_EQ(ours.sizes(), theirs.sizes()) << what;
@@ -43,21 +34,22 @@ class OpsParity : public testing::TestWithParam<bool> {
 
   void expect_parity(const std::string& name, const Op& op) const {
     std::vector<Tensor> inputs;
-    for (int i = 0; file_.find(name + ".in." + std::to_string(i)) != nullptr; ++i) {
-      inputs.push_back(tensor(name + ".in." + std::to_string(i)).requires_grad_());
+    for (int i = 0; fixture_.has(name + ".in." + std::to_string(i)); ++i) {
+      inputs.push_back(fixture_.tensor(name + ".in." + std::to_string(i)).requires_grad_());
     }
     ASSERT_FALSE(inputs.empty()) << name;
     const Tensor out = op(inputs);
-    expect_close(out, tensor(name + ".out"), name);
-    out.backward(tensor(name + ".seed"));
+    expect_close(out, fixture_.tensor(name + ".out"), name);
+    out.backward(fixture_.tensor(name + ".seed"));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::string which = name + ".grad." + std::to_string(i);
-      expect_close(inputs[i].grad(), tensor(which), which);
+      expect_close(inputs[i].grad(), fixture_.tensor(which), which);
     }
   }
 
+  Fixture fixture_{"ops"};
+
  private:
-  SafetensorsFile file_{std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/ops.safetensors"};
   std::unique_ptr<PlainOps> plain_;
 };
 INSTANTIATE_TEST_SUITE_P(Paths, OpsParity, testing::Bool(),
@@ -92,7 +84,7 @@ TEST_P(OpsParity, AddLayerNorm) {
 
 TEST_P(OpsParity, CrossEntropy) {
   expect_parity("cross_entropy", [&](const std::vector<Tensor>& in) {
-    return cross_entropy(in[0], Weight(in[1]), in[2], tensor("cross_entropy.labels"), 0.1).loss;
+    return cross_entropy(in[0], Weight(in[1]), in[2], fixture_.tensor("cross_entropy.labels"), 0.1).loss;
   });
 }
 

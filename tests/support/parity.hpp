@@ -23,6 +23,8 @@ class Fixture {
   explicit Fixture(const std::string& name)
       : file_(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures" / (name + ".safetensors")) {}
 
+  bool has(const std::string& name) const { return file_.find(name) != nullptr; }
+
   torch::Tensor tensor(const std::string& name) const {
     const TensorView* found = file_.find(name);
     if (found == nullptr) throw std::out_of_range(name);

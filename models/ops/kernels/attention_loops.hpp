@@ -134,11 +134,6 @@ ATTEND_INLINE Item item_of(const AttentionLayout& a, std::int64_t number) {
   return item;
 }
 
-template <class T>
-ATTEND_INLINE Rows<T> rows_of(Rows<T> rows, std::int64_t first, std::int64_t column) {
-  return {rows.data + first * rows.stride + column, rows.stride};
-}
-
 // Buffers of one thread, each for the largest sentence.
 class Scratch {
  public:
@@ -187,11 +182,11 @@ void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t 
   float* scores = scratch.scores();
   for (std::int64_t number = begin; number < end; ++number) {
     const Item item = item_of(layout, number);
-    const Rows<T> out = rows_of(a.out, item.first_query, item.column);
+    const Rows<T> out = a.out.from(item.first_query).columns(item.column);
     const std::int64_t stride = padded(item.keys);
-    widen(rows_of(a.q, item.first_query, item.column), item.queries, size, q);
-    transpose(rows_of(a.k, item.first_key, item.column), item.keys, size, k_transposed);
-    widen(rows_of(a.v, item.first_key, item.column), item.keys, size, v);
+    widen(a.q.from(item.first_query).columns(item.column), item.queries, size, q);
+    transpose(a.k.from(item.first_key).columns(item.column), item.keys, size, k_transposed);
+    widen(a.v.from(item.first_key).columns(item.column), item.keys, size, v);
     product(Product<float>{.a = q,
                            .a_row = width,
                            .a_column = 1,
@@ -248,10 +243,10 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
   for (std::int64_t number = begin; number < end; ++number) {
     const Item item = item_of(layout, number);
     const std::int64_t stride = padded(item.keys);
-    widen(rows_of(a.q, item.first_query, item.column), item.queries, size, q);
-    widen(rows_of(a.k, item.first_key, item.column), item.keys, size, k);
-    widen(rows_of(a.dout, item.first_query, item.column), item.queries, size, dout);
-    transpose(rows_of(a.v, item.first_key, item.column), item.keys, size, v_transposed);
+    widen(a.q.from(item.first_query).columns(item.column), item.queries, size, q);
+    widen(a.k.from(item.first_key).columns(item.column), item.keys, size, k);
+    widen(a.dout.from(item.first_query).columns(item.column), item.queries, size, dout);
+    transpose(a.v.from(item.first_key).columns(item.column), item.keys, size, v_transposed);
     product(Product<float>{.a = dout,
                            .a_row = width,
                            .a_column = 1,
@@ -287,9 +282,9 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
       const float mean = sum(total);
       for (std::int64_t s = 0; s < stride; s += kLanes) store(d_row + s, load(saved + s) * (load(d_row + s) - mean));
     }
-    const Rows<T> dq = rows_of(a.dq, item.first_query, item.column);
-    const Rows<T> dk = rows_of(a.dk, item.first_key, item.column);
-    const Rows<T> dv = rows_of(a.dv, item.first_key, item.column);
+    const Rows<T> dq = a.dq.from(item.first_query).columns(item.column);
+    const Rows<T> dk = a.dk.from(item.first_key).columns(item.column);
+    const Rows<T> dv = a.dv.from(item.first_key).columns(item.column);
     product(Product<T>{.a = dscores,
                        .a_row = stride,
                        .a_column = 1,

@@ -1,0 +1,31 @@
+// What the plain formulations share.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "models/ops/ops.hpp"
+
+namespace attend::ops::plain {
+
+// int64, on the device of `like`.
+inline torch::Tensor to_tensor(std::span<const std::int64_t> numbers, const torch::Tensor& like) {
+  return at::tensor(at::ArrayRef<std::int64_t>(numbers.data(), numbers.size()), at::kLong).to(like.device());
+}
+
+// The length of each sentence, [B].
+inline torch::Tensor lengths(const Layout& layout, const torch::Tensor& like) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t b = 0; b < layout.size(); ++b) lengths.push_back(layout.length(b));
+  return to_tensor(lengths, like);
+}
+
+// Softmax over the last dimension, of what is not missing; zeros where it is, and where all is.
+inline torch::Tensor masked_softmax(const torch::Tensor& scores, const torch::Tensor& missing) {
+  return at::softmax(scores.masked_fill(missing, std::numeric_limits<float>::lowest()), -1).masked_fill(missing, 0);
+}
+
+}  // namespace attend::ops::plain
