@@ -3,8 +3,11 @@
 namespace attend {
 
 Command average_command();
+Command embed_command();
 Command evaluate_command();
+Command finetune_command();
 Command info_command();
+Command predict_command();
 Command pretrain_command();
 Command tokenize_command();
 Command toy_command();
@@ -14,7 +17,7 @@ Command vocab_command();
 
 std::vector<Command> all_commands() {
   return {toy_command(),      vocab_command(),    tokenize_command(), train_command(), translate_command(),
-          evaluate_command(), pretrain_command(), average_command(),  info_command()};
+          evaluate_command(), pretrain_command(), finetune_command(), predict_command(), embed_command(), average_command(),  info_command()};
 }
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// attend evaluate: BLEU, chrF and TER of a file of translations.
+// attend evaluate: BLEU, chrF and TER of a file of translations; or what a fine-tuned run makes of its task.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -11,15 +11,25 @@
 #include "cli/command.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/ter.hpp"
+#include "eval/task_answers.hpp"
+#include "models/device.hpp"
+#include "models/text_run.hpp"
 
 namespace attend {
 namespace {
 
 struct EvaluateConfig {
+  std::string run;
+  std::string data = ".";
+  std::vector<std::string> valid;
+  std::string checkpoint = "best";
+  std::string device = "auto";
+  AnswerConfig answers = {};
   std::string hypothesis;
   std::vector<std::string> reference;
   bool json = false;
@@ -30,18 +40,39 @@ struct EvaluateConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
+    visit.group("A run of attend finetune");
+    visit("run", self.run,
+          {.help = "the run; empty: translations are scored", .placeholder = "DIR", .positional = true});
+    visit("data", self.data, {.help = "folder that holds the task's files", .placeholder = "DIR"});
+    visit("valid", self.valid, {.help = "labelled files; none: those the task validates on, in --data", .placeholder = "FILE"});
+    visit("checkpoint", self.checkpoint, {.help = "best, last, or the path of a checkpoint"});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+    AnswerConfig::visit(self.answers, visit);
+
+    visit.group("Translations");
     visit("hypothesis", self.hypothesis,
-          {.help = "translations, one a line; - is standard input", .placeholder = "FILE", .required = true});
+          {.help = "translations, one a line; - is standard input", .placeholder = "FILE"});
     visit("reference", self.reference,
           {.help = "what they should be: line by line the same sentences; several files are several references each",
-           .placeholder = "FILE",
-           .required = true});
-    visit("json", self.json, {.help = "print one JSON object with unrounded scores"});
+           .placeholder = "FILE"});
     visit("lowercase", self.lowercase, {.help = "compare without regard to case (TER always does)"});
     visit("tokenize", self.tokenize, {.help = "how BLEU splits lines into words"});
     visit("smoothing", self.smoothing, {.help = "what BLEU does about orders without a match"});
     visit("chrf-word-order", self.chrf_word_order,
           {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2});
+
+    visit.group("Output");
+    visit("json", self.json, {.help = "print one JSON object with unrounded scores"});
+  }
+
+  void validate(const OptionOrigins& origins) const {
+    if (run.empty() && (hypothesis.empty() || reference.empty())) {
+      throw UserError("nothing to score: neither a run, nor --hypothesis with --reference",
+                      "attend evaluate RUN --data DIR, or attend evaluate --hypothesis FILE --reference FILE");
+    }
+    if (!run.empty() && !hypothesis.empty()) {
+      throw UserError(origins("hypothesis") + ": a run and translations are scored in different calls", "leave one out");
+    }
   }
 };
 
@@ -73,7 +104,32 @@ void warn_of_pieces(const std::string& path, const std::vector<std::string>& hyp
   if (pieces > 0) log::warn("{}: {} lines have \"@@ \" or \"▁\" in them: subword pieces, not joined?", path, pieces);
 }
 
-void run(const EvaluateConfig& config, const OptionOrigins&) {
+void evaluate_task(const EvaluateConfig& config) {
+  signals::install();
+  const torch::Device device = device_named(config.device);
+  const TextRun trained = TextRun::load(config.run, config.checkpoint, device);
+  std::vector<std::string> files = config.valid;
+  for (const std::string& name : config.valid.empty() ? trained.task.valid : std::vector<std::string>()) {
+    if (const auto file = find_file(config.data, name)) files.push_back(file->string());
+  }
+  nlohmann::ordered_json results;
+  for (const std::string& file : files) {
+    const TaskSplit split = read_split(file, trained.task, trained.tokenizer, trained.samples, Labelled::yes);
+    log::info("{}: {}", file, split.report());
+    const TaskAnswers answers = answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes);
+    nlohmann::ordered_json& result = results[file];
+    for (const TaskMetric& metric : score(answers, split, trained.task, config.answers, /*with_intervals=*/true)) {
+      result[metric.name] = {{"value", metric.value}, {"low", metric.interval->low}, {"high", metric.interval->high}};
+      if (config.json) continue;
+      std::cout << fmt::format("{}\t{}\t{:.4f}\t{:.4f} to {:.4f}\n", file, metric.name, metric.value,
+                               metric.interval->low, metric.interval->high);
+    }
+  }
+  if (config.json) std::cout << results.dump(2) << '\n';
+  if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
+}
+
+void evaluate_translations(const EvaluateConfig& config) {
   const std::vector<std::string> hypotheses = read_lines(config.hypothesis);
   std::vector<std::vector<std::string>> references;
   for (const std::string& path : config.reference) {
@@ -119,8 +175,14 @@ void run(const EvaluateConfig& config, const OptionOrigins&) {
   std::cout << result.dump(2) << '\n' << std::flush;
 }
 
+void run(const EvaluateConfig& config, const OptionOrigins& /*origins*/) {
+  config.run.empty() ? evaluate_translations(config) : evaluate_task(config);
+}
+
 }  // namespace
 
-Command evaluate_command() { return make_command<EvaluateConfig>("evaluate", "scores translations", run); }
+Command evaluate_command() {
+  return make_command<EvaluateConfig>("evaluate", "scores translations, or a run of finetune on its task", run);
+}
 
 }  // namespace attend

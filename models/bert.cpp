@@ -61,15 +61,6 @@ Tensor BertImpl::forward(const SegmentedSequences& input, Context& context) cons
   return encoder_->forward(embeddings_->forward(input, context), layout, context);
 }
 
-PoolerImpl::PoolerImpl(const BertConfig& config)
-    : dense_(register_module("dense", Linear(linear(config, config.block.width, config.block.width)))) {}
-
-Tensor PoolerImpl::forward(const Tensor& hidden_MH, const Layout& layout) const {
-  const at::ArrayRef<std::int64_t> first(layout.offsets.data(), layout.size());
-  const Tensor first_BH = hidden_MH.index_select(0, at::tensor(first, at::kLong).to(hidden_MH.device()));
-  return dense_->forward(first_BH, ops::Activation::tanh);
-}
-
 MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)
     : bias(register_parameter("bias", torch::zeros({config.vocabulary}))),
       activation_(config.block.activation),
@@ -87,7 +78,7 @@ ops::CrossEntropy MaskedLanguageHeadImpl::loss(const Tensor& hidden_KH, const op
 
 BertForPretrainingImpl::BertForPretrainingImpl(const BertConfig& config)
     : bert(register_module("bert", Bert(config))),
-      pooler(register_module("pooler", Pooler(config))),
+      pooler(register_module("pooler", FirstPooling(config.block.width, config.block.deviation))),
       predictions(register_module("predictions", MaskedLanguageHead(config))),
       seq_relationship(register_module("seq_relationship", Linear(linear(config, config.block.width, 2)))) {}
 
@@ -96,7 +87,7 @@ BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const Pretraining
   Losses losses{.masked = predictions->loss(hidden_MH.index_select(0, batch.masked_K), bert->table(), batch.labels_K),
                 .sequence = {}};
   if (batch.relations_B.defined()) {
-    const Tensor pooled_BH = pooler->forward(hidden_MH, batch.input.tokens.layout);
+    const Tensor pooled_BH = pooler->forward({hidden_MH, {}}, batch.input);
     losses.sequence =
         ops::cross_entropy(pooled_BH, seq_relationship->weight, seq_relationship->bias, batch.relations_B, 0);
   }

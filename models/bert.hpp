@@ -19,6 +19,7 @@
 #include "models/blocks.hpp"
 #include "models/config.hpp"
 #include "models/layers.hpp"
+#include "models/pooling.hpp"
 
 namespace attend {
 
@@ -87,17 +88,6 @@ class BertImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Bert);
 
-// tanh(W h + b) of the first token of every sequence: [B, H].
-class PoolerImpl : public torch::nn::Module {
- public:
-  explicit PoolerImpl(const BertConfig& config);
-  torch::Tensor forward(const torch::Tensor& hidden_MH, const Layout& layout) const;
-
- private:
-  Linear dense_;
-};
-TORCH_MODULE(Pooler);
-
 // Which token a masked one was: norm(act(W h + b)) under the table of the embeddings, with a bias of its own.
 class MaskedLanguageHeadImpl : public torch::nn::Module {
  public:
@@ -130,7 +120,7 @@ class BertForPretrainingImpl : public torch::nn::Module {
   void for_each_weight(const std::function<void(ops::Weight&)>& f) { visit_weights(*this, f); }
 
   Bert bert;
-  Pooler pooler;
+  FirstPooling pooler;
   MaskedLanguageHead predictions;
   Linear seq_relationship;  // [2, H]: the second part follows the first, or not
 };

@@ -20,9 +20,9 @@ TensorMetadata identity_of(const BertOptions& options, const Tokenizer& tokenize
 
 Tokenizer load_run_tokenizer(const fs::path& run) { return Tokenizer::load(run / "tokenizer" / kTokenizer); }
 
-void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& folder) {
-  make_directories(folder);
-  write_file_atomic(folder / kTokenizer, tokenizer.bytes());
+void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& run) {
+  make_directories(run / "tokenizer");
+  write_file_atomic(run / "tokenizer" / kTokenizer, tokenizer.bytes());
 }
 
 BertRun BertRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {

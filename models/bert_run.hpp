@@ -26,6 +26,6 @@ struct BertRun {
 
 // RUN/tokenizer/joint.model.
 Tokenizer load_run_tokenizer(const std::filesystem::path& run);
-void save_run_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& folder);
+void save_run_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& run);
 
 }  // namespace attend

@@ -22,31 +22,45 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::string describe(std::string_view type, at::IntArrayRef shape) { return c10::str(type, " ", shape); }
 
-void check_fit(const SafetensorsFile& file, const std::string& path, const NamedTensors& tensors) {
-  std::vector<std::string> missing;
-  std::vector<std::string> unused;
-  std::vector<std::string> mismatched;
+bool fits(const TensorView& view, const torch::Tensor& tensor) {
+  return view.dtype == DType::f32 && view.shape == tensor.sizes().vec();
+}
+
+void copy(const TensorView& view, const torch::Tensor& tensor) {
+  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // read only: from_blob knows no const
+  tensor.copy_(torch::from_blob(bytes, tensor.sizes(), torch::kFloat32));
+}
+
+WeightReport compare(const SafetensorsFile& file, const NamedTensors& tensors) {
+  WeightReport report;
   std::set<std::string, std::less<>> wanted;
   for (const auto& [name, tensor] : tensors) {
     wanted.insert(name);
     const TensorView* found = file.find(name);
     if (found == nullptr) {
-      missing.push_back(name);
-    } else if (found->dtype != DType::f32 || found->shape != tensor.sizes().vec()) {
-      mismatched.push_back(name + " (" + describe(name_of(found->dtype), found->shape) + ", expected " +
-                           describe("F32", tensor.sizes()) + ")");
+      report.missing.push_back(name);
+    } else if (!fits(*found, tensor)) {
+      report.mismatched.push_back(name + " (" + describe(name_of(found->dtype), found->shape) + ", expected " +
+                                  describe("F32", tensor.sizes()) + ")");
+    } else {
+      ++report.loaded;
     }
   }
   for (const TensorView& view : file.tensors()) {
-    if (!wanted.contains(view.name)) unused.push_back(view.name);
+    if (!wanted.contains(view.name)) report.unused.push_back(view.name);
   }
+  return report;
+}
+
+void check_fit(const SafetensorsFile& file, const std::string& path, const NamedTensors& tensors) {
+  const WeightReport found = compare(file, tensors);
   std::string report;
   const auto add = [&](const char* what, const std::vector<std::string>& names) {
     if (!names.empty()) report += (report.empty() ? "" : "; ") + std::string(what) + " " + listed(names);
   };
-  add("missing", missing);
-  add("of another type or shape", mismatched);
-  add("unused", unused);
+  add("missing", found.missing);
+  add("of another type or shape", found.mismatched);
+  add("unused", found.unused);
   if (!report.empty()) {
     throw UserError(path + " does not fit the model: " + report,
                     "the file is of another run, or the options of the model were changed since");
@@ -79,10 +93,19 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors
   const SafetensorsFile file(path);
   check_fit(file, path.string(), tensors);
   const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : tensors) copy(*file.find(name), tensor);
+}
+
+WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module) {
+  const SafetensorsFile file(path);
+  const NamedTensors tensors = parameters_of(module);
+  const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors) {
-    auto* bytes = const_cast<std::byte*>(file.find(name)->bytes.data());  // read only: from_blob knows no const
-    tensor.copy_(torch::from_blob(bytes, tensor.sizes(), torch::kFloat32));
+    const TensorView* found = file.find(name);
+    if (found != nullptr && fits(*found, tensor)) copy(*found, tensor);
   }
+  visit_weights(module, [](ops::Weight& weight) { weight.refresh(); });
+  return compare(file, tensors);
 }
 
 void load_weights(const std::filesystem::path& path, const torch::nn::Module& module) {

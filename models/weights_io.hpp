@@ -25,7 +25,18 @@ void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors
 // another type or shape.
 void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors);
 
-// The same of a module's parameters; its ops::Weights are refreshed.
+// What a file and a module do not have in common.
+struct WeightReport {
+  std::vector<std::string> missing;     // of the module, not in the file
+  std::vector<std::string> unused;      // of the file, not in the module
+  std::vector<std::string> mismatched;  // in both, of another type or shape
+  std::size_t loaded = 0;
+};
+
+// Copies those parameters that the file has in the same shape, and refreshes the module's ops::Weights.
+WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module);
+
+// The same as load_tensors of a module's parameters; its ops::Weights are refreshed.
 void load_weights(const std::filesystem::path& path, const torch::nn::Module& module);
 
 }  // namespace attend

@@ -2,22 +2,30 @@
 
 #include <ATen/Functions.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace attend {
 
-AdamW::AdamW(const torch::nn::Module& model, const OptimiserConfig& config)
-    : config_(config), groups_{{.weight_decay = config.weight_decay}, {.weight_decay = 0}} {
+AdamW::AdamW(const torch::nn::Module& model, const OptimiserConfig& config,
+             const std::function<double(const std::string&)>& rate_of)
+    : config_(config) {
   for (const auto& named : model.named_parameters()) {
     const torch::Tensor& parameter = named.value();
     if (!parameter.requires_grad()) continue;
-    Group& group = groups_[parameter.dim() >= 2 ? 0 : 1];
+    Group& group = group_of(parameter.dim() >= 2 ? config.weight_decay : 0, rate_of(named.key()));
     group.names.push_back(named.key());
     group.parameters.push_back(parameter);
     group.means.push_back(at::zeros_like(parameter));
     group.squares.push_back(at::zeros_like(parameter));
     if (!updates_.defined()) updates_ = at::zeros({}, parameter.options().requires_grad(false));
   }
+}
+
+AdamW::Group& AdamW::group_of(double weight_decay, double rate) {
+  const auto found = std::ranges::find_if(
+      groups_, [&](const Group& group) { return group.weight_decay == weight_decay && group.rate == rate; });
+  return found != groups_.end() ? *found : groups_.emplace_back(Group{.weight_decay = weight_decay, .rate = rate});
 }
 
 double AdamW::gradient_norm() const {
@@ -50,7 +58,7 @@ void AdamW::step(double learning_rate, double norm) {
     }
     if (parameters.empty()) continue;
     const std::vector<torch::Tensor> updates(parameters.size(), updates_);
-    at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate, config_.beta1, config_.beta2,
+    at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate * group.rate, config_.beta1, config_.beta2,
                       group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor);
     for (torch::Tensor& parameter : parameters) parameter.mutable_grad().reset();
   }

@@ -7,6 +7,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,9 @@ struct OptimiserConfig {
 //   optimiser.step(rate, norm);                     // updates, and gives the gradients' memory back
 class AdamW {
  public:
-  AdamW(const torch::nn::Module& model, const OptimiserConfig& config);
+  // Parameters that require no gradient are left alone. `rate_of` gives what the rate is multiplied by for a parameter.
+  AdamW(const torch::nn::Module& model, const OptimiserConfig& config,
+        const std::function<double(const std::string&)>& rate_of = [](const std::string&) { return 1.0; });
 
   // The Euclidean norm of all gradients together (0 where there are none); the only value read back from the device.
   double gradient_norm() const;
@@ -53,12 +56,15 @@ class AdamW {
   std::vector<std::pair<std::string, torch::Tensor>> state() const;
 
  private:
-  // Parameters that share a decay; one fused call each.
+  // Parameters that share a decay and a rate; one fused call each.
   struct Group {
     double weight_decay = 0;
+    double rate = 1;  // times the learning rate
     std::vector<std::string> names = {};
     std::vector<torch::Tensor> parameters = {}, means = {}, squares = {};
   };
+
+  Group& group_of(double weight_decay, double rate);
 
   OptimiserConfig config_;
   std::vector<Group> groups_;

@@ -55,7 +55,7 @@ class PretrainingJob : public Job {
                {"the text to validate on", valid_ ? valid_->content_hash() : "", "--valid " + listed(config_.valid)}};
   }
   Inputs inputs() const override { return inputs_; }
-  void save_tokenizers(const fs::path& folder) const override { save_run_tokenizer(*tokenizer_, folder); }
+  void save_inputs(const fs::path& run) const override { save_run_tokenizer(*tokenizer_, run); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     BertForPretraining model(bert_config(config_.model, tokenizer_->size()));

@@ -17,8 +17,8 @@ void PretrainingConfig::validate(const OptionOrigins& origins) const {
   if (masking.masked + masking.replaced > 1) {
     throw UserError(origins("masked") + " and replaced are more than all together", "their sum is at most 1");
   }
-  if (trainer.best_metric != BestMetric::loss) {
-    throw UserError(origins("best-metric") + ": pretraining has only the loss", "use loss");
+  if (trainer.best_metric != "loss" && trainer.best_metric != "accuracy") {
+    throw UserError(origins("best-metric") + ": pretraining knows loss and accuracy", "use one of them");
   }
   if (trainer.patience && valid.empty()) {
     throw UserError(origins("patience") + ": there is nothing to validate on", "give --valid FILE");

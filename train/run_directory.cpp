@@ -98,7 +98,7 @@ void write_config(const fs::path& run, const BoundOptions& options) {
 }
 
 void write_run(const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
-               const std::function<void(const fs::path&)>& save_tokenizers) {
+               const std::function<void(const fs::path&)>& save_inputs) {
   const fs::path run = config.run;
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   nlohmann::ordered_json hashes;
@@ -113,14 +113,14 @@ void write_run(const RunConfig& config, const BoundOptions& options, const Input
                                          {"precision", name_of(config.precision)},
                                          {"config", hash_of(options, may_not_change)},
                                          {"inputs", hashes}};
-  const fs::path folder = run / "tokenizer";
   try {
-    save_tokenizers(folder);
+    save_inputs(run);
     write_config(run, options);
     write_file_atomic(run_file(run), record.dump(1) + "\n");  // last: it says that the run exists
   } catch (...) {
     std::error_code ignored;
-    fs::remove_all(folder, ignored);
+    fs::remove_all(run / "tokenizer", ignored);
+    fs::remove(run / "task.toml", ignored);
     fs::remove(config_file(run), ignored);
     throw;
   }

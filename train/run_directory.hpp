@@ -1,5 +1,5 @@
-// A run's directory: config.toml (all options, resolved), run.json (what made it and from what), tokenizer/,
-// train.jsonl, TensorBoard events, checkpoints/, best, hyps/, and a lock while somebody trains in it.
+// A run's directory: config.toml (all options, resolved), run.json (what made it and from what), tokenizer/, task.toml
+// (of fine-tuning), train.jsonl, TensorBoard events, checkpoints/, best, hyps/, and a lock while somebody trains in it.
 #pragma once
 
 #include <filesystem>
@@ -31,9 +31,10 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
 
 void write_config(const std::filesystem::path& run, const BoundOptions& options);
 
-// A new run: run.json, config.toml, and what `save_tokenizers` writes into a folder; all of it or nothing.
+// A new run: run.json, config.toml, and what `save_inputs` writes into its directory (tokenizer/, task.toml); all of it or
+// nothing.
 void write_run(const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
-               const std::function<void(const std::filesystem::path&)>& save_tokenizers);
+               const std::function<void(const std::filesystem::path&)>& save_inputs);
 
 // UserError naming what is not what the run began with.
 void check_same_inputs(const std::filesystem::path& run, const Inputs& inputs);

@@ -81,7 +81,7 @@ void train(Job& job, const OptionOrigins& origins) {
     check_same_inputs(run.run, job.inputs());
     write_config(run.run, config.options);
   } else if (writes) {
-    write_run(run, config.options, job.inputs(), [&](const fs::path& folder) { job.save_tokenizers(folder); });
+    write_run(run, config.options, job.inputs(), [&](const fs::path& directory) { job.save_inputs(directory); });
   }
   std::int64_t parameters = 0;
   for (const torch::Tensor& parameter : task->model().parameters()) parameters += parameter.numel();
@@ -89,7 +89,8 @@ void train(Job& job, const OptionOrigins& origins) {
             job.model_name(), static_cast<double>(parameters) / 1e6, name_of(run.precision), run.device, *run.threads,
             task->batches_per_epoch(), *config.trainer.max_steps);
 
-  AdamW optimiser(task->model(), config.optimiser);
+  AdamW optimiser(task->model(), config.optimiser,
+                  [&](const std::string& parameter) { return task->rate_of(parameter); });
   Trainer trainer(*task, optimiser, config.trainer, config.schedule, run.run);
   if (checkpoint) {
     trainer.restore(*checkpoint);

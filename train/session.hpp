@@ -38,7 +38,8 @@ class Job {
   // Reads tokenizers (the run's own where it is resumed) and text, and chooses what follows from their size.
   virtual void load(bool resumed) = 0;
   virtual Inputs inputs() const = 0;
-  virtual void save_tokenizers(const std::filesystem::path& folder) const = 0;
+  // Writes what the model is of no use without into the run: RUN/tokenizer, and of fine-tuning RUN/task.toml.
+  virtual void save_inputs(const std::filesystem::path& run) const = 0;
 
   // Builds the model, with the weights of --init-from where `initial_weights`, and what it learns.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;

@@ -56,6 +56,9 @@ class Task {
   // What the weights belong to: said in the files that hold them.
   virtual TensorMetadata identity() const { return {}; }
 
+  // What the learning rate is multiplied by for a parameter.
+  virtual double rate_of(const std::string& /*parameter*/) const { return 1; }
+
   // To be called after every change of the parameters: makes what is computed from them anew.
   virtual void refresh() = 0;
 

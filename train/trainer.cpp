@@ -174,8 +174,8 @@ void Trainer::validate() {
   for (const Metric& metric : metrics) {
     values.emplace_back(metric.name, metric.value);
     line += fmt::format("  {} {:.4g}", metric.name, metric.value);
-    if (metric.name != name_of(config_.best_metric) || !std::isfinite(metric.value)) continue;
-    const bool lower_is_better = config_.best_metric == BestMetric::loss;
+    if (metric.name != config_.best_metric || !std::isfinite(metric.value)) continue;
+    const bool lower_is_better = config_.best_metric == "loss";
     const auto better = [&](const TrainState::Score& score) {
       return lower_is_better ? metric.value < score.value : metric.value > score.value;
     };

@@ -24,13 +24,6 @@
 
 namespace attend {
 
-enum class BestMetric { loss, bleu };
-template <>
-struct EnumNames<BestMetric> {
-  static constexpr std::array names{std::pair{BestMetric::loss, std::string_view("loss")},
-                                    std::pair{BestMetric::bleu, std::string_view("bleu")}};
-};
-
 // Limits are totals over the life of a run, whatever was stopped and resumed in between.
 struct TrainerConfig {
   std::int64_t seed = 1;
@@ -43,7 +36,7 @@ struct TrainerConfig {
   std::int64_t keep_last = 2;
   std::int64_t keep_best = 1;
   std::optional<std::int64_t> patience = {};
-  BestMetric best_metric = BestMetric::loss;
+  std::string best_metric = "loss";
   std::int64_t log_every = 50;
 
   template <class Self, class Visitor>
@@ -77,7 +70,8 @@ struct TrainerConfig {
           {.help = "validations without a new best after which training ends; auto: no limit",
            .min = 1,
            .may_change = true});
-    visit("best-metric", self.best_metric, {.help = "what makes a checkpoint the best one"});
+    visit("best-metric", self.best_metric, {.help = "what makes a checkpoint the best one, as the log names it: loss, or bleu, accuracy, score where it has that",
+          .placeholder = "NAME"});
     visit("log-every", self.log_every, {.help = "updates between lines of the log", .min = 1, .may_change = true});
   }
 };

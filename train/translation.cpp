@@ -80,7 +80,7 @@ class TranslationJob : public Job {
                {"the text to validate on", valid_ ? valid_->content_hash() : "", named("--valid", config_.valid)}};
   }
   Inputs inputs() const override { return inputs_; }
-  void save_tokenizers(const fs::path& folder) const override { tokenizers_->save(folder); }
+  void save_inputs(const fs::path& run) const override { tokenizers_->save(run / "tokenizer"); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     const Seq2Seq model = make_seq2seq(config_.model, {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size()},

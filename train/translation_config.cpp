@@ -13,11 +13,14 @@ void TranslationConfig::validate(const OptionOrigins& origins) const {
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
   run.validate(origins);
-  if (trainer.best_metric == BestMetric::bleu && bleu_sentences == 0) {
+  if (trainer.best_metric != "loss" && trainer.best_metric != "bleu") {
+    throw UserError(origins("best-metric") + ": translation knows loss and bleu", "use one of them");
+  }
+  if (trainer.best_metric == "bleu" && bleu_sentences == 0) {
     throw UserError(origins("best-metric") + ": bleu, but no sentence is translated for it",
                     "set --bleu-sentences above 0");
   }
-  if (trainer.best_metric == BestMetric::bleu && valid.empty()) {
+  if (trainer.best_metric == "bleu" && valid.empty()) {
     throw UserError(origins("best-metric") + ": there is nothing to validate on", "give --valid SOURCE TARGET");
   }
   if (trainer.patience && valid.empty()) {

@@ -12,8 +12,8 @@ namespace attend {
 struct TaggedSentence {
   std::uint64_t line = 0;     // of its first token
   std::int64_t document = 0;  // from 0
-  std::vector<std::string> tokens;
-  std::vector<std::string> tags;  // IOB2
+  std::vector<std::string> tokens = {};
+  std::vector<std::string> tags = {};  // IOB2
 };
 
 // UserError naming file and line for a line without a tag, with another number of columns than the first, or with a tag

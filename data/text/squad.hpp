@@ -8,20 +8,20 @@
 namespace attend {
 
 struct Answer {
-  std::string text;
+  std::string text = {};
   std::size_t begin = 0;  // bytes of the context
 };
 
 struct Question {
-  std::string id;
-  std::string text;
+  std::string id = {};
+  std::string text = {};
   std::size_t context = 0;      // which of the contexts
-  std::vector<Answer> answers;  // none: it cannot be answered (2.0)
+  std::vector<Answer> answers = {};  // none: it cannot be answered (2.0)
 };
 
 struct QuestionSet {
-  std::vector<std::string> contexts;
-  std::vector<Question> questions;
+  std::vector<std::string> contexts = {};
+  std::vector<Question> questions = {};
   bool may_lack_answers = false;  // 2.0
   std::uint64_t moved = 0;        // answers that stand elsewhere in their context than the file says, and were found
   std::uint64_t lost = 0;         // answers that stand nowhere in it, and were left out

@@ -41,6 +41,16 @@ std::optional<std::string> text_of(const nlohmann::json& value) {
 
 }  // namespace
 
+std::vector<std::string> alternatives(const std::string& name) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0;;) {
+    const std::size_t bar = name.find('|', begin);
+    names.push_back(name.substr(begin, bar - begin));
+    if (bar == std::string::npos) return names;
+    begin = bar + 1;
+  }
+}
+
 TableReader::TableReader(const std::string& file, const TableShape& shape) : file_(file), shape_(shape), lines_(file) {
   check_text_file(file);
   if (shape_.format == TableFormat::automatic) shape_.format = format_of(file);
@@ -60,12 +70,13 @@ TableReader::TableReader(const std::string& file, const TableShape& shape) : fil
   std::uint64_t line = 0;
   if (!next_row(header_, line)) refuse(1, "no header", "the first line names the columns");
   for (const std::string& column : shape_.columns) {
-    const auto found = std::ranges::find(header_, column);
+    const std::vector<std::string> names = alternatives(column);
+    const auto found = std::ranges::find_first_of(header_, names);
     if (found == header_.end()) {
       refuse(line, "no column \"" + column + "\"", "the columns are: " + listed(header_));
     }
-    if (std::find(found + 1, header_.end(), column) != header_.end()) {
-      refuse(line, "two columns \"" + column + "\"", "rename one of them");
+    if (std::find(found + 1, header_.end(), *found) != header_.end()) {
+      refuse(line, "two columns \"" + *found + "\"", "rename one of them");
     }
     places_.push_back(static_cast<std::size_t>(found - header_.begin()));
   }
@@ -120,8 +131,10 @@ bool TableReader::next(Record& record) {
     const std::string where = file_ + ":" + std::to_string(record.line);
     const nlohmann::json object = parse_json(text, where);
     for (const std::string& column : shape_.columns) {
-      const auto found = object.is_object() ? object.find(column) : object.end();
-      const auto value = found == object.end() ? std::nullopt : text_of(*found);
+      std::optional<std::string> value;
+      for (const std::string& name : alternatives(column)) {
+        if (!value && object.is_object() && object.contains(name)) value = text_of(object.at(name));
+      }
       if (!value) {
         refuse(record.line, "no text, number or truth \"" + column + "\"", "each line is a JSON object with that member");
       }

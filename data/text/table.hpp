@@ -27,14 +27,18 @@ struct EnumNames<TableFormat> {
 };
 
 struct TableShape {
-  std::vector<std::string> columns;             // by the header's names; by numbers from 1 where there is no header
+  // By the header's names, "a|b" is the first that there is; by numbers from 1 where there is no header.
+  std::vector<std::string> columns = {};
   TableFormat format = TableFormat::automatic;  // by the end of the file's name
   bool header = true;                           // of TSV and CSV: the first line names the columns
 };
 
+// "a|b" is a and b.
+std::vector<std::string> alternatives(const std::string& name);
+
 struct Record {
   std::uint64_t line = 0;           // where it begins, from 1
-  std::vector<std::string> values;  // of the wanted columns, in their order
+  std::vector<std::string> values = {};  // of the wanted columns, in their order
 };
 
 class TableReader {
@@ -52,11 +56,11 @@ class TableReader {
   bool next_row(std::vector<std::string>& values, std::uint64_t& line);
   [[noreturn]] void refuse(std::uint64_t line, const std::string& what, const std::string& remedy) const;
 
-  std::string file_;
+  std::string file_ = {};
   TableShape shape_;
   LineReader lines_;
-  std::vector<std::string> header_;
-  std::vector<std::size_t> places_;  // of the wanted columns in a row
+  std::vector<std::string> header_ = {};
+  std::vector<std::size_t> places_ = {};  // of the wanted columns in a row
 };
 
 }  // namespace attend

@@ -1,0 +1,10 @@
+#include "cli/command.hpp"
+#include "train/finetuning.hpp"
+
+namespace attend {
+
+Command finetune_command() {
+  return make_command<FinetuningCommand>("finetune", "teach an encoder a task of labelled texts", finetune);
+}
+
+}  // namespace attend

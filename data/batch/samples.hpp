@@ -1,0 +1,73 @@
+// What an encoder reads of a labelled text, and what it is to say of it: ids and targets, no tensors.
+//
+//   one text           [CLS] a [SEP]
+//   two texts          [CLS] a [SEP] b [SEP]; what is too long loses tokens at the end of its longer part
+//   a question         [CLS] question [SEP] window [SEP], for windows that go over the context in steps of `stride`
+//   a tagged sentence  [CLS] pieces of all words [SEP]; the first piece of a word carries its tag (arXiv 1810.04805,
+//                      section 5.3); a sentence that is too long becomes several samples
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/text/conll.hpp"
+#include "data/text/labelled_text.hpp"
+#include "data/text/squad.hpp"
+#include "data/text/tokenizer.hpp"
+
+namespace attend {
+
+struct SampleConfig {
+  std::optional<std::int64_t> length = {};
+  std::int64_t stride = 128;
+  std::int64_t question_length = 64;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("length", self.length,
+          {.help = "tokens of a sequence, [CLS] and [SEP] included; auto: 128, 384 for spans, never more than the encoder "
+                   "reads",
+           .min = 8,
+           .max = 65535});
+    visit("stride", self.stride,
+          {.help = "spans: tokens from the beginning of one window of a context to that of the next", .min = 1});
+    visit("question-length", self.question_length, {.help = "spans: tokens of a question; the rest is cut", .min = 1});
+  }
+};
+
+struct Sample {
+  std::vector<std::int32_t> ids = {};
+  std::uint32_t first = 0;             // tokens of the first part, with [CLS] and its [SEP]
+  std::int64_t example = 0;            // which text, question or sentence
+  std::vector<double> targets = {};    // of the whole, as LabelledText's
+  std::vector<std::uint32_t> places = {};  // tags: the token of each word; spans: of begin and end of the answer,
+                                           // both 0, [CLS], where the window holds none
+  std::vector<std::int64_t> tags = {};     // of each place
+  std::uint32_t skipped = 0;               // what stands before it: words of the sentence, pieces of the context
+};
+
+class SampleMaker {
+ public:
+  // `config.length` is known. UserError when the tokenizer lacks a piece for cls or sep, and when a window has no room.
+  SampleMaker(Tokenizer tokenizer, const SampleConfig& config);
+
+  Sample of_text(const LabelledText& text, std::int64_t example);
+  // `context` are the pieces of its context. Answers that are given label the windows which hold the first of them whole.
+  std::vector<Sample> of_question(const Question& question, const std::vector<Piece>& context, std::int64_t example);
+  // `tags` are the names of all tags; of tokens without a tag (sentence.tags is empty) all are 0.
+  std::vector<Sample> of_sentence(const TaggedSentence& sentence, const std::vector<std::string>& tags,
+                                  std::int64_t example);
+
+  std::int64_t num_cut() const { return num_cut_; }  // samples that lost tokens
+
+ private:
+  Tokenizer tokenizer_;
+  std::size_t length_;
+  SampleConfig config_;
+  std::int64_t num_cut_ = 0;
+};
+
+}  // namespace attend

@@ -1,0 +1,196 @@
+#include "data/text/labelled_task.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+LabelledTask pair_of(const char* first, const char* second, std::vector<std::string> labels) {
+  return {.text = {first, second}, .labels = std::move(labels)};
+}
+
+LabelledTask regression_of_pairs() {
+  return {.kind = TaskKind::regression, .text = {"sentence1", "sentence2"}, .label = "score"};
+}
+
+const std::vector<std::string> kTruth = {"0", "1"};
+const std::vector<std::string> kEntailment = {"entailment", "not_entailment"};
+const std::vector<std::string> kInference = {"entailment", "neutral", "contradiction"};
+
+// Files and columns as GLUE (Wang et al. 2018, arXiv 1804.07461) ships them, and as `attend toy` writes them.
+const std::map<std::string, std::function<LabelledTask()>, std::less<>>& built_in() {
+  static const std::map<std::string, std::function<LabelledTask()>, std::less<>> tasks = {
+      {"cola",
+       [] {
+         LabelledTask task{.text = {"4"}, .label = "2", .labels = kTruth, .positive = "1", .metrics = {"matthews"}};
+         task.header = false;
+         task.test_text = {"sentence"};
+         return task;
+       }},
+      {"sst2",
+       [] {
+         return LabelledTask{.labels = kTruth, .positive = "1"};
+       }},
+      {"mrpc",
+       [] {
+         LabelledTask task = pair_of("#1 String", "#2 String", kTruth);
+         task.label = "Quality";
+         task.positive = "1";
+         task.metrics = {"accuracy", "f1"};
+         return task;
+       }},
+      {"stsb", regression_of_pairs},
+      {"qqp",
+       [] {
+         LabelledTask task = pair_of("question1", "question2", kTruth);
+         task.label = "is_duplicate|label";
+         task.positive = "1";
+         task.metrics = {"accuracy", "f1"};
+         return task;
+       }},
+      {"mnli",
+       [] {
+         LabelledTask task = pair_of("sentence1", "sentence2", kInference);
+         task.label = "gold_label|label";
+         task.valid = {"dev_matched.tsv|dev.tsv", "dev_mismatched.tsv|"};
+         task.test = "test_matched.tsv";
+         return task;
+       }},
+      {"qnli", [] { return pair_of("question", "sentence", kEntailment); }},
+      {"rte", [] { return pair_of("sentence1", "sentence2", kEntailment); }},
+      {"wnli", [] { return pair_of("sentence1", "sentence2", kTruth); }},
+      {"squad",
+       [] {
+         LabelledTask task{.kind = TaskKind::spans};
+         task.train = "train-v1.1.json";
+         task.valid = {"dev-v1.1.json"};
+         task.test = "dev-v1.1.json";
+         return task;
+       }},
+      {"squad2",
+       [] {
+         LabelledTask task{.kind = TaskKind::spans};
+         task.train = "train-v2.0.json";
+         task.valid = {"dev-v2.0.json"};
+         task.test = "dev-v2.0.json";
+         return task;
+       }},
+      {"conll2003",
+       [] {
+         LabelledTask task{.kind = TaskKind::tags};
+         task.train = "eng.train";
+         task.valid = {"eng.testa"};
+         task.test = "eng.testb";
+         return task;
+       }},
+      {"sentiment", [] { return LabelledTask{}; }},
+      {"acceptability",
+       [] {
+         LabelledTask task;
+         task.metrics = {"matthews"};
+         return task;
+       }},
+      {"inference", [] { return pair_of("premise", "hypothesis", kInference); }},
+      {"paraphrase", [] { return pair_of("sentence1", "sentence2", {}); }},
+      {"similarity", regression_of_pairs},
+      {"questions",
+       [] {
+         LabelledTask task{.kind = TaskKind::spans};
+         task.train = "train.json";
+         task.valid = {"dev.json"};
+         task.test = "test.json";
+         return task;
+       }},
+      {"entities",
+       [] {
+         LabelledTask task{.kind = TaskKind::tags};
+         task.train = "train.txt";
+         task.valid = {"dev.txt"};
+         task.test = "test.txt";
+         return task;
+       }},
+  };
+  return tasks;
+}
+
+// "SST-2" is sst2.
+std::string key_of(std::string_view name) {
+  std::string key;
+  for (const char c : name) {
+    if (c != '-' && c != '_') key += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return key;
+}
+
+std::vector<std::string_view> metrics_of(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::classification:
+      return {"accuracy", "f1", "matthews"};
+    case TaskKind::multi_label:
+      return {"f1", "accuracy"};
+    case TaskKind::regression:
+      return {"pearson", "spearman"};
+    case TaskKind::spans:
+      return {"f1", "exact"};
+    case TaskKind::tags:
+      return {"f1", "precision", "recall", "accuracy"};
+  }
+  return {};
+}
+
+}  // namespace
+
+void LabelledTask::validate(const std::string& source) const {
+  const bool columns = kind != TaskKind::spans && kind != TaskKind::tags;
+  if (columns && (text.empty() || text.size() > 2)) {
+    throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two");
+  }
+  if (!test_text.empty() && test_text.size() != text.size()) {
+    throw UserError(source + ": test-text names " + std::to_string(test_text.size()) + " columns, and text " +
+                    std::to_string(text.size()));
+  }
+  if (valid.empty()) throw UserError(source + ": valid names no file", "name one: it chooses the best checkpoint");
+  if (columns && kind != TaskKind::regression && labels.size() == 1) {
+    throw UserError(source + ": one label alone leaves nothing to decide", "name two at least, or none");
+  }
+  if (kind == TaskKind::multi_label && separator.empty()) throw UserError(source + ": separator is empty");
+  if (!positive.empty() && kind != TaskKind::classification) {
+    throw UserError(source + ": positive has no meaning for " + std::string(name_of(kind)), "leave it out");
+  }
+  const std::vector<std::string_view> known = metrics_of(kind);
+  for (const std::string& metric : metrics) {
+    if (std::ranges::find(known, metric) != known.end()) continue;
+    std::string list;
+    for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
+    throw UserError(source + ": no metric \"" + metric + "\" for " + std::string(name_of(kind)), "there are: " + list);
+  }
+}
+
+std::vector<std::string> built_in_tasks() {
+  std::vector<std::string> names;
+  for (const auto& [name, task] : built_in()) names.push_back(name);
+  return names;
+}
+
+LabelledTask find_task(const std::string& name_or_file) {
+  if (const auto found = built_in().find(key_of(name_or_file)); found != built_in().end()) return found->second();
+  if (!std::filesystem::exists(name_or_file)) {
+    const std::vector<std::string> names = built_in_tasks();
+    const std::string_view nearest =
+        nearest_name(key_of(name_or_file), std::vector<std::string_view>(names.begin(), names.end()));
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    throw UserError("--task " + name_or_file + ": neither a built-in task nor a file",
+                    nearest.empty() ? "built in are " + list : "did you mean " + std::string(nearest) + "?");
+  }
+  auto task = read_config<LabelledTask>(name_or_file);
+  task.validate(name_or_file);
+  return task;
+}
+
+}  // namespace attend

@@ -1,0 +1,128 @@
+#include "data/text/labelled_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::string_view kHidden = "-1";
+
+std::string at(const std::string& file, std::uint64_t line) { return file + ":" + std::to_string(line) + ": "; }
+
+std::optional<double> number_of(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+std::vector<std::string> split(const std::string& value, const std::string& separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= value.size();) {
+    const std::size_t end = std::min(value.find(separator, begin), value.size());
+    std::string part = value.substr(begin, end - begin);
+    const auto first = part.find_first_not_of(' ');
+    if (first != std::string::npos) parts.push_back(part.substr(first, part.find_last_not_of(' ') + 1 - first));
+    begin = end + separator.size();
+  }
+  return parts;
+}
+
+std::vector<std::string> labels_of(const std::string& value, const LabelledTask& task) {
+  return task.kind == TaskKind::multi_label ? split(value, task.separator) : std::vector{value};
+}
+
+std::size_t number_of_label(const std::string& label, const LabelledTask& task, const std::string& place) {
+  const auto found = std::ranges::find(task.labels, label);
+  if (found != task.labels.end()) return static_cast<std::size_t>(found - task.labels.begin());
+  if (label == kHidden) throw UserError(place + "the labels are hidden (-1)", "predict this file; it cannot be scored");
+  const std::vector<std::string_view> names(task.labels.begin(), task.labels.end());
+  std::string list;
+  for (const std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
+  throw UserError(place + "\"" + label + "\" is no label of the task", "the labels are: " + list);
+}
+
+std::vector<double> targets_of(const std::string& value, const LabelledTask& task, const std::string& place) {
+  if (task.kind == TaskKind::regression) {
+    const std::optional<double> number = number_of(value);
+    if (!number) throw UserError(place + "\"" + value + "\" is not a number", "the label of a regression is one");
+    return {*number};
+  }
+  if (task.kind == TaskKind::classification) return {static_cast<double>(number_of_label(value, task, place))};
+  std::vector<double> targets(task.labels.size());
+  for (const std::string& label : labels_of(value, task)) targets[number_of_label(label, task, place)] = 1;
+  return targets;
+}
+
+std::vector<LabelledText> read(const std::string& file, const LabelledTask& task, TableShape shape, bool labelled) {
+  const std::size_t num_texts = shape.columns.size();
+  if (labelled) shape.columns.push_back(task.label);
+  TableReader table(file, shape);
+  std::vector<LabelledText> texts;
+  for (Record record; table.next(record);) {
+    const std::string place = at(file, record.line);
+    for (std::size_t i = 0; i < num_texts; ++i) {
+      if (record.values[i].find_first_not_of(" \t") == std::string::npos) {
+        throw UserError(place + "an empty text in the column " + shape.columns[i], "fill it, or leave the line out");
+      }
+    }
+    texts.push_back({.line = record.line,
+                     .first = record.values[0],
+                     .second = num_texts == 2 ? record.values[1] : std::string(),
+                     .targets = labelled ? targets_of(record.values[num_texts], task, place) : std::vector<double>()});
+  }
+  if (texts.empty()) throw UserError(file + ": no texts", "check that it is the right file");
+  return texts;
+}
+
+}  // namespace
+
+std::vector<LabelledText> read_labelled_texts(const std::string& file, const LabelledTask& task) {
+  return read(file, task, {.columns = task.text, .format = task.format, .header = task.header}, true);
+}
+
+std::vector<LabelledText> read_texts(const std::string& file, const LabelledTask& task) {
+  const bool own = task.test_text.empty();
+  return read(file, task,
+              {.columns = own ? task.text : task.test_text, .format = task.format, .header = !own || task.header}, false);
+}
+
+std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) {
+  TableReader table(file, {.columns = {task.label}, .format = task.format, .header = task.header});
+  std::set<std::string> found;
+  bool numbers = true;
+  for (Record record; table.next(record);) {
+    for (const std::string& label : labels_of(record.values[0], task)) {
+      if (label.empty()) throw UserError(at(file, record.line) + "an empty label", "fill it, or leave the line out");
+      found.insert(label);
+      numbers = numbers && number_of(label);
+    }
+  }
+  std::vector<std::string> labels(found.begin(), found.end());
+  if (labels.size() < 2) {
+    throw UserError(file + ": " + (labels.empty() ? "no label" : "one label alone, " + labels[0]) +
+                        ", in the column " + task.label,
+                    "there must be two at least to learn to tell them apart");
+  }
+  if (numbers) std::ranges::sort(labels, {}, [](const std::string& label) { return *number_of(label); });
+  return labels;
+}
+
+std::optional<std::filesystem::path> find_file(const std::filesystem::path& folder, const std::string& name) {
+  const std::vector<std::string> names = alternatives(name);
+  for (const std::string& candidate : names) {
+    if (!candidate.empty() && std::filesystem::exists(folder / candidate)) return folder / candidate;
+  }
+  if (names.back().empty()) return std::nullopt;
+  std::string list;
+  for (const std::string& candidate : names) list += (list.empty() ? "" : " or ") + candidate;
+  throw UserError((folder / names.front()).string() + ": no such file" + (names.size() > 1 ? ", nor " + list : ""),
+                  "--data is the folder that holds " + list);
+}
+
+}  // namespace attend

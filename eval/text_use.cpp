@@ -1,0 +1,104 @@
+#include "eval/text_use.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "data/batch/labelled_batch.hpp"
+#include "models/context.hpp"
+#include "models/ops/ops.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::string_view kMask = "[MASK]";
+
+std::vector<Sample> samples_of(const Tokenizer& tokenizer, const std::vector<std::string>& texts, std::int64_t length) {
+  SampleMaker maker(tokenizer, {.length = length});
+  std::vector<Sample> samples;
+  for (const std::string& text : texts) samples.push_back(maker.of_text({.first = text}, std::ssize(samples)));
+  return samples;
+}
+
+}  // namespace
+
+std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tokenizer,
+                                      const std::vector<std::string>& texts, SentencePooling pooling) {
+  const torch::NoGradGuard no_grad;
+  const std::vector<Sample> samples = samples_of(tokenizer, texts, bert.config().max_length);
+  std::vector<const Sample*> all;
+  for (const Sample& sample : samples) all.push_back(&sample);
+  const torch::Device device = bert.parameters().front().device();
+  SegmentedSequences input = make_labelled_batch(all, TaskKind::classification).input;
+  input.tokens.ids_M = input.tokens.ids_M.to(device);
+  input.segments_M = input.segments_M.to(device);
+  Context context = Context::inference();
+  const at::Tensor hidden_MH = bert.forward(input, context).to(at::kFloat).cpu().contiguous();
+  std::vector<std::vector<float>> vectors;
+  const auto& offsets = input.tokens.layout.offsets;
+  for (std::size_t b = 0; b < samples.size(); ++b) {
+    // The pieces stand between [CLS] and [SEP]; a text without any is what these two say.
+    const bool cls = pooling == SentencePooling::cls, empty = offsets[b + 1] - offsets[b] == 2;
+    const at::Tensor states =
+        cls || empty ? hidden_MH.slice(0, offsets[b], offsets[b] + (cls ? 1 : 2)) : hidden_MH.slice(0, offsets[b] + 1, offsets[b + 1] - 1);
+    const at::Tensor vector = states.mean(0);
+    vectors.emplace_back(vector.const_data_ptr<float>(), vector.const_data_ptr<float>() + vector.numel());
+  }
+  return vectors;
+}
+
+double cosine(const std::vector<float>& a, const std::vector<float>& b) {
+  double product = 0, of_a = 0, of_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    product += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    of_a += static_cast<double>(a[i]) * static_cast<double>(a[i]);
+    of_b += static_cast<double>(b[i]) * static_cast<double>(b[i]);
+  }
+  return of_a == 0 || of_b == 0 ? 0 : product / std::sqrt(of_a * of_b);
+}
+
+std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer,
+                                             const std::string& text, std::int64_t count) {
+  const torch::NoGradGuard no_grad;
+  std::vector<std::int64_t> ids = {tokenizer.special().cls}, masked;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(text.find(kMask, begin), text.size());
+    for (const std::int32_t id : tokenizer.encode(text.substr(begin, end - begin))) ids.push_back(id);
+    if (end == text.size()) break;
+    masked.push_back(std::ssize(ids));
+    ids.push_back(tokenizer.special().mask);
+    begin = end + kMask.size();
+  }
+  ids.push_back(tokenizer.special().sep);
+  if (masked.empty()) throw UserError("\"" + text + "\": nothing to fill", "write [MASK] where a word is missing");
+  if (std::ssize(ids) > model.bert->config().max_length) {
+    throw UserError("\"" + text.substr(0, 40) + " …\": " + std::to_string(ids.size()) + " pieces, the encoder reads " +
+                        std::to_string(model.bert->config().max_length),
+                    "shorten it");
+  }
+  const torch::Device device = model.parameters().front().device();
+  SegmentedSequences input;
+  input.tokens.ids_M = at::tensor(ids, at::kLong).to(device);
+  input.tokens.layout = {.offsets = {0, std::ssize(ids)}, .max_length = std::ssize(ids)};
+  input.segments_M = at::zeros_like(input.tokens.ids_M);
+  Context context = Context::inference();
+  const at::Tensor hidden_KH =
+      model.bert->forward(input, context).index_select(0, at::tensor(masked, at::kLong).to(device));
+  const at::Tensor read_KE = model.predictions->transform(hidden_KH);
+  const at::Tensor logits_KV = ops::linear(read_KE, model.bert->table(), model.predictions->bias).to(at::kFloat);
+  const auto [probabilities, pieces] = at::softmax(logits_KV, 1).topk(std::min(count, logits_KV.size(1)), 1);
+  const at::Tensor p = probabilities.cpu().to(at::kDouble), id = pieces.cpu();
+  std::vector<std::vector<Filling>> fillings;
+  for (std::int64_t k = 0; k < std::ssize(masked); ++k) {
+    std::vector<Filling>& filling = fillings.emplace_back();
+    for (std::int64_t i = 0; i < p.size(1); ++i) {
+      filling.push_back({.word = tokenizer.piece(static_cast<std::int32_t>(id[k][i].item<std::int64_t>())),
+                         .probability = p[k][i].item<double>()});
+    }
+  }
+  return fillings;
+}
+
+}  // namespace attend

@@ -1,0 +1,40 @@
+// What a pretrained encoder can be asked without a task: vectors of texts, and words for a gap.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/text/tokenizer.hpp"
+#include "models/bert.hpp"
+
+namespace attend {
+
+enum class SentencePooling { mean, cls };
+template <>
+struct EnumNames<SentencePooling> {
+  static constexpr std::array names{std::pair{SentencePooling::mean, std::string_view("mean")},
+                                    std::pair{SentencePooling::cls, std::string_view("cls")}};
+};
+
+// A vector for every text: the mean of the hidden states of its pieces, or the state of [CLS]. Texts longer than the
+// encoder reads are cut.
+std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tokenizer,
+                                      const std::vector<std::string>& texts, SentencePooling pooling);
+
+// a · b / (|a| |b|); 0 where one of them is 0.
+double cosine(const std::vector<float>& a, const std::vector<float>& b);
+
+// The likeliest pieces for every [MASK] of a text, `count` of them, best first. UserError when the text has none, or is
+// longer than the encoder reads.
+struct Filling {
+  std::string word;
+  double probability = 0;
+};
+std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer,
+                                             const std::string& text, std::int64_t count);
+
+}  // namespace attend

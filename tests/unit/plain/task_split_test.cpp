@@ -1,0 +1,181 @@
+// Labelled files in, samples out: columns, labels, truncation, windows, tags, and what is refused.
+#include "data/batch/task_split.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+class TaskSplitTest : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    write_file_atomic(directory_ / name, text);
+    return (directory_ / name).string();
+  }
+  // What a reader says of a file.
+  std::string refusal(const std::string& text, const LabelledTask& task, const std::string& name = "train.tsv") {
+    try {
+      read_split(write(name, text), task, tokenizer_, config_, Labelled::yes);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "nothing";
+  }
+  std::string text_of(const Sample& sample, std::size_t begin, std::size_t end) const {
+    return tokenizer_.decode(std::span(sample.ids).subspan(begin, end - begin));
+  }
+
+  TemporaryDirectory directory_;
+  Tokenizer tokenizer_ = train_tokenizer({write("text", "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ .,?0123456789\n")},
+                                         {.type = TokenizerType::character});
+  SampleConfig config_{.length = 20, .stride = 5, .question_length = 4};
+};
+
+TEST_F(TaskSplitTest, ColumnsAreFoundByTheirNames) {
+  LabelledTask task{.text = {"b|a", "c"}, .label = "is_duplicate|label"};
+  task.labels = labels_of_task(task, write("train.tsv", "label\tc\ta\nyes\tx\ty\nno\tu\tv\n"));
+  EXPECT_EQ(task.labels, (std::vector<std::string>{"no", "yes"}));
+  const TaskSplit split =
+      read_split((directory_ / "train.tsv").string(), task, tokenizer_, config_, Labelled::yes);
+  ASSERT_EQ(split.size(), 2);
+  EXPECT_EQ(split.texts[0].first, "y");
+  EXPECT_EQ(split.texts[0].second, "x");
+  EXPECT_EQ(split.texts[0].targets, (std::vector<double>{1}));
+  EXPECT_EQ(split.line(1), 3);
+}
+
+TEST_F(TaskSplitTest, NumbersAsLabelsAreSortedAsNumbers) {
+  const std::string file = write("train.tsv", "sentence\tlabel\na\t10\nb\t9\nc\t-1\n");
+  EXPECT_EQ(labels_of_task({}, file), (std::vector<std::string>{"-1", "9", "10"}));
+}
+
+TEST_F(TaskSplitTest, SeveralLabelsAndNumbers) {
+  const LabelledTask labels{.kind = TaskKind::multi_label, .labels = {"red", "green", "blue"}};
+  const TaskSplit split = read_split(write("a.tsv", "sentence\tlabel\nx\tblue, red\ny\t\n"), labels, tokenizer_, config_,
+                                     Labelled::yes);
+  EXPECT_EQ(split.texts[0].targets, (std::vector<double>{1, 0, 1}));
+  EXPECT_EQ(split.texts[1].targets, (std::vector<double>{0, 0, 0}));
+  const LabelledTask numbers{.kind = TaskKind::regression};
+  EXPECT_EQ(read_split(write("b.tsv", "sentence\tlabel\nx\t2.75\n"), numbers, tokenizer_, config_, Labelled::yes)
+                .texts[0]
+                .targets,
+            (std::vector<double>{2.75}));
+}
+
+TEST_F(TaskSplitTest, WhatIsRefusedIsNamedByFileAndLine) {
+  const LabelledTask task{.labels = {"0", "1"}};
+  const std::string place = (directory_ / "train.tsv").string();
+  EXPECT_EQ(refusal("sentence\tlabel\na\t1\nb\t2\n", task), place + ":3: \"2\" is no label of the task");
+  EXPECT_EQ(refusal("sentence\tlabel\na\t-1\n", task), place + ":2: the labels are hidden (-1)");
+  EXPECT_EQ(refusal("sentence\tlabel\n \t1\n", task), place + ":2: an empty text in the column sentence");
+  EXPECT_EQ(refusal("sentence\tlabel\n", task), place + ": no texts");
+  EXPECT_EQ(refusal("text\tlabel\na\t1\n", task), place + ":1: no column \"sentence\"");
+  EXPECT_EQ(refusal("sentence\tlabel\na\tnan\n", {.kind = TaskKind::regression}), place + ":2: \"nan\" is not a number");
+  EXPECT_THROW(labels_of_task({}, write("one.tsv", "sentence\tlabel\na\t1\nb\t1\n")), UserError);
+}
+
+TEST_F(TaskSplitTest, TheLongerPartLosesTokens) {
+  SampleMaker maker(tokenizer_, config_);  // room for 17 tokens of a pair; a text begins with a space
+  const auto lengths = [&](std::size_t first, std::size_t second) {
+    const Sample sample = maker.of_text({.first = std::string(first, 'x'), .second = std::string(second, 'y')}, 0);
+    EXPECT_LE(sample.ids.size(), 20u);
+    EXPECT_EQ(sample.ids.front(), tokenizer_.special().cls);
+    EXPECT_EQ(sample.ids.back(), tokenizer_.special().sep);
+    EXPECT_EQ(sample.ids[sample.first - 1], tokenizer_.special().sep);
+    return std::pair(sample.first - 2, sample.ids.size() - sample.first - 1);
+  };
+  EXPECT_EQ(lengths(3, 4), std::pair(4u, std::size_t{5}));
+  EXPECT_EQ(maker.num_cut(), 0);
+  EXPECT_EQ(lengths(3, 40), std::pair(4u, std::size_t{13}));
+  EXPECT_EQ(lengths(40, 3), std::pair(13u, std::size_t{4}));
+  EXPECT_EQ(lengths(40, 40), std::pair(9u, std::size_t{8}));
+  EXPECT_EQ(maker.num_cut(), 3);
+  EXPECT_EQ(maker.of_text({.first = std::string(40, 'x')}, 0).ids.size(), 20u);
+}
+
+TEST_F(TaskSplitTest, WindowsGoOverTheContextAndHoldTheAnswerWhereItIsWhole) {
+  const std::string context = "abc defghi jklmnopq rstuvwxyz";
+  const std::vector<Piece> pieces = tokenizer_.encode_pieces(context);
+  const Question question{.id = "1", .text = "who", .context = 0, .answers = {{.text = "jkl", .begin = 11}}};
+  SampleMaker maker(tokenizer_, config_);
+  const std::vector<Sample> windows = maker.of_question(question, pieces, 7);
+  ASSERT_GT(windows.size(), 2u);
+  std::size_t holding = 0, covered = 0;
+  for (const Sample& window : windows) {
+    EXPECT_EQ(window.example, 7);
+    EXPECT_EQ(window.skipped, &window == &windows[0] ? 0 : (&window)[-1].skipped + 5);
+    const std::size_t size = window.ids.size() - window.first - 1;
+    covered = window.skipped + size;
+    for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(window.ids[window.first + i], pieces[window.skipped + i].id);
+    if (window.places[0] == 0) continue;
+    ++holding;
+    EXPECT_EQ(text_of(window, window.places[0], window.places[1] + 1), "jkl");
+  }
+  EXPECT_EQ(covered, pieces.size());
+  EXPECT_GT(holding, 0u);
+  EXPECT_LT(holding, windows.size());
+}
+
+TEST_F(TaskSplitTest, AQuestionWithoutRoomForAContextIsRefused) {
+  config_.length = 8;
+  config_.question_length = 10;
+  SampleMaker maker(tokenizer_, config_);
+  EXPECT_THROW(maker.of_question({.id = "1", .text = "which one is it"}, {}, 0), UserError);
+}
+
+TEST_F(TaskSplitTest, TheFirstPieceOfAWordCarriesItsTag) {
+  const TaggedSentence sentence{.line = 1, .tokens = {"Ann", "saw", "Bob", "again", "today"}, .tags = {"B", "O", "B", "O", "O"}};
+  SampleMaker maker(tokenizer_, config_);
+  const std::vector<Sample> samples = maker.of_sentence(sentence, {"O", "B"}, 3);
+  ASSERT_EQ(samples.size(), 2u);
+  EXPECT_EQ(samples[1].skipped, samples[0].places.size());
+  std::size_t word = 0;
+  for (const Sample& sample : samples) {
+    EXPECT_LE(sample.ids.size(), 20u);
+    for (std::size_t i = 0; i < sample.places.size(); ++i, ++word) {
+      const std::size_t end = i + 1 < sample.places.size() ? sample.places[i + 1] : sample.ids.size() - 1;
+      EXPECT_EQ(text_of(sample, sample.places[i], end), sentence.tokens[word]);
+      EXPECT_EQ(sample.tags[i], sentence.tags[word] == "B" ? 1 : 0);
+    }
+  }
+  EXPECT_EQ(word, 5u);
+}
+
+TEST_F(TaskSplitTest, ATagThatIsNoneOfTheTasksIsNamedByLine) {
+  const LabelledTask task{.kind = TaskKind::tags, .labels = {"O", "B-PER"}};
+  EXPECT_EQ(refusal("Ann B-PER\nsaw O\nRome B-LOC\n", task, "train.txt"),
+            (directory_ / "train.txt").string() + ":3: the tag B-LOC does not occur in the text to learn from");
+}
+
+TEST_F(TaskSplitTest, ATaskIsFoundByNameOrFile) {
+  EXPECT_EQ(find_task("SST-2").labels, (std::vector<std::string>{"0", "1"}));
+  for (const std::string& name : built_in_tasks()) EXPECT_NO_THROW(find_task(name).validate(name));
+  try {
+    find_task("stt2");
+    ADD_FAILURE();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.remedy(), "did you mean sst2?");
+  }
+  const std::string file = write("mine.toml", "kind = \"regression\"\ntext = [\"a\", \"b\"]\nlabel = \"n\"\n");
+  EXPECT_EQ(find_task(file).text.size(), 2u);
+  EXPECT_THROW(find_task(write("bad.toml", "metrics = [\"bleu\"]\n")), UserError);
+  EXPECT_THROW(find_task(write("bad.toml", "lable = \"x\"\n")), UserError);
+}
+
+TEST_F(TaskSplitTest, FilesHaveAlternatives) {
+  write("dev.tsv", "x");
+  EXPECT_EQ(find_file(directory_.path(), "dev_matched.tsv|dev.tsv"), directory_ / "dev.tsv");
+  EXPECT_EQ(find_file(directory_.path(), "dev_mismatched.tsv|"), std::nullopt);
+  EXPECT_THROW(find_file(directory_.path(), "train.tsv|training.tsv"), UserError);
+}
+
+}  // namespace
+}  // namespace attend

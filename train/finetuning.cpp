@@ -1,0 +1,208 @@
+#include "train/finetuning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "data/batch/task_split.hpp"
+#include "models/bert_run.hpp"
+#include "models/checkpoint_reader.hpp"
+#include "models/text_run.hpp"
+#include "models/weights_io.hpp"
+#include "train/checkpoint.hpp"
+#include "train/finetuning_task.hpp"
+#include "train/session.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLength = 128, kSpanLength = 384;
+
+class FinetuningJob : public Job {
+ public:
+  explicit FinetuningJob(FinetuningConfig config) : config_(std::move(config)) {}
+
+  SessionConfig config() override {
+    return {.options = bind(config_),
+            .run = config_.run,
+            .trainer = config_.trainer,
+            .schedule = config_.schedule,
+            .optimiser = config_.optimiser};
+  }
+
+  void adopt_model(const OptionOrigins& origins) override {
+    const fs::path from = run_of_best_seed(config_.run.init_from);
+    auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
+    const BoundOptions options = bind(theirs), to = bind(config_.model);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const bool of_training = to[i].name.ends_with("dropout");  // no property of the weights
+      if (!origins.given(to[i].name) && !of_training) to[i].set(options[i].get());
+    }
+  }
+
+  void load(bool resumed) override {
+    const fs::path run = config_.run.run;
+    task_ = resumed ? load_run_task(run) : find_task(config_.task);
+    const std::string train_file = config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
+    task_.labels = labels_of_task(task_, train_file);
+    tokenizer_ = obtain_tokenizer(resumed);
+    SampleConfig& samples = config_.samples;
+    const std::int64_t longest = config_.model.model == TextEncoderKind::bert ? config_.model.encoder.positions : 65535;
+    if (!samples.length) samples.length = std::min(task_.kind == TaskKind::spans ? kSpanLength : kLength, longest);
+    if (*samples.length > longest) {
+      throw UserError("--length " + std::to_string(*samples.length) + ": the encoder reads at most " +
+                          std::to_string(longest) + " tokens",
+                      "lower --length");
+    }
+    train_ = open(train_file);
+    for (const std::string& file : validation_files()) valid_.push_back(open(file));
+    inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
+               {"the text to learn from", train_->hash, "--train " + train_->file}};
+    for (std::size_t i = 0; i < valid_.size(); ++i) {
+      inputs_.push_back({"validation text " + std::to_string(i + 1), valid_[i].hash, "--valid " + valid_[i].file});
+    }
+  }
+  Inputs inputs() const override { return inputs_; }
+  void save_inputs(const fs::path& run) const override {
+    save_run_tokenizer(*tokenizer_, run);
+    save_run_task(task_, run);
+  }
+
+  std::unique_ptr<Task> make_task(bool initial_weights) override {
+    TextModel model = make_text_model(config_.model, task_, *tokenizer_);
+    initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
+    if (initial_weights) load_encoder(*model);
+    model->to(torch::Device(config_.run.device));
+    model->for_each_weight([&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
+    return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
+  }
+
+  void resolve_schedule(const Task& task) override {
+    TrainerConfig& trainer = config_.trainer;
+    const std::int64_t epoch = std::max<std::int64_t>(1, task.batches_per_epoch() / trainer.accumulate);
+    if (!trainer.max_steps) trainer.max_steps = trainer.max_epochs.value_or(3) * epoch;
+    if (!config_.schedule.learning_rate) {
+      // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128 (1908.08962);
+      // an encoder that knows nothing yet larger ones.
+      const auto width = static_cast<double>(bert_config(config_.model.encoder, tokenizer_->size()).block.width);
+      const bool pretrained = !config_.run.init_from.empty();
+      config_.schedule.learning_rate = pretrained ? std::clamp(0.0256 / width, 2e-5, 2e-4) : 5e-4;
+    }
+    if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
+    if (!trainer.valid_every) trainer.valid_every = std::max<std::int64_t>(1, epoch / 2);
+    if (!trainer.save_every) trainer.save_every = trainer.valid_every;
+  }
+
+  std::string model_name() const override {
+    return std::string(name_of(config_.model.model)) + " for " + std::string(name_of(task_.kind));
+  }
+  std::string memory_remedy() const override {
+    return "lower --batch-size (now " + std::to_string(config_.batch_size) + ") or --length, and raise --accumulate";
+  }
+
+ private:
+  std::vector<std::string> validation_files() const {
+    if (!config_.valid.empty()) return config_.valid;
+    std::vector<std::string> files;
+    for (const std::string& name : task_.valid) {
+      if (const auto file = find_file(config_.data, name)) files.push_back(file->string());
+    }
+    return files;
+  }
+
+  Tokenizer obtain_tokenizer(bool resumed) const {
+    if (resumed) return load_run_tokenizer(config_.run.run);
+    if (!config_.tokenizer.empty()) return Tokenizer::load(config_.tokenizer);
+    if (!config_.run.init_from.empty()) return load_run_tokenizer(run_of_best_seed(config_.run.init_from));
+    throw UserError("neither --init-from nor --tokenizer is given: there are no pieces to read texts in",
+                    "--init-from RUN of attend pretrain, or --tokenizer FILE of attend vocab to begin with random weights");
+  }
+
+  TaskSplit open(const std::string& file) const {
+    TaskSplit split = read_split(file, task_, *tokenizer_, config_.samples, Labelled::yes);
+    log::info("{}: {}", file, split.report());
+    return split;
+  }
+
+  void load_encoder(const TextModelImpl& model) const {
+    const fs::path weights = find_weights(run_of_best_seed(config_.run.init_from), "best");
+    const WeightReport report = load_common_weights(weights, model);
+    const auto of_encoder = [](const std::string& name) { return depth_of(name).has_value(); };
+    const auto missing = std::ranges::find_if(report.missing, of_encoder);
+    if (missing != report.missing.end() || !report.mismatched.empty()) {
+      throw UserError(weights.string() + " does not fit the encoder: " +
+                          (report.mismatched.empty() ? *missing + " is missing" : report.mismatched.front()),
+                      "leave the options of the model out: they are taken over with the weights");
+    }
+    log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
+              report.missing.size(), report.unused.size());
+  }
+
+  FinetuningConfig config_;
+  LabelledTask task_;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<TaskSplit> train_;
+  std::vector<TaskSplit> valid_;
+  Inputs inputs_;
+};
+
+// The best validation score of a finished run.
+double best_score(const fs::path& run) {
+  const std::optional<Checkpoint> checkpoint = Checkpoint::newest(run);
+  if (!checkpoint || checkpoint->state().scores.empty()) {
+    throw UserError(run.string() + ": never validated", "train longer, or lower --valid-every");
+  }
+  return checkpoint->state().scores.front().value;
+}
+
+void finetune_seeds(const FinetuningCommand& command, const OptionOrigins& origins) {
+  const auto [first, last] = seeds_of(command.seeds, origins("seeds"));
+  const fs::path run = command.config.run.run;
+  if (fs::exists(run / "config.toml")) {
+    throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
+  }
+  const bool lower = command.config.trainer.best_metric == "loss";
+  std::vector<double> scores;
+  for (std::int64_t seed = first; seed <= last; ++seed) {
+    FinetuningConfig config = command.config;
+    config.trainer.seed = seed;
+    config.run.run = (run / ("seed-" + std::to_string(seed))).string();
+    log::info("seed {} of {}", seed, command.seeds);
+    FinetuningJob job(config);
+    train(job, origins);
+    scores.push_back(best_score(config.run.run));
+  }
+  const auto n = static_cast<double>(scores.size());
+  double mean = 0, squares = 0;
+  for (const double score : scores) mean += score / n;
+  for (const double score : scores) squares += (score - mean) * (score - mean);
+  const double deviation = scores.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  const auto best = lower ? std::ranges::min_element(scores) : std::ranges::max_element(scores);
+  nlohmann::ordered_json record = {{"metric", command.config.trainer.best_metric},
+                                   {"scores", nlohmann::ordered_json::object()},
+                                   {"mean", mean},
+                                   {"deviation", deviation},
+                                   {"best", first + (best - scores.begin())}};
+  for (std::size_t i = 0; i < scores.size(); ++i) record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
+  write_file_atomic(run / "seeds.json", record.dump(1) + "\n");
+  log::info("{} over {} seeds: mean {:.4g}, deviation {:.2g}; {} stands for seed {}", command.config.trainer.best_metric,
+            scores.size(), mean, deviation, run.string(), first + (best - scores.begin()));
+}
+
+}  // namespace
+
+void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
+  if (!command.seeds.empty()) return finetune_seeds(command, origins);
+  FinetuningJob job(command.config);
+  train(job, origins);
+}
+
+}  // namespace attend

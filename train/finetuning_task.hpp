@@ -1,0 +1,55 @@
+// Learning a task from labelled texts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batch/task_split.hpp"
+#include "data/text/labelled_task.hpp"
+#include "data/text/tokenizer.hpp"
+#include "models/text_model.hpp"
+#include "train/finetuning_config.hpp"
+#include "train/task.hpp"
+
+namespace attend {
+
+class FinetuningTask : public Task {
+ public:
+  // The model is on the device and in the precision that it trains in; all labels of `task` are known.
+  FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer, const FinetuningConfig& config,
+                 TaskSplit train, std::vector<TaskSplit> valid);
+
+  torch::nn::Module& model() override { return *model_; }
+  TensorMetadata identity() const override { return identity_; }
+  // Layer-wise decay: layer_decay to the power of the layers above.
+  double rate_of(const std::string& parameter) const override;
+  void refresh() override;
+  void seek(DataPosition position) override;
+  MicroBatch next() override;
+  MicroBatch largest() override;
+  std::int64_t batches_per_epoch() const override;
+  bool can_validate() const override { return true; }
+  // Of the first validation file loss and all metrics of the task; of each further one its score, as FILE_score.
+  std::vector<Metric> validate(const std::filesystem::path& run, std::int64_t step) override;
+
+ private:
+  MicroBatch micro_batch(const std::vector<const Sample*>& samples) const;
+
+  TextModel model_;
+  LabelledTask labelled_;
+  FinetuningConfig config_;
+  TensorMetadata identity_;
+  TaskSplit train_;
+  std::vector<TaskSplit> valid_;
+  torch::Tensor label_weights_L_;
+  std::int64_t top_ = 0;  // depth of the highest layer
+  std::vector<std::uint32_t> order_;  // of the samples, in the epoch of position_
+  DataPosition position_;
+};
+
+// Where a parameter is in the encoder: 0 in the embeddings, 1 in the lowest layer, and so on; nothing above the encoder.
+std::optional<std::int64_t> depth_of(const std::string& parameter);
+
+}  // namespace attend
