@@ -118,7 +118,7 @@ void evaluate_task(const EvaluateConfig& config) {
     log::info("{}: {}", file, split.report());
     const TaskAnswers answers = answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes);
     nlohmann::ordered_json& result = results[file];
-    for (const TaskMetric& metric : score(answers, split, trained.task, config.answers, /*with_intervals=*/true)) {
+    for (const MetricValue& metric : score(answers, split, trained.task, config.answers, /*with_intervals=*/true)) {
       result[metric.name] = {{"value", metric.value}, {"low", metric.interval->low}, {"high", metric.interval->high}};
       if (config.json) continue;
       std::cout << fmt::format("{}\t{}\t{:.4f}\t{:.4f} to {:.4f}\n", file, metric.name, metric.value,

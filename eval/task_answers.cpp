@@ -322,7 +322,7 @@ std::string given_answer(const SpanAnswer& answer, bool may_lack_answers, const 
   return answer.candidates.front().text;
 }
 
-std::vector<TaskMetric> score(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
+std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
                               const AnswerConfig& config, bool with_intervals) {
   const std::vector<NamedMeasure> measures = measures_of(answers, split, task, config);
   std::vector<std::size_t> all(static_cast<std::size_t>(split.size()));
@@ -336,11 +336,11 @@ std::vector<TaskMetric> score(const TaskAnswers& answers, const TaskSplit& split
     return sum / static_cast<double>(wanted.size());
   };
   const auto value = [&](const std::string& name, const Measure& measure) {
-    TaskMetric metric{.name = name, .value = measure(all), .interval = {}};
+    MetricValue metric{.name = name, .value = measure(all), .interval = {}};
     if (with_intervals) metric.interval = metrics::bootstrap(all.size(), measure);
     return metric;
   };
-  std::vector<TaskMetric> result;
+  std::vector<MetricValue> result;
   for (const NamedMeasure& named : measures) result.push_back(value(named.name, named.measure));
   result.push_back(value("score", mean));
   return result;

@@ -57,7 +57,7 @@ std::int64_t best_label(const std::vector<double>& probabilities);
 // The text that is given: the best candidate, or nothing where `may_lack_answers` and no answer is more likely.
 std::string given_answer(const SpanAnswer& answer, bool may_lack_answers, const AnswerConfig& config);
 
-struct TaskMetric {
+struct MetricValue {
   std::string name = {};
   double value = 0;                            // from 0 to 1 or -1 to 1, as the metric is defined; spans: in percent
   std::optional<metrics::Interval> interval;   // of 95 in 100 samples
@@ -70,7 +70,7 @@ struct TaskMetric {
 //   spans           exact, f1, in percent, as the script of the file's version of SQuAD
 //   tags            f1, precision, recall of chunks as conlleval, accuracy of tokens, strict_f1
 // Intervals are found where asked for. The split is labelled.
-std::vector<TaskMetric> score(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
+std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
                               const AnswerConfig& config, bool with_intervals);
 
 }  // namespace attend

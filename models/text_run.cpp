@@ -47,7 +47,8 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
   const auto options = read_config<TextModelOptions>(run / "config.toml", UnknownKeys::ignore);
   const LabelledTask task = load_run_task(run);
   const Tokenizer tokenizer = load_run_tokenizer(run);
-  TextRun result{.task = task,
+  TextRun result{.options = options,
+                 .task = task,
                  .samples = read_config<SampleConfig>(run / "config.toml", UnknownKeys::ignore),
                  .tokenizer = tokenizer,
                  .model = make_text_model(options, task, tokenizer)};

@@ -27,6 +27,7 @@ TextModel make_text_model(const TextModelOptions& options, const LabelledTask& t
 std::filesystem::path run_of_best_seed(const std::filesystem::path& run);
 
 struct TextRun {
+  TextModelOptions options;
   LabelledTask task;
   SampleConfig samples;
   Tokenizer tokenizer;

@@ -92,6 +92,9 @@ void average_checkpoints(const AverageConfig& config) {
     write_file_atomic(staged.path() / "tokenizer" / entry->path().filename(), read_file(entry->path()));
   }
   if (error) throw UserError((run / "tokenizer").string() + ": cannot be read", "bring the run's tokenizer back");
+  if (fs::exists(run / "task.toml")) {
+    write_file_atomic(staged.path() / "task.toml", read_file(run / "task.toml", kMaxConfigBytes));
+  }
   TensorMetadata metadata = files.front().metadata();  // what the weights belong to
   metadata["mean_of"] = names.substr(1);
   const fs::path checkpoint = checkpoint_path(staged.path(), *std::max_element(steps.begin(), steps.end()));

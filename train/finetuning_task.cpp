@@ -160,14 +160,14 @@ MicroBatch FinetuningTask::micro_batch(const std::vector<const Sample*>& samples
           }};
 }
 
-std::vector<Metric> FinetuningTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
-  std::vector<Metric> metrics;
+std::vector<ValidationMetric> FinetuningTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
+  std::vector<ValidationMetric> metrics;
   for (const TaskSplit& split : valid_) {
     const TaskAnswers answers =
         answer(*model_, split, labelled_, config_.answers, torch::Device(config_.run.device), Labelled::yes);
     const bool first = metrics.empty();
     if (first) metrics.push_back({.name = "loss", .value = answers.loss.value()});
-    for (const TaskMetric& metric : score(answers, split, labelled_, config_.answers, /*with_intervals=*/false)) {
+    for (const MetricValue& metric : score(answers, split, labelled_, config_.answers, /*with_intervals=*/false)) {
       if (first) metrics.push_back({.name = metric.name, .value = metric.value});
       if (!first && metric.name == "score") {
         metrics.push_back({.name = std::filesystem::path(split.file).stem().string() + "_score", .value = metric.value});

@@ -32,7 +32,7 @@ class FinetuningTask : public Task {
   std::int64_t batches_per_epoch() const override;
   bool can_validate() const override { return true; }
   // Of the first validation file loss and all metrics of the task; of each further one its score, as FILE_score.
-  std::vector<Metric> validate(const std::filesystem::path& run, std::int64_t step) override;
+  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
 
  private:
   MicroBatch micro_batch(const std::vector<const Sample*>& samples) const;

@@ -87,7 +87,7 @@ MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
   return result;
 }
 
-std::vector<Metric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
+std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
   const torch::NoGradGuard no_grad;
   const PretrainingData held_out = data(*valid_, 0);  // the same masks at every validation
   double nll = 0;
@@ -106,7 +106,7 @@ std::vector<Metric> PretrainingTask::validate(const std::filesystem::path& /*run
     pairs_correct += losses.sequence.num_correct.item<std::int64_t>();
   }
   const double loss = nll / static_cast<double>(masked);
-  std::vector<Metric> metrics = {
+  std::vector<ValidationMetric> metrics = {
       {.name = "loss", .value = loss},
       {.name = "ppl", .value = std::exp(loss)},
       {.name = "accuracy", .value = static_cast<double>(masked_correct) / static_cast<double>(masked)}};

@@ -32,7 +32,7 @@ class PretrainingTask : public Task {
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool can_validate() const override { return valid_.has_value(); }
   // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt.
-  std::vector<Metric> validate(const std::filesystem::path& run, std::int64_t step) override;
+  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
 
  private:
   struct Loaded {

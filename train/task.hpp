@@ -42,7 +42,7 @@ struct MicroBatch {
 };
 
 // What validation found.
-struct Metric {
+struct ValidationMetric {
   std::string name;
   double value = 0;
 };
@@ -73,7 +73,7 @@ class Task {
   // Metrics on held-out data, "loss" (nats) among them. What it writes for people to read goes under the directory
   // `run`, named after `step`. Throws Interrupted when a signal asks to stop.
   virtual bool can_validate() const = 0;
-  virtual std::vector<Metric> validate(const std::filesystem::path& run, std::int64_t step) = 0;
+  virtual std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) = 0;
 };
 
 }  // namespace attend

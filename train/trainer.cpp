@@ -166,12 +166,12 @@ ProgressReport Trainer::report(double rate) const {
 
 void Trainer::validate() {
   progress_.clear();
-  const std::vector<Metric> metrics = task_.validate(run_, state_.step);
+  const std::vector<ValidationMetric> metrics = task_.validate(run_, state_.step);
   const bool regular = state_.step % *config_.valid_every == 0;
   state_.validated = state_.step;
   std::vector<std::pair<std::string_view, double>> values;
   std::string line;
-  for (const Metric& metric : metrics) {
+  for (const ValidationMetric& metric : metrics) {
     values.emplace_back(metric.name, metric.value);
     line += fmt::format("  {} {:.4g}", metric.name, metric.value);
     if (metric.name != config_.best_metric || !std::isfinite(metric.value)) continue;

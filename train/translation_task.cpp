@@ -88,9 +88,9 @@ MicroBatch TranslationTask::micro_batch(const Batch& batch) const {
           }};
 }
 
-std::vector<Metric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step) {
+std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step) {
   const double loss = validation_loss();
-  std::vector<Metric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
+  std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
   if (valid_->src.empty()) return metrics;
 
   const TranslatorConfig greedy;

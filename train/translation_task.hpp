@@ -34,7 +34,7 @@ class TranslationTask : public Task {
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool can_validate() const override { return valid_.has_value(); }
-  std::vector<Metric> validate(const std::filesystem::path& run, std::int64_t step) override;
+  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
 
  private:
   // Held-out pairs, in batches of fixed order, and the text that BLEU is computed on.

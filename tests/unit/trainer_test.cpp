@@ -47,7 +47,7 @@ class PointTask : public Task {
   MicroBatch largest() override { return next(); }
   std::int64_t batches_per_epoch() const override { return 4; }
   bool can_validate() const override { return true; }
-  std::vector<Metric> validate(const std::filesystem::path&, std::int64_t step) override {
+  std::vector<ValidationMetric> validate(const std::filesystem::path&, std::int64_t step) override {
     return {{.name = "loss", .value = std::abs(static_cast<double>(step) - best_step)}};
   }
 

@@ -1,0 +1,254 @@
+#include "models/hf.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "models/layers.hpp"
+
+namespace attend {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kInProjection = "self_attn.in_proj.";
+constexpr std::array<std::string_view, 3> kThirds = {"attention.self.query.", "attention.self.key.",
+                                                     "attention.self.value."};
+// Ours and theirs, of whole tensors: the first that a name begins or goes on with is taken.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kInLayers = {
+    {{"self_attn.out_proj.", "attention.output.dense."},
+     {"norm1.", "attention.output.LayerNorm."},
+     {"linear1.", "intermediate.dense."},
+     {"linear2.", "output.dense."},
+     {"norm2.", "output.LayerNorm."}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kHeads = {
+    {{"pooler.", "bert.pooler."},
+     {"predictions.dense.", "cls.predictions.transform.dense."},
+     {"predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+     {"predictions.bias", "cls.predictions.bias"},
+     {"seq_relationship.", "cls.seq_relationship."}}};
+
+// Tensors of theirs that are no weights of their own.
+bool is_copy(std::string_view name) {
+  return name.ends_with("position_ids") || name.starts_with("cls.predictions.decoder.");
+}
+
+at::Tensor as_fp32(const TensorView& view) {
+  const auto type = view.dtype == DType::f32   ? at::kFloat
+                    : view.dtype == DType::f16 ? at::kHalf
+                                               : at::kBFloat16;
+  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // read only: from_blob knows no const
+  return at::from_blob(bytes, view.shape, type).to(at::kFloat);
+}
+
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
+
+// The tensor of that name, of the name without "bert.", or with LayerNorm's old names.
+const TensorView* find(const SafetensorsFile& file, const std::string& name) {
+  std::vector<std::string> names = {name};
+  for (const auto& [now, once] : {std::pair("LayerNorm.weight", "LayerNorm.gamma"), std::pair("LayerNorm.bias", "LayerNorm.beta")}) {
+    if (const auto at = name.find(now); at != std::string::npos) {
+      names.push_back(std::string(name).replace(at, std::string_view(now).size(), once));
+    }
+  }
+  for (const std::string& candidate : std::vector(names)) {
+    if (candidate.starts_with("bert.")) names.push_back(candidate.substr(5));
+  }
+  for (const std::string& candidate : names) {
+    if (const TensorView* found = file.find(candidate)) return found;
+  }
+  return nullptr;
+}
+
+at::Tensor third_of(const at::Tensor& fused, int third) {
+  const std::int64_t rows = fused.size(0) / 3;
+  return fused.slice(0, third * rows, (third + 1) * rows);
+}
+
+}  // namespace
+
+std::vector<HfPart> hf_parts_of(const std::string& parameter, bool spans) {
+  constexpr std::string_view kLayers = "bert.encoder.layers.";
+  if (parameter.starts_with(kLayers)) {
+    const std::size_t dot = parameter.find('.', kLayers.size());
+    const std::string layer = "bert.encoder.layer." + parameter.substr(kLayers.size(), dot + 1 - kLayers.size());
+    const std::string_view rest = std::string_view(parameter).substr(dot + 1);
+    if (rest.starts_with(kInProjection)) {
+      std::vector<HfPart> parts;
+      for (int third = 0; third < 3; ++third) {
+        parts.push_back({layer + std::string(kThirds[third]) + std::string(rest.substr(kInProjection.size())), third});
+      }
+      return parts;
+    }
+    for (const auto& [ours, theirs] : kInLayers) {
+      if (rest.starts_with(ours)) return {{layer + std::string(theirs) + std::string(rest.substr(ours.size()))}};
+    }
+  }
+  for (const auto& [ours, theirs] : kHeads) {
+    if (parameter.starts_with(ours)) return {{std::string(theirs) + parameter.substr(ours.size())}};
+  }
+  if (spans && parameter.starts_with("classifier.")) return {{"qa_outputs." + parameter.substr(11)}};
+  return {{parameter}};
+}
+
+NamedTensors to_hf(const torch::nn::Module& model, bool spans) {
+  NamedTensors result;
+  for (const auto& [name, tensor] : parameters_of(model)) {
+    for (const HfPart& part : hf_parts_of(name, spans)) {
+      result.emplace_back(part.name, part.third ? third_of(tensor.detach(), *part.third) : tensor.detach());
+    }
+  }
+  return result;
+}
+
+WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn::Module& model, bool spans) {
+  const SafetensorsFile file(path);
+  const at::NoGradGuard no_grad;
+  WeightReport report;
+  std::set<std::string> used;
+  for (const auto& [name, tensor] : parameters_of(model)) {
+    for (const HfPart& part : hf_parts_of(name, spans)) {
+      const at::Tensor target = part.third ? third_of(tensor, *part.third) : tensor;
+      const TensorView* found = find(file, part.name);
+      if (found == nullptr) {
+        report.missing.push_back(part.name);
+        continue;
+      }
+      used.insert(found->name);
+      if (!is_float(found->dtype) || found->shape != target.sizes().vec()) {
+        report.mismatched.push_back(found->name + " (" + std::string(name_of(found->dtype)) + " " +
+                                    c10::str(at::IntArrayRef(found->shape)) + ", expected F32 " +
+                                    c10::str(target.sizes()) + ")");
+        continue;
+      }
+      target.copy_(as_fp32(*found));
+      ++report.loaded;
+    }
+  }
+  for (const TensorView& view : file.tensors()) {
+    if (!used.contains(view.name) && !is_copy(view.name)) report.unused.push_back(view.name);
+  }
+  visit_weights(model, [](ops::Weight& weight) { weight.refresh(); });
+  return report;
+}
+
+std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, std::int32_t pad,
+                         const LabelledTask* task) {
+  const BertConfig config = bert_config(options, vocabulary);
+  const auto refuse = [](const std::string& what) {
+    throw UserError("Hugging Face's BERT has no " + what, "such a model stays with attend");
+  };
+  if (config.share_layers) refuse("shared layers");
+  if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
+  if (config.norm == NormPlace::pre) refuse("norm before its sub-layers");
+  const bool sequences = task != nullptr && task->kind != TaskKind::spans && task->kind != TaskKind::tags;
+  ordered_json json = {
+      {"architectures", {task == nullptr              ? "BertForPreTraining"
+                         : task->kind == TaskKind::spans ? "BertForQuestionAnswering"
+                         : sequences                     ? "BertForSequenceClassification"
+                                                         : "BertForTokenClassification"}},
+      {"model_type", "bert"},
+      {"vocab_size", vocabulary},
+      {"hidden_size", config.block.width},
+      {"num_hidden_layers", config.layers},
+      {"num_attention_heads", config.block.heads},
+      {"intermediate_size", config.block.feed_forward},
+      {"hidden_act", options.gelu == GeluForm::erf ? "gelu" : "gelu_pytorch_tanh"},
+      {"hidden_dropout_prob", config.block.dropout},
+      {"attention_probs_dropout_prob", config.block.attention_dropout},
+      {"max_position_embeddings", config.max_length},
+      {"type_vocab_size", config.segments},
+      {"initializer_range", config.block.deviation},
+      {"layer_norm_eps", config.block.norm_eps},
+      {"pad_token_id", pad},
+      {"tie_word_embeddings", true}};
+  if (sequences) {
+    json["problem_type"] = task->kind == TaskKind::regression    ? "regression"
+                           : task->kind == TaskKind::multi_label ? "multi_label_classification"
+                                                                 : "single_label_classification";
+  }
+  if (task != nullptr && task->kind == TaskKind::regression) json["num_labels"] = 1;
+  if (task != nullptr && !task->labels.empty()) {
+    for (std::size_t i = 0; i < task->labels.size(); ++i) {
+      json["id2label"][std::to_string(i)] = task->labels[i];
+      json["label2id"][task->labels[i]] = i;
+    }
+  }
+  return json.dump(2) + "\n";
+}
+
+HfConfig read_hf_config(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  const nlohmann::json json = read_json(path, std::size_t{4} << 20);
+  const auto refuse = [&](const std::string& key, const std::string& found, const std::string& expected) {
+    throw UserError(file + ": \"" + key + "\" is " + found + ", expected " + expected,
+                    "attend import reads encoders of BERT's kind");
+  };
+  if (const auto type = json_member<std::string>(json, "model_type", file); type != "bert") {
+    refuse("model_type", type, "bert");
+  }
+  if (json.contains("position_embedding_type") && json["position_embedding_type"] != "absolute") {
+    refuse("position_embedding_type", json["position_embedding_type"].dump(), "absolute");
+  }
+  const auto size = [&](const char* key, std::int64_t most) {
+    const auto value = json_member<std::int64_t>(json, key, file);
+    if (value < 1 || value > most) refuse(key, std::to_string(value), "an integer from 1 to " + std::to_string(most));
+    return value;
+  };
+  if (json.contains("layer_norm_eps") && json_member<double>(json, "layer_norm_eps", file) != 1e-12) {
+    refuse("layer_norm_eps", json["layer_norm_eps"].dump(), "1e-12");
+  }
+  if (json.contains("type_vocab_size") && size("type_vocab_size", 2) != 2) refuse("type_vocab_size", "1", "2");
+  HfConfig config;
+  config.vocabulary = size("vocab_size", 10'000'000);
+  BertOptions& options = config.options;
+  options.layers = size("num_hidden_layers", 96);
+  options.width = size("hidden_size", 16384);
+  options.heads = size("num_attention_heads", 256);
+  options.feed_forward = size("intermediate_size", 65536);
+  options.positions = size("max_position_embeddings", 65535);
+  const auto activation = json_member<std::string>(json, "hidden_act", file);
+  if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") {
+    options.gelu = GeluForm::tanh;
+  } else if (activation != "gelu") {
+    refuse("hidden_act", activation, "gelu, gelu_new or gelu_pytorch_tanh");
+  }
+  bert_config(options, config.vocabulary);  // do the sizes fit each other?
+
+  const std::map<std::string, TaskKind, std::less<>> tasks = {
+      {"BertForSequenceClassification", TaskKind::classification},
+      {"BertForTokenClassification", TaskKind::tags},
+      {"BertForQuestionAnswering", TaskKind::spans}};
+  std::string architecture;
+  if (json.contains("architectures") && json["architectures"].is_array() && !json["architectures"].empty() &&
+      json["architectures"][0].is_string()) {
+    architecture = json["architectures"][0].get<std::string>();
+  }
+  if (const auto found = tasks.find(architecture); found != tasks.end()) config.task = found->second;
+  if (!config.task) return config;
+  const std::string problem = json.contains("problem_type") && json["problem_type"].is_string()
+                                  ? json["problem_type"].get<std::string>()
+                                  : std::string();
+  if (problem == "multi_label_classification") config.task = TaskKind::multi_label;
+  if (json.contains("id2label") && json["id2label"].is_object()) {
+    for (std::size_t i = 0; i < json["id2label"].size(); ++i) {
+      config.labels.push_back(json_member<std::string>(json["id2label"], std::to_string(i), file + ": id2label"));
+    }
+  }
+  const bool one = config.task == TaskKind::classification && config.labels.size() < 2;
+  if (problem == "regression" || (one && json.value("num_labels", 0) == 1)) {
+    config.task = TaskKind::regression;
+    config.labels.clear();
+  }
+  return config;
+}
+
+}  // namespace attend

@@ -1,0 +1,55 @@
+// Weights and configs of BERT both ways with Hugging Face's transformers: the names of tensors, and config.json.
+//
+//   bert.encoder.layers.0.self_attn.in_proj.weight  =  bert.encoder.layer.0.attention.self.{query,key,value}.weight
+//   bert.encoder.layers.0.norm1.weight              =  bert.encoder.layer.0.attention.output.LayerNorm.{weight,gamma}
+//   predictions.dense.weight                        =  cls.predictions.transform.dense.weight
+//
+// Read are fp32, fp16 and bf16, with and without the prefix "bert.", LayerNorm's old names gamma and beta too.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/safetensors.hpp"
+#include "data/text/labelled_task.hpp"
+#include "models/bert_config.hpp"
+#include "models/weights_io.hpp"
+
+namespace attend {
+
+// A tensor of theirs, and which third of ours it is (0 to 2 of a fused product) where it is but a third.
+struct HfPart {
+  std::string name;
+  std::optional<int> third = {};
+};
+
+// What a parameter of attend is in Hugging Face's model; `spans`: the last map of a span model has another name.
+std::vector<HfPart> hf_parts_of(const std::string& parameter, bool spans);
+
+// The model's parameters under their names. Views of the model's memory where they are whole.
+NamedTensors to_hf(const torch::nn::Module& model, bool spans);
+
+// Copies what a file of theirs holds into the model's parameters, and refreshes its ops::Weights. The report names
+// parameters of ours, and tensors of theirs that are unused; buffers and tied copies are not counted.
+WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model, bool spans);
+
+// config.json. `task` is what the model was fine-tuned on, or nothing. UserError for what their BERT does not have:
+// pre-norm, shared layers, narrow embeddings, poolings and encoders other than BERT's.
+std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, std::int32_t pad,
+                         const LabelledTask* task);
+
+// What a config.json says. UserError naming the file for another model_type, an activation or position embedding that
+// attend's BERT does not have, and sizes that do not fit each other.
+struct HfConfig {
+  BertOptions options;
+  std::int64_t vocabulary = 0;
+  std::optional<TaskKind> task;     // by its architecture; nothing: an encoder, or one with the heads of pretraining
+  std::vector<std::string> labels;  // of that task
+};
+HfConfig read_hf_config(const std::filesystem::path& file);
+
+}  // namespace attend
