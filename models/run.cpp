@@ -41,7 +41,12 @@ Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device
   check_is_run(path);
   const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
   Run run{.config = config, .tokenizers = TokenizerPair::load(path / "tokenizer"), .model = {}, .weights = {}};
-  run.model = make_seq2seq(config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, std::nullopt);
+  try {
+    run.model =
+        make_seq2seq(config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, std::nullopt);
+  } catch (const UserError& error) {  // of a run it is whole
+    throw UserError((path / "config.toml").string() + ": " + error.what(), "it was cut short or edited: bring it back");
+  }
   run.weights = find_weights(path, checkpoint);
   check_identity(run.weights, identity_of(config, run.tokenizers), path);
   load_weights(run.weights, *run.model);
