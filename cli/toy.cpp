@@ -7,19 +7,26 @@ namespace attend {
 namespace {
 
 void run(const ToyConfig& config, const OptionOrigins&) {
-  for (const ToySet& set : write_toy_corpus(config)) {
+  const ToyReport corpus = write_toy_corpus(config);
+  for (const ToySet& set : corpus.translation) {
     log::info("{}/{}.{{en,de}}: {} sentence pairs, {} English and {} German words, {:.1f} a sentence, at most {}",
               config.directory, set.name, set.sentences, set.english_words, set.german_words,
               static_cast<double>(set.english_words) / static_cast<double>(set.sentences), set.longest);
   }
   log::info("{}/test.align: gold word alignments of the test set", config.directory);
+  for (const ToyPart& part : corpus.parts) {
+    log::info("{}/{}: {} {} to train on, {} dev, {} test", config.directory, part.name, part.train, part.unit, part.dev,
+              part.test);
+  }
 }
 
 }  // namespace
 
 Command toy_command() {
-  return make_command<ToyConfig>("toy", "write the built-in English-German corpus, the same bytes for the same seed",
-                                 run);
+  return make_command<ToyConfig>(
+      "toy",
+      "write the built-in corpus, the same bytes for the same seed: English-German pairs, documents, labelled sets",
+      run);
 }
 
 }  // namespace attend

@@ -65,9 +65,11 @@ class Writing {
 
 }  // namespace
 
-std::vector<ToySet> write_toy_corpus(const ToyConfig& config) {
+ToyReport write_toy_corpus(const ToyConfig& config) {
   const std::filesystem::path directory = config.directory;
-  for (const char* name : {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"}) {
+  std::vector<std::string> files = toy_set_files();
+  files.insert(files.begin(), {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"});
+  for (const std::string& name : files) {
     if (!config.overwrite && std::filesystem::exists(directory / name)) {
       throw UserError((directory / name).string() + ": exists already",
                       "choose another directory, or pass --overwrite");
@@ -78,7 +80,22 @@ std::vector<ToySet> write_toy_corpus(const ToyConfig& config) {
   ToySet test = writing.write(Set::test, config.test_sentences);
   ToySet valid = writing.write(Set::valid, config.valid_sentences);
   ToySet train = writing.write(Set::train, config.train_sentences);
-  return {std::move(train), std::move(valid), std::move(test)};
+  // No fewer than a few of each label, and no more than there are different texts to tell.
+  const auto examples = [](std::int64_t wanted, std::int64_t most) {
+    return std::clamp(wanted, std::int64_t{12}, most);
+  };
+  const std::int64_t documents = std::max(config.train_sentences / 10, std::int64_t{2});
+  ToyReport report;
+  report.parts = write_toy_sets(directory, {.seed = static_cast<std::uint64_t>(config.seed),
+                                            .train_documents = documents,
+                                            .valid_documents = std::max(documents / 20, std::int64_t{2}),
+                                            .train = examples(config.train_sentences / 5, 20000),
+                                            .dev = examples(config.valid_sentences, 2000),
+                                            .test = examples(config.test_sentences, 2000)});
+  report.translation.push_back(std::move(train));
+  report.translation.push_back(std::move(valid));
+  report.translation.push_back(std::move(test));
+  return report;
 }
 
 }  // namespace attend

@@ -1,5 +1,5 @@
 // The built-in corpus: English-German sentence pairs of a small generated world, with the gold word alignments of the
-// test set. Files of a corpus directory:
+// test set, and the documents and labelled sets of toy_sets.hpp. Files of the sentence pairs:
 //
 //   train.en train.de   valid.en valid.de   test.en test.de   one sentence a line, raw text, line-aligned
 //   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "data/text/toy_sets.hpp"
 
 namespace attend {
 
@@ -35,14 +36,20 @@ struct ToyConfig {
            .required = true,
            .positional = true});
     visit("seed", self.seed, {.help = "which corpus: the same seed writes the same bytes", .min = 0});
-    visit("train-sentences", self.train_sentences, {.help = "sentence pairs to train on", .min = 1, .max = 1e7});
-    visit("valid-sentences", self.valid_sentences, {.help = "sentence pairs to validate on", .min = 1, .max = 1e6});
-    visit("test-sentences", self.test_sentences, {.help = "sentence pairs to test on", .min = 1, .max = 1e6});
+    visit("train-sentences", self.train_sentences,
+          {.help = "sentence pairs to train on; a tenth as many documents, a fifth as many examples of each task (12 "
+                   "to 20000)",
+           .min = 1,
+           .max = 1e7});
+    visit("valid-sentences", self.valid_sentences,
+          {.help = "sentence pairs to validate on; as many examples of each task (12 to 2000)", .min = 1, .max = 1e6});
+    visit("test-sentences", self.test_sentences,
+          {.help = "sentence pairs to test on; as many examples of each task (12 to 2000)", .min = 1, .max = 1e6});
     visit("overwrite", self.overwrite, {.help = "replace the files of a corpus that is already there"});
   }
 };
 
-// What was written of one set.
+// What was written of one set of sentence pairs.
 struct ToySet {
   std::string name;  // train, valid, test
   std::int64_t sentences = 0;
@@ -50,8 +57,13 @@ struct ToySet {
   std::int64_t longest = 0;  // English words
 };
 
-// Writes the seven files; returns train, valid, test. Throws UserError where one of them exists (without overwrite) or
-// cannot be written.
-std::vector<ToySet> write_toy_corpus(const ToyConfig& config);
+// What was written.
+struct ToyReport {
+  std::vector<ToySet> translation;  // train, valid, test
+  std::vector<ToyPart> parts;       // documents, then the tasks
+};
+
+// Writes all files. Throws UserError where one of them exists (without overwrite) or cannot be written.
+ToyReport write_toy_corpus(const ToyConfig& config);
 
 }  // namespace attend

@@ -64,6 +64,12 @@ std::string to_text(const std::vector<Word>& words) {
   return text;
 }
 
+std::string to_english_text(Clause clause) {
+  Sentence sentence;
+  sentence.clauses.push_back(std::move(clause));
+  return to_text(to_english(sentence));
+}
+
 std::string to_pharaoh(const std::vector<Link>& alignment) {
   std::string text;
   for (const Link& link : alignment) {

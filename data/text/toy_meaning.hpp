@@ -26,7 +26,7 @@ struct Clause;
 
 // relative and interrogative phrases ("who", "der", "what") are fronted; a relative one has the gender and number of
 // the noun that its clause belongs to.
-enum class NounPhraseKind { noun, person_name, town_name, pronoun, relative, interrogative };
+enum class NounPhraseKind { noun, person_name, town_name, company_name, pronoun, relative, interrogative };
 enum class Determiner { definite, indefinite, demonstrative, every, possessive, bare };
 enum class Owner { me, him, her, us, them };
 
@@ -58,6 +58,7 @@ struct Adverbial {
 // A time with its numbers filled in, in the units of Phrase.
 struct Time {
   std::string english, german;
+  bool operator==(const Time&) const = default;
 };
 
 enum class Mood { statement, question };
@@ -142,6 +143,8 @@ struct SentencePair {
 SentencePair render(const Sentence& sentence);
 
 std::string to_text(const std::vector<Word>& words);
+// The English of a sentence of one clause.
+std::string to_english_text(Clause clause);
 std::string to_pharaoh(const std::vector<Link>& alignment);
 
 // The two grammars; render() calls both.

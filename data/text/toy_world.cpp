@@ -1,14 +1,15 @@
 #include "data/text/toy_world.hpp"
 
-#include <array>
 #include <string>
+
+#include "data/text/toy_draw.hpp"
 
 namespace attend::toy {
 namespace {
 
-class World {
+class World : private Draw {
  public:
-  explicit World(RandomStream& random) : random_(random) {}
+  explicit World(RandomStream& random) : Draw(random) {}
 
   Sentence sentence(std::size_t words) {
     Sentence sentence;
@@ -28,85 +29,9 @@ class World {
   }
 
  private:
-  // Draws come one a statement, or in an order that the language fixes: no two in one expression.
-  bool chance(double probability) { return random_.uniform() < probability; }
-
-  template <class Items>
-  const typename Items::value_type& pick(const Items& items) {
-    return items[random_.below(items.size())];
-  }
-
-  // Uniform among the entries that `fits`, of which there must be one.
-  template <class Items, class Fits>
-  const typename Items::value_type& pick_where(const Items& items, Fits fits) {
-    while (true) {
-      const auto& item = pick(items);
-      if (fits(item)) return item;
-    }
-  }
-
-  // --- words and phrases
-
-  // Two or three syllables, so that most names of a test set were never seen in training.
-  std::string name() {
-    static constexpr std::array<std::string_view, 18> kOnsets{"b", "d", "f", "g", "k", "l",  "m",  "n",  "p",
-                                                              "r", "s", "t", "v", "w", "br", "dr", "kl", "tr"};
-    static constexpr std::array<std::string_view, 5> kVowels{"a", "e", "i", "o", "u"};
-    static constexpr std::array<std::string_view, 6> kEnds{"n", "l", "r", "m", "nd", "k"};
-    std::string text;
-    for (std::uint64_t syllables = 2 + random_.below(2); syllables > 0; --syllables) {
-      text.append(pick(kOnsets)).append(pick(kVowels));
-    }
-    if (chance(0.7)) text.append(pick(kEnds));
-    text[0] = static_cast<char>(text[0] - 'a' + 'A');
-    return text;
-  }
-
-  std::string number(std::uint64_t low, std::uint64_t high) {
-    return std::to_string(low + random_.below(high - low + 1));
-  }
-
-  Time time(bool future) {
-    const auto fixed = [](const Phrase& phrase) {
-      return Time{std::string(phrase.english), std::string(phrase.german)};
-    };
-    if (chance(0.12)) {
-      const Phrase& day = pick(weekdays());
-      return {"on " + std::string(day.english), "am " + std::string(day.german)};
-    }
-    if (chance(0.12)) {
-      std::string clock = number(1, 23);
-      clock += ':' + number(0, 5);
-      clock += number(0, 9);
-      return {"at " + clock, "um " + clock + "+Uhr"};
-    }
-    if (past_ && chance(0.15)) {
-      const std::string year = number(1850, 2020);
-      return {"in " + year, "im+Jahr " + year};
-    }
-    if ((past_ || future) && chance(0.18)) {
-      const Phrase& month = pick(months());
-      const std::string day = number(1, 28);
-      return {"on " + day + " " + std::string(month.english), "am " + day + ". " + std::string(month.german)};
-    }
-    return fixed(pick(past_ ? past_times() : future ? future_times() : present_times()));
-  }
-
-  const Adjective& adjective_for(unsigned kinds) {
-    return pick_where(adjectives(), [&](const Adjective& adjective) { return (adjective.kinds & kinds) != 0; });
-  }
-
   static unsigned kinds_of(const NounPhrase& phrase) {
     const unsigned kinds = phrase.noun != nullptr ? phrase.noun->kinds : unsigned{kPerson};
     return phrase.other ? kinds & phrase.other->noun->kinds : kinds;
-  }
-
-  static NounPhrase of_noun(const Noun& noun) {
-    NounPhrase phrase;
-    phrase.noun = &noun;
-    phrase.gender = noun.gender;
-    phrase.person = (noun.kinds & kPerson) != 0;
-    return phrase;
   }
 
   // A noun with a determiner, perhaps in the plural, with adjectives or a number.
@@ -152,18 +77,6 @@ class World {
     return phrase;
   }
 
-  // The pronoun, relative pronoun or silent subject that stands for `phrase`.
-  static NounPhrase standing_for(const NounPhrase& phrase, NounPhraseKind kind) {
-    NounPhrase stand_in;
-    stand_in.kind = kind;
-    stand_in.noun = phrase.noun;
-    stand_in.number = is_plural(phrase) ? Number::plural : Number::singular;
-    stand_in.gender = phrase.gender;
-    stand_in.person = phrase.person;
-    stand_in.first_person = phrase.first_person;
-    return stand_in;
-  }
-
   NounPhrase subject(unsigned kinds, int depth) {
     const double kind = random_.uniform();
     if ((kinds & kPerson) != 0) {
@@ -206,7 +119,7 @@ class World {
     clause.tense = past_ ? Tense::past : Tense::present;
     clause.subject = subject(kPerson, 0);
     clause.object = std::make_unique<NounPhrase>(std::move(stand_in));
-    if (past_ && chance(0.4)) clause.time = time(false);
+    if (past_ && chance(0.4)) clause.time = time(past_, false);
     return clause;
   }
 
@@ -293,7 +206,7 @@ class World {
       clause.frequency = &pick(frequencies());
     }
     if (!has_relative && clause.frequency == nullptr && chance(0.4)) {
-      clause.time = time(clause.modal != nullptr && clause.modal->future);
+      clause.time = time(past_, clause.modal != nullptr && clause.modal->future);
     }
     if (!has_relative && !clause.recipient && clause.adverbials.empty() && chance(clause.object ? 0.2 : 0.5)) {
       clause.adverbials.push_back(location());
@@ -435,7 +348,6 @@ class World {
     return clause;
   }
 
-  RandomStream& random_;
   bool past_ = false;  // one tense a sentence
 };
 

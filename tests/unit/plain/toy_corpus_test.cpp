@@ -263,7 +263,7 @@ TEST_F(ToyCorpus, SameSeedSameBytesOnEveryPlatform) {
 }
 
 TEST_F(ToyCorpus, SetsAreWholeAndDisjoint) {
-  const std::vector<ToySet> sets = write_toy_corpus(config_);
+  const std::vector<ToySet> sets = write_toy_corpus(config_).translation;
   ASSERT_EQ(sets.size(), 3U);
   std::set<std::string> seen;
   std::size_t total = 0;

@@ -1,0 +1,650 @@
+// Documents and labelled sets of the built-in corpus: readable, balanced, without leaks and shortcuts, and true.
+#include "data/text/toy_sets.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <sstream>
+#include <tuple>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "data/text/conll.hpp"
+#include "data/text/documents.hpp"
+#include "data/text/squad.hpp"
+#include "data/text/table.hpp"
+#include "data/text/toy_corpus.hpp"
+#include "data/text/toy_entities.hpp"
+#include "data/text/toy_questions.hpp"
+#include "data/text/toy_story.hpp"
+#include "data/text/toy_tasks.hpp"
+#include "data/text/toy_thesaurus.hpp"
+
+namespace attend {
+namespace {
+
+using namespace toy;  // NOLINT: meanings are spelt out below
+using Strings = std::vector<std::string>;
+
+// Words in lower case, without marks.
+Strings words_of(const std::string& text) {
+  Strings words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) {
+    std::erase_if(word, [](char c) { return c == '.' || c == ',' || c == '?'; });
+    std::ranges::transform(word, word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+struct Row {
+  Strings texts;
+  std::string label;
+};
+
+// Everything written once, for all tests.
+class ToySets : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = std::filesystem::temp_directory_path() / ("attend-toy-sets-" + std::to_string(getpid()));
+    parts_ = write_toy_sets(directory_, kSizes);
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(directory_); }
+
+  static std::string bytes(const std::filesystem::path& directory, const std::string& name) {
+    std::ifstream file(directory / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  static std::vector<Row> rows(const TableTask& task, const std::string& set) {
+    TableReader reader(directory_ / task.folder / (set + ".tsv"),
+                       {.columns = Strings(task.columns.begin(), task.columns.end())});
+    std::vector<Row> rows;
+    for (Record record; reader.next(record);) {
+      Row row{.texts = record.values, .label = record.values.back()};
+      row.texts.pop_back();
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  static const TableTask& task(std::string_view folder) {
+    return *std::ranges::find(table_tasks(), folder, &TableTask::folder);
+  }
+
+  static std::vector<Strings> documents(const std::string& set) {
+    DocumentReader reader({(directory_ / ("documents." + set + ".txt")).string()});
+    std::vector<Strings> documents;
+    for (DocumentLine line; reader.next(line);) {
+      if (line.first) documents.emplace_back();
+      documents.back().push_back(line.text);
+    }
+    return documents;
+  }
+
+  static constexpr ToySetSizes kSizes{
+      .seed = 1, .train_documents = 300, .valid_documents = 20, .train = 1800, .dev = 120, .test = 600};
+  static inline std::filesystem::path directory_;
+  static inline std::vector<ToyPart> parts_;
+};
+
+std::uint64_t fnv(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+TEST_F(ToySets, SameSeedSameBytesAndTestSetsOfTheirOwn) {
+  const std::filesystem::path other = directory_ / "other";
+  ToySetSizes sizes = kSizes;
+  sizes.train = 60;
+  sizes.train_documents = 10;
+  write_toy_sets(other, sizes);
+  std::string all;
+  for (const std::string& file : toy_set_files()) {
+    const std::string text = bytes(directory_, file);
+    all += text;
+    const bool small = file.find("train") == std::string::npos;
+    EXPECT_EQ(bytes(other, file) == text, small) << file << " does not depend on how much there is to train on";
+  }
+  sizes.seed = 2;
+  write_toy_sets(other, sizes);
+  for (const std::string& file : toy_set_files()) EXPECT_NE(bytes(other, file), bytes(directory_, file)) << file;
+  RecordProperty("fnv", std::to_string(fnv(all)));
+}
+
+TEST_F(ToySets, EveryFileHasWhatItSays) {
+  EXPECT_EQ(parts_.size(), table_tasks().size() + 3);
+  EXPECT_EQ(documents("train").size(), 300U);
+  EXPECT_EQ(documents("valid").size(), 20U);
+  for (const auto& [set, size] : {std::pair("train", 1800U), std::pair("dev", 120U), std::pair("test", 600U)}) {
+    for (const TableTask& task : table_tasks()) EXPECT_EQ(rows(task, set).size(), size) << task.folder << " " << set;
+    const QuestionSet questions = read_squad(directory_ / "questions" / (std::string(set) + ".json"));
+    EXPECT_EQ(questions.questions.size(), size);
+    EXPECT_EQ(questions.contexts.size(), size / 3);
+    EXPECT_EQ(questions.moved, 0U) << "every answer stands where the file says";
+    EXPECT_EQ(questions.lost, 0U);
+    EXPECT_TRUE(questions.may_lack_answers);
+    const auto sentences = read_conll(directory_ / "entities" / (std::string(set) + ".txt"));
+    EXPECT_EQ(sentences.size(), size);
+    EXPECT_EQ(tag_set(sentences), (Strings{"O", "B-LOC", "B-ORG", "I-ORG", "B-PER", "I-PER"}));
+  }
+}
+
+TEST_F(ToySets, LabelsAreBalanced) {
+  for (const TableTask& task : table_tasks()) {
+    std::map<std::string, std::size_t> counts;
+    const auto test = rows(task, "test");
+    for (const Row& row : test) ++counts[task.labels.empty() ? row.label.substr(0, 1) : row.label];
+    for (const std::string_view label : task.labels) {
+      EXPECT_EQ(counts[std::string(label)], test.size() / task.labels.size()) << task.folder << " " << label;
+    }
+    if (!task.labels.empty()) continue;
+    for (const char* point : {"0", "1", "2", "3", "4"}) EXPECT_GT(counts[point], test.size() / 20) << point;
+    for (const Row& row : test) {
+      EXPECT_GE(std::stod(row.label), 0.0);
+      EXPECT_LE(std::stod(row.label), 5.0);
+    }
+  }
+  const QuestionSet questions = read_squad(directory_ / "questions" / "test.json");
+  EXPECT_EQ(std::ranges::count_if(questions.questions, [](const Question& q) { return q.answers.empty(); }), 200);
+}
+
+TEST_F(ToySets, NoTextOfTestIsInTrain) {
+  const auto expect_apart = [](const std::string& name, const std::set<std::string>& train, const Strings& test) {
+    for (const std::string& text : test) EXPECT_FALSE(train.contains(text)) << name << ": " << text;
+    EXPECT_EQ(std::set(test.begin(), test.end()).size(), test.size()) << name;
+  };
+  for (const TableTask& task : table_tasks()) {
+    // Not the other way round either.
+    const auto joined = [](Row row) {
+      std::ranges::sort(row.texts);
+      std::string text;
+      for (const std::string& part : row.texts) text += part + '\t';
+      return text;
+    };
+    std::set<std::string> train;
+    Strings test;
+    for (const char* set : {"train", "dev"}) {
+      for (const Row& row : rows(task, set)) train.insert(joined(row));
+    }
+    for (const Row& row : rows(task, "test")) test.push_back(joined(row));
+    expect_apart(std::string(task.folder), train, test);
+  }
+  const auto contexts = [](const char* set) {
+    return read_squad(directory_ / "questions" / (std::string(set) + ".json")).contexts;
+  };
+  const Strings trained = contexts("train");
+  expect_apart("questions", {trained.begin(), trained.end()}, contexts("test"));
+  const auto sentences = [](const char* set) {
+    Strings texts;
+    for (const TaggedSentence& sentence : read_conll(directory_ / "entities" / (std::string(set) + ".txt"))) {
+      texts.emplace_back();
+      for (const std::string& token : sentence.tokens) texts.back() += token + ' ';
+    }
+    return texts;
+  };
+  const Strings tagged = sentences("train");
+  expect_apart("entities", {tagged.begin(), tagged.end()}, sentences("test"));
+}
+
+// --- shortcuts
+
+using Features = std::function<Strings(const Row&)>;
+
+// The accuracy on `test` of naive Bayes over these features, learnt from `train`.
+double naive_bayes(const std::vector<Row>& train, const std::vector<Row>& test, const Features& features) {
+  std::map<std::string, std::map<std::string, double>> counts;
+  std::map<std::string, double> totals, examples;
+  std::set<std::string> known;
+  for (const Row& row : train) {
+    ++examples[row.label];
+    for (const std::string& feature : features(row)) {
+      ++counts[row.label][feature];
+      ++totals[row.label];
+      known.insert(feature);
+    }
+  }
+  std::size_t right = 0;
+  for (const Row& row : test) {
+    std::string best;
+    double best_score = -1e300;
+    for (const auto& [label, number] : examples) {
+      double score = std::log(number);
+      for (const std::string& feature : features(row)) {
+        if (!known.contains(feature)) continue;
+        const auto found = counts[label].find(feature);
+        score += std::log(((found == counts[label].end() ? 0 : found->second) + 0.5) /
+                          (totals[label] + 0.5 * static_cast<double>(known.size())));
+      }
+      if (score > best_score) std::tie(best, best_score) = std::pair(label, score);
+    }
+    right += best == row.label;
+  }
+  return static_cast<double>(right) / static_cast<double>(test.size());
+}
+
+Strings bag_of(const std::string& text) { return words_of(text); }
+Strings bag_of_all(const Row& row) {
+  Strings bag;
+  for (std::size_t i = 0; i < row.texts.size(); ++i) {
+    for (const std::string& word : words_of(row.texts[i])) bag.push_back(std::to_string(i) + word);
+  }
+  return bag;
+}
+
+double overlap(const Row& row) {
+  const Strings a = words_of(row.texts[0]), b = words_of(row.texts[1]);
+  const std::set<std::string> of_a(a.begin(), a.end()), of_b(b.begin(), b.end());
+  const auto shared = std::ranges::count_if(of_a, [&](const std::string& word) { return of_b.contains(word); });
+  return static_cast<double>(shared) /
+         static_cast<double>(of_a.size() + of_b.size() - static_cast<std::size_t>(shared));
+}
+
+Strings overlap_feature(const Row& row) { return {std::to_string(std::lround(overlap(row) * 10))}; }
+Strings length_feature(const Row& row) {
+  Strings lengths;
+  for (const std::string& text : row.texts) lengths.push_back(std::to_string(words_of(text).size()));
+  if (lengths.size() == 2) lengths.push_back(lengths[0] + '-' + lengths[1]);
+  return lengths;
+}
+
+TEST_F(ToySets, NoShortcutTellsTheLabel) {
+  struct Case {
+    const char* folder;
+    const char* name;
+    Features features;
+    double below;
+  };
+  const Features first = [](const Row& row) { return bag_of(row.texts[0]); };
+  const Features second = [](const Row& row) { return bag_of(row.texts[1]); };
+  // Chance is one half, and one third for inference. Over 600 examples it varies by 0.02 (one standard deviation). What
+  // counts in sentiment is a word and what turns it around, so the words alone tell something.
+  const Case cases[] = {
+      {"sentiment", "words", bag_of_all, 0.75},         {"sentiment", "length", length_feature, 0.58},
+      {"inference", "hypothesis", second, 0.41},        {"inference", "premise", first, 0.43},
+      {"inference", "words", bag_of_all, 0.50},         {"paraphrase", "first", first, 0.58},
+      {"paraphrase", "second", second, 0.58},           {"paraphrase", "words", bag_of_all, 0.58},
+      {"paraphrase", "overlap", overlap_feature, 0.58}, {"paraphrase", "length", length_feature, 0.58},
+      {"acceptability", "words", bag_of_all, 0.58},     {"acceptability", "length", length_feature, 0.58},
+  };
+  for (const Case& shortcut : cases) {
+    const TableTask& task = ToySets::task(shortcut.folder);
+    const double accuracy = naive_bayes(rows(task, "train"), rows(task, "test"), shortcut.features);
+    EXPECT_LT(accuracy, shortcut.below) << shortcut.folder << " by " << shortcut.name;
+    RecordProperty(std::string(shortcut.folder) + "_by_" + shortcut.name, std::to_string(accuracy));
+  }
+  const auto test = rows(task("paraphrase"), "test");
+  EXPECT_EQ(naive_bayes(test, test, [](const Row& row) { return Strings{row.label}; }), 1) << "it can learn";
+}
+
+TEST_F(ToySets, OverlapAloneIsNotSimilarity) {
+  const auto test = rows(task("similarity"), "test");
+  double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+  for (const Row& row : test) {
+    const double a = overlap(row), b = std::stod(row.label);
+    ++n, x += a, y += b, xx += a * a, yy += b * b, xy += a * b;
+  }
+  const double r = (n * xy - x * y) / std::sqrt((n * xx - x * x) * (n * yy - y * y));
+  RecordProperty("similarity_by_overlap", std::to_string(r));
+  EXPECT_GT(r, 0.3);
+  EXPECT_LT(r, 0.92);
+}
+
+TEST_F(ToySets, TheQuestionAloneDoesNotSayWhetherItHasAnAnswer) {
+  const auto asked = [](const char* set) {
+    std::vector<Row> rows;
+    for (const Question& question : read_squad(directory_ / "questions" / (std::string(set) + ".json")).questions) {
+      rows.push_back({{question.text}, question.answers.empty() ? "no" : "yes"});
+    }
+    return rows;
+  };
+  const double accuracy = naive_bayes(asked("train"), asked("test"), bag_of_all);
+  RecordProperty("answerable_by_question", std::to_string(accuracy));
+  EXPECT_LT(accuracy, 0.74) << "two thirds have one";
+}
+
+// --- truth
+
+Entity person(const char* name, Gender gender = Gender::feminine) {
+  return {.kind = NounPhraseKind::person_name, .name = name, .titled = true, .gender = gender, .noun = &noun("baker")};
+}
+
+Claim bought(std::string_view what, const Adjective* adjective, bool negated = false) {
+  return {
+      .event = {
+          .agent = person("Tarvel"), .verb = &verb("buy"), .object = of(noun(what), adjective), .negated = negated}};
+}
+
+Claim coloured(std::string_view colour, bool negated = false) {
+  return {.event = {.agent = of(noun("hat")), .state = &adjective(colour), .negated = negated},
+          .owner = person("Tarvel")};
+}
+
+TEST(ToyInference, FollowsLogic) {
+  const Adjective* red = &adjective("red");
+  const Relation yes = Relation::entailment, no = Relation::contradiction, open = Relation::neutral;
+  EXPECT_EQ(relation(bought("hat", red), bought("hat", nullptr)), yes);
+  EXPECT_EQ(relation(bought("hat", nullptr), bought("hat", red)), open);
+  EXPECT_EQ(relation(bought("hat", nullptr, true), bought("hat", red, true)), yes);
+  EXPECT_EQ(relation(bought("hat", red, true), bought("hat", nullptr, true)), open);
+  EXPECT_EQ(relation(bought("hat", red), bought("hat", nullptr, true)), no);
+  EXPECT_EQ(relation(bought("hat", nullptr), bought("hat", red, true)), open);
+  EXPECT_EQ(relation(bought("hat", nullptr, true), bought("hat", red)), no);
+  EXPECT_EQ(relation(bought("hat", red, true), bought("hat", nullptr)), open);
+  Claim wide = bought("hat", nullptr);
+  wide.event.object->noun = general(noun("hat"));
+  EXPECT_EQ(relation(bought("hat", nullptr), wide), yes);
+  EXPECT_EQ(relation(wide, bought("hat", nullptr)), open);
+  Claim other_word = bought("car", nullptr);
+  other_word.event.object->noun = synonym(noun("car"));
+  other_word.event.verb = synonym(verb("buy"));
+  EXPECT_EQ(relation(bought("car", nullptr), other_word), yes);
+
+  EXPECT_EQ(relation(coloured("red"), coloured("blue")), no);
+  EXPECT_EQ(relation(coloured("red"), coloured("blue", true)), yes);
+  EXPECT_EQ(relation(coloured("red", true), coloured("blue")), open);
+  EXPECT_EQ(relation(coloured("red", true), coloured("blue", true)), open);
+  EXPECT_EQ(relation(coloured("red"), coloured("red", true)), no);
+  Claim of_another = coloured("blue");
+  of_another.owner = person("Dolan");
+  EXPECT_EQ(relation(coloured("red"), of_another), open);
+  Claim placed = coloured("red");
+  placed.event.state = nullptr;
+  placed.event.place = of(noun("park"));
+  EXPECT_EQ(relation(coloured("red"), placed), open);
+  EXPECT_EQ(to_text(placed), "The hat that Mrs. Tarvel bought was in the park.");
+}
+
+TEST(ToyInference, DrawsWhatIsWanted) {
+  for (const Relation wanted : {Relation::entailment, Relation::neutral, Relation::contradiction}) {
+    RandomStream random(5);
+    Draw draw(random);
+    std::size_t negated = 0;
+    for (int i = 0; i < 300; ++i) {
+      const InferencePair pair = draw_inference(draw, wanted);
+      EXPECT_EQ(relation(pair.premise, pair.hypothesis), wanted);
+      negated += pair.hypothesis.event.negated;
+    }
+    EXPECT_NEAR(static_cast<double>(negated), 150, 40) << "a negation does not tell the relation";
+  }
+}
+
+TEST(ToySimilarity, CountsWhatIsShared) {
+  const Event event{.agent = of(noun("baker"), &adjective("old")),
+                    .verb = &verb("buy"),
+                    .object = of(noun("car"), &adjective("red")),
+                    .place = of(noun("park")),
+                    .time = Time{"yesterday", "gestern"}};
+  EXPECT_EQ(shared_meaning(event, event), 50);
+  Event other = event;
+  other.verb = synonym(*other.verb);
+  other.object->noun = synonym(*other.object->noun);
+  EXPECT_EQ(shared_meaning(event, other), 50);
+  other.object->noun = general(*event.object->noun);
+  EXPECT_EQ(shared_meaning(event, other), 45);
+  other.place = of(noun("forest"));
+  EXPECT_EQ(shared_meaning(event, other), 38);
+  other.agent.adjective = &adjective("young");
+  EXPECT_EQ(shared_meaning(event, other), 28);
+}
+
+bool is_noun(const std::string& word) {
+  return std::ranges::any_of(nouns(), [&](const Noun& n) { return n.english == word || n.english_plural == word; });
+}
+bool is_adjective(const std::string& word) {
+  return std::ranges::any_of(adjectives(), [&](const Adjective& a) { return a.english == word; });
+}
+bool is_determiner(const std::string& word) {
+  return std::ranges::count(std::initializer_list<std::string_view>{"the", "my", "his", "her", "our", "their"}, word) >
+         0;
+}
+// The verb's number, 's' or 'p'; ' ' for another word.
+char number_of_verb(const std::string& word) {
+  if (word == "is" || word == "was" || word == "does") return 's';
+  if (word == "are" || word == "were" || word == "do") return 'p';
+  for (const Verb& verb : verbs()) {
+    if (verb.third == word) return 's';
+    if (verb.english == word) return 'p';
+  }
+  return ' ';
+}
+bool is_past(const std::string& word) {
+  return std::ranges::any_of(verbs(), [&](const Verb& verb) { return verb.past == word; });
+}
+
+TEST(ToyAcceptability, WhatIsBrokenBreaksItsRule) {
+  RandomStream random(3);
+  Draw draw(random);
+  std::map<Break, int> seen;
+  for (int i = 0; i < 3000; ++i) {
+    const Judgement judgement = draw_acceptability(draw, false);
+    const Strings broken = words_of(judgement.text), intact = words_of(judgement.intact);
+    ++seen[judgement.rule];
+    ASSERT_NE(judgement.text, judgement.intact);
+    ASSERT_EQ(broken.size(), intact.size());
+    const std::string both = judgement.intact + " / " + judgement.text;
+    if (judgement.rule == Break::agreement) {
+      std::size_t changed = 0, at = 0;
+      for (std::size_t k = 0; k < broken.size(); ++k) {
+        if (broken[k] != intact[k]) ++changed, at = k;
+      }
+      EXPECT_EQ(changed, 1U) << both;
+      const std::string& subject = *std::ranges::find_if(intact, is_noun);
+      const bool plural = std::ranges::any_of(nouns(), [&](const Noun& n) { return n.english_plural == subject; });
+      EXPECT_EQ(number_of_verb(intact[at]), plural ? 'p' : 's') << both;
+      EXPECT_EQ(number_of_verb(broken[at]), plural ? 's' : 'p') << both;
+      continue;
+    }
+    Strings sorted = broken, sorted_intact = intact;
+    std::ranges::sort(sorted);
+    std::ranges::sort(sorted_intact);
+    EXPECT_EQ(sorted, sorted_intact) << both;
+    const auto any_pair = [](const Strings& words, auto wrong) {
+      for (std::size_t k = 0; k < words.size(); ++k) {
+        if (wrong(words[k], k + 1 < words.size() ? words[k + 1] : "")) return true;
+      }
+      return false;
+    };
+    const auto expect_wrong = [&](auto wrong) {
+      EXPECT_TRUE(any_pair(broken, wrong)) << both;
+      EXPECT_FALSE(any_pair(intact, wrong)) << both;
+    };
+    if (judgement.rule == Break::determiner) {
+      expect_wrong([](const auto& a, const auto& b) { return is_determiner(a) && !is_noun(b) && !is_adjective(b); });
+    } else if (judgement.rule == Break::adjective) {
+      expect_wrong([](const auto& a, const auto& b) { return is_noun(a) && is_adjective(b); });
+    } else if (judgement.rule == Break::verb) {
+      expect_wrong([](const auto& a, const auto& b) { return b.empty() && (number_of_verb(a) != ' ' || is_past(a)); });
+    } else {
+      ASSERT_EQ(judgement.rule, Break::negation);
+      expect_wrong([](const auto& a, const auto& b) { return b == "not" && a != "does" && a != "do" && a != "did"; });
+    }
+  }
+  EXPECT_EQ(seen.size(), 5U);
+  EXPECT_GT(seen[Break::agreement], 1000);
+}
+
+TEST(ToySentiment, WordsAreTurnedAround) {
+  // The single clause "SOMETHING was [not] ADJECTIVE." is judged here again.
+  const auto listed = [](std::span<const Adjective> list, const std::string& word) {
+    return std::ranges::any_of(list, [&](const Adjective& a) { return a.english == word; });
+  };
+  RandomStream random(4);
+  Draw draw(random);
+  int judged = 0, negated = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const bool positive = i % 2 == 1;
+    const std::string text = draw_sentiment(draw, positive);
+    Strings words = words_of(text);
+    if (std::ranges::count(words, "that") != 0 || std::ranges::count(words, "and") != 0) continue;
+    // What decides: after "but", and outside of "although".
+    const auto but = std::ranges::find(words, "but"), although = std::ranges::find(words, "although");
+    const std::size_t comma = text.find(',');
+    if (but != words.end()) {
+      words.erase(words.begin(), but);
+    } else if (although == words.begin()) {
+      ASSERT_NE(comma, std::string::npos) << text;
+      words = words_of(text.substr(comma));
+    } else if (although != words.end()) {
+      words.erase(although, words.end());
+    }
+    const bool praised = std::ranges::any_of(words, [&](const std::string& w) { return listed(praise(), w); });
+    const bool blamed = std::ranges::any_of(words, [&](const std::string& w) { return listed(blame(), w); });
+    ASSERT_NE(praised, blamed) << text;
+    const bool turned = std::ranges::count(words, "not") != 0;
+    EXPECT_EQ(praised != turned, positive) << text;
+    ++judged;
+    negated += turned;
+  }
+  EXPECT_GT(judged, 1000);
+  EXPECT_GT(negated, judged / 4);
+}
+
+TEST(ToyParaphrase, ExchangesWhoDoesWhatInBothLabelsAlike) {
+  double overlaps[2] = {0, 0};
+  for (int i = 0; i < 1000; ++i) {
+    for (const bool same_meaning : {false, true}) {
+      RandomStream random(combine_keys(6, i));
+      Draw draw(random);
+      const TextPair pair = draw_paraphrase(draw, same_meaning);
+      EXPECT_NE(pair.first, pair.second);
+      overlaps[same_meaning] += overlap({{pair.first, pair.second}, ""}) / 1000;
+    }
+  }
+  EXPECT_NEAR(overlaps[0], overlaps[1], 0.01);
+}
+
+TEST(ToyQuestions, AnswersStandWhereTheyAreSaidTo) {
+  const std::set<std::string> pronouns = {"he", "she", "it", "they", "him", "her", "them"};
+  RandomStream random(8);
+  Draw draw(random);
+  for (int i = 0; i < 300; ++i) {
+    const Passage passage = draw_passage(draw, {true, false, true});
+    ASSERT_EQ(passage.asked.size(), 3U);
+    for (std::size_t k = 0; k < 3; ++k) {
+      const Asked& asked = passage.asked[k];
+      EXPECT_EQ(asked.answer.empty(), k == 1);
+      EXPECT_EQ(asked.question.back(), '?');
+      if (asked.answer.empty()) continue;
+      EXPECT_EQ(passage.context.substr(asked.begin, asked.answer.size()), asked.answer);
+      const Strings words = words_of(asked.answer);
+      EXPECT_FALSE(words.size() == 1 && pronouns.contains(words[0])) << asked.answer;
+      EXPECT_TRUE(asked.begin == 0 || passage.context[asked.begin - 1] == ' ');
+      const std::size_t end = asked.begin + asked.answer.size();
+      EXPECT_TRUE(std::string_view(" .,").find(passage.context[end]) != std::string_view::npos) << asked.answer;
+    }
+    // Every name of a question is one of the context: an unknown name would give it away.
+    for (const Asked& asked : passage.asked) {
+      std::istringstream stream(asked.question);
+      std::string word;
+      for (stream >> word; stream >> word;) {
+        std::erase(word, '?');
+        if (word[0] >= 'A' && word[0] <= 'Z') {
+          EXPECT_NE(passage.context.find(word), std::string::npos) << asked.question;
+        }
+      }
+    }
+  }
+}
+
+TEST(ToyEntities, NamesAreTaggedWhereTheyStand) {
+  Entity tarvel = person("Lena Tarvel");
+  tarvel.titled = false;
+  Event event{.agent = tarvel, .verb = &kWorkFor};
+  event.object = Entity{.kind = NounPhraseKind::company_name, .name = "Dolan Bank"};
+  event.place = Entity{.kind = NounPhraseKind::town_name, .name = "Kolin"};
+  Sentence sentence;
+  sentence.clauses.push_back(to_clause(event));
+  std::string tagged;
+  for (const Token& token : to_tokens(sentence)) tagged += token.text + '/' + token.tag + ' ';
+  EXPECT_EQ(tagged, "Lena/B-PER Tarvel/I-PER worked/O for/O Dolan/B-ORG Bank/I-ORG in/O Kolin/B-LOC ./O ");
+}
+
+// --- documents
+
+Strings names_in(const std::string& sentence) {
+  Strings names;
+  std::istringstream stream(sentence);
+  for (std::string word; stream >> word;) {
+    std::erase(word, '.');
+    if (word == "Mr" || word == "Mrs") {
+      stream >> word;
+      std::erase(word, '.');
+      names.push_back(word);
+    }
+  }
+  return names;
+}
+
+TEST_F(ToySets, SentencesOfADocumentFollowFromEachOther) {
+  const auto train = documents("train");
+  std::size_t sentences = 0, pronouns = 0, named = 0, known = 0, known_elsewhere = 0;
+  for (std::size_t d = 0; d < train.size(); ++d) {
+    const Strings& document = train[d];
+    EXPECT_GE(document.size(), 6U);
+    const std::string& foreign = train[(d + 1) % train.size()].back();
+    std::set<std::string> names;
+    for (const std::string& sentence : document) {
+      const std::string first = words_of(sentence).front();
+      const bool is_pronoun = first == "he" || first == "she" || first == "it" || first == "they";
+      EXPECT_FALSE(is_pronoun && sentence == document.front()) << sentence;
+      ++sentences;
+      pronouns += is_pronoun;
+      for (const std::string& name : names_in(sentence)) names.insert(name);
+    }
+    for (const std::string& name : names_in(document.back())) {
+      ++named;
+      const auto says = [&](const std::string& s) { return s.find(name) != std::string::npos; };
+      known += std::any_of(document.begin(), document.end() - 1, says);
+    }
+    for (const std::string& name : names_in(foreign)) known_elsewhere += names.contains(name);
+  }
+  EXPECT_GT(pronouns, sentences / 5);
+  EXPECT_GT(named, train.size() / 5);
+  EXPECT_EQ(known, named) << "who is named in the end was introduced";
+  EXPECT_LE(known_elsewhere, 1U);
+}
+
+TEST_F(ToySets, ThingsKeepTheirColour) {
+  std::size_t repeated = 0;
+  for (const Strings& document : documents("train")) {
+    std::map<std::string, std::string> colour_of;
+    for (const std::string& sentence : document) {
+      const Strings words = words_of(sentence);
+      for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+        const bool coloured =
+            std::ranges::any_of(colours(), [&](const Adjective* colour) { return colour->english == words[i]; });
+        if (!coloured || !is_noun(words[i + 1])) continue;
+        const auto [entry, is_new] = colour_of.emplace(words[i + 1], words[i]);
+        EXPECT_EQ(entry->second, words[i]) << sentence;
+        repeated += !is_new;
+      }
+    }
+  }
+  EXPECT_GT(repeated, 100U);
+}
+
+TEST_F(ToySets, AnExistingFileIsNotReplacedUnasked) {
+  const std::filesystem::path other = directory_ / "there";
+  std::filesystem::create_directories(other / "questions");
+  std::ofstream(other / "questions" / "dev.json") << "{}";
+  ToyConfig config{.directory = other.string(), .train_sentences = 5, .valid_sentences = 5, .test_sentences = 5};
+  EXPECT_THROW(write_toy_corpus(config), UserError);
+  EXPECT_EQ(bytes(other, "questions/dev.json"), "{}");
+  config.overwrite = true;
+  write_toy_corpus(config);
+  EXPECT_EQ(read_squad(other / "questions" / "dev.json").questions.size(), 12U);
+}
+
+}  // namespace
+}  // namespace attend
