@@ -1,6 +1,6 @@
 // A tokenizer as Hugging Face's `tokenizers` and `transformers` load it.
 //
-// Loaded there it gives the same normalisation, pieces and ids, and decodes what has no unknown pieces to the same
+// Loaded there it is to give the same normalisation, pieces and ids, and to decode what has no unknown pieces to the same
 // text. Where the two libraries differ:
 //  - The text of a special piece, "<mask>", becomes that piece there, unless told to split special tokens.
 //  - word: neighbouring unknown words are one unknown piece here, and one each there.

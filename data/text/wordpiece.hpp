@@ -5,7 +5,7 @@
 //
 //   "Émigrés, 東京"      emi ##gre ##s , 東 京
 //
-// Equal to Hugging Face's fast tokenizer of BERT in ids and offsets, and so where that differs from the original: a
+// Follows Hugging Face's fast tokenizer of BERT in ids and offsets, also where that differs from the original: a
 // sigma that ends a word is lowered as any other, U+2B820 to U+2B91F are no ideographs, and categories are those that
 // characters had in Unicode 8: what came later is neither punctuation, accent nor control. What is left: letters of a
 // Unicode that ICU does not know yet are not lowered. A text never becomes [MASK] or another special piece, which
