@@ -2,22 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <optional>
 #include <unordered_set>
 #include <vector>
 
 #include "core/error.hpp"
+#include "data/text/protobuf.hpp"
+#include "data/text/sentencepiece_proto.hpp"
 #include "data/text/utf8.hpp"
 
 namespace attend {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "SentencePiece models are little-endian");
 
 constexpr std::size_t kMaxPieceBytes = 4096;       // the library's trie builder recurses once a byte
 constexpr std::size_t kMaxReplacementBytes = 256;  // what one matched string may be normalised to
@@ -28,81 +25,6 @@ constexpr float kMaxScore = 1e9f;
 
 // What is wrong, without the model's name.
 [[noreturn]] void refuse(const std::string& what) { throw UserError(what); }
-
-// One field of a protocol-buffer message.
-struct Field {
-  std::uint32_t number = 0;
-  std::uint32_t wire = 0;   // 0 varint, 1 eight bytes, 2 a length and bytes, 5 four bytes
-  std::uint64_t value = 0;  // of wire 0, 1 and 5
-  std::string_view bytes;   // of wire 2
-
-  std::uint64_t varint() const { return expect(0), value; }
-  std::string_view content() const { return expect(2), bytes; }
-  float number32() const { return expect(5), std::bit_cast<float>(static_cast<std::uint32_t>(value)); }
-
- private:
-  void expect(std::uint32_t type) const {
-    if (wire != type) refuse("field " + std::to_string(number) + " has a wrong type");
-  }
-};
-
-// The fields of a message, one after the other.
-class Message {
- public:
-  explicit Message(std::string_view bytes) : rest_(bytes) {}
-
-  std::optional<Field> next() {
-    if (rest_.empty()) return std::nullopt;
-    const std::uint64_t tag = varint();
-    Field field;
-    field.number = static_cast<std::uint32_t>(tag >> 3);
-    field.wire = static_cast<std::uint32_t>(tag & 7);
-    if (tag > 0xFFFFFFFFu || field.number == 0) refuse("a field has no valid number");
-    switch (field.wire) {
-      case 0:
-        field.value = varint();
-        break;
-      case 1:
-        field.value = fixed(8);
-        break;
-      case 2:
-        field.bytes = take(varint());
-        break;
-      case 5:
-        field.value = fixed(4);
-        break;
-      default:
-        refuse("a field of wire type " + std::to_string(field.wire));
-    }
-    return field;
-  }
-
- private:
-  std::string_view take(std::uint64_t count) {
-    if (count > rest_.size()) refuse("truncated, or a length points past its end");
-    const std::string_view taken = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return taken;
-  }
-
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(take(1).front());
-      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-      if ((byte & 0x80) == 0) return value;
-    }
-    refuse("a number of more than ten bytes");
-  }
-
-  std::uint64_t fixed(std::size_t count) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, take(count).data(), count);
-    return value;
-  }
-
-  std::string_view rest_;
-};
 
 void check_text(std::string_view text, std::size_t max_bytes, const std::string& what) {
   if (text.size() > max_bytes) refuse(what + " is " + std::to_string(text.size()) + " bytes long");
@@ -186,27 +108,27 @@ class NormalisationTable {
   std::string_view strings_;
 };
 
-enum PieceType : std::uint64_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
-
 class Pieces {
  public:
   void add(std::string_view bytes) {
     const std::string what = "piece " + std::to_string(seen_.size());
     std::string_view text;
-    std::uint64_t type = normal;
-    Message message(bytes);
+    PieceType type = PieceType::normal;
+    protobuf::Message message(bytes);
     while (const auto field = message.next()) {
       if (field->number == 1) text = field->content();
       if (field->number == 2 && !(std::abs(field->number32()) <= kMaxScore)) refuse(what + " has a score out of range");
-      if (field->number == 3) type = field->varint();
+      if (field->number == 3) type = static_cast<PieceType>(field->varint());
     }
     if (text.empty()) refuse(what + " is empty");
     check_text(text, kMaxPieceBytes, what);
     if (!seen_.insert(text).second) refuse(what + " is there twice");
-    if (type < normal || type > byte) refuse(what + " has the unknown type " + std::to_string(type));
-    if (type == byte) check_byte(text, what);
-    if (type == user_defined) symbols_.push_back(text);
-    num_unknown_ += type == unknown;
+    if (type < PieceType::normal || type > PieceType::byte) {
+      refuse(what + " has the unknown type " + std::to_string(static_cast<std::uint64_t>(type)));
+    }
+    if (type == PieceType::byte) check_byte(text, what);
+    if (type == PieceType::user_defined) symbols_.push_back(text);
+    num_unknown_ += type == PieceType::unknown;
   }
 
   void check(bool byte_fallback) {
@@ -243,7 +165,7 @@ class Pieces {
 };
 
 void check_normaliser(std::string_view bytes) {
-  Message message(bytes);
+  protobuf::Message message(bytes);
   int num_tables = 0;
   while (const auto field = message.next()) {
     if (field->number == 2) {
@@ -262,7 +184,7 @@ struct TrainerOptions {
 
 TrainerOptions check_trainer(std::string_view bytes) {
   TrainerOptions options;
-  Message message(bytes);
+  protobuf::Message message(bytes);
   while (const auto field = message.next()) {
     switch (field->number) {
       case 3:
@@ -287,10 +209,10 @@ TrainerOptions check_trainer(std::string_view bytes) {
 }
 
 void check_self_test(std::string_view bytes) {
-  Message message(bytes);
+  protobuf::Message message(bytes);
   while (const auto field = message.next()) {
     if (field->number != 1) continue;
-    Message sample(field->content());
+    protobuf::Message sample(field->content());
     while (const auto text = sample.next()) {
       if (text->number == 1 || text->number == 2) check_text(text->content(), 1 << 16, "a self-test");
     }
@@ -301,7 +223,7 @@ void check_model(std::string_view bytes) {
   Pieces pieces;
   TrainerOptions options;
   std::array<int, 6> count{};
-  Message message(bytes);
+  protobuf::Message message(bytes);
   while (const auto field = message.next()) {
     if (field->number > 5) continue;
     if (field->number > 1 && ++count[field->number] > 1) refuse("a part of the model is there twice");

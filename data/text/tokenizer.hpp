@@ -1,7 +1,8 @@
 // Text to ids and back: one class for every job, for text of any kind and ids of any vocabulary.
 //
-// Holds a SentencePiece model (Kudo and Richardson 2018, arXiv 1808.06226). What the special ids are is read from the
-// model. A text is never encoded to a special id other than unk: "</s>" in it is four characters like any others.
+// Holds a SentencePiece model (sentencepiece_model.hpp), or a WordPiece vocabulary as BERT's are (wordpiece.hpp). What
+// the special ids are is read from either. A text is never encoded to a special id other than unk: "</s>" or "[MASK]"
+// in it are characters like any others.
 //
 //   Tokenizer tokenizer = Tokenizer::load("m30k.model");
 //   tokenizer.encode("A dog.")                  {57, 140, 6}
@@ -30,11 +31,12 @@ struct SpecialIds {
   std::int32_t mask = -1;
 };
 
-// A piece of a text: its bytes there are [begin, end). Together the pieces cover the text; of the pieces that a
-// character falls into, as bytes, only the last has a width.
+// A piece of a text: its bytes there are [begin, end). Those of a SentencePiece model cover the text together; of the
+// pieces that a character falls into, as bytes, only the last has a width. Those of WordPiece leave out white space and
+// what is cleaned away, and a character that becomes several is within each of their pieces.
 struct Piece {
   std::int32_t id = 0;
-  std::string text;
+  std::string text;  // as the vocabulary writes it; where a SentencePiece model knows none, what stands there
   std::size_t begin = 0;
   std::size_t end = 0;
 };
@@ -42,7 +44,7 @@ struct Piece {
 // Cheap to copy: copies share the model. All members may be called from several threads at once.
 class Tokenizer {
  public:
-  // UserError when the file is not a sound model: it is checked before the library sees it.
+  // Which of the two it is, is told by the content. UserError when it is sound as neither.
   static Tokenizer load(const std::filesystem::path& path);
   // `name` is what messages call it.
   static Tokenizer from_bytes(std::string bytes, const std::string& name = "tokenizer");
@@ -52,26 +54,28 @@ class Tokenizer {
   std::vector<Piece> encode_pieces(std::string_view text) const;
 
   // One line of text, always: line ends and NUL that byte pieces spell become spaces. Special ids give nothing, unk
-  // gives " ⁇ ". std::out_of_range for an id that is none.
+  // gives " ⁇ ", or "[UNK]" of WordPiece, whose words have one space between them. std::out_of_range for an id that is
+  // none.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   std::int32_t size() const;
   const SpecialIds& special() const;
-  // The piece as the model writes it, such as "▁dog".
+  // The piece as the vocabulary writes it, such as "▁dog" or "##ing".
   const std::string& piece(std::int32_t id) const;
   // Whether a word begins with it, rather than goes on.
   bool begins_word(std::int32_t id) const;
   // The id of a piece; unk where there is no such piece.
   std::int32_t id_of(std::string_view piece) const;
 
-  // The content of the model's file, and its XXH3.
+  // The content of the file, and its XXH3.
   const std::string& bytes() const;
   const std::string& hash() const;
 
  private:
-  struct Model;
-  explicit Tokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  std::shared_ptr<const Model> model_;
+  struct Content;
+  explicit Tokenizer(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+  void check_id(std::int32_t id) const;
+  std::shared_ptr<const Content> content_;
 };
 
 }  // namespace attend

@@ -14,6 +14,7 @@
 #include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/text/tokenizer_trainer.hpp"
+#include "data/text/wordpiece_json.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -83,6 +84,17 @@ TEST_P(TokenizerFuzz, DamageToTheNormalisationTableIsRefusedOrHarmless) {
   // The table is nearly all of this model.
   RandomStream random(4);
   for (int round = 0; round < 60; ++round) is_taken(damage(good, good.size() / 50, good.size(), random));
+}
+
+TEST(TokenizerFuzz, DamageToAWordPieceVocabularyIsRefusedOrHarmless) {
+  const std::string good = to_wordpiece_json(
+      WordPiece({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##b", "ca", "fi"}, {}, "test"));
+  ASSERT_TRUE(is_taken(good));
+  RandomStream random(6);
+  int taken = 0;
+  for (int round = 0; round < 3000; ++round) taken += is_taken(damage(good, 0, good.size(), random));
+  EXPECT_GT(taken, 100);
+  EXPECT_LT(taken, 2900);
 }
 
 TEST(TokenizerFuzz, NoiseIsRefused) {

@@ -1,0 +1,14 @@
+// The tokenizer of a BERT as Hugging Face's directories hold it.
+#pragma once
+
+#include <filesystem>
+
+#include "data/text/tokenizer.hpp"
+
+namespace attend {
+
+// Out of DIRECTORY/tokenizer.json, or else vocab.txt, a piece a line, with do_lower_case, strip_accents and
+// tokenize_chinese_chars of tokenizer_config.json where there is one. UserError as Tokenizer::load, naming the file.
+Tokenizer import_bert_tokenizer(const std::filesystem::path& directory);
+
+}  // namespace attend

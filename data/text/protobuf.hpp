@@ -1,0 +1,97 @@
+// Reads protocol buffers field by field, without a library: no length points outside of the bytes that are there.
+//
+//   for (protobuf::Message message(bytes); const auto field = message.next();) {
+//     if (field->number == 1) name = field->content();
+//   }
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+
+// UserError says what is wrong, without the file's name.
+namespace attend::protobuf {
+
+static_assert(std::endian::native == std::endian::little, "protocol buffers are little-endian");
+
+// One field of a protocol-buffer message.
+struct Field {
+  std::uint32_t number = 0;
+  std::uint32_t wire = 0;   // 0 varint, 1 eight bytes, 2 a length and bytes, 5 four bytes
+  std::uint64_t value = 0;  // of wire 0, 1 and 5
+  std::string_view bytes;   // of wire 2
+
+  std::uint64_t varint() const { return expect(0), value; }
+  std::string_view content() const { return expect(2), bytes; }
+  float number32() const { return expect(5), std::bit_cast<float>(static_cast<std::uint32_t>(value)); }
+
+ private:
+  void expect(std::uint32_t type) const {
+    if (wire != type) throw UserError("field " + std::to_string(number) + " has a wrong type");
+  }
+};
+
+// The fields of a message, one after the other.
+class Message {
+ public:
+  explicit Message(std::string_view bytes) : rest_(bytes) {}
+
+  std::optional<Field> next() {
+    if (rest_.empty()) return std::nullopt;
+    const std::uint64_t tag = varint();
+    Field field;
+    field.number = static_cast<std::uint32_t>(tag >> 3);
+    field.wire = static_cast<std::uint32_t>(tag & 7);
+    if (tag > 0xFFFFFFFFu || field.number == 0) throw UserError("a field has no valid number");
+    switch (field.wire) {
+      case 0:
+        field.value = varint();
+        break;
+      case 1:
+        field.value = fixed(8);
+        break;
+      case 2:
+        field.bytes = take(varint());
+        break;
+      case 5:
+        field.value = fixed(4);
+        break;
+      default:
+        throw UserError("a field of wire type " + std::to_string(field.wire));
+    }
+    return field;
+  }
+
+ private:
+  std::string_view take(std::uint64_t count) {
+    if (count > rest_.size()) throw UserError("truncated, or a length points past its end");
+    const std::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(take(1).front());
+      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+    throw UserError("a number of more than ten bytes");
+  }
+
+  std::uint64_t fixed(std::size_t count) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, take(count).data(), count);
+    return value;
+  }
+
+  std::string_view rest_;
+};
+
+}  // namespace attend::protobuf

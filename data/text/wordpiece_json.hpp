@@ -1,0 +1,18 @@
+// The file of a WordPiece vocabulary: tokenizer.json as Hugging Face's `tokenizers` writes it for BERT. What of that
+// format has no counterpart here is refused by name; truncation, padding, post_processor and decoder are not read, for
+// they are nothing that a text's pieces depend on. Written is what `tokenizers` loads (docs/formats.md).
+#pragma once
+
+#include <string>
+
+#include "data/text/wordpiece.hpp"
+
+namespace attend {
+
+// UserError naming the file `name` and what was expected there.
+WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name);
+
+// The same bytes for the same pieces and config.
+std::string to_wordpiece_json(const WordPiece& vocabulary);
+
+}  // namespace attend

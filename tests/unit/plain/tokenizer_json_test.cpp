@@ -1,0 +1,160 @@
+// tokenizer.json out of our tokenizers. That Hugging Face's `tokenizers` makes the same of it is what
+// parity/check_tokenizer_json.py finds out, with what a test here leaves in $ATTEND_TOKENIZER_JSON, a directory.
+#include "data/text/tokenizer_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "core/random.hpp"
+#include "data/text/tokenizer_trainer.hpp"
+#include "data/text/wordpiece_json.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+using nlohmann::json;
+
+Tokenizer train(const TokenizerConfig& config) {
+  const std::vector<std::string> words = {
+      "A",      "dog",     "The",     "girls", "runs",   "running", "aaaa", "ababab", "Zwei", "Männer", "am",
+      "Straße", "Mädchen", "läuft",   "ÉMILE", "ガラス", "naïve",   "ﬁn",   "x²",     "<",    ">",      "0x41",
+      "mask",   "s",       "schnell", "water", "12",     ".",       ",",    "!",      "東京", "한국어"};
+  std::string text;
+  RandomStream random(1);
+  for (std::size_t i = 0; i < 400; ++i) {
+    for (std::size_t k = 0; k < 6; ++k) text += words[random.below(words.size())] + " ";
+    text += "\n";
+  }
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "text", text);
+  return train_tokenizer({(directory / "text").string()}, config);
+}
+
+std::vector<std::pair<std::string, TokenizerConfig>> kinds() {
+  std::vector<std::pair<std::string, TokenizerConfig>> result;
+  for (const auto type : {TokenizerType::unigram, TokenizerType::bpe, TokenizerType::word, TokenizerType::character}) {
+    const std::string name(name_of(type));
+    result.push_back({name, {.type = type}});
+    result.push_back({name + "_lower", {.type = type, .lower_case = true}});
+    result.push_back({name + "_identity", {.type = type, .normalisation = Normalisation::identity}});
+    result.push_back({name + "_nfkc_lower", {.type = type, .normalisation = Normalisation::nfkc, .lower_case = true}});
+  }
+  for (const auto type : {TokenizerType::unigram, TokenizerType::bpe}) {
+    result.push_back({std::string(name_of(type)) + "_bytes",
+                      {.type = type, .byte_fallback = true, .normalisation = Normalisation::nfkc}});
+  }
+  return result;
+}
+
+// Beside each file, what the tokenizer makes of the texts of parity/fixtures/wordpiece.json.
+TEST(TokenizerJson, IsWrittenForEveryKind) {
+  const char* directory = std::getenv("ATTEND_TOKENIZER_JSON");
+  const auto texts =
+      read_json(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/wordpiece.json").at("texts");
+  for (const auto& [name, config] : kinds()) {
+    const Tokenizer tokenizer = train(config);
+    const std::string bytes = to_tokenizer_json(tokenizer);
+    const json file = json::parse(bytes);
+    EXPECT_EQ(bytes, to_tokenizer_json(Tokenizer::from_bytes(tokenizer.bytes())));
+    EXPECT_EQ(file["added_tokens"].size(), 7u);
+    EXPECT_EQ(file["added_tokens"][6]["content"], "<mask>");
+    EXPECT_EQ(file["model"]["vocab"].size(), static_cast<std::size_t>(tokenizer.size())) << name;
+    EXPECT_EQ(file["post_processor"]["special_tokens"]["<cls>"]["ids"], json::array({4}));
+    if (directory == nullptr) continue;
+    json encoded = json::array();
+    for (const json& entry : texts) {
+      const auto text = entry.get<std::string>();
+      const auto ids = tokenizer.encode(text);
+      encoded.push_back({{"text", text}, {"ids", ids}, {"decoded", tokenizer.decode(ids)}});
+    }
+    const std::filesystem::path to = std::filesystem::path(directory) / name;
+    make_directories(to);
+    write_file_atomic(to / "tokenizer.json", bytes);
+    write_file_atomic(to / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, 512));
+    write_file_atomic(to / "encoded.json", json{{"unk", tokenizer.special().unk}, {"texts", encoded}}.dump());
+  }
+}
+
+TEST(TokenizerJson, NormalisesInTheOrderOfTheModel) {
+  const auto steps_of = [](const TokenizerConfig& config) {
+    std::string steps;
+    for (const json& step : json::parse(to_tokenizer_json(train(config)))["normalizer"]["normalizers"]) {
+      steps += step["type"].get<std::string>() + " ";
+    }
+    return steps;
+  };
+  const std::string spaces = "Replace Replace Prepend Replace Replace ";
+  EXPECT_EQ(steps_of({.normalisation = Normalisation::identity}), spaces);
+  EXPECT_EQ(steps_of({}), "NFC Replace Precompiled Replace NFC " + spaces);
+}
+
+TEST(TokenizerJson, MergesAreOrderedByWhatTheyMake) {
+  const Tokenizer tokenizer = train({.type = TokenizerType::bpe, .normalisation = Normalisation::identity});
+  const json file = json::parse(to_tokenizer_json(tokenizer));
+  const json& ids = file["model"]["vocab"];
+  std::int32_t last = -1;
+  for (const json& merge : file["model"]["merges"]) {
+    const auto made = merge[0].get<std::string>() + merge[1].get<std::string>();
+    ASSERT_TRUE(ids.contains(made));
+    EXPECT_GE(ids[made].get<std::int32_t>(), last);  // the trainer numbers them as it makes them
+    last = ids[made];
+  }
+  EXPECT_GT(last, tokenizer.special().mask);
+}
+
+TEST(TokenizerJson, PiecesThatNoTextBecomesAreNeverTaken) {
+  const Tokenizer tokenizer = train({.byte_fallback = true, .normalisation = Normalisation::identity});
+  const json file = json::parse(to_tokenizer_json(tokenizer));
+  const auto score = [&](const char* piece) {
+    return file["model"]["vocab"][static_cast<std::size_t>(tokenizer.id_of(piece))][1].get<double>();
+  };
+  EXPECT_EQ(file["model"]["byte_fallback"], true);
+  EXPECT_LT(score("<0x41>"), -1e5);
+  EXPECT_LT(score("<mask>"), -1e5);
+  EXPECT_GT(score("<"), -1e3);
+}
+
+TEST(TokenizerJson, NamesTheSpecialPieces) {
+  const Tokenizer tokenizer = train({});
+  const json config = json::parse(to_tokenizer_config_json(tokenizer, 128));
+  EXPECT_EQ(config["tokenizer_class"], "PreTrainedTokenizerFast");
+  EXPECT_EQ(config["model_max_length"], 128);
+  EXPECT_EQ(config["mask_token"], "<mask>");
+  const std::vector<std::string> pieces = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
+  const Tokenizer wordpiece = Tokenizer::from_bytes(to_wordpiece_json(WordPiece(pieces, {}, "test")));
+  EXPECT_EQ(to_tokenizer_json(wordpiece), wordpiece.bytes());
+  EXPECT_FALSE(json::parse(to_tokenizer_config_json(wordpiece, 128)).contains("bos_token"));
+}
+
+// A model made by hand.
+std::string field(int number, const std::string& content) {
+  return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(content.size()) + content;
+}
+
+TEST(TokenizerJson, RefusesWhatItCannotSay) {
+  const auto piece = [](const std::string& text, char type) { return field(1, field(1, text) + "\x18" + type); };
+  const auto refusal = [&](const std::string& pieces, const std::string& trainer = "") -> std::string {
+    try {
+      to_tokenizer_json(Tokenizer::from_bytes(piece("<unk>", 2) + pieces + field(2, trainer) + field(3, "")));
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string refused = "this tokenizer cannot be written as tokenizer.json: ";
+  EXPECT_EQ(refusal(piece("a", 1)), "");
+  EXPECT_EQ(refusal(piece("a", 4)), refused + "the user-defined piece \"a\"");
+  EXPECT_EQ(refusal(piece("a", 5)), refused + "the unused piece \"a\"");
+  EXPECT_EQ(refusal(piece("a", 1), "\xC0\x01\x01"), refused + "its words end with a space rather than begin with one");
+}
+
+}  // namespace
+}  // namespace attend
