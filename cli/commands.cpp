@@ -5,7 +5,9 @@ namespace attend {
 Command average_command();
 Command embed_command();
 Command evaluate_command();
+Command export_command();
 Command finetune_command();
+Command import_command();
 Command info_command();
 Command predict_command();
 Command pretrain_command();
@@ -17,7 +19,7 @@ Command vocab_command();
 
 std::vector<Command> all_commands() {
   return {toy_command(),      vocab_command(),    tokenize_command(), train_command(), translate_command(),
-          evaluate_command(), pretrain_command(), finetune_command(), predict_command(), embed_command(), average_command(),  info_command()};
+          evaluate_command(), pretrain_command(), finetune_command(), predict_command(), embed_command(), export_command(), import_command(), average_command(),  info_command()};
 }
 
 }  // namespace attend

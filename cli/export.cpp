@@ -1,0 +1,77 @@
+// attend export: a BERT run as a directory of Hugging Face's transformers.
+#include <array>
+#include <filesystem>
+
+#include "cli/command.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "data/text/tokenizer_json.hpp"
+#include "models/bert_run.hpp"
+#include "models/hf.hpp"
+#include "models/text_run.hpp"
+#include "models/weights_io.hpp"
+
+namespace attend {
+
+enum class ExportFormat { hf };
+template <>
+struct EnumNames<ExportFormat> {
+  static constexpr std::array names{std::pair{ExportFormat::hf, std::string_view("hf")}};
+};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ExportConfig {
+  std::string run;
+  ExportFormat format = ExportFormat::hf;
+  std::string output;
+  std::string checkpoint = "best";
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("run", self.run,
+          {.help = "a run of attend pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
+    visit("format", self.format, {.help = "hf: config.json, model.safetensors and tokenizer.json of transformers"});
+    visit("output", self.output, {.help = "directory that is made", .placeholder = "DIR", .required = true});
+    visit("checkpoint", self.checkpoint, {.help = "best, last, or the path of a checkpoint"});
+  }
+};
+
+void write(const fs::path& output, const torch::nn::Module& model, const BertOptions& options,
+           const Tokenizer& tokenizer, const LabelledTask* task) {
+  StagedDirectory staged(output);
+  const std::int64_t positions = bert_config(options, tokenizer.size()).max_length;
+  write_file_atomic(staged.path() / "config.json",
+                    to_hf_config(options, tokenizer.size(), tokenizer.special().pad, task));
+  save_tensors(staged.path() / "model.safetensors",
+               to_hf(model, task != nullptr && task->kind == TaskKind::spans), {{"format", "pt"}});
+  write_file_atomic(staged.path() / "tokenizer.json", to_tokenizer_json(tokenizer));
+  write_file_atomic(staged.path() / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions));
+  staged.commit();
+}
+
+void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
+  if (fs::exists(config.output)) throw UserError(config.output + ": exists", "choose another --output");
+  const fs::path run = run_of_best_seed(config.run);
+  if (fs::exists(run / "task.toml")) {
+    const TextRun trained = TextRun::load(run, config.checkpoint);
+    if (trained.options.model != TextEncoderKind::bert || trained.options.pooling.value_or(Pooling::first) != Pooling::first) {
+      throw UserError(run.string() + ": only BERT that pools its first token has a counterpart there",
+                      "such a model stays with attend");
+    }
+    write(config.output, *trained.model, trained.options.encoder, trained.tokenizer, &trained.task);
+  } else {
+    const BertRun trained = BertRun::load(run, config.checkpoint);
+    write(config.output, *trained.model, trained.options, trained.tokenizer, nullptr);
+  }
+  log::info("{} is in {}", config.run, config.output);
+}
+
+}  // namespace
+
+Command export_command() { return make_command<ExportConfig>("export", "gives a BERT run to other programs", run); }
+
+}  // namespace attend

@@ -1,0 +1,127 @@
+// attend import: a BERT of Hugging Face's transformers as a run.
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/command.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "core/manifest.hpp"
+#include "data/text/bert_vocabulary.hpp"
+#include "models/bert_run.hpp"
+#include "models/checkpoint_reader.hpp"
+#include "models/hf.hpp"
+#include "models/text_run.hpp"
+#include "models/weights_io.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ImportConfig {
+  std::string directory;
+  std::string run;
+  std::string task;
+  bool allow_missing = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("directory", self.directory,
+          {.help = "config.json, model.safetensors, and vocab.txt or tokenizer.json of a BERT",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
+    visit("run", self.run, {.help = "directory that is made", .placeholder = "DIR", .required = true});
+    visit("task", self.task,
+          {.help = "what a model with a head of its own was taught: a task's name or file; empty: one text, labels as its "
+                   "config.json says",
+           .placeholder = "NAME|FILE"});
+    visit("allow-missing", self.allow_missing, {.help = "weights that are not there begin at random"});
+  }
+};
+
+void say(const WeightReport& report, const fs::path& file, bool allow_missing) {
+  const auto list = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += "\n  " + name;
+    return text;
+  };
+  if (!report.unused.empty()) log::info("{}: unused{}", file.string(), list(report.unused));
+  if (!report.mismatched.empty()) {
+    throw UserError(file.string() + ": of another type or shape" + list(report.mismatched),
+                    "config.json and model.safetensors are not of one model");
+  }
+  if (report.missing.empty()) return;
+  if (!allow_missing) {
+    throw UserError(file.string() + ": missing" + list(report.missing), "--allow-missing lets these begin at random");
+  }
+  log::warn("{}: missing, begin at random{}", file.string(), list(report.missing));
+}
+
+LabelledTask task_of(const HfConfig& config, const std::string& name) {
+  LabelledTask task = name.empty() ? LabelledTask() : find_task(name);
+  if (name.empty()) task.kind = *config.task;
+  if (task.kind != *config.task) {
+    throw UserError("--task " + name + " is a task of " + std::string(name_of(task.kind)) + ", the model one of " +
+                        std::string(name_of(*config.task)),
+                    "choose the task that it was taught");
+  }
+  if (!task.labels.empty() && task.labels.size() != config.labels.size()) {
+    throw UserError("--task " + name + " has " + std::to_string(task.labels.size()) + " labels, the model " +
+                        std::to_string(config.labels.size()),
+                    "choose the task that it was taught");
+  }
+  if (task.labels.empty() && task.kind != TaskKind::spans) task.labels = config.labels;
+  return task;
+}
+
+// A checkpoint without moments: good for all but resuming.
+void write_checkpoint(const fs::path& run, const torch::nn::Module& model, const TensorMetadata& identity) {
+  const fs::path checkpoint = checkpoint_path(run, 0);
+  make_directories(checkpoint);
+  save_tensors(checkpoint / "model.safetensors", parameters_of(model), identity);
+  write_manifest(checkpoint);
+}
+
+void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
+  if (fs::exists(config.run)) throw UserError(config.run + ": exists", "choose another --run");
+  const fs::path directory = config.directory, weights = directory / "model.safetensors";
+  const HfConfig theirs = read_hf_config(directory / "config.json");
+  const Tokenizer tokenizer = import_bert_tokenizer(directory);
+  if (tokenizer.size() != theirs.vocabulary) {
+    throw UserError(directory.string() + ": the tokenizer has " + std::to_string(tokenizer.size()) +
+                        " pieces, config.json says " + std::to_string(theirs.vocabulary),
+                    "they are not of one model");
+  }
+  StagedDirectory staged(config.run);
+  save_run_tokenizer(tokenizer, staged.path());
+  if (theirs.task) {
+    const LabelledTask task = task_of(theirs, config.task);
+    const TextModelOptions options{.encoder = theirs.options};
+    const TextModel model = make_text_model(options, task, tokenizer);
+    initialise(*model, 1);
+    say(load_hf_weights(weights, *model, task.kind == TaskKind::spans), weights, config.allow_missing);
+    SampleConfig samples;
+    samples.length = theirs.options.positions;
+    write_file_atomic(staged.path() / "config.toml", to_toml(options) + to_toml(samples));
+    save_run_task(task, staged.path());
+    write_checkpoint(staged.path(), *model, identity_of(options, task, tokenizer));
+  } else {
+    const BertForPretraining model(bert_config(theirs.options, tokenizer.size()));
+    initialise(*model, 1);
+    say(load_hf_weights(weights, *model, /*spans=*/false), weights, config.allow_missing);
+    write_file_atomic(staged.path() / "config.toml", to_toml(theirs.options));
+    write_checkpoint(staged.path(), *model, identity_of(theirs.options, tokenizer));
+  }
+  staged.commit();
+  log::info("{} is in {}", config.directory, config.run);
+}
+
+}  // namespace
+
+Command import_command() {
+  return make_command<ImportConfig>("import", "takes a BERT over from Hugging Face's transformers", run);
+}
+
+}  // namespace attend
