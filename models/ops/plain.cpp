@@ -51,13 +51,13 @@ Tensor pad_heads(const Tensor& x, const Layout& layout, std::int64_t heads) {
   return plain::pad(x.to(at::kFloat), layout).view({layout.size(), layout.max_length, heads, -1}).transpose(1, 2);
 }
 
-// [B, 1, 1, length] or, for causal attention, [B, 1, length, length]: true where a key may be seen.
-Tensor seen(const Layout& queries, const Layout& keys, bool causal, const Tensor& like) {
-  const auto options = like.options().dtype(at::kLong).requires_grad(false);
-  const Tensor key = at::arange(keys.max_length, options);
-  const Tensor exists = key.lt(lengths(keys, like).view({-1, 1, 1, 1}));
-  if (!causal) return exists;
-  return exists.logical_and(key.le(at::arange(queries.max_length, options).unsqueeze(1)));
+// [B, 1, 1, length] or, for causal attention, [B, 1, length, length]: true where a key may not be seen.
+Tensor unseen(const Layout& queries, const Layout& keys, bool causal, const Tensor& like) {
+  const Tensor lengths_B = lengths(keys, like);
+  const Tensor missing_B11S = missing(lengths_B, keys.max_length).view({keys.size(), 1, 1, keys.max_length});
+  if (!causal) return missing_B11S;
+  const auto place = [&](std::int64_t length) { return at::arange(length, lengths_B.options()); };
+  return missing_B11S.logical_or(place(keys.max_length).gt(place(queries.max_length).unsqueeze(1)));
 }
 
 }  // namespace
@@ -126,9 +126,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Layout& queries
   const Tensor q_BNTD = pad_heads(q, queries, shape.heads);
   const Tensor k_BNSD = pad_heads(k, keys, shape.heads);
   const double scale = 1 / std::sqrt(static_cast<double>(q_BNTD.size(-1)));
-  const Tensor unseen = seen(queries, keys, shape.causal, q).logical_not();
   const Tensor scores = at::matmul(q_BNTD, k_BNSD.transpose(-2, -1)) * scale;
-  return masked_softmax(scores, unseen);
+  return masked_softmax(scores, unseen(queries, keys, shape.causal, q));
 }
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Layout& queries, const Layout& keys,

@@ -35,10 +35,7 @@ LstmOutput lstm_forwards(const Tensor& x_MI, const Layout& layout, const LstmCel
 }
 
 // True where a padded block has no token, [B, S].
-Tensor pad_mask(const Layout& layout, const Tensor& like) {
-  return at::arange(layout.max_length, like.options().dtype(at::kLong).requires_grad(false))
-      .ge(lengths(layout, like).unsqueeze(1));
-}
+Tensor pad_mask(const Layout& layout, const Tensor& like) { return missing(lengths(layout, like), layout.max_length); }
 
 // query [B, H], keys [B, S, H], values [B, S, V].
 DotAttention dot_attention(const Tensor& query, const Tensor& keys, const Tensor& values, const Tensor& pad_mask_BS) {
