@@ -3,31 +3,20 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "core/error.hpp"
 #include "models/ops/ops.hpp"
+#include "models/ops/plain_support.hpp"
 
 namespace attend {
 namespace {
 
+using ops::plain::lengths;
+using ops::plain::masked_softmax;
+using ops::plain::missing;
+using ops::plain::to_tensor;
 using torch::Tensor;
-
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-// The lengths of the sequences, [B].
-Tensor lengths_of(const Layout& layout, const Tensor& like) {
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t b = 0; b < layout.size(); ++b) lengths.push_back(layout.length(b));
-  return at::tensor(lengths, at::kLong).to(like.device());
-}
-
-// True where a padded block has no token, [B, T].
-Tensor missing(const Layout& layout, const Tensor& like) {
-  const Tensor lengths_B = lengths_of(layout, like);
-  return at::arange(layout.max_length, lengths_B.options()).unsqueeze(0).ge(lengths_B.unsqueeze(1));
-}
 
 // One of the two texts of every sequence.
 struct Text {
@@ -49,8 +38,9 @@ Text text_of(const Tensor& hidden_MH, const SegmentedSequences& input, std::int6
     layout.offsets.push_back(std::ssize(rows));
     layout.max_length = std::max(layout.max_length, layout.length(b));
   }
-  const Tensor chosen = hidden_MH.index_select(0, at::tensor(rows, at::kLong).to(hidden_MH.device())).to(at::kFloat);
-  return {ops::pad(chosen, layout), missing(layout, hidden_MH), lengths_of(layout, hidden_MH).unsqueeze(1).to(at::kFloat)};
+  const Tensor chosen = hidden_MH.index_select(0, to_tensor(rows, hidden_MH)).to(at::kFloat);
+  const Tensor lengths_B = lengths(layout, hidden_MH);
+  return {ops::pad(chosen, layout), missing(lengths_B, layout.max_length), lengths_B.unsqueeze(1).to(at::kFloat)};
 }
 
 Tensor mean(const Tensor& states_BTH, const Tensor& lengths_B1) { return states_BTH.sum(1) / lengths_B1.clamp_min(1); }
@@ -62,8 +52,7 @@ FirstPoolingImpl::FirstPoolingImpl(std::int64_t width, double deviation)
 
 Tensor FirstPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
   const Layout& layout = input.tokens.layout;
-  const at::ArrayRef<std::int64_t> first(layout.offsets.data(), static_cast<std::size_t>(layout.size()));
-  const Tensor rows = at::tensor(first, at::kLong).to(encoded.hidden_MH.device());
+  const Tensor rows = to_tensor(std::span(layout.offsets).first(static_cast<std::size_t>(layout.size())), encoded.hidden_MH);
   return dense_->forward(encoded.hidden_MH.index_select(0, rows), ops::Activation::tanh);
 }
 
@@ -75,7 +64,7 @@ Tensor LastPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences
 Tensor MeanPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
   const Layout& layout = input.tokens.layout;
   const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
-  const Tensor lengths_B1 = lengths_of(layout, encoded.hidden_MH).unsqueeze(1).to(at::kFloat);
+  const Tensor lengths_B1 = lengths(layout, encoded.hidden_MH).unsqueeze(1).to(at::kFloat);
   return mean(states_BTH, lengths_B1).to(encoded.hidden_MH.scalar_type());
 }
 
@@ -87,7 +76,7 @@ Tensor AttentionPoolingImpl::forward(const Encoded& encoded, const SegmentedSequ
   const Layout& layout = input.tokens.layout;
   const Tensor scores_M1 = query_->forward(projection_->forward(encoded.hidden_MH, ops::Activation::tanh));
   const Tensor scores_BT = ops::pad(scores_M1.to(at::kFloat), layout).squeeze(2);
-  const Tensor weights_BT = at::softmax(scores_BT.masked_fill(missing(layout, scores_BT), kMinusInfinity), 1);
+  const Tensor weights_BT = masked_softmax(scores_BT, missing(lengths(layout, scores_BT), layout.max_length));
   const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
   return at::matmul(weights_BT.unsqueeze(1), states_BTH).squeeze(1).to(encoded.hidden_MH.scalar_type());
 }
@@ -102,8 +91,7 @@ Tensor AlignmentPoolingImpl::forward(const Encoded& encoded, const SegmentedSequ
   const double scale = 1 / std::sqrt(static_cast<double>(encoded.hidden_MH.size(1)));
   const Tensor energies_BTS = at::matmul(a.states_BTH, b.states_BTH.transpose(1, 2)) * scale;
   const auto meet = [](const Tensor& energies, const Text& other) {  // what `other` has for each token
-    return at::matmul(at::softmax(energies.masked_fill(other.missing_BT.unsqueeze(1), kMinusInfinity), 2),
-                      other.states_BTH);
+    return at::matmul(masked_softmax(energies, other.missing_BT.unsqueeze(1)), other.states_BTH);
   };
   const auto pool = [&](const Text& text, const Tensor& met) {
     const Tensor& x = text.states_BTH;
