@@ -1,12 +1,12 @@
 #include "train/run_directory.hpp"
 
-#include <spdlog/fmt/chrono.h>
+#include <spdlog/fmt/fmt.h>
 #include <torch/version.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
@@ -88,11 +88,10 @@ TrainConfig resumed_config(const TrainConfig& given, const OptionOrigins& origin
 void write_config(const TrainConfig& config) { write_file_atomic(config_file(config), to_toml(config)); }
 
 void write_run(const TrainConfig& config, const DataHashes& data, const TokenizerPair& tokenizers) {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   const nlohmann::ordered_json record = {
       {"attend", version()},
       {"libtorch", TORCH_VERSION},
-      {"started", fmt::format("{:%FT%TZ}", now)},
+      {"started", now_utc()},
       {"seed", config.trainer.seed},
       {"threads", config.threads.value()},
       {"device", config.device},
