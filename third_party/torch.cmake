@@ -14,7 +14,11 @@ if(Torch_VERSION VERSION_LESS 2.11 OR Torch_VERSION VERSION_GREATER_EQUAL 2.14)
 endif()
 separate_arguments(attend_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
 add_library(dep_torch INTERFACE)
-target_include_directories(dep_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+# LibTorch's headers carry a fmt of their own, whose functions it does not export: the one that spdlog uses stands before it.
+get_target_property(attend_fmt fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/first)
+file(CREATE_LINK ${attend_fmt}/fmt ${CMAKE_BINARY_DIR}/first/fmt SYMBOLIC)
+target_include_directories(dep_torch SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/first ${TORCH_INCLUDE_DIRS})
 target_compile_options(dep_torch INTERFACE ${attend_torch_flags})
 # SentencePiece stands first on the link line: it and libc10 both export FLAGS_minloglevel, an object of 32 bytes there and
 # an int here. The first of them serves both, and the object must not be constructed over the int and what lies behind it.
@@ -31,5 +35,3 @@ if(NOT attend_openmp_runtime)
 endif()
 target_link_libraries(dep_torch INTERFACE ${attend_openmp_runtime})
 add_library(dep::torch ALIAS dep_torch)
-# LibTorch's headers carry their own fmt, which hides the system's and whose functions it does not export.
-target_compile_definitions(dep_torch INTERFACE FMT_HEADER_ONLY)

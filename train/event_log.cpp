@@ -1,11 +1,9 @@
 #include "train/event_log.hpp"
 
-#include <spdlog/fmt/chrono.h>
-
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/clock.hpp"
 #include "core/error.hpp"
 
 namespace attend {
@@ -21,8 +19,7 @@ EventLog::EventLog(const std::filesystem::path& run, std::int64_t step)
 
 void EventLog::write(std::string_view event, std::int64_t step,
                      const std::vector<std::pair<std::string_view, double>>& values) {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  nlohmann::ordered_json line = {{"event", event}, {"step", step}, {"time", fmt::format("{:%FT%TZ}", now)}};
+  nlohmann::ordered_json line = {{"event", event}, {"step", step}, {"time", now_utc()}};
   for (const auto& [name, value] : values) {
     line[std::string(name)] = value;
     tensorboard_.scalar(std::string(event) + "/" + std::string(name), step, value);

@@ -1,13 +1,13 @@
 #include "train/run_directory.hpp"
 
-#include <spdlog/fmt/chrono.h>
+#include <spdlog/fmt/fmt.h>
 #include <torch/version.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
@@ -100,13 +100,12 @@ void write_config(const fs::path& run, const BoundOptions& options) {
 void write_run(const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
                const std::function<void(const fs::path&)>& save_inputs) {
   const fs::path run = config.run;
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   nlohmann::ordered_json hashes;
   for (const Input& input : inputs) hashes[input.name] = input.hash;
   const auto seed = std::ranges::find(options, "seed", &BoundOption::name);
   const nlohmann::ordered_json record = {{"attend", version()},
                                          {"libtorch", TORCH_VERSION},
-                                         {"started", fmt::format("{:%FT%TZ}", now)},
+                                         {"started", now_utc()},
                                          {"seed", std::get<std::int64_t>(seed->get())},
                                          {"threads", config.threads.value()},
                                          {"device", config.device},

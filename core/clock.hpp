@@ -1,0 +1,11 @@
+// The time of day, for what is written into files.
+#pragma once
+
+#include <string>
+
+namespace attend {
+
+// Of this second in UTC, as ISO 8601: 2026-01-31T23:59:59Z.
+std::string now_utc();
+
+}  // namespace attend
