@@ -1,10 +1,15 @@
 // attend predict: what a fine-tuned run says of lines of text, or of the test file of its task; and which words a
 // pretrained one puts into a gap.
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
 #include "cli/command.hpp"
 #include "core/error.hpp"
@@ -56,102 +61,143 @@ struct PredictConfig {
   }
 };
 
-// One line as a split of one record; nothing for a line without text, which no encoder is asked about.
-std::optional<TaskSplit> split_of_line(const std::string& line, const std::string& place, const TextRun& run) {
-  const auto tab = line.find('\t');
-  const std::string first = line.substr(0, tab), second = tab == std::string::npos ? "" : line.substr(tab + 1);
-  if (first.find_first_not_of(' ') == std::string::npos) return std::nullopt;
-  const bool pair = run.task.kind == TaskKind::spans || (run.task.kind != TaskKind::tags && run.task.text.size() == 2);
-  if (pair != (tab != std::string::npos)) {
-    throw UserError(place + (pair ? ": one text, expected two with a tab between" : ": a tab, expected one text"),
-                    "the task reads " + std::string(pair ? "two texts" : "one text"));
-  }
-  TaskSplit split;
-  SampleMaker maker(run.tokenizer, run.samples);
-  if (run.task.kind == TaskKind::spans) {
-    const Question question{.id = {}, .text = first};
-    split.contexts = {run.tokenizer.encode_pieces(second)};
-    split.questions = {.contexts = {second}, .questions = {question}};
-    split.samples = maker.of_question(question, split.contexts[0], 0);
-  } else if (run.task.kind == TaskKind::tags) {
-    TaggedSentence sentence;
-    for (std::size_t begin = 0; begin < line.size();) {
-      const std::size_t end = std::min(line.find(' ', begin), line.size());
-      if (end > begin) sentence.tokens.push_back(line.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    split.sentences = {sentence};
-    split.samples = maker.of_sentence(sentence, run.task.labels, 0);
-  } else {
-    split.texts = {{.line = 1, .first = first, .second = second}};
-    split.samples = {maker.of_text(split.texts[0], 0)};
-  }
-  return split;
-}
+constexpr std::size_t kLinesAtOnce = 1024;
 
-ordered_json as_json(const TaskAnswers& answers, const TextRun& run, const PredictConfig& config) {
+// Lines that are answered together. A line without text is no record: no encoder is asked about it.
+class Lines {
+ public:
+  Lines(const TextRun& run, const std::string& file)
+      : task_(run.task), tokenizer_(run.tokenizer), maker_(run.tokenizer, run.samples), file_(file) {}
+
+  // UserError naming `number` for a line with another number of texts than the task's.
+  void add(const std::string& line, std::uint64_t number) {
+    if (line.find_first_not_of(" \t") == std::string::npos) {
+      records_.emplace_back();
+      return;
+    }
+    const auto tab = line.find('\t');
+    const bool pair = task_.kind == TaskKind::spans || (task_.kind != TaskKind::tags && task_.text.size() == 2);
+    if (pair != (tab != std::string::npos)) {
+      throw UserError(fmt::format("{}:{}: {}", file_, number, pair ? "one text, expected two with a tab between" : "a tab, expected one text"),
+                      fmt::format("the task reads {}", pair ? "two texts" : "one text"));
+    }
+    records_.emplace_back(split_.size());
+    add_record(line.substr(0, tab), pair ? line.substr(tab + 1) : "");
+  }
+
+  const TaskSplit& split() const { return split_; }
+  // The record of every line, or nothing.
+  const std::vector<std::optional<std::int64_t>>& records() const { return records_; }
+
+ private:
+  void add_record(const std::string& first, const std::string& second) {
+    const std::int64_t record = split_.size();
+    std::vector<Sample> samples;
+    if (task_.kind == TaskKind::spans) {
+      const Question& question = split_.questions.questions.emplace_back(Question{.text = first, .context = split_.contexts.size()});
+      split_.questions.contexts.push_back(second);
+      samples = maker_.of_question(question, split_.contexts.emplace_back(tokenizer_.encode_pieces(second)), record);
+    } else if (task_.kind == TaskKind::tags) {
+      std::istringstream words(first);
+      TaggedSentence sentence;
+      for (std::string word; words >> word;) sentence.tokens.push_back(word);
+      samples = maker_.of_sentence(split_.sentences.emplace_back(std::move(sentence)), task_.labels, record);
+    } else {
+      samples = {maker_.of_text(split_.texts.emplace_back(LabelledText{.first = first, .second = second}), record)};
+    }
+    std::ranges::move(samples, std::back_inserter(split_.samples));
+  }
+
+  const LabelledTask& task_;
+  const Tokenizer& tokenizer_;
+  SampleMaker maker_;
+  std::string file_;
+  TaskSplit split_;
+  std::vector<std::optional<std::int64_t>> records_;
+};
+
+// What is said of record `i`.
+ordered_json as_json(const TaskAnswers& answers, std::size_t i, const LabelledTask& task, const PredictConfig& config) {
   ordered_json object;
-  if (run.task.kind == TaskKind::spans) {
-    object["answer"] = given_answer(answers.spans[0], /*may_lack_answers=*/false, config.answers);
-    object["no_answer"] = answers.spans[0].no_answer;
-    for (const SpanAnswer::Candidate& candidate : answers.spans[0].candidates) {
+  if (task.kind == TaskKind::spans) {
+    const SpanAnswer& answer = answers.spans[i];
+    object["answer"] = given_answer(answer, /*may_lack_answers=*/false, config.answers);
+    object["no_answer"] = answer.no_answer;
+    for (const SpanAnswer::Candidate& candidate : answer.candidates) {
       object["nbest"].push_back(
           {{"text", candidate.text}, {"probability", candidate.probability}, {"score", candidate.score}});
     }
-  } else if (run.task.kind == TaskKind::tags) {
-    object["tags"] = answers.tags[0];
-  } else if (run.task.kind == TaskKind::regression) {
-    object["number"] = answers.numbers[0][0];
+  } else if (task.kind == TaskKind::tags) {
+    object["tags"] = answers.tags[i];
+  } else if (task.kind == TaskKind::regression) {
+    object["number"] = answers.numbers[i][0];
   } else {
-    if (run.task.kind == TaskKind::classification) object["label"] = run.task.labels[best_label(answers.numbers[0])];
-    for (std::size_t i = 0; i < run.task.labels.size(); ++i) {
-      object["probabilities"][run.task.labels[i]] = answers.numbers[0][i];
+    const std::vector<double>& probabilities = answers.numbers[i];
+    if (task.kind == TaskKind::classification) object["label"] = task.labels[best_label(probabilities)];
+    for (std::size_t label = 0; label < task.labels.size(); ++label) {
+      object["probabilities"][task.labels[label]] = probabilities[label];
     }
   }
   return object;
 }
 
-std::string as_text(const TaskAnswers& answers, const TextRun& run, const PredictConfig& config) {
-  const auto joined = [](const std::vector<std::string>& words, const std::string& separator) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
-    return text;
-  };
-  switch (run.task.kind) {
-    case TaskKind::classification: {
-      const std::int64_t label = best_label(answers.numbers[0]);
-      return fmt::format("{}\t{:.4f}", run.task.labels[label], answers.numbers[0][label]);
-    }
+std::string joined(const std::vector<std::string>& words, const std::string& separator) {
+  return fmt::format("{}", fmt::join(words, separator));
+}
+
+// The answer alone: a label, labels, a number, a span or tags.
+std::string answer_text(const TaskAnswers& answers, std::size_t i, const LabelledTask& task, const PredictConfig& config) {
+  switch (task.kind) {
+    case TaskKind::classification:
+      return task.labels[best_label(answers.numbers[i])];
     case TaskKind::multi_label: {
       std::vector<std::string> labels;
-      for (std::size_t i = 0; i < run.task.labels.size(); ++i) {
-        if (answers.numbers[0][i] > 0.5) labels.push_back(run.task.labels[i]);
+      for (std::size_t label = 0; label < task.labels.size(); ++label) {
+        if (answers.numbers[i][label] > 0.5) labels.push_back(task.labels[label]);
       }
-      return joined(labels, run.task.separator);
+      return joined(labels, task.separator);
     }
     case TaskKind::regression:
-      return fmt::format("{:.4f}", answers.numbers[0][0]);
-    case TaskKind::spans: {
-      const SpanAnswer& answer = answers.spans[0];
-      return fmt::format("{}\t{:.4f}", given_answer(answer, /*may_lack_answers=*/false, config.answers),
-                         answer.candidates.empty() ? 0 : answer.candidates[0].probability);
-    }
+      return fmt::format("{:.3f}", answers.numbers[i][0]);
+    case TaskKind::spans:
+      return given_answer(answers.spans[i], /*may_lack_answers=*/false, config.answers);
     case TaskKind::tags:
-      return joined(answers.tags[0], " ");
+      return joined(answers.tags[i], " ");
   }
+  ensure(false, "a known task");
   return {};
+}
+
+// The probability of a single label or span, which stands behind it.
+std::optional<double> probability(const TaskAnswers& answers, std::size_t i, const LabelledTask& task) {
+  if (task.kind == TaskKind::classification) return answers.numbers[i][best_label(answers.numbers[i])];
+  if (task.kind == TaskKind::spans && !answers.spans[i].candidates.empty()) return answers.spans[i].candidates[0].probability;
+  return std::nullopt;
+}
+
+void predict_window(const PredictConfig& config, const TextRun& run, torch::Device device, const Lines& lines) {
+  const TaskAnswers answers = answer(*run.model, lines.split(), run.task, config.answers, device, Labelled::no);
+  for (const std::optional<std::int64_t>& record : lines.records()) {
+    if (record) {
+      const auto i = static_cast<std::size_t>(*record);
+      if (config.json) {
+        std::cout << as_json(answers, i, run.task, config).dump();
+      } else {
+        std::cout << answer_text(answers, i, run.task, config);
+        if (const auto p = probability(answers, i, run.task)) std::cout << fmt::format("\t{:.4f}", *p);
+      }
+    }
+    std::cout << '\n';
+  }
 }
 
 void predict_lines(const PredictConfig& config, const TextRun& run, torch::Device device) {
   LineReader reader(config.input);
-  for (std::string line; reader.next(line);) {
-    const std::string place = config.input + ":" + std::to_string(reader.counts().lines);
-    const auto split = split_of_line(line, place, run);
-    if (split) {
-      const TaskAnswers answers = answer(*run.model, *split, run.task, config.answers, device, Labelled::no);
-      std::cout << (config.json ? as_json(answers, run, config).dump() : as_text(answers, run, config));
-    }
-    std::cout << '\n';
+  std::string line;
+  for (bool more = reader.next(line); more;) {
+    Lines lines(run, config.input);
+    for (std::size_t n = 0; more && n < kLinesAtOnce; ++n, more = reader.next(line)) lines.add(line, reader.counts().lines);
+    predict_window(config, run, device, lines);
   }
 }
 
@@ -178,10 +224,7 @@ void predict_test_file(const PredictConfig& config, const TextRun& run, torch::D
   } else {
     std::cout << "index\tprediction\n";
     for (std::size_t i = 0; i < answers.numbers.size(); ++i) {
-      const bool number = run.task.kind == TaskKind::regression;
-      TaskAnswers one{.numbers = {answers.numbers[i]}, .spans = {}, .tags = {}};
-      const std::string text = as_text(one, run, config);
-      std::cout << i << '\t' << (number ? fmt::format("{:.3f}", answers.numbers[i][0]) : text.substr(0, text.find('\t'))) << '\n';
+      std::cout << i << '\t' << answer_text(answers, i, run.task, config) << '\n';
     }
   }
 }

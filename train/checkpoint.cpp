@@ -25,6 +25,7 @@ nlohmann::ordered_json to_json(const TrainState& state) {
           {"step", state.step},
           {"epoch", state.position.epoch},
           {"batch", state.position.batch},
+          {"phase", state.position.phase},
           {"tokens", state.tokens},
           {"seconds", state.seconds},
           {"validated", state.validated},
@@ -40,7 +41,7 @@ TrainState state_of(const fs::path& path) {
     throw UserError(fmt::format("{}: version {}, this program reads {}", file, number("version"), kStateVersion));
   }
   TrainState state{.step = number("step"),
-                   .position = {.epoch = number("epoch"), .batch = number("batch")},
+                   .position = {.epoch = number("epoch"), .batch = number("batch"), .phase = number("phase")},
                    .tokens = number("tokens"),
                    .seconds = json_member<double>(json, "seconds", file),
                    .validated = number("validated"),

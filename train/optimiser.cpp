@@ -47,6 +47,8 @@ void AdamW::step(double learning_rate, double norm) {
   if (config_.clip_norm > 0 && norm > config_.clip_norm) {
     divisor = at::full({}, norm / config_.clip_norm, updates_.options());
   }
+  // After that many updates 1 - beta^n is 1: the correction does nothing.
+  const torch::Tensor corrected_for = config_.bias_correction ? updates_ : at::full({}, 1e12, updates_.options());
   for (Group& group : groups_) {
     std::vector<torch::Tensor> parameters, gradients, means, squares;
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
@@ -57,7 +59,7 @@ void AdamW::step(double learning_rate, double norm) {
       squares.push_back(group.squares[i]);
     }
     if (parameters.empty()) continue;
-    const std::vector<torch::Tensor> updates(parameters.size(), updates_);
+    const std::vector<torch::Tensor> updates(parameters.size(), corrected_for);
     at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate * group.rate, config_.beta1, config_.beta2,
                       group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor);
     for (torch::Tensor& parameter : parameters) parameter.mutable_grad().reset();

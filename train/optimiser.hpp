@@ -22,6 +22,7 @@ struct OptimiserConfig {
   double epsilon = 1e-8;
   double weight_decay = 0;
   double clip_norm = 1;
+  bool bias_correction = true;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -30,6 +31,8 @@ struct OptimiserConfig {
     visit("epsilon", self.epsilon, {.help = "AdamW: added to the root of the squared mean", .min = 1e-16, .max = 1});
     visit("weight-decay", self.weight_decay,
           {.help = "AdamW: decay of matrices (not of norms and biases)", .min = 0, .max = 1});
+    visit("bias-correction", self.bias_correction,
+          {.help = "AdamW: moments are corrected for their beginning at zero; off as BERT's own optimiser"});
     visit("clip-norm", self.clip_norm, {.help = "largest global norm of the gradient; 0: no clipping", .min = 0});
   }
 };

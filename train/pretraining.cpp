@@ -19,6 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kMaxTokens = 4096;
+constexpr std::int64_t kNoLimit = 1'000'000'000;
+
 std::string listed(const std::vector<std::string>& files) {
   return files.empty() ? "none" : files.size() == 1 ? files[0] : files[0] + " … " + files.back();
 }
@@ -48,8 +51,7 @@ class PretrainingJob : public Job {
     config_.vocabulary.size = tokenizer_->size();
     train_ = open(config_.train);
     if (!config_.valid.empty()) valid_ = open(config_.valid);
-    if (!config_.batches.max_tokens)
-      config_.batches.max_tokens = std::max<std::int64_t>(4096, config_.instances.length);
+    if (!config_.batches.max_tokens) config_.batches.max_tokens = std::max(kMaxTokens, config_.instances.length);
     inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
                {"the text to learn from", train_->content_hash(), "--train " + listed(config_.train)},
                {"the text to validate on", valid_ ? valid_->content_hash() : "", "--valid " + listed(config_.valid)}};
@@ -76,6 +78,9 @@ class PretrainingJob : public Job {
   void resolve_schedule(const Task& task) override {
     const std::int64_t epoch = std::max<std::int64_t>(1, task.batches_per_epoch() / config_.trainer.accumulate);
     TrainerConfig& trainer = config_.trainer;
+    const bool by_clock = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
+    if (!config_.schedule.end && by_clock) config_.schedule.end = ScheduleEnd::max_time;
+    if (!trainer.max_steps && config_.schedule.end == ScheduleEnd::max_time) trainer.max_steps = kNoLimit;
     if (!trainer.max_steps) {
       trainer.max_steps =
           trainer.max_epochs ? *trainer.max_epochs * epoch : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);

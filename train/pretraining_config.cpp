@@ -1,6 +1,9 @@
 #include "train/pretraining_config.hpp"
 
+#include <limits>
+
 #include "core/error.hpp"
+#include "train/phases.hpp"
 
 namespace attend {
 
@@ -9,10 +12,15 @@ void PretrainingConfig::validate(const OptionOrigins& origins) const {
   if (tokenizer.size() > 1) {
     throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one");
   }
-  if (instances.length > model.positions) {
-    throw UserError(origins("length") + ": " + std::to_string(instances.length) + " tokens, but the model has " +
-                        std::to_string(model.positions) + " positions",
-                    "raise --positions or lower --length");
+  if (!phases.empty() && trainer.max_epochs) {
+    throw UserError(origins("max-epochs") + ": phases are shares of updates", "use --max-steps or --max-time");
+  }
+  const std::int64_t max_tokens = batches.max_tokens.value_or(std::numeric_limits<std::int64_t>::max());
+  for (const Phase& phase : parse_phases(phases, origins("phase"), instances.length, max_tokens)) {
+    if (phase.length <= model.positions) continue;
+    throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
+                        " tokens, but the model has " + std::to_string(model.positions) + " positions",
+                    "raise --positions or read shorter sequences");
   }
   if (masking.masked + masking.replaced > 1) {
     throw UserError(origins("masked") + " and replaced are more than all together", "their sum is at most 1");

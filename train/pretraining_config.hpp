@@ -32,6 +32,7 @@ struct PretrainingConfig {
   ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
   OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
   TrainerConfig trainer = {};
+  std::vector<std::string> phases = {};
   std::int64_t valid_tokens = 200'000;
 
   template <class Self, class Visitor>
@@ -54,6 +55,10 @@ struct PretrainingConfig {
     InstanceConfig::visit(self.instances, visit);
     MaskingConfig::visit(self.masking, visit);
     BatchConfig::visit(self.batches, visit);
+    visit("phase", self.phases,
+          {.help = "LENGTH:SHARE%, such as 128:90% and 512:10%: sequences of these lengths, one after another, for these "
+                   "shares of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch; none: --length throughout",
+           .placeholder = "PHASE"});
 
     visit.group("Model");
     BertOptions::visit(self.model, visit);

@@ -1,9 +1,11 @@
 #include "train/pretraining_task.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/random.hpp"
 #include "core/signals.hpp"
 #include "models/bert_run.hpp"
 #include "models/ops/ops.hpp"
@@ -26,14 +28,24 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
     : model_(std::move(model)),
       tokenizer_(tokenizer),
       config_(config),
+      phases_(parse_phases(config.phases, "--phase", config.instances.length, *config.batches.max_tokens)),
       identity_(identity_of(config.model, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
-  batches_per_epoch_ = data(train_, static_cast<std::uint64_t>(config_.trainer.seed)).num_batches();
+  batches_per_epoch_ = data(train_, seed_of(0), phases_.front()).num_batches();
 }
 
-PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, std::uint64_t seed) const {
-  return {corpus, tokenizer_, config_.instances, config_.masking, *config_.batches.max_tokens, seed};
+std::uint64_t PretrainingTask::seed_of(std::int64_t phase) const { return combine_keys(config_.trainer.seed, phase); }
+
+PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, std::uint64_t seed, const Phase& phase) const {
+  InstanceConfig instances = config_.instances;
+  instances.length = phase.length;
+  return {corpus, tokenizer_, instances, config_.masking, phase.max_tokens, seed};
+}
+
+std::int64_t PretrainingTask::phase_at(double share) const {
+  const auto found = std::ranges::find_if(phases_, [share](const Phase& phase) { return share < phase.end; });
+  return std::min(found - phases_.begin(), std::ssize(phases_) - 1);
 }
 
 void PretrainingTask::refresh() {
@@ -41,16 +53,17 @@ void PretrainingTask::refresh() {
 }
 
 void PretrainingTask::seek(DataPosition position) {
-  const auto made = std::make_shared<PretrainingData>(data(train_, static_cast<std::uint64_t>(config_.trainer.seed)));
+  const Phase& phase = phases_.at(static_cast<std::size_t>(position.phase));
+  const auto made = std::make_shared<PretrainingData>(data(train_, seed_of(position.phase), phase));
   loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
     made->begin_epoch(position.epoch);
     if (position.batch >= made->num_batches()) {
-      position = {position.epoch + 1, 0};
+      position = {position.epoch + 1, 0, position.phase};
       made->begin_epoch(position.epoch);
     }
     Loaded loaded{
-        .batch = made->batch(position.batch), .position = position, .after = {position.epoch, position.batch + 1}};
-    if (loaded.after.batch == made->num_batches()) loaded.after = {position.epoch + 1, 0};
+        .batch = made->batch(position.batch), .position = position, .after = {position.epoch, position.batch + 1, position.phase}};
+    if (loaded.after.batch == made->num_batches()) loaded.after = {position.epoch + 1, 0, position.phase};
     position = loaded.after;
     return loaded;
   });
@@ -64,9 +77,10 @@ MicroBatch PretrainingTask::next() {
   return batch;
 }
 
-// All batches are about as large as each other.
+// All batches of a phase are about as large as each other; longer sequences of as many tokens need more.
 MicroBatch PretrainingTask::largest() {
-  return micro_batch(data(train_, static_cast<std::uint64_t>(config_.trainer.seed)).batch(0));
+  const auto size = [](const Phase& phase) { return std::pair(phase.max_tokens, phase.length); };
+  return micro_batch(data(train_, seed_of(0), *std::ranges::max_element(phases_, {}, size)).batch(0));
 }
 
 MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
@@ -89,7 +103,7 @@ MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
 
 std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
   const torch::NoGradGuard no_grad;
-  const PretrainingData held_out = data(*valid_, 0);  // the same masks at every validation
+  const PretrainingData held_out = data(*valid_, 0, phases_.front());  // the same masks at every validation
   double nll = 0;
   std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
   for (std::int64_t b = 0; b < held_out.num_batches() && tokens < config_.valid_tokens; ++b) {

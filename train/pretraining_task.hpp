@@ -12,6 +12,7 @@
 #include "data/text/document_corpus.hpp"
 #include "data/text/tokenizer.hpp"
 #include "models/bert.hpp"
+#include "train/phases.hpp"
 #include "train/pretraining_config.hpp"
 #include "train/task.hpp"
 
@@ -26,6 +27,7 @@ class PretrainingTask : public Task {
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }
   void refresh() override;
+  std::int64_t phase_at(double share) const override;
   void seek(DataPosition position) override;
   MicroBatch next() override;
   MicroBatch largest() override;
@@ -39,12 +41,14 @@ class PretrainingTask : public Task {
     PretrainingBatch batch;
     DataPosition position, after;
   };
-  PretrainingData data(const DocumentCorpus& corpus, std::uint64_t seed) const;
+  PretrainingData data(const DocumentCorpus& corpus, std::uint64_t seed, const Phase& phase) const;
+  std::uint64_t seed_of(std::int64_t phase) const;
   MicroBatch micro_batch(PretrainingBatch batch) const;
 
   BertForPretraining model_;
   Tokenizer tokenizer_;
   PretrainingConfig config_;
+  std::vector<Phase> phases_;
   TensorMetadata identity_;
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;

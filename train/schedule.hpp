@@ -24,11 +24,19 @@ struct EnumNames<ScheduleKind> {
                                     std::pair{ScheduleKind::constant, std::string_view("constant")}};
 };
 
+enum class ScheduleEnd { max_steps, max_time };
+template <>
+struct EnumNames<ScheduleEnd> {
+  static constexpr std::array names{std::pair{ScheduleEnd::max_steps, std::string_view("max-steps")},
+                                    std::pair{ScheduleEnd::max_time, std::string_view("max-time")}};
+};
+
 struct ScheduleConfig {
   ScheduleKind schedule = ScheduleKind::inverse_sqrt;
   std::optional<double> learning_rate = {};
   std::optional<std::int64_t> warmup_steps = {};
   double decay_last = 0;
+  std::optional<ScheduleEnd> end = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -41,6 +49,9 @@ struct ScheduleConfig {
           {.help = "share of max-steps, at the end, over which the rate also falls linearly to zero",
            .min = 0,
            .max = 1});
+    visit("schedule-end", self.end,
+          {.help = "where the rate has fallen: at max-steps, or at max-time by the clock and the speed so far, which no other "
+                   "run repeats bit for bit; auto: max-steps, and of a pretraining max-time where that is the only limit"});
   }
 };
 

@@ -77,6 +77,10 @@ void train(Job& job, const OptionOrigins& origins) {
   const std::optional<Checkpoint> checkpoint = resumed ? checkpoint_to_resume(run) : std::nullopt;
   const std::unique_ptr<Task> task = job.make_task(!run.init_from.empty() && !checkpoint);
   job.resolve_schedule(*task);
+  if (!config.schedule.end) config.schedule.end = ScheduleEnd::max_steps;
+  if (config.schedule.end == ScheduleEnd::max_time && !config.trainer.max_time) {
+    throw UserError(origins("schedule-end") + ": max-time, but there is none", "give --max-time, such as 90m");
+  }
   if (resumed) {
     check_same_inputs(run.run, job.inputs());
     write_config(run.run, config.options);

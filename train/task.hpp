@@ -62,7 +62,10 @@ class Task {
   // To be called after every change of the parameters: makes what is computed from them anew.
   virtual void refresh() = 0;
 
-  // Goes to a place in the stream of batches, which never ends.
+  // The phase that a training is in when `share` of its updates are made.
+  virtual std::int64_t phase_at(double /*share*/) const { return 0; }
+
+  // Goes to a place in the stream of batches, which never ends and stays in one phase.
   virtual void seek(DataPosition position) = 0;
   virtual MicroBatch next() = 0;
 

@@ -81,6 +81,11 @@ void Trainer::update() {
   const Clock::time_point start = Clock::now();
   std::vector<MicroBatch> batches;
   std::vector<std::int64_t> totals;
+  const std::int64_t phase = task_.phase_at(static_cast<double>(state_.step) / static_cast<double>(last_step()));
+  if (phase != state_.position.phase) {
+    state_.position = {.phase = phase};
+    task_.seek(state_.position);
+  }
   DataPosition position = state_.position;
   while (std::ssize(batches) < config_.accumulate && !past_last_epoch(position)) {
     MicroBatch& batch = batches.emplace_back(task_.next());
@@ -108,7 +113,7 @@ void Trainer::update() {
   const double norm = optimiser_.gradient_norm();
   if (!std::isfinite(loss) || !std::isfinite(norm)) refuse_nonfinite(batches, loss, norm);
 
-  const double rate = learning_rate_at(schedule_, step, config_.max_steps.value());
+  const double rate = learning_rate_at(schedule_, step, last_step());
   optimiser_.step(rate, norm);
   task_.refresh();
 
@@ -148,7 +153,7 @@ void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, doub
 ProgressReport Trainer::report(double rate) const {
   const auto updates = static_cast<double>(interval_.updates);
   const double step_seconds = interval_.seconds / updates;
-  double left = static_cast<double>(*config_.max_steps - state_.step) * step_seconds;
+  double left = static_cast<double>(last_step() - state_.step) * step_seconds;
   if (config_.max_time) left = std::min(left, config_.max_time->seconds - seconds());
   if (config_.max_epochs) {
     const auto batches =
@@ -156,7 +161,7 @@ ProgressReport Trainer::report(double rate) const {
     left = std::min(left, static_cast<double>(batches) / static_cast<double>(config_.accumulate) * step_seconds);
   }
   return {.step = state_.step,
-          .max_steps = *config_.max_steps,
+          .max_steps = last_step(),
           .epoch = state_.position.epoch + 1,
           .loss = interval_.nll[0] / static_cast<double>(interval_.counts[0]),
           .learning_rate = rate,
@@ -220,6 +225,14 @@ void Trainer::save() {
   std::vector<std::int64_t> best;
   for (const TrainState::Score& score : state_.scores) best.push_back(score.step);
   remove_old_checkpoints(run_, config_.keep_last, best);
+}
+
+// The update at which schedules end: by the clock it is where max-time is over, at the speed so far.
+std::int64_t Trainer::last_step() const {
+  const std::int64_t most = *config_.max_steps;
+  if (schedule_.end != ScheduleEnd::max_time || state_.step == 0) return most;
+  const double expected = static_cast<double>(state_.step) / (seconds() / config_.max_time->seconds);
+  return expected < static_cast<double>(most) ? std::max(static_cast<std::int64_t>(expected), state_.step + 1) : most;
 }
 
 bool Trainer::past_last_epoch(DataPosition position) const {

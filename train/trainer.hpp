@@ -45,8 +45,7 @@ struct TrainerConfig {
     visit("seed", self.seed, {.help = "of weights, order and dropout", .min = 0, .max = 9e15});
     visit("accumulate", self.accumulate, {.help = "batches an update", .min = 1, .max = 1e6});
     visit("max-steps", self.max_steps,
-          {.help = "updates over the life of the run; schedules end there; auto: by max-epochs, or by the size of the "
-                   "data",
+          {.help = "updates over the life of the run; auto: by max-epochs, or by the size of the data",
            .min = 1,
            .max = 1e9,
            .may_change = true});
@@ -118,6 +117,7 @@ class Trainer {
   ProgressReport report(double rate) const;
   bool validation_due() const;
   bool save_wanted() const;
+  std::int64_t last_step() const;
   bool past_last_epoch(DataPosition position) const;
   std::optional<Ending> ending() const;
   double seconds() const;  // over the life of the run

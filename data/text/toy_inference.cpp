@@ -39,6 +39,7 @@ bool excludes(const Claim& premise, const Claim& hypothesis) {
   return same_property(premise, hypothesis) && !same_value(premise, hypothesis);
 }
 
+constexpr int kAttempts = 500;
 constexpr std::string_view kVerbs[] = {"buy", "sell", "find", "lose", "steal", "see", "carry", "repair"};
 
 class Claims {
@@ -207,11 +208,14 @@ std::string to_text(const Claim& claim) {
 
 InferencePair draw_inference(Draw& draw, Relation wanted) {
   Claims claims(draw);
-  const Claim hypothesis = claims.hypothesis();
   while (true) {
-    Claim premise = claims.near(hypothesis);
-    if (relation(premise, hypothesis) == wanted && to_text(premise) != to_text(hypothesis)) {
-      return {std::move(premise), hypothesis};
+    const Claim hypothesis = claims.hypothesis();
+    // Some have no premise: nothing but itself entails "Ann did not lose an egg".
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      Claim premise = claims.near(hypothesis);
+      if (relation(premise, hypothesis) == wanted && to_text(premise) != to_text(hypothesis)) {
+        return {std::move(premise), hypothesis};
+      }
     }
   }
 }

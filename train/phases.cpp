@@ -1,0 +1,66 @@
+#include "train/phases.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+template <class Number>
+std::optional<Number> number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+struct Written {
+  std::int64_t length, max_tokens;
+  double percent;
+};
+
+std::optional<Written> read(std::string_view text, std::int64_t max_tokens) {
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos || !text.ends_with('%')) return std::nullopt;
+  const std::string_view sizes = text.substr(0, colon);
+  const auto at = sizes.find('@');
+  const auto length = number<std::int64_t>(sizes.substr(0, at));
+  const auto tokens = at == std::string_view::npos ? max_tokens : number<std::int64_t>(sizes.substr(at + 1));
+  const auto percent = number<double>(text.substr(colon + 1, text.size() - colon - 2));
+  if (!length || !tokens || !percent) return std::nullopt;
+  if (*length < 8 || *length > 65535 || !(*percent > 0 && *percent <= 100)) return std::nullopt;
+  return Written{*length, *tokens, *percent};
+}
+
+}  // namespace
+
+std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin, std::int64_t length,
+                                std::int64_t max_tokens) {
+  if (texts.empty()) return {{.length = length, .max_tokens = max_tokens}};
+  std::vector<Phase> phases;
+  double percent = 0;
+  for (const std::string& text : texts) {
+    const std::optional<Written> written = read(text, max_tokens);
+    if (!written) {
+      throw UserError(origin + ": \"" + text + "\" is no phase", "write LENGTH:SHARE%, such as 128:90%, or 128@4096:90%");
+    }
+    if (written->max_tokens < written->length) {
+      throw UserError(origin + ": \"" + text + "\": a batch of " + std::to_string(written->max_tokens) +
+                          " tokens has no room for a sequence",
+                      "raise --max-tokens, or write LENGTH@MAX-TOKENS");
+    }
+    percent += written->percent;
+    phases.push_back({.length = written->length, .max_tokens = written->max_tokens, .end = percent / 100});
+  }
+  if (std::abs(percent - 100) > 1e-6) {
+    throw UserError(origin + ": the shares of all phases are " + std::to_string(percent) + "% together", "make them 100%");
+  }
+  phases.back().end = 1;
+  return phases;
+}
+
+}  // namespace attend
