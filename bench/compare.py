@@ -31,12 +31,12 @@ class Measurement:
     resident_mb: float = 0.0  # maximum resident set of the process; 0: not measured
 
 
-def arguments(description, peers=True, more=lambda parser: None):
-    """The options that every benchmark has, and `more`; what they name is there."""
+def arguments(description, peers=True, more=lambda parser: None, folder="multi30k_en_de_fr", files=("train.en", "train.de")):
+    """The options that every benchmark has, and `more`; what they name is there: `files` in $ATTEND_DATA/`folder`, too."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attend", default=str(ROOT / "build" / "release" / "attend"), help="the program")
-    parser.add_argument("--data", default=os.path.join(os.environ.get("ATTEND_DATA", "."), "multi30k_en_de_fr"),
-                        help="folder with train.en and train.de [$ATTEND_DATA/multi30k_en_de_fr]")
+    parser.add_argument("--data", default=os.path.join(os.environ.get("ATTEND_DATA", "."), folder),
+                        help=f"folder with {' and '.join(files)} [$ATTEND_DATA/{folder}]")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each side")
     if peers:
         parser.add_argument("--only", default="", help="only the contests whose name contains this")
@@ -44,7 +44,7 @@ def arguments(description, peers=True, more=lambda parser: None):
                             help="the environment that bench/peers/setup made [$ATTEND_PEERS]")
     more(parser)
     args = parser.parse_args()
-    needed = [args.attend, f"{args.data}/train.en", f"{args.data}/train.de"] + ([f"{args.peers}/bin/python"] if peers else [])
+    needed = [args.attend, *(f"{args.data}/{name}" for name in files)] + ([f"{args.peers}/bin/python"] if peers else [])
     for path in needed:
         if not os.path.exists(path):
             parser.error(f"{path} is missing; --help says where it is looked for")

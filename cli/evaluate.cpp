@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/model_use.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
@@ -18,6 +19,7 @@
 #include "eval/metrics/ter.hpp"
 #include "eval/task_answers.hpp"
 #include "models/device.hpp"
+#include "models/run.hpp"
 #include "models/text_run.hpp"
 
 namespace attend {
@@ -27,8 +29,7 @@ struct EvaluateConfig {
   std::string run;
   std::string data = ".";
   std::vector<std::string> valid;
-  std::string checkpoint = "best";
-  std::string device = "auto";
+  ModelUse use;
   AnswerConfig answers = {};
   std::string hypothesis;
   std::vector<std::string> reference;
@@ -44,9 +45,9 @@ struct EvaluateConfig {
     visit("run", self.run,
           {.help = "the run; empty: translations are scored", .placeholder = "DIR", .positional = true});
     visit("data", self.data, {.help = "folder that holds the task's files", .placeholder = "DIR"});
-    visit("valid", self.valid, {.help = "labelled files; none: those the task validates on, in --data", .placeholder = "FILE"});
-    visit("checkpoint", self.checkpoint, {.help = "best, last, or the path of a checkpoint"});
-    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+    visit("valid", self.valid,
+          {.help = "labelled files; none: those the task validates on, in --data", .placeholder = "FILE"});
+    ModelUse::visit(self.use, visit);
     AnswerConfig::visit(self.answers, visit);
 
     visit.group("Translations");
@@ -71,7 +72,8 @@ struct EvaluateConfig {
                       "attend evaluate RUN --data DIR, or attend evaluate --hypothesis FILE --reference FILE");
     }
     if (!run.empty() && !hypothesis.empty()) {
-      throw UserError(origins("hypothesis") + ": a run and translations are scored in different calls", "leave one out");
+      throw UserError(origins("hypothesis") + ": a run and translations are scored in different calls",
+                      "leave one out");
     }
   }
 };
@@ -106,8 +108,9 @@ void warn_of_pieces(const std::string& path, const std::vector<std::string>& hyp
 
 void evaluate_task(const EvaluateConfig& config) {
   signals::install();
-  const torch::Device device = device_named(config.device);
-  const TextRun trained = TextRun::load(config.run, config.checkpoint, device);
+  const torch::Device device = device_named(config.use.device);
+  const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
+  freeze(*trained.model, config.use.precision);
   std::vector<std::string> files = config.valid;
   for (const std::string& name : config.valid.empty() ? trained.task.valid : std::vector<std::string>()) {
     if (const auto file = find_file(config.data, name)) files.push_back(file->string());

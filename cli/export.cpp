@@ -46,8 +46,8 @@ void write(const fs::path& output, const torch::nn::Module& model, const BertOpt
   const std::int64_t positions = bert_config(options, tokenizer.size()).max_length;
   write_file_atomic(staged.path() / "config.json",
                     to_hf_config(options, tokenizer.size(), tokenizer.special().pad, task));
-  save_tensors(staged.path() / "model.safetensors",
-               to_hf(model, task != nullptr && task->kind == TaskKind::spans), {{"format", "pt"}});
+  save_tensors(staged.path() / "model.safetensors", to_hf(model, task != nullptr && task->kind == TaskKind::spans),
+               {{"format", "pt"}});
   write_file_atomic(staged.path() / "tokenizer.json", to_tokenizer_json(tokenizer));
   write_file_atomic(staged.path() / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions));
   staged.commit();
@@ -58,7 +58,8 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   const fs::path run = run_of_best_seed(config.run);
   if (fs::exists(run / "task.toml")) {
     const TextRun trained = TextRun::load(run, config.checkpoint);
-    if (trained.options.model != TextEncoderKind::bert || trained.options.pooling.value_or(Pooling::first) != Pooling::first) {
+    if (trained.options.model != TextEncoderKind::bert ||
+        trained.options.pooling.value_or(Pooling::first) != Pooling::first) {
       throw UserError(run.string() + ": only BERT that pools its first token has a counterpart there",
                       "such a model stays with attend");
     }

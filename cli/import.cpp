@@ -34,8 +34,9 @@ struct ImportConfig {
            .positional = true});
     visit("run", self.run, {.help = "directory that is made", .placeholder = "DIR", .required = true});
     visit("task", self.task,
-          {.help = "what a model with a head of its own was taught: a task's name or file; empty: one text, labels as its "
-                   "config.json says",
+          {.help =
+               "what a model with a head of its own was taught: a task's name or file; empty: one text, labels as its "
+               "config.json says",
            .placeholder = "NAME|FILE"});
     visit("allow-missing", self.allow_missing, {.help = "weights that are not there begin at random"});
   }

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/model_use.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
@@ -20,6 +21,7 @@
 #include "eval/text_use.hpp"
 #include "models/bert_run.hpp"
 #include "models/device.hpp"
+#include "models/run.hpp"
 #include "models/text_run.hpp"
 
 namespace attend {
@@ -31,8 +33,7 @@ struct PredictConfig {
   std::string run;
   std::string input = "-";
   std::string data;
-  std::string checkpoint = "best";
-  std::string device = "auto";
+  ModelUse use;
   AnswerConfig answers = {};
   bool fill_mask = false;
   std::int64_t top = 5;
@@ -52,16 +53,13 @@ struct PredictConfig {
     visit("data", self.data,
           {.help = "predict the task's test file in this folder, in the form its leaderboard wants",
            .placeholder = "DIR"});
-    visit("checkpoint", self.checkpoint, {.help = "best, last, or the path of a checkpoint"});
-    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+    ModelUse::visit(self.use, visit);
     AnswerConfig::visit(self.answers, visit);
     visit("fill-mask", self.fill_mask, {.help = "the likeliest pieces for every [MASK] of a line"});
     visit("top", self.top, {.help = "fill-mask: how many", .min = 1, .max = 1000});
     visit("json", self.json, {.help = "one JSON object a line, with all probabilities"});
   }
 };
-
-constexpr std::size_t kLinesAtOnce = 1024;
 
 // Lines that are answered together. A line without text is no record: no encoder is asked about it.
 class Lines {
@@ -78,7 +76,8 @@ class Lines {
     const auto tab = line.find('\t');
     const bool pair = task_.kind == TaskKind::spans || (task_.kind != TaskKind::tags && task_.text.size() == 2);
     if (pair != (tab != std::string::npos)) {
-      throw UserError(fmt::format("{}:{}: {}", file_, number, pair ? "one text, expected two with a tab between" : "a tab, expected one text"),
+      throw UserError(fmt::format("{}:{}: {}", file_, number,
+                                  pair ? "one text, expected two with a tab between" : "a tab, expected one text"),
                       fmt::format("the task reads {}", pair ? "two texts" : "one text"));
     }
     records_.emplace_back(split_.size());
@@ -94,7 +93,8 @@ class Lines {
     const std::int64_t record = split_.size();
     std::vector<Sample> samples;
     if (task_.kind == TaskKind::spans) {
-      const Question& question = split_.questions.questions.emplace_back(Question{.text = first, .context = split_.contexts.size()});
+      const Question& question =
+          split_.questions.questions.emplace_back(Question{.text = first, .context = split_.contexts.size()});
       split_.questions.contexts.push_back(second);
       samples = maker_.of_question(question, split_.contexts.emplace_back(tokenizer_.encode_pieces(second)), record);
     } else if (task_.kind == TaskKind::tags) {
@@ -146,7 +146,8 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
 }
 
 // The answer alone: a label, labels, a number, a span or tags.
-std::string answer_text(const TaskAnswers& answers, std::size_t i, const LabelledTask& task, const PredictConfig& config) {
+std::string answer_text(const TaskAnswers& answers, std::size_t i, const LabelledTask& task,
+                        const PredictConfig& config) {
   switch (task.kind) {
     case TaskKind::classification:
       return task.labels[best_label(answers.numbers[i])];
@@ -171,7 +172,8 @@ std::string answer_text(const TaskAnswers& answers, std::size_t i, const Labelle
 // The probability of a single label or span, which stands behind it.
 std::optional<double> probability(const TaskAnswers& answers, std::size_t i, const LabelledTask& task) {
   if (task.kind == TaskKind::classification) return answers.numbers[i][best_label(answers.numbers[i])];
-  if (task.kind == TaskKind::spans && !answers.spans[i].candidates.empty()) return answers.spans[i].candidates[0].probability;
+  if (task.kind == TaskKind::spans && !answers.spans[i].candidates.empty())
+    return answers.spans[i].candidates[0].probability;
   return std::nullopt;
 }
 
@@ -196,8 +198,10 @@ void predict_lines(const PredictConfig& config, const TextRun& run, torch::Devic
   std::string line;
   for (bool more = reader.next(line); more;) {
     Lines lines(run, config.input);
-    for (std::size_t n = 0; more && n < kLinesAtOnce; ++n, more = reader.next(line)) lines.add(line, reader.counts().lines);
+    for (std::size_t n = 0; more && n < lines_at_once(config.input); ++n, more = reader.next(line))
+      lines.add(line, reader.counts().lines);
     predict_window(config, run, device, lines);
+    if (is_typed(config.input)) std::cout.flush();
   }
 }
 
@@ -231,7 +235,8 @@ void predict_test_file(const PredictConfig& config, const TextRun& run, torch::D
 
 void fill(const PredictConfig& config, torch::Device device) {
   LineReader reader(config.input);
-  const BertRun run = BertRun::load(config.run, config.checkpoint, device);
+  const BertRun run = BertRun::load(config.run, config.use.checkpoint, device);
+  freeze(*run.model, config.use.precision);
   for (std::string line; reader.next(line);) {
     ordered_json object = ordered_json::array();
     std::string text;
@@ -243,16 +248,18 @@ void fill(const PredictConfig& config, torch::Device device) {
       }
     }
     std::cout << (config.json ? object.dump() : text) << '\n';
+    if (is_typed(config.input)) std::cout.flush();
   }
 }
 
 void run(const PredictConfig& config, const OptionOrigins& /*origins*/) {
   signals::install();
-  const torch::Device device = device_named(config.device);
+  const torch::Device device = device_named(config.use.device);
   if (config.fill_mask) {
     fill(config, device);
   } else {
-    const TextRun trained = TextRun::load(config.run, config.checkpoint, device);
+    const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
+    freeze(*trained.model, config.use.precision);
     config.data.empty() ? predict_lines(config, trained, device) : predict_test_file(config, trained, device);
   }
   if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");

@@ -1,11 +1,11 @@
 // attend translate: lines of text through a trained run.
 #include <ATen/Parallel.h>
-#include <unistd.h>
 
 #include <deque>
 #include <iostream>
 
 #include "cli/command.hpp"
+#include "cli/model_use.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
@@ -20,9 +20,7 @@ namespace {
 struct TranslateConfig {
   std::string run;
   std::vector<std::string> input;
-  std::string checkpoint = "best";
-  Precision precision = Precision::automatic;
-  std::string device = "auto";
+  ModelUse use;
   TranslatorConfig translator;
 
   template <class Self, class Visitor>
@@ -32,11 +30,7 @@ struct TranslateConfig {
           {.help = "the run directory of a trained model", .placeholder = "DIR", .required = true, .positional = true});
     visit("input", self.input,
           {.help = "files to translate, plain or .gz; none: standard input", .placeholder = "FILE"});
-    visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or the path of a checkpoint", .placeholder = "best|last|PATH"});
-    visit("precision", self.precision,
-          {.help = "of the products; auto: bf16 where the processor has it, else fp32; int8 is the fastest"});
-    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+    ModelUse::visit(self.use, visit);
     TranslatorConfig::visit(self.translator, visit);
   }
   void validate(const OptionOrigins& origins) const { translator.validate(origins); }
@@ -59,13 +53,13 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
   const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
   std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
   for (const std::string& input : inputs) readers.emplace_back(input);
-  const Run trained = Run::load(config.run, config.checkpoint, device_named(config.device));
-  freeze(*trained.model, config.precision);
+  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  freeze(*trained.model, config.use.precision);
   Translator translator(*trained.model, trained.tokenizers, config.translator);
   std::int64_t number = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     LineReader& reader = readers[i];
-    const bool at_once = inputs[i] == "-" && isatty(STDIN_FILENO) != 0;
+    const bool at_once = is_typed(inputs[i]);
     translator.translate_stream([&](std::string& line) { return reader.next(line); },
                                 [&](const std::vector<Translation>& translations) {
                                   print(translations, number++, config.translator.search.nbest > 1);

@@ -19,8 +19,6 @@
 namespace attend {
 namespace {
 
-constexpr std::size_t kTokensABatch = 8192;
-
 // ---- Spans: candidates of all windows of a question, as BERT's run_squad.py gathers them.
 
 struct Candidate {
@@ -56,7 +54,9 @@ void gather(const Sample& window, std::span<const float> begin, std::span<const 
 
 std::string trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\n\r");
-  return first == std::string_view::npos ? "" : std::string(text.substr(first, text.find_last_not_of(" \t\n\r") + 1 - first));
+  return first == std::string_view::npos
+             ? ""
+             : std::string(text.substr(first, text.find_last_not_of(" \t\n\r") + 1 - first));
 }
 
 SpanAnswer choose(std::vector<Candidate>& candidates, double null_score, const std::string& context,
@@ -74,7 +74,8 @@ SpanAnswer choose(std::vector<Candidate>& candidates, double null_score, const s
   if (answer.candidates.empty()) return answer;
   const double best = answer.candidates.front().score;
   double sum = 0;
-  for (SpanAnswer::Candidate& candidate : answer.candidates) sum += candidate.probability = std::exp(candidate.score - best);
+  for (SpanAnswer::Candidate& candidate : answer.candidates)
+    sum += candidate.probability = std::exp(candidate.score - best);
   for (SpanAnswer::Candidate& candidate : answer.candidates) candidate.probability /= sum;
   answer.no_answer = null_score - best;
   return answer;
@@ -113,24 +114,6 @@ class SpanAnswers {
   std::vector<std::vector<Candidate>> candidates_;
   std::vector<double> null_scores_;
 };
-
-// Batches of about equally long samples, so that a batch is quickly over.
-std::vector<std::vector<const Sample*>> batches_of(const std::vector<Sample>& samples) {
-  std::vector<const Sample*> order;
-  for (const Sample& sample : samples) order.push_back(&sample);
-  std::ranges::stable_sort(order, {}, [](const Sample* sample) { return sample->ids.size(); });
-  std::vector<std::vector<const Sample*>> batches;
-  std::size_t tokens = kTokensABatch;
-  for (const Sample* sample : order) {
-    if (tokens + sample->ids.size() > kTokensABatch) {
-      batches.emplace_back();
-      tokens = 0;
-    }
-    batches.back().push_back(sample);
-    tokens += sample->ids.size();
-  }
-  return batches;
-}
 
 // What the numbers of a sequence mean: probabilities, or of a regression the number itself.
 at::Tensor probabilities(const at::Tensor& answers, TaskKind kind) {
@@ -203,7 +186,8 @@ std::vector<NamedMeasure> number_measures(const TaskAnswers& answers, const Task
           {"spearman", [=](Subset s) { return metrics::spearman(chosen(predicted, s), chosen(gold, s)); }}};
 }
 
-std::vector<NamedMeasure> span_measures(const TaskAnswers& answers, const TaskSplit& split, const AnswerConfig& config) {
+std::vector<NamedMeasure> span_measures(const TaskAnswers& answers, const TaskSplit& split,
+                                        const AnswerConfig& config) {
   std::vector<double> exact, f1;
   const bool none = split.questions.may_lack_answers;
   for (std::size_t q = 0; q < answers.spans.size(); ++q) {
@@ -276,7 +260,7 @@ TaskAnswers answer(const TextModelImpl& model, const TaskSplit& split, const Lab
   if (task.kind == TaskKind::spans) spans.emplace(split, config);
   double loss = 0;
   std::int64_t count = 0;
-  for (const std::vector<const Sample*>& samples : batches_of(split.samples)) {
+  for (const std::vector<const Sample*>& samples : batches_by_length(split.samples)) {
     if (signals::stop_requested()) throw Interrupted("answering");
     const LabelledBatch batch = on_device(make_labelled_batch(samples, task.kind), device);
     Context context = Context::inference();
@@ -323,7 +307,7 @@ std::string given_answer(const SpanAnswer& answer, bool may_lack_answers, const 
 }
 
 std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
-                              const AnswerConfig& config, bool with_intervals) {
+                               const AnswerConfig& config, bool with_intervals) {
   const std::vector<NamedMeasure> measures = measures_of(answers, split, task, config);
   std::vector<std::size_t> all(static_cast<std::size_t>(split.size()));
   std::iota(all.begin(), all.end(), std::size_t{0});

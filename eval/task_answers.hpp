@@ -22,9 +22,12 @@ struct AnswerConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("max-answer", self.max_answer, {.help = "spans: most tokens of an answer", .min = 1, .may_change = true});
     visit("nbest", self.nbest,
-          {.help = "spans: begins and ends that are tried in a window, and answers that are given", .min = 1, .may_change = true});
+          {.help = "spans: begins and ends that are tried in a window, and answers that are given",
+           .min = 1,
+           .may_change = true});
     visit("null-threshold", self.null_threshold,
-          {.help = "spans: no answer is given where its score is above that of the best answer by more", .may_change = true});
+          {.help = "spans: no answer is given where its score is above that of the best answer by more",
+           .may_change = true});
   }
 };
 
@@ -36,15 +39,15 @@ struct SpanAnswer {
     double probability = 0;  // among the candidates
   };
   std::vector<Candidate> candidates = {};  // best first, different texts; none where the context is empty
-  double no_answer = 0;               // the score of no answer, above that of the best one
+  double no_answer = 0;                    // the score of no answer, above that of the best one
 };
 
 // One entry a record, of the kind that the task has.
 struct TaskAnswers {
-  std::vector<std::vector<double>> numbers = {};    // probabilities of the labels; of a regression the number
+  std::vector<std::vector<double>> numbers = {};  // probabilities of the labels; of a regression the number
   std::vector<SpanAnswer> spans = {};
   std::vector<std::vector<std::string>> tags = {};
-  std::optional<double> loss = {};             // the mean, where the samples are labelled
+  std::optional<double> loss = {};  // the mean, where the samples are labelled
 };
 
 // Answers to all records of a split. Interrupted when a signal asks to stop.
@@ -59,8 +62,8 @@ std::string given_answer(const SpanAnswer& answer, bool may_lack_answers, const 
 
 struct MetricValue {
   std::string name = {};
-  double value = 0;                            // from 0 to 1 or -1 to 1, as the metric is defined; spans: in percent
-  std::optional<metrics::Interval> interval;   // of 95 in 100 samples
+  double value = 0;                           // from 0 to 1 or -1 to 1, as the metric is defined; spans: in percent
+  std::optional<metrics::Interval> interval;  // of 95 in 100 samples
 };
 
 // All metrics of the task's kind, the ones that choose the best checkpoint first, under "score" their mean.
@@ -71,6 +74,6 @@ struct MetricValue {
 //   tags            f1, precision, recall of chunks as conlleval, accuracy of tokens, strict_f1
 // Intervals are found where asked for. The split is labelled.
 std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
-                              const AnswerConfig& config, bool with_intervals);
+                               const AnswerConfig& config, bool with_intervals);
 
 }  // namespace attend

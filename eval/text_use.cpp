@@ -15,11 +15,16 @@ namespace {
 
 constexpr std::string_view kMask = "[MASK]";
 
-std::vector<Sample> samples_of(const Tokenizer& tokenizer, const std::vector<std::string>& texts, std::int64_t length) {
-  SampleMaker maker(tokenizer, {.length = length});
-  std::vector<Sample> samples;
-  for (const std::string& text : texts) samples.push_back(maker.of_text({.first = text}, std::ssize(samples)));
-  return samples;
+std::vector<float> vector_of(const at::Tensor& hidden_MH, std::int64_t begin, std::int64_t end,
+                             SentencePooling pooling) {
+  // The pieces stand between [CLS] and [SEP]; a text without any is what these two say.
+  if (pooling == SentencePooling::cls) {
+    end = begin + 1;
+  } else if (end - begin > 2) {
+    ++begin, --end;
+  }
+  const at::Tensor vector = hidden_MH.slice(0, begin, end).mean(0);
+  return {vector.const_data_ptr<float>(), vector.const_data_ptr<float>() + vector.numel()};
 }
 
 }  // namespace
@@ -27,24 +32,19 @@ std::vector<Sample> samples_of(const Tokenizer& tokenizer, const std::vector<std
 std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tokenizer,
                                       const std::vector<std::string>& texts, SentencePooling pooling) {
   const torch::NoGradGuard no_grad;
-  const std::vector<Sample> samples = samples_of(tokenizer, texts, bert.config().max_length);
-  std::vector<const Sample*> all;
-  for (const Sample& sample : samples) all.push_back(&sample);
+  SampleMaker maker(tokenizer, {.length = bert.config().max_length});
+  std::vector<Sample> samples;
+  for (const std::string& text : texts) samples.push_back(maker.of_text({.first = text}, std::ssize(samples)));
   const torch::Device device = bert.parameters().front().device();
-  SegmentedSequences input = make_labelled_batch(all, TaskKind::classification).input;
-  input.tokens.ids_M = input.tokens.ids_M.to(device);
-  input.segments_M = input.segments_M.to(device);
-  Context context = Context::inference();
-  const at::Tensor hidden_MH = bert.forward(input, context).to(at::kFloat).cpu().contiguous();
-  std::vector<std::vector<float>> vectors;
-  const auto& offsets = input.tokens.layout.offsets;
-  for (std::size_t b = 0; b < samples.size(); ++b) {
-    // The pieces stand between [CLS] and [SEP]; a text without any is what these two say.
-    const bool cls = pooling == SentencePooling::cls, empty = offsets[b + 1] - offsets[b] == 2;
-    const at::Tensor states =
-        cls || empty ? hidden_MH.slice(0, offsets[b], offsets[b] + (cls ? 1 : 2)) : hidden_MH.slice(0, offsets[b] + 1, offsets[b + 1] - 1);
-    const at::Tensor vector = states.mean(0);
-    vectors.emplace_back(vector.const_data_ptr<float>(), vector.const_data_ptr<float>() + vector.numel());
+  std::vector<std::vector<float>> vectors(texts.size());
+  for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
+    const SegmentedSequences input = on_device(make_labelled_batch(batch, TaskKind::classification), device).input;
+    Context context = Context::inference();
+    const at::Tensor hidden_MH = bert.forward(input, context).to(at::kFloat).cpu();
+    const auto& offsets = input.tokens.layout.offsets;
+    for (std::size_t b = 0; b < batch.size(); ++b) {
+      vectors[batch[b]->example] = vector_of(hidden_MH, offsets[b], offsets[b + 1], pooling);
+    }
   }
   return vectors;
 }

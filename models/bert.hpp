@@ -12,7 +12,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "data/batch/batch.hpp"
@@ -116,8 +115,6 @@ class BertForPretrainingImpl : public torch::nn::Module {
     ops::CrossEntropy sequence;  // of the pairs, where these are labelled
   };
   Losses forward(const PretrainingBatch& batch, Context& context) const;
-
-  void for_each_weight(const std::function<void(ops::Weight&)>& f) { visit_weights(*this, f); }
 
   Bert bert;
   FirstPooling pooler;

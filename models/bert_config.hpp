@@ -12,17 +12,15 @@
 
 namespace attend {
 
-// layers / width: 2/128, 4/256, 4/512, 8/512, 12/768 (Turc et al. 2019, arXiv 1908.08962) and 24/1024 (1810.04805); heads
-// of 64, feed-forward of four times the width.
+// layers / width: 2/128, 4/256, 4/512, 8/512, 12/768 (Turc et al. 2019, arXiv 1908.08962) and 24/1024 (1810.04805);
+// heads of 64, feed-forward of four times the width.
 enum class BertShape { tiny, mini, small, medium, base, large };
 template <>
 struct EnumNames<BertShape> {
-  static constexpr std::array names{std::pair{BertShape::tiny, std::string_view("tiny")},
-                                    std::pair{BertShape::mini, std::string_view("mini")},
-                                    std::pair{BertShape::small, std::string_view("small")},
-                                    std::pair{BertShape::medium, std::string_view("medium")},
-                                    std::pair{BertShape::base, std::string_view("base")},
-                                    std::pair{BertShape::large, std::string_view("large")}};
+  static constexpr std::array names{
+      std::pair{BertShape::tiny, std::string_view("tiny")},   std::pair{BertShape::mini, std::string_view("mini")},
+      std::pair{BertShape::small, std::string_view("small")}, std::pair{BertShape::medium, std::string_view("medium")},
+      std::pair{BertShape::base, std::string_view("base")},   std::pair{BertShape::large, std::string_view("large")}};
 };
 
 // The exact GELU, or the form with tanh of the original code.
@@ -52,7 +50,9 @@ struct BertOptions {
     visit("feed-forward", self.feed_forward,
           {.help = "inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
     visit("embedding-width", self.embedding_width,
-          {.help = "size of the embeddings, where it is not the width (ALBERT); auto: the width", .min = 2, .max = 16384});
+          {.help = "size of the embeddings, where it is not the width (ALBERT); auto: the width",
+           .min = 2,
+           .max = 16384});
     visit("positions", self.positions, {.help = "longest sequence that it can ever read", .min = 8, .max = 65535});
     visit("share-layers", self.share_layers, {.help = "all layers are one block (ALBERT)"});
     visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer"});

@@ -42,9 +42,7 @@ bool is_copy(std::string_view name) {
 }
 
 at::Tensor as_fp32(const TensorView& view) {
-  const auto type = view.dtype == DType::f32   ? at::kFloat
-                    : view.dtype == DType::f16 ? at::kHalf
-                                               : at::kBFloat16;
+  const auto type = view.dtype == DType::f32 ? at::kFloat : view.dtype == DType::f16 ? at::kHalf : at::kBFloat16;
   auto* bytes = const_cast<std::byte*>(view.bytes.data());  // read only: from_blob knows no const
   return at::from_blob(bytes, view.shape, type).to(at::kFloat);
 }
@@ -54,7 +52,8 @@ bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 |
 // The tensor of that name, of the name without "bert.", or with LayerNorm's old names.
 const TensorView* find(const SafetensorsFile& file, const std::string& name) {
   std::vector<std::string> names = {name};
-  for (const auto& [now, once] : {std::pair("LayerNorm.weight", "LayerNorm.gamma"), std::pair("LayerNorm.bias", "LayerNorm.beta")}) {
+  for (const auto& [now, once] :
+       {std::pair("LayerNorm.weight", "LayerNorm.gamma"), std::pair("LayerNorm.bias", "LayerNorm.beta")}) {
     if (const auto at = name.find(now); at != std::string::npos) {
       names.push_back(std::string(name).replace(at, std::string_view(now).size(), once));
     }
@@ -150,26 +149,26 @@ std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, st
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
   if (config.norm == NormPlace::pre) refuse("norm before its sub-layers");
   const bool sequences = task != nullptr && task->kind != TaskKind::spans && task->kind != TaskKind::tags;
-  ordered_json json = {
-      {"architectures", {task == nullptr              ? "BertForPreTraining"
+  ordered_json json = {{"architectures",
+                        {task == nullptr                 ? "BertForPreTraining"
                          : task->kind == TaskKind::spans ? "BertForQuestionAnswering"
                          : sequences                     ? "BertForSequenceClassification"
                                                          : "BertForTokenClassification"}},
-      {"model_type", "bert"},
-      {"vocab_size", vocabulary},
-      {"hidden_size", config.block.width},
-      {"num_hidden_layers", config.layers},
-      {"num_attention_heads", config.block.heads},
-      {"intermediate_size", config.block.feed_forward},
-      {"hidden_act", options.gelu == GeluForm::erf ? "gelu" : "gelu_pytorch_tanh"},
-      {"hidden_dropout_prob", config.block.dropout},
-      {"attention_probs_dropout_prob", config.block.attention_dropout},
-      {"max_position_embeddings", config.max_length},
-      {"type_vocab_size", config.segments},
-      {"initializer_range", config.block.deviation},
-      {"layer_norm_eps", config.block.norm_eps},
-      {"pad_token_id", pad},
-      {"tie_word_embeddings", true}};
+                       {"model_type", "bert"},
+                       {"vocab_size", vocabulary},
+                       {"hidden_size", config.block.width},
+                       {"num_hidden_layers", config.layers},
+                       {"num_attention_heads", config.block.heads},
+                       {"intermediate_size", config.block.feed_forward},
+                       {"hidden_act", options.gelu == GeluForm::erf ? "gelu" : "gelu_pytorch_tanh"},
+                       {"hidden_dropout_prob", config.block.dropout},
+                       {"attention_probs_dropout_prob", config.block.attention_dropout},
+                       {"max_position_embeddings", config.max_length},
+                       {"type_vocab_size", config.segments},
+                       {"initializer_range", config.block.deviation},
+                       {"layer_norm_eps", config.block.norm_eps},
+                       {"pad_token_id", pad},
+                       {"tie_word_embeddings", true}};
   if (sequences) {
     json["problem_type"] = task->kind == TaskKind::regression    ? "regression"
                            : task->kind == TaskKind::multi_label ? "multi_label_classification"

@@ -52,7 +52,8 @@ FirstPoolingImpl::FirstPoolingImpl(std::int64_t width, double deviation)
 
 Tensor FirstPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
   const Layout& layout = input.tokens.layout;
-  const Tensor rows = to_tensor(std::span(layout.offsets).first(static_cast<std::size_t>(layout.size())), encoded.hidden_MH);
+  const Tensor rows =
+      to_tensor(std::span(layout.offsets).first(static_cast<std::size_t>(layout.size())), encoded.hidden_MH);
   return dense_->forward(encoded.hidden_MH.index_select(0, rows), ops::Activation::tanh);
 }
 

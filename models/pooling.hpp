@@ -83,11 +83,10 @@ class AlignmentPoolingImpl : public PoolingImpl {
 enum class Pooling { first, last, mean, attention, alignment };
 template <>
 struct EnumNames<Pooling> {
-  static constexpr std::array names{std::pair{Pooling::first, std::string_view("first")},
-                                    std::pair{Pooling::last, std::string_view("last")},
-                                    std::pair{Pooling::mean, std::string_view("mean")},
-                                    std::pair{Pooling::attention, std::string_view("attention")},
-                                    std::pair{Pooling::alignment, std::string_view("alignment")}};
+  static constexpr std::array names{
+      std::pair{Pooling::first, std::string_view("first")}, std::pair{Pooling::last, std::string_view("last")},
+      std::pair{Pooling::mean, std::string_view("mean")}, std::pair{Pooling::attention, std::string_view("attention")},
+      std::pair{Pooling::alignment, std::string_view("alignment")}};
 };
 
 // `deviation`: of initial weights where the pooler is BERT's own.

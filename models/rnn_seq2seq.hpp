@@ -52,7 +52,6 @@ class RnnSeq2SeqImpl : public Seq2SeqImpl {
                   bool want_weights = false) const override;
   torch::Tensor forward(const Batch& batch, Context& context) const override;
   OutputHead output_head() const override { return {tgt_embedding_->weight, no_bias_}; }
-  void for_each_weight(const std::function<void(ops::Weight&)>& f) override { visit_weights(*this, f); }
 
  private:
   RnnSeq2SeqConfig config_;

@@ -4,6 +4,7 @@
 #include "core/options.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "models/factory.hpp"
+#include "models/layers.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/weights_io.hpp"
 
@@ -55,16 +56,17 @@ Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device
   return run;
 }
 
-Precision freeze(Seq2SeqImpl& model, Precision precision) {
-  const bool cpu = model.device().is_cpu();
+Precision freeze(const torch::nn::Module& model, Precision precision) {
+  const torch::Device device = model.parameters().front().device();
+  const bool cpu = device.is_cpu();
   if (precision == Precision::automatic) {
     precision = !cpu || ops::has_native_bf16() ? Precision::bf16 : Precision::fp32;
   }
   if (!cpu && precision == Precision::int8) {
-    throw UserError("--precision int8: not on " + model.device().str(), "use bf16 there, or --device cpu");
+    throw UserError("--precision int8: not on " + device.str(), "use bf16 there, or --device cpu");
   }
   // A GPU's own library lays out its weights.
-  model.for_each_weight([&](ops::Weight& weight) { cpu ? weight.freeze(precision) : weight.set_precision(precision); });
+  visit_weights(model, [&](ops::Weight& weight) { cpu ? weight.freeze(precision) : weight.set_precision(precision); });
   return precision;
 }
 

@@ -40,6 +40,6 @@ struct Run {
 
 // Packs every weight for decoding; the model can then no longer be trained. `automatic` is bf16 where the processor or
 // the GPU multiplies it natively, else fp32. Gives the precision that was taken. UserError for int8 on a GPU.
-Precision freeze(Seq2SeqImpl& model, Precision precision);
+Precision freeze(const torch::nn::Module& model, Precision precision);
 
 }  // namespace attend

@@ -8,7 +8,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 
@@ -64,9 +63,6 @@ class Seq2SeqImpl : public torch::nn::Module {
   virtual OutputHead output_head() const = 0;
 
   torch::Device device() const { return parameters().front().device(); }
-
-  // Calls f on every ops::Weight of the model: for set_precision, refresh after an update, and freeze.
-  virtual void for_each_weight(const std::function<void(ops::Weight&)>& f) = 0;
 };
 
 using Seq2Seq = std::shared_ptr<Seq2SeqImpl>;

@@ -42,12 +42,12 @@ Pooling chosen_pooling(const TextModelOptions& options, bool pairs) {
 
 LstmTextEncoderImpl::LstmTextEncoderImpl(const LstmTextConfig& config)
     : config_(config),
-      embedding_(register_module("embedding", Embedding(EmbeddingConfig{.vocabulary = config.vocabulary,
-                                                                        .width = config.width}))),
-      layers_(register_module("layers", Lstm(LstmConfig{.input = config.width,
-                                                        .hidden = config.width / 2,
-                                                        .layers = config.layers,
-                                                        .bidirectional = true}))) {}
+      embedding_(register_module("embedding",
+                                 Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}))),
+      layers_(register_module(
+          "layers",
+          Lstm(LstmConfig{
+              .input = config.width, .hidden = config.width / 2, .layers = config.layers, .bidirectional = true}))) {}
 
 Encoded LstmTextEncoderImpl::forward(const SegmentedSequences& input, Context& context) const {
   const double scale = std::sqrt(static_cast<double>(config_.width));
@@ -68,7 +68,8 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std
     bert_ = register_module("bert", Bert(config));
   } else {
     width = options.encoder.width.value_or(256);
-    if (width % 2 != 0) throw UserError("--width " + std::to_string(width) + ": an LSTM that reads both ways halves it");
+    if (width % 2 != 0)
+      throw UserError("--width " + std::to_string(width) + ": an LSTM that reads both ways halves it");
     lstm_ = register_module("lstm", LstmTextEncoder(LstmTextConfig{.vocabulary = vocabulary,
                                                                    .width = width,
                                                                    .layers = options.encoder.layers.value_or(1),
@@ -77,7 +78,8 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std
   if (is_of_sequences(task)) {
     pooler_ = register_module("pooler", make_pooling(chosen_pooling(options, pairs), width, deviation));
   }
-  classifier_ = register_module("classifier", Linear(LinearConfig{.in = width, .out = outputs, .deviation = deviation}));
+  classifier_ =
+      register_module("classifier", Linear(LinearConfig{.in = width, .out = outputs, .deviation = deviation}));
 }
 
 Encoded TextModelImpl::encode(const SegmentedSequences& input, Context& context) const {
@@ -106,7 +108,8 @@ Tensor TextModelImpl::loss(const Tensor& answers, const LabelledBatch& batch, co
       return at::mse_loss(answers, batch.labels, kSum);
     case TaskKind::spans: {
       const Layout& layout = batch.input.tokens.layout;
-      const Tensor begin = padded_logits(answers.select(1, 0), layout), end = padded_logits(answers.select(1, 1), layout);
+      const Tensor begin = padded_logits(answers.select(1, 0), layout),
+                   end = padded_logits(answers.select(1, 1), layout);
       return (at::cross_entropy_loss(begin, batch.labels.select(1, 0), {}, kSum) +
               at::cross_entropy_loss(end, batch.labels.select(1, 1), {}, kSum)) /
              2;

@@ -13,7 +13,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -47,9 +46,11 @@ struct TextModelOptions {
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model, {.help = "the encoder: BERT, or an LSTM that reads both ways"});
     visit("pooling", self.pooling,
-          {.help = "what a label is told from: the first token (BERT), where the LSTM stopped, the mean, attention with a "
-                   "learnt query, or an alignment of two texts; auto: first, of an LSTM last"});
-    visit("head-dropout", self.head_dropout, {.help = "dropout before the labels; auto: dropout", .min = 0, .max = 0.95});
+          {.help =
+               "what a label is told from: the first token (BERT), where the LSTM stopped, the mean, attention with a "
+               "learnt query, or an alignment of two texts; auto: first, of an LSTM last"});
+    visit("head-dropout", self.head_dropout,
+          {.help = "dropout before the labels; auto: dropout", .min = 0, .max = 0.95});
     BertOptions::visit(self.encoder, visit);
   }
 };
@@ -86,15 +87,14 @@ class TextModelImpl : public torch::nn::Module {
   torch::Tensor answers(const LabelledBatch& batch, Context& context) const;
 
   // The loss of these answers, a scalar summed over sequences, or tagged tokens: cross-entropy, weighted by label where
-  // `label_weights_L` is defined; of multi-label the mean binary cross-entropy of the labels; of a regression the squared
-  // error; of spans the mean of begin and end.
+  // `label_weights_L` is defined; of multi-label the mean binary cross-entropy of the labels; of a regression the
+  // squared error; of spans the mean of begin and end.
   torch::Tensor loss(const torch::Tensor& answers, const LabelledBatch& batch,
                      const torch::Tensor& label_weights_L) const;
 
   // What the loss is a sum of.
   std::int64_t count(const LabelledBatch& batch) const;
 
-  void for_each_weight(const std::function<void(ops::Weight&)>& f) { visit_weights(*this, f); }
   TaskKind task() const { return task_; }
 
  private:

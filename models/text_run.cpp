@@ -25,9 +25,7 @@ std::int64_t outputs_of(const LabelledTask& task) {
 }  // namespace
 
 TensorMetadata identity_of(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
-  return {{"model", hash_of_all(bind(options))},
-          {"task", hash_of_all(bind(task))},
-          {"tokenizer", tokenizer.hash()}};
+  return {{"model", hash_of_all(bind(options))}, {"task", hash_of_all(bind(task))}, {"tokenizer", tokenizer.hash()}};
 }
 
 TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {

@@ -3,7 +3,8 @@
 //
 //   RUN/config.toml, RUN/tokenizer/joint.model, RUN/checkpoints, RUN/best     as of every run
 //   RUN/task.toml                                                             the task, with all its labels
-//   RUN/seed-N, RUN/seeds.json                                                of several seeds: a run each; which is best
+//   RUN/seed-N, RUN/seeds.json                                                of several seeds: a run each; which is
+//   best
 #pragma once
 
 #include <filesystem>

@@ -111,7 +111,6 @@ class TransformerImpl : public Seq2SeqImpl {
                   bool want_weights = false) const override;
   torch::Tensor forward(const Batch& batch, Context& context) const override;
   OutputHead output_head() const override { return {.weight_VH = tgt_embedding_->weight, .bias_V = no_bias_}; }
-  void for_each_weight(const std::function<void(ops::Weight&)>& f) override { visit_weights(*this, f); }
 
  private:
   torch::Tensor positions(std::int64_t first, std::int64_t length) const;

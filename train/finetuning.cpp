@@ -13,6 +13,7 @@
 #include "data/batch/task_split.hpp"
 #include "models/bert_run.hpp"
 #include "models/checkpoint_reader.hpp"
+#include "models/layers.hpp"
 #include "models/text_run.hpp"
 #include "models/weights_io.hpp"
 #include "train/checkpoint.hpp"
@@ -51,7 +52,8 @@ class FinetuningJob : public Job {
   void load(bool resumed) override {
     const fs::path run = config_.run.run;
     task_ = resumed ? load_run_task(run) : find_task(config_.task);
-    const std::string train_file = config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
+    const std::string train_file =
+        config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
     task_.labels = labels_of_task(task_, train_file);
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
@@ -81,7 +83,7 @@ class FinetuningJob : public Job {
     initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
     if (initial_weights) load_encoder(*model);
     model->to(torch::Device(config_.run.device));
-    model->for_each_weight([&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
+    visit_weights(*model, [&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
     return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }
 
@@ -90,8 +92,8 @@ class FinetuningJob : public Job {
     const std::int64_t epoch = std::max<std::int64_t>(1, task.batches_per_epoch() / trainer.accumulate);
     if (!trainer.max_steps) trainer.max_steps = trainer.max_epochs.value_or(3) * epoch;
     if (!config_.schedule.learning_rate) {
-      // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128 (1908.08962);
-      // an encoder that knows nothing yet larger ones.
+      // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
+      // (1908.08962); an encoder that knows nothing yet larger ones.
       const auto width = static_cast<double>(bert_config(config_.model.encoder, tokenizer_->size()).block.width);
       const bool pretrained = !config_.run.init_from.empty();
       config_.schedule.learning_rate = pretrained ? std::clamp(0.0256 / width, 2e-5, 2e-4) : 5e-4;
@@ -122,8 +124,9 @@ class FinetuningJob : public Job {
     if (resumed) return load_run_tokenizer(config_.run.run);
     if (!config_.tokenizer.empty()) return Tokenizer::load(config_.tokenizer);
     if (!config_.run.init_from.empty()) return load_run_tokenizer(run_of_best_seed(config_.run.init_from));
-    throw UserError("neither --init-from nor --tokenizer is given: there are no pieces to read texts in",
-                    "--init-from RUN of attend pretrain, or --tokenizer FILE of attend vocab to begin with random weights");
+    throw UserError(
+        "neither --init-from nor --tokenizer is given: there are no pieces to read texts in",
+        "--init-from RUN of attend pretrain, or --tokenizer FILE of attend vocab to begin with random weights");
   }
 
   TaskSplit open(const std::string& file) const {
@@ -191,10 +194,12 @@ void finetune_seeds(const FinetuningCommand& command, const OptionOrigins& origi
                                    {"mean", mean},
                                    {"deviation", deviation},
                                    {"best", first + (best - scores.begin())}};
-  for (std::size_t i = 0; i < scores.size(); ++i) record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
   write_file_atomic(run / "seeds.json", record.dump(1) + "\n");
-  log::info("{} over {} seeds: mean {:.4g}, deviation {:.2g}; {} stands for seed {}", command.config.trainer.best_metric,
-            scores.size(), mean, deviation, run.string(), first + (best - scores.begin()));
+  log::info("{} over {} seeds: mean {:.4g}, deviation {:.2g}; {} stands for seed {}",
+            command.config.trainer.best_metric, scores.size(), mean, deviation, run.string(),
+            first + (best - scores.begin()));
 }
 
 }  // namespace

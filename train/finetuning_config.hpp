@@ -42,7 +42,8 @@ struct FinetuningConfig {
 
     visit.group("Task");
     visit("task", self.task,
-          {.help = "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, squad, squad2, conll2003, a set of `attend toy`, or a "
+          {.help = "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, squad, squad2, conll2003, a set of `attend "
+                   "toy`, or a "
                    "TOML file that describes another",
            .placeholder = "NAME|FILE",
            .required = true});
@@ -63,10 +64,11 @@ struct FinetuningConfig {
     TextModelOptions::visit(self.model, visit);
 
     visit.group("Optimisation");
-    visit("label-weights", self.label_weights,
-          {.help = "what an error on each label counts, in the order of the labels; balanced: by how rare each is; none: "
-                   "alike",
-           .placeholder = "X"});
+    visit(
+        "label-weights", self.label_weights,
+        {.help = "what an error on each label counts, in the order of the labels; balanced: by how rare each is; none: "
+                 "alike",
+         .placeholder = "X"});
     visit("freeze", self.freeze,
           {.help = "parts of the encoder that learn nothing: 1 the embeddings, 2 also the lowest layer, and so on",
            .min = 0,
@@ -95,8 +97,9 @@ struct FinetuningCommand {
   static void visit(Self& self, Visitor& visit) {
     FinetuningConfig::visit(self.config, visit);
     visit("seeds", self.seeds,
-          {.help = "A..B: a run for each seed, in RUN/seed-N, their mean and deviation, and RUN stands for the best on the "
-                   "validation data; empty: --seed alone",
+          {.help =
+               "A..B: a run for each seed, in RUN/seed-N, their mean and deviation, and RUN stands for the best on the "
+               "validation data; empty: --seed alone",
            .placeholder = "A..B"});
   }
   void validate(const OptionOrigins& origins) const;

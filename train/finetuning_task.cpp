@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "data/batch/labelled_batch.hpp"
+#include "models/layers.hpp"
 #include "models/text_run.hpp"
 
 namespace attend {
@@ -41,7 +42,8 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
       double weight = -1;
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), weight);
       if (error != std::errc() || end != word.data() + word.size() || !(weight >= 0) || !std::isfinite(weight)) {
-        throw UserError("--label-weights: \"" + word + "\" is not a number from 0", "give one for every label, or balanced");
+        throw UserError("--label-weights: \"" + word + "\" is not a number from 0",
+                        "give one for every label, or balanced");
       }
       weights.push_back(weight);
     }
@@ -105,7 +107,7 @@ double FinetuningTask::rate_of(const std::string& parameter) const {
 }
 
 void FinetuningTask::refresh() {
-  model_->for_each_weight([](ops::Weight& weight) { weight.refresh(); });
+  visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); });
 }
 
 std::int64_t FinetuningTask::batches_per_epoch() const {
@@ -170,7 +172,8 @@ std::vector<ValidationMetric> FinetuningTask::validate(const std::filesystem::pa
     for (const MetricValue& metric : score(answers, split, labelled_, config_.answers, /*with_intervals=*/false)) {
       if (first) metrics.push_back({.name = metric.name, .value = metric.value});
       if (!first && metric.name == "score") {
-        metrics.push_back({.name = std::filesystem::path(split.file).stem().string() + "_score", .value = metric.value});
+        metrics.push_back(
+            {.name = std::filesystem::path(split.file).stem().string() + "_score", .value = metric.value});
       }
     }
   }

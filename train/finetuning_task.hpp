@@ -44,12 +44,13 @@ class FinetuningTask : public Task {
   TaskSplit train_;
   std::vector<TaskSplit> valid_;
   torch::Tensor label_weights_L_;
-  std::int64_t top_ = 0;  // depth of the highest layer
+  std::int64_t top_ = 0;              // depth of the highest layer
   std::vector<std::uint32_t> order_;  // of the samples, in the epoch of position_
   DataPosition position_;
 };
 
-// Where a parameter is in the encoder: 0 in the embeddings, 1 in the lowest layer, and so on; nothing above the encoder.
+// Where a parameter is in the encoder: 0 in the embeddings, 1 in the lowest layer, and so on; nothing above the
+// encoder.
 std::optional<std::int64_t> depth_of(const std::string& parameter);
 
 }  // namespace attend

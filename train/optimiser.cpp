@@ -60,8 +60,9 @@ void AdamW::step(double learning_rate, double norm) {
     }
     if (parameters.empty()) continue;
     const std::vector<torch::Tensor> updates(parameters.size(), corrected_for);
-    at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate * group.rate, config_.beta1, config_.beta2,
-                      group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor);
+    at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate * group.rate, config_.beta1,
+                      config_.beta2, group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false,
+                      divisor);
     for (torch::Tensor& parameter : parameters) parameter.mutable_grad().reset();
   }
 }

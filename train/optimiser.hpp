@@ -45,8 +45,9 @@ struct OptimiserConfig {
 class AdamW {
  public:
   // Parameters that require no gradient are left alone. `rate_of` gives what the rate is multiplied by for a parameter.
-  AdamW(const torch::nn::Module& model, const OptimiserConfig& config,
-        const std::function<double(const std::string&)>& rate_of = [](const std::string&) { return 1.0; });
+  AdamW(
+      const torch::nn::Module& model, const OptimiserConfig& config,
+      const std::function<double(const std::string&)>& rate_of = [](const std::string&) { return 1.0; });
 
   // The Euclidean norm of all gradients together (0 where there are none); the only value read back from the device.
   double gradient_norm() const;

@@ -1,5 +1,5 @@
-// A pretraining in phases: short sequences for most of the updates, long ones at the end (arXiv 1810.04805, appendix A.2), or
-// small batches first and larger ones then.
+// A pretraining in phases: short sequences for most of the updates, long ones at the end (arXiv 1810.04805, appendix
+// A.2), or small batches first and larger ones then.
 //
 //   --phase 128:90% --phase 512:10%                                       two lengths
 //   --phase 128@1024:5% --phase 128@2048:5% --phase 128@4096:90%          a ramp of the batch
@@ -17,9 +17,9 @@ struct Phase {
   double end = 1;               // the share of all updates after which the next one begins
 };
 
-// Phases as written above, LENGTH[@MAX-TOKENS]:SHARE%; without phases the one of `length` and `max_tokens`. `origin` says
-// where they were given. UserError for what does not read so, for shares that are not 100% together, and for a batch
-// without room for a sequence.
+// Phases as written above, LENGTH[@MAX-TOKENS]:SHARE%; without phases the one of `length` and `max_tokens`. `origin`
+// says where they were given. UserError for what does not read so, for shares that are not 100% together, and for a
+// batch without room for a sequence.
 std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin, std::int64_t length,
                                 std::int64_t max_tokens);
 

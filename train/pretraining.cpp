@@ -10,6 +10,7 @@
 #include "data/text/tokenizer_trainer.hpp"
 #include "models/bert_run.hpp"
 #include "models/checkpoint_reader.hpp"
+#include "models/layers.hpp"
 #include "models/weights_io.hpp"
 #include "train/pretraining_task.hpp"
 #include "train/session.hpp"
@@ -71,7 +72,7 @@ class PretrainingJob : public Job {
       load_weights(find_weights(from, "best"), *model);
     }
     model->to(torch::Device(config_.run.device));
-    model->for_each_weight([&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
+    visit_weights(*model, [&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
     return std::make_unique<PretrainingTask>(model, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }
 

@@ -55,10 +55,11 @@ struct PretrainingConfig {
     InstanceConfig::visit(self.instances, visit);
     MaskingConfig::visit(self.masking, visit);
     BatchConfig::visit(self.batches, visit);
-    visit("phase", self.phases,
-          {.help = "LENGTH:SHARE%, such as 128:90% and 512:10%: sequences of these lengths, one after another, for these "
-                   "shares of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch; none: --length throughout",
-           .placeholder = "PHASE"});
+    visit(
+        "phase", self.phases,
+        {.help = "LENGTH:SHARE%, such as 128:90% and 512:10%: sequences of these lengths, one after another, for these "
+                 "shares of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch; none: --length throughout",
+         .placeholder = "PHASE"});
 
     visit.group("Model");
     BertOptions::visit(self.model, visit);

@@ -8,6 +8,7 @@
 #include "core/random.hpp"
 #include "core/signals.hpp"
 #include "models/bert_run.hpp"
+#include "models/layers.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend {
@@ -49,7 +50,7 @@ std::int64_t PretrainingTask::phase_at(double share) const {
 }
 
 void PretrainingTask::refresh() {
-  model_->for_each_weight([](ops::Weight& weight) { weight.refresh(); });
+  visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); });
 }
 
 void PretrainingTask::seek(DataPosition position) {
@@ -61,8 +62,9 @@ void PretrainingTask::seek(DataPosition position) {
       position = {position.epoch + 1, 0, position.phase};
       made->begin_epoch(position.epoch);
     }
-    Loaded loaded{
-        .batch = made->batch(position.batch), .position = position, .after = {position.epoch, position.batch + 1, position.phase}};
+    Loaded loaded{.batch = made->batch(position.batch),
+                  .position = position,
+                  .after = {position.epoch, position.batch + 1, position.phase}};
     if (loaded.after.batch == made->num_batches()) loaded.after = {position.epoch + 1, 0, position.phase};
     position = loaded.after;
     return loaded;

@@ -31,8 +31,8 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
 
 void write_config(const std::filesystem::path& run, const BoundOptions& options);
 
-// A new run: run.json, config.toml, and what `save_inputs` writes into its directory (tokenizer/, task.toml); all of it or
-// nothing.
+// A new run: run.json, config.toml, and what `save_inputs` writes into its directory (tokenizer/, task.toml); all of it
+// or nothing.
 void write_run(const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
                const std::function<void(const std::filesystem::path&)>& save_inputs);
 

@@ -50,8 +50,10 @@ struct ScheduleConfig {
            .min = 0,
            .max = 1});
     visit("schedule-end", self.end,
-          {.help = "where the rate has fallen: at max-steps, or at max-time by the clock and the speed so far, which no other "
-                   "run repeats bit for bit; auto: max-steps, and of a pretraining max-time where that is the only limit"});
+          {.help =
+               "where the rate has fallen: at max-steps, or at max-time by the clock and the speed so far, which no "
+               "other "
+               "run repeats bit for bit; auto: max-steps, and of a pretraining max-time where that is the only limit"});
   }
 };
 

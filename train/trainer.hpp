@@ -69,8 +69,10 @@ struct TrainerConfig {
           {.help = "validations without a new best after which training ends; auto: no limit",
            .min = 1,
            .may_change = true});
-    visit("best-metric", self.best_metric, {.help = "what makes a checkpoint the best one, as the log names it: loss, or bleu, accuracy, score where it has that",
-          .placeholder = "NAME"});
+    visit("best-metric", self.best_metric,
+          {.help = "what makes a checkpoint the best one, as the log names it: loss, or bleu, accuracy, score where it "
+                   "has that",
+           .placeholder = "NAME"});
     visit("log-every", self.log_every, {.help = "updates between lines of the log", .min = 1, .may_change = true});
   }
 };

@@ -11,6 +11,7 @@
 #include "data/text/tokenizer_trainer.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "models/factory.hpp"
+#include "models/layers.hpp"
 #include "models/weights_io.hpp"
 #include "train/defaults.hpp"
 #include "train/session.hpp"
@@ -94,7 +95,7 @@ class TranslationJob : public Job {
       load_weights(find_weights(from, "best"), *model);
     }
     model->to(torch::Device(config_.run.device));
-    model->for_each_weight([&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
+    visit_weights(*model, [&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
     return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_));
   }
 

@@ -8,6 +8,7 @@
 #include "data/text/parallel.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
+#include "models/layers.hpp"
 #include "models/ops/ops.hpp"
 #include "models/run.hpp"
 
@@ -51,7 +52,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
 }
 
 void TranslationTask::refresh() {
-  model_->for_each_weight([](ops::Weight& weight) { weight.refresh(); });
+  visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); });
 }
 
 void TranslationTask::seek(DataPosition position) {

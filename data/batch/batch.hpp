@@ -48,9 +48,9 @@ struct SegmentedSequences {
 // One batch of pretraining (arXiv 1810.04805, section 3.1).
 struct PretrainingBatch {
   SegmentedSequences input;
-  torch::Tensor masked_K;           // int64: the rows of tokens that are to be predicted
-  torch::Tensor labels_K;           // int64: what stood there
-  torch::Tensor relations_B;        // int64: 0 where the second part follows the first, else 1; undefined without pairs
+  torch::Tensor masked_K;     // int64: the rows of tokens that are to be predicted
+  torch::Tensor labels_K;     // int64: what stood there
+  torch::Tensor relations_B;  // int64: 0 where the second part follows the first, else 1; undefined without pairs
   std::vector<std::int64_t> lines = {};  // of the text, where each sequence begins
 };
 

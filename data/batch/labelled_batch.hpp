@@ -10,8 +10,9 @@
 
 namespace attend {
 
-// One batch of labelled texts. What `labels` are depends on the task: classification int64 [B]; multi-label fp32 [B, L];
-// regression fp32 [B]; spans int64 [B, 2], the places of begin and end in the sequence; tags int64 [K], of `places_K`.
+// One batch of labelled texts. What `labels` are depends on the task: classification int64 [B]; multi-label fp32 [B,
+// L]; regression fp32 [B]; spans int64 [B, 2], the places of begin and end in the sequence; tags int64 [K], of
+// `places_K`.
 struct LabelledBatch {
   SegmentedSequences input;
   torch::Tensor labels;

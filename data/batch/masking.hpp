@@ -1,4 +1,5 @@
-// Which tokens of a sequence an encoder is to predict, and what it reads in their place (arXiv 1810.04805, section 3.1).
+// Which tokens of a sequence an encoder is to predict, and what it reads in their place (arXiv 1810.04805,
+// section 3.1).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The stream of pretraining batches: a pure function of (seed, epoch, number of the batch).
 //
-// The instances of an epoch are shuffled and cut, in that order, into batches of at most `max_tokens` tokens; nothing is
-// grouped by length, since nothing is padded.
+// The instances of an epoch are shuffled and cut, in that order, into batches of at most `max_tokens` tokens; nothing
+// is grouped by length, since nothing is padded.
 #pragma once
 
 #include <cstdint>

@@ -26,6 +26,24 @@ TokenSpan find_answer(const Answer& answer, const std::vector<Piece>& context) {
 
 }  // namespace
 
+std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Sample>& samples) {
+  constexpr std::size_t kTokens = 8192;
+  std::vector<const Sample*> order;
+  for (const Sample& sample : samples) order.push_back(&sample);
+  std::ranges::stable_sort(order, {}, [](const Sample* sample) { return sample->ids.size(); });
+  std::vector<std::vector<const Sample*>> batches;
+  std::size_t tokens = kTokens;
+  for (const Sample* sample : order) {
+    if (tokens + sample->ids.size() > kTokens) {
+      batches.emplace_back();
+      tokens = 0;
+    }
+    batches.back().push_back(sample);
+    tokens += sample->ids.size();
+  }
+  return batches;
+}
+
 SampleMaker::SampleMaker(Tokenizer tokenizer, const SampleConfig& config)
     : tokenizer_(std::move(tokenizer)), length_(static_cast<std::size_t>(config.length.value())), config_(config) {
   if (tokenizer_.special().cls < 0 || tokenizer_.special().sep < 0) {
@@ -101,7 +119,8 @@ std::vector<Sample> SampleMaker::of_sentence(const TaggedSentence& sentence, con
       ++num_cut_;
     }
     if (samples.empty() || samples.back().ids.size() + pieces.size() + 1 > length_) {
-      samples.push_back({.ids = {tokenizer_.special().cls}, .example = example, .skipped = static_cast<std::uint32_t>(word)});
+      samples.push_back(
+          {.ids = {tokenizer_.special().cls}, .example = example, .skipped = static_cast<std::uint32_t>(word)});
     }
     Sample& sample = samples.back();
     sample.places.push_back(static_cast<std::uint32_t>(sample.ids.size()));

@@ -28,8 +28,9 @@ struct SampleConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("length", self.length,
-          {.help = "tokens of a sequence, [CLS] and [SEP] included; auto: 128, 384 for spans, never more than the encoder "
-                   "reads",
+          {.help =
+               "tokens of a sequence, [CLS] and [SEP] included; auto: 128, 384 for spans, never more than the encoder "
+               "reads",
            .min = 8,
            .max = 65535});
     visit("stride", self.stride,
@@ -40,14 +41,18 @@ struct SampleConfig {
 
 struct Sample {
   std::vector<std::int32_t> ids = {};
-  std::uint32_t first = 0;             // tokens of the first part, with [CLS] and its [SEP]
-  std::int64_t example = 0;            // which text, question or sentence
-  std::vector<double> targets = {};    // of the whole, as LabelledText's
+  std::uint32_t first = 0;                 // tokens of the first part, with [CLS] and its [SEP]
+  std::int64_t example = 0;                // which text, question or sentence
+  std::vector<double> targets = {};        // of the whole, as LabelledText's
   std::vector<std::uint32_t> places = {};  // tags: the token of each word; spans: of begin and end of the answer,
                                            // both 0, [CLS], where the window holds none
   std::vector<std::int64_t> tags = {};     // of each place
   std::uint32_t skipped = 0;               // what stands before it: words of the sentence, pieces of the context
 };
+
+// Samples in batches to be answered: of about equal length, so that no long one is waited for, and of about as many
+// tokens.
+std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Sample>& samples);
 
 class SampleMaker {
  public:
@@ -55,7 +60,8 @@ class SampleMaker {
   SampleMaker(Tokenizer tokenizer, const SampleConfig& config);
 
   Sample of_text(const LabelledText& text, std::int64_t example);
-  // `context` are the pieces of its context. Answers that are given label the windows which hold the first of them whole.
+  // `context` are the pieces of its context. Answers that are given label the windows which hold the first of them
+  // whole.
   std::vector<Sample> of_question(const Question& question, const std::vector<Piece>& context, std::int64_t example);
   // `tags` are the names of all tags; of tokens without a tag (sentence.tags is empty) all are 0.
   std::vector<Sample> of_sentence(const TaggedSentence& sentence, const std::vector<std::string>& tags,

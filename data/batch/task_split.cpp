@@ -37,7 +37,8 @@ std::string TaskSplit::report() const {
   if (!questions.questions.empty()) text += " in " + counted(std::ssize(samples), "windows");
   if (num_cut > 0) text += ", " + counted(num_cut, "cut to ") + counted(length, "tokens");
   if (questions.moved > 0) text += ", " + counted(questions.moved, "answers found elsewhere than the file says");
-  if (questions.lost > 0) text += ", " + counted(questions.lost, "answers that stand nowhere in their context left out");
+  if (questions.lost > 0)
+    text += ", " + counted(questions.lost, "answers that stand nowhere in their context left out");
   return text;
 }
 

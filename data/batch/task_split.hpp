@@ -17,10 +17,10 @@ struct TaskSplit {
   std::string file = {};
   std::string hash = {};  // XXH3 of the file
   std::vector<Sample> samples = {};
-  std::vector<LabelledText> texts = {};            // classification, multi-label, regression
-  QuestionSet questions = {};                      // spans
-  std::vector<std::vector<Piece>> contexts = {};   // spans: the pieces of questions.contexts
-  std::vector<TaggedSentence> sentences = {};      // tags
+  std::vector<LabelledText> texts = {};           // classification, multi-label, regression
+  QuestionSet questions = {};                     // spans
+  std::vector<std::vector<Piece>> contexts = {};  // spans: the pieces of questions.contexts
+  std::vector<TaggedSentence> sentences = {};     // tags
 
   // Records that are to be answered.
   std::int64_t size() const;

@@ -32,10 +32,7 @@ const std::map<std::string, std::function<LabelledTask()>, std::less<>>& built_i
          task.test_text = {"sentence"};
          return task;
        }},
-      {"sst2",
-       [] {
-         return LabelledTask{.labels = kTruth, .positive = "1"};
-       }},
+      {"sst2", [] { return LabelledTask{.labels = kTruth, .positive = "1"}; }},
       {"mrpc",
        [] {
          LabelledTask task = pair_of("#1 String", "#2 String", kTruth);

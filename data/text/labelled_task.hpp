@@ -45,14 +45,16 @@ struct LabelledTask {
   static void visit(Self& self, Visitor& visit) {
     visit("kind", self.kind, {.help = "what is to be said of a text"});
     visit("text", self.text,
-          {.help = "the one or two columns to read, by name, or by number from 1 where there is no header; a|b: the first "
-                   "that there is"});
+          {.help =
+               "the one or two columns to read, by name, or by number from 1 where there is no header; a|b: the first "
+               "that there is"});
     visit("label", self.label, {.help = "the column of the label or number"});
     visit("labels", self.labels, {.help = "names of the labels; none: those of the training text, sorted"});
     visit("positive", self.positive, {.help = "the label whose F1 is reported; empty: the mean over all labels"});
     visit("separator", self.separator, {.help = "multi-label: what stands between the labels of a text"});
     visit("metrics", self.metrics,
-          {.help = "whose mean makes a checkpoint the best; none: accuracy, for regression pearson and spearman, else f1"});
+          {.help =
+               "whose mean makes a checkpoint the best; none: accuracy, for regression pearson and spearman, else f1"});
     visit("format", self.format, {.help = "of the files; auto: by the end of their names"});
     visit("header", self.header, {.help = "the first line names the columns"});
     visit("train", self.train, {.help = "file to learn from, in the folder --data"});

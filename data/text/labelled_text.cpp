@@ -89,7 +89,8 @@ std::vector<LabelledText> read_labelled_texts(const std::string& file, const Lab
 std::vector<LabelledText> read_texts(const std::string& file, const LabelledTask& task) {
   const bool own = task.test_text.empty();
   return read(file, task,
-              {.columns = own ? task.text : task.test_text, .format = task.format, .header = !own || task.header}, false);
+              {.columns = own ? task.text : task.test_text, .format = task.format, .header = !own || task.header},
+              false);
 }
 
 std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) {
@@ -105,9 +106,9 @@ std::vector<std::string> labels_in(const std::string& file, const LabelledTask& 
   }
   std::vector<std::string> labels(found.begin(), found.end());
   if (labels.size() < 2) {
-    throw UserError(file + ": " + (labels.empty() ? "no label" : "one label alone, " + labels[0]) +
-                        ", in the column " + task.label,
-                    "there must be two at least to learn to tell them apart");
+    throw UserError(
+        file + ": " + (labels.empty() ? "no label" : "one label alone, " + labels[0]) + ", in the column " + task.label,
+        "there must be two at least to learn to tell them apart");
   }
   if (numbers) std::ranges::sort(labels, {}, [](const std::string& label) { return *number_of(label); });
   return labels;

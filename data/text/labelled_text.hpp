@@ -17,7 +17,7 @@ struct LabelledText {
   std::string first = {};
   std::string second = {};           // empty where the task reads one text
   std::vector<double> targets = {};  // classification: the number of the label; multi-label: 0 or 1 for every label;
-                                // regression: the number; empty where the file has no labels
+                                     // regression: the number; empty where the file has no labels
 };
 
 // A file of labelled texts. `task.labels` must be known unless it is a regression. UserError naming file and line for

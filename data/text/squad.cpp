@@ -45,9 +45,11 @@ QuestionSet read_squad(const std::string& file) {
       const std::string context = json_member<std::string>(paragraph, "context", file);
       const std::vector<std::size_t> begins = code_points(context);
       for (const nlohmann::json& entry : json_member<List>(paragraph, "qas", file)) {
-        Question question{.id = json_member<std::string>(entry, "id", file), .text = {}, .context = number, .answers = {}};
+        Question question{
+            .id = json_member<std::string>(entry, "id", file), .text = {}, .context = number, .answers = {}};
         const std::string where = file + ": question " + question.id;
-        if (!ids.insert(question.id).second) throw UserError(where + " is there twice", "give every question an id of its own");
+        if (!ids.insert(question.id).second)
+          throw UserError(where + " is there twice", "give every question an id of its own");
         question.text = json_member<std::string>(entry, "question", where);
         const bool impossible = entry.contains("is_impossible") && json_member<bool>(entry, "is_impossible", where);
         set.may_lack_answers = set.may_lack_answers || entry.contains("is_impossible");

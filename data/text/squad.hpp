@@ -15,7 +15,7 @@ struct Answer {
 struct Question {
   std::string id = {};
   std::string text = {};
-  std::size_t context = 0;      // which of the contexts
+  std::size_t context = 0;           // which of the contexts
   std::vector<Answer> answers = {};  // none: it cannot be answered (2.0)
 };
 

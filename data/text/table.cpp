@@ -104,7 +104,8 @@ bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line
     if (at == text.size()) {
       if (!quoted) return true;
       values.back() += '\n';
-      if (!lines_.next(text)) refuse(line, "a quote that is not closed", "close it, or double a quote inside of quotes");
+      if (!lines_.next(text))
+        refuse(line, "a quote that is not closed", "close it, or double a quote inside of quotes");
       at = static_cast<std::size_t>(-1);
     } else if (text[at] == '"') {
       if (quoted && at + 1 < text.size() && text[at + 1] == '"') {
@@ -136,7 +137,8 @@ bool TableReader::next(Record& record) {
         if (!value && object.is_object() && object.contains(name)) value = text_of(object.at(name));
       }
       if (!value) {
-        refuse(record.line, "no text, number or truth \"" + column + "\"", "each line is a JSON object with that member");
+        refuse(record.line, "no text, number or truth \"" + column + "\"",
+               "each line is a JSON object with that member");
       }
       record.values.push_back(*value);
     }
@@ -146,10 +148,11 @@ bool TableReader::next(Record& record) {
   if (!next_row(row, record.line)) return false;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (places_[i] >= row.size() || (shape_.header && row.size() < header_.size())) {
-      refuse(record.line,
-             std::to_string(row.size()) + " values, expected " +
-                 std::to_string(shape_.header ? header_.size() : places_[i] + 1),
-             shape_.format == TableFormat::tsv ? "values are separated by single tabs" : "values are separated by commas");
+      refuse(
+          record.line,
+          std::to_string(row.size()) + " values, expected " +
+              std::to_string(shape_.header ? header_.size() : places_[i] + 1),
+          shape_.format == TableFormat::tsv ? "values are separated by single tabs" : "values are separated by commas");
     }
     record.values.push_back(row[places_[i]]);
   }

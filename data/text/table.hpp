@@ -37,7 +37,7 @@ struct TableShape {
 std::vector<std::string> alternatives(const std::string& name);
 
 struct Record {
-  std::uint64_t line = 0;           // where it begins, from 1
+  std::uint64_t line = 0;                // where it begins, from 1
   std::vector<std::string> values = {};  // of the wanted columns, in their order
 };
 

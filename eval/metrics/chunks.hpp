@@ -1,6 +1,6 @@
 // Named entities and other chunks: tags of sentences to chunks, and their precision, recall and F1 over a corpus, as
-// seqeval computes them (Nakayama 2018), in its default way (that of conlleval: an I- begins a chunk where none of its type
-// is open) and in its strict one (IOB2: only a B- does).
+// seqeval computes them (Nakayama 2018), in its default way (that of conlleval: an I- begins a chunk where none of its
+// type is open) and in its strict one (IOB2: only a B- does).
 #pragma once
 
 #include <array>

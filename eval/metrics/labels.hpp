@@ -1,5 +1,5 @@
-// Predicted labels and numbers beside the gold ones: the metrics of GLUE (Wang et al. 2018), equal to scikit-learn's and
-// SciPy's. Both sides are of one length, which is not zero.
+// Predicted labels and numbers beside the gold ones: the metrics of GLUE (Wang et al. 2018), equal to scikit-learn's
+// and SciPy's. Both sides are of one length, which is not zero.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ double f1(Labels predicted, Labels gold, std::int64_t positive);
 // Matthews' correlation of any number of labels (Gorodkin 2004); 0 where one side has but one label.
 double matthews(Labels predicted, Labels gold);
 
-// Correlation of the numbers, and of their ranks (equal numbers share the mean of theirs). NaN where one side is constant.
+// Correlation of the numbers, and of their ranks (equal numbers share the mean of theirs). NaN where one side is
+// constant.
 double pearson(Numbers predicted, Numbers gold);
 double spearman(Numbers predicted, Numbers gold);
 

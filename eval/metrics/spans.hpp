@@ -1,5 +1,5 @@
-// Answers to questions beside the gold ones, as the official scripts of SQuAD score them: 1.1 (Rajpurkar et al. 2016) and
-// 2.0 (Rajpurkar et al. 2018), where a question may have no answer.
+// Answers to questions beside the gold ones, as the official scripts of SQuAD score them: 1.1 (Rajpurkar et al. 2016)
+// and 2.0 (Rajpurkar et al. 2018), where a question may have no answer.
 #pragma once
 
 #include <string>
@@ -16,16 +16,16 @@ struct AnswerScore {
   double f1 = 0;     // of the words, as bags
 };
 
-// The best over the gold answers, of which there is one at least. Where both sides are empty when normalised, exact is 1
-// and f1 is 0: the script's word.
+// The best over the gold answers, of which there is one at least. Where both sides are empty when normalised, exact is
+// 1 and f1 is 0: the script's word.
 AnswerScore score_answer(std::string_view predicted, const std::vector<std::string>& gold);
 
-// The same by SQuAD 2.0: an empty prediction says that there is no answer; gold answers that are empty when normalised do
-// not count, and without any the right prediction is the empty one; f1 of two empty sides is 1.
+// The same by SQuAD 2.0: an empty prediction says that there is no answer; gold answers that are empty when normalised
+// do not count, and without any the right prediction is the empty one; f1 of two empty sides is 1.
 AnswerScore score_answer_or_none(std::string_view predicted, const std::vector<std::string>& gold);
 
-// The threshold on the score for "no answer" above which the empty answer is given, so that the mean of `score` over the
-// questions is largest (the script's find_best_thresh).
+// The threshold on the score for "no answer" above which the empty answer is given, so that the mean of `score` over
+// the questions is largest (the script's find_best_thresh).
 struct NoAnswerQuestion {
   double no_answer = 0;     // the higher, the likelier is no answer
   bool has_answer = false;  // in the gold data

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "models/layers.hpp"
 #include "models/weights_io.hpp"
 #include "tests/support/parity.hpp"
 
@@ -78,7 +79,7 @@ TEST_P(BertParity, EveryGradient) {
 TEST_P(BertParity, TheLossesOfTenUpdates) {
   expect_losses_of_updates(
       fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); },
-      [&] { model_->for_each_weight([](ops::Weight& weight) { weight.refresh(); }); });
+      [&] { visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); }); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Activations, BertParity,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/factory.hpp"
+#include "models/layers.hpp"
 #include "models/weights_io.hpp"
 #include "tests/support/parity.hpp"
 
@@ -88,7 +89,7 @@ TEST_P(Seq2SeqParity, EveryGradient) {
 TEST_P(Seq2SeqParity, TheLossesOfTenUpdates) {
   expect_losses_of_updates(
       fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); },
-      [&] { model_->for_each_weight([](ops::Weight& weight) { weight.refresh(); }); });
+      [&] { visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); }); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqParity, testing::ValuesIn(families()),

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "models/layers.hpp"
 #include "models/weights_io.hpp"
 #include "tests/support/parity.hpp"
 
@@ -39,8 +40,8 @@ class TextModelParity : public testing::TestWithParam<TaskKind> {
   double backward() {
     for (const auto& parameter : model_->parameters()) parameter.mutable_grad().reset();
     Context context = Context::train(1);
-    const torch::Tensor loss = model_->loss(model_->answers(batch_, context), batch_, {}) /
-                               static_cast<double>(model_->count(batch_));
+    const torch::Tensor loss =
+        model_->loss(model_->answers(batch_, context), batch_, {}) / static_cast<double>(model_->count(batch_));
     loss.backward();
     return loss.item<double>();
   }
@@ -65,7 +66,7 @@ TEST_P(TextModelParity, EveryGradient) {
 TEST_P(TextModelParity, TheLossesOfTenUpdates) {
   expect_losses_of_updates(
       fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); },
-      [&] { model_->for_each_weight([](ops::Weight& weight) { weight.refresh(); }); });
+      [&] { visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); }); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, TextModelParity,

@@ -10,6 +10,7 @@
 
 #include "eval/search.hpp"
 #include "models/factory.hpp"
+#include "models/layers.hpp"
 #include "models/ops/dispatch.hpp"
 #include "tests/support/device.hpp"
 
@@ -238,9 +239,9 @@ TEST_P(Seq2SeqProperties, FrozenStepsAreTheSame) {
     return model_->step(*memory, *state, torch::full({5}, kBos, torch::kLong)).logits_RV;
   };
   const auto before = run();
-  model_->for_each_weight([](ops::Weight& weight) { weight.freeze(Precision::fp32); });
+  visit_weights(*model_, [](ops::Weight& weight) { weight.freeze(Precision::fp32); });
   expect_close(run(), before);
-  model_->for_each_weight([](ops::Weight& weight) { weight.freeze(Precision::int8); });
+  visit_weights(*model_, [](ops::Weight& weight) { weight.freeze(Precision::int8); });
   const auto in_8_bits = run();
   // Weights and activations are off by at most 1/254 of the largest of their row; a few layers add up to per cents.
   EXPECT_LT((in_8_bits - before).norm().item<double>(), 0.1 * before.norm().item<double>());

@@ -81,7 +81,6 @@ class ScriptedModel : public Seq2SeqImpl {
   }
   torch::Tensor forward(const Batch&, Context&) const override { return {}; }
   OutputHead output_head() const override { return {.weight_VH = weight_, .bias_V = bias_}; }
-  void for_each_weight(const std::function<void(ops::Weight&)>&) override {}
 
  private:
   ops::Weight weight_;

@@ -34,8 +34,9 @@ class TaskSplitTest : public testing::Test {
   }
 
   TemporaryDirectory directory_;
-  Tokenizer tokenizer_ = train_tokenizer({write("text", "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ .,?0123456789\n")},
-                                         {.type = TokenizerType::character});
+  Tokenizer tokenizer_ =
+      train_tokenizer({write("text", "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ .,?0123456789\n")},
+                      {.type = TokenizerType::character});
   SampleConfig config_{.length = 20, .stride = 5, .question_length = 4};
 };
 
@@ -43,8 +44,7 @@ TEST_F(TaskSplitTest, ColumnsAreFoundByTheirNames) {
   LabelledTask task{.text = {"b|a", "c"}, .label = "is_duplicate|label"};
   task.labels = labels_of_task(task, write("train.tsv", "label\tc\ta\nyes\tx\ty\nno\tu\tv\n"));
   EXPECT_EQ(task.labels, (std::vector<std::string>{"no", "yes"}));
-  const TaskSplit split =
-      read_split((directory_ / "train.tsv").string(), task, tokenizer_, config_, Labelled::yes);
+  const TaskSplit split = read_split((directory_ / "train.tsv").string(), task, tokenizer_, config_, Labelled::yes);
   ASSERT_EQ(split.size(), 2);
   EXPECT_EQ(split.texts[0].first, "y");
   EXPECT_EQ(split.texts[0].second, "x");
@@ -59,8 +59,8 @@ TEST_F(TaskSplitTest, NumbersAsLabelsAreSortedAsNumbers) {
 
 TEST_F(TaskSplitTest, SeveralLabelsAndNumbers) {
   const LabelledTask labels{.kind = TaskKind::multi_label, .labels = {"red", "green", "blue"}};
-  const TaskSplit split = read_split(write("a.tsv", "sentence\tlabel\nx\tblue, red\ny\t\n"), labels, tokenizer_, config_,
-                                     Labelled::yes);
+  const TaskSplit split =
+      read_split(write("a.tsv", "sentence\tlabel\nx\tblue, red\ny\t\n"), labels, tokenizer_, config_, Labelled::yes);
   EXPECT_EQ(split.texts[0].targets, (std::vector<double>{1, 0, 1}));
   EXPECT_EQ(split.texts[1].targets, (std::vector<double>{0, 0, 0}));
   const LabelledTask numbers{.kind = TaskKind::regression};
@@ -78,7 +78,8 @@ TEST_F(TaskSplitTest, WhatIsRefusedIsNamedByFileAndLine) {
   EXPECT_EQ(refusal("sentence\tlabel\n \t1\n", task), place + ":2: an empty text in the column sentence");
   EXPECT_EQ(refusal("sentence\tlabel\n", task), place + ": no texts");
   EXPECT_EQ(refusal("text\tlabel\na\t1\n", task), place + ":1: no column \"sentence\"");
-  EXPECT_EQ(refusal("sentence\tlabel\na\tnan\n", {.kind = TaskKind::regression}), place + ":2: \"nan\" is not a number");
+  EXPECT_EQ(refusal("sentence\tlabel\na\tnan\n", {.kind = TaskKind::regression}),
+            place + ":2: \"nan\" is not a number");
   EXPECT_THROW(labels_of_task({}, write("one.tsv", "sentence\tlabel\na\t1\nb\t1\n")), UserError);
 }
 
@@ -132,7 +133,8 @@ TEST_F(TaskSplitTest, AQuestionWithoutRoomForAContextIsRefused) {
 }
 
 TEST_F(TaskSplitTest, TheFirstPieceOfAWordCarriesItsTag) {
-  const TaggedSentence sentence{.line = 1, .tokens = {"Ann", "saw", "Bob", "again", "today"}, .tags = {"B", "O", "B", "O", "O"}};
+  const TaggedSentence sentence{
+      .line = 1, .tokens = {"Ann", "saw", "Bob", "again", "today"}, .tags = {"B", "O", "B", "O", "O"}};
   SampleMaker maker(tokenizer_, config_);
   const std::vector<Sample> samples = maker.of_sentence(sentence, {"O", "B"}, 3);
   ASSERT_EQ(samples.size(), 2u);

@@ -114,7 +114,8 @@ TEST(WordPieceParity, LowersAndStripsEveryCharacter) {
     for (const auto& [from, to] : changed.items()) {
       if (u_charType(code_point_of(from)) == U_UNASSIGNED) continue;
       if (separate.encode("a" + from + "b").size() != 1) continue;  // spaces, punctuation and ideographs
-      EXPECT_EQ(tokenizer.encode(from), std::vector{tokenizer.id_of(to.get<std::string>())}) << std::hex << code_point_of(from);
+      EXPECT_EQ(tokenizer.encode(from), std::vector{tokenizer.id_of(to.get<std::string>())})
+          << std::hex << code_point_of(from);
       ++compared;
     }
     EXPECT_GT(compared, lower ? 1300u : 900u);

@@ -1,0 +1,34 @@
+// What every command that uses a trained model asks and does alike.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <string>
+
+#include "models/ops/weight.hpp"
+
+namespace attend {
+
+struct ModelUse {
+  std::string checkpoint = "best";
+  Precision precision = Precision::automatic;
+  std::string device = "auto";
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("checkpoint", self.checkpoint,
+          {.help = "best, last, or the path of a checkpoint", .placeholder = "best|last|PATH"});
+    visit("precision", self.precision,
+          {.help = "of the products; auto: bf16 where the processor has it, else fp32; int8 is the fastest"});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+  }
+};
+
+// Whether `input` is a person, who waits for the answer to a line.
+inline bool is_typed(const std::string& input) { return input == "-" && isatty(STDIN_FILENO) != 0; }
+
+// Lines of `input` that an encoder reads together.
+inline std::size_t lines_at_once(const std::string& input) { return is_typed(input) ? 1 : 1024; }
+
+}  // namespace attend
