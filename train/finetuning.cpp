@@ -139,14 +139,15 @@ class FinetuningJob : public Job {
     const fs::path weights = find_weights(run_of_best_seed(config_.run.init_from), "best");
     const WeightReport report = load_common_weights(weights, model);
     const auto of_encoder = [](const std::string& name) { return depth_of(name).has_value(); };
-    const auto missing = std::ranges::find_if(report.missing, of_encoder);
-    if (missing != report.missing.end() || !report.mismatched.empty()) {
-      throw UserError(weights.string() + " does not fit the encoder: " +
-                          (report.mismatched.empty() ? *missing + " is missing" : report.mismatched.front()),
+    for (const auto& [names, problem] :
+         {std::pair(&report.missing, " is missing"), std::pair(&report.mismatched, "")}) {
+      const auto found = std::ranges::find_if(*names, of_encoder);
+      if (found == names->end()) continue;
+      throw UserError(weights.string() + " does not fit the encoder: " + *found + problem,
                       "leave the options of the model out: they are taken over with the weights");
     }
     log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
-              report.missing.size(), report.unused.size());
+              report.missing.size() + report.mismatched.size(), report.unused.size());
   }
 
   FinetuningConfig config_;

@@ -31,13 +31,16 @@ bool is_control(UChar32 c) {
   return (category == U_CONTROL_CHAR || category == U_FORMAT_CHAR || category == U_PRIVATE_USE_CHAR) && is_old(c);
 }
 
-// ASCII that is no letter, digit or space counts as punctuation, $ and ^ too.
+// ASCII that is no letter, digit or space counts as punctuation, $ and ^ too. The two are of another kind since.
 bool is_punctuation(UChar32 c) {
   if (c < 128) return c > ' ' && c != 127 && !u_isalnum(c);
-  return u_ispunct(c) && is_old(c);
+  return (u_ispunct(c) && is_old(c)) || c == 0x166D || c == 0x111C9;
 }
 
-bool is_accent(UChar32 c) { return u_charType(c) == U_NON_SPACING_MARK && is_old(c); }
+bool is_accent(UChar32 c) {
+  if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;  // it became one since
+  return (u_charType(c) == U_NON_SPACING_MARK && is_old(c)) || c == 0x1734;     // that was one
+}
 
 }  // namespace
 

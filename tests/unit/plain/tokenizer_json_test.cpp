@@ -86,7 +86,8 @@ TEST(TokenizerJson, IsWrittenForEveryKind) {
 TEST(TokenizerJson, NormalisesInTheOrderOfTheModel) {
   const auto steps_of = [](const TokenizerConfig& config) {
     std::string steps;
-    for (const json& step : json::parse(to_tokenizer_json(train(config)))["normalizer"]["normalizers"]) {
+    const json file = json::parse(to_tokenizer_json(train(config)));
+    for (const json& step : file["normalizer"]["normalizers"]) {
       steps += step["type"].get<std::string>() + " ";
     }
     return steps;
