@@ -14,9 +14,11 @@ LinearConfig linear(const BertConfig& config, std::int64_t in, std::int64_t out)
   return {.in = in, .out = out, .deviation = config.block.deviation};
 }
 
-Embedding table_of(const BertConfig& config, std::int64_t rows) {
-  return Embedding(
-      EmbeddingConfig{.vocabulary = rows, .width = config.embedding_width, .deviation = config.block.deviation});
+Embedding table_of(const BertConfig& config, std::int64_t rows, bool sinusoids = false) {
+  return Embedding(EmbeddingConfig{.vocabulary = rows,
+                                   .width = config.embedding_width,
+                                   .deviation = config.block.deviation,
+                                   .sinusoids = sinusoids});
 }
 
 }  // namespace
@@ -24,7 +26,8 @@ Embedding table_of(const BertConfig& config, std::int64_t rows) {
 BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
     : dropout_(config.block.dropout),
       word_embeddings_(register_module("word_embeddings", table_of(config, config.vocabulary))),
-      position_embeddings_(register_module("position_embeddings", table_of(config, config.max_length))),
+      position_embeddings_(
+          register_module("position_embeddings", table_of(config, config.max_length, config.sinusoids))),
       token_type_embeddings_(register_module("token_type_embeddings", table_of(config, config.segments))),
       norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
 

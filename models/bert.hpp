@@ -30,6 +30,7 @@ struct BertConfig {
   std::int64_t embedding_width = 768;  // other than the blocks': factorised
   bool share_layers = false;           // every layer is the same block
   NormPlace norm = NormPlace::post;
+  bool sinusoids = false;  // what the table of positions begins as
   BlockConfig block = {.width = 768,
                        .heads = 12,
                        .feed_forward = 3072,

@@ -31,6 +31,15 @@ struct EnumNames<GeluForm> {
                                     std::pair{GeluForm::tanh, std::string_view("tanh")}};
 };
 
+// What the learnt table of positions begins as: at random (BERT), or as sinusoids, in which a step aside is the same
+// map everywhere, so that attention to neighbours is found much sooner.
+enum class InitialPositions { random, sinusoids };
+template <>
+struct EnumNames<InitialPositions> {
+  static constexpr std::array names{std::pair{InitialPositions::random, std::string_view("random")},
+                                    std::pair{InitialPositions::sinusoids, std::string_view("sinusoids")}};
+};
+
 struct BertOptions {
   BertShape shape = BertShape::mini;
   std::optional<std::int64_t> layers, width, heads, feed_forward, embedding_width;
@@ -40,6 +49,8 @@ struct BertOptions {
   GeluForm gelu = GeluForm::erf;
   double dropout = 0.1;
   double attention_dropout = 0.1;
+  double initial_deviation = 0.02;
+  InitialPositions initial_positions = InitialPositions::random;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -59,6 +70,10 @@ struct BertOptions {
     visit("gelu", self.gelu, {.help = "the exact GELU or its form with tanh"});
     visit("dropout", self.dropout, {.help = "dropout on embeddings and sub-layer outputs", .min = 0, .max = 0.95});
     visit("attention-dropout", self.attention_dropout, {.help = "dropout on attention weights", .min = 0, .max = 0.95});
+    visit("initial-deviation", self.initial_deviation,
+          {.help = "weights begin normal with this deviation, cut off at two of it", .min = 1e-6, .max = 1});
+    visit("initial-positions", self.initial_positions,
+          {.help = "what the learnt table of positions begins as: at random, or as sinusoids"});
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 namespace attend {
 namespace {
@@ -62,6 +63,22 @@ void fill_truncated_normal(const torch::Tensor& parameter, double deviation, Ran
   });
 }
 
+torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width) {
+  torch::Tensor table = torch::empty({length, width}, torch::kFloat32);
+  float* row = table.data_ptr<float>();
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < width; i += 2) {
+    frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(width)));
+  }
+  for (std::int64_t t = first; t < first + length; ++t, row += width) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      const double angle = static_cast<double>(t) * frequencies[i / 2];
+      row[i] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return table;
+}
+
 LinearImpl::LinearImpl(const LinearConfig& config)
     : weight(register_parameter("weight", torch::empty({config.out, config.in}))), config_(config) {
   if (config.bias) bias = register_parameter("bias", torch::empty({config.out}));
@@ -91,9 +108,16 @@ void LayerNormImpl::initialise(RandomStream& /*random*/) {
 
 EmbeddingImpl::EmbeddingImpl(const EmbeddingConfig& config)
     : weight(register_parameter("weight", torch::empty({config.vocabulary, config.width}))),
-      deviation_(config.deviation) {}
+      deviation_(config.deviation),
+      sinusoids_(config.sinusoids) {}
 
 void EmbeddingImpl::initialise(RandomStream& random) {
+  if (sinusoids_) {
+    const at::NoGradGuard no_grad;
+    const torch::Tensor table = sinusoids(0, weight.master().size(0), weight.master().size(1));
+    weight.master().copy_(table * (deviation_ * std::numbers::sqrt2));  // a sine's own deviation is 1 / sqrt(2)
+    return;
+  }
   if (deviation_ > 0) return fill_truncated_normal(weight.master(), deviation_, random);
   fill_normal(weight.master(), 1 / std::sqrt(static_cast<double>(weight.master().size(1))), random);
 }

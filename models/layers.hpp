@@ -41,6 +41,10 @@ void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream&
 // Normal numbers beyond two deviations are drawn again.
 void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
 
+// sin(t / 10000^(2i / H)) at column 2i and the cosine at 2i + 1, of `length` positions t from `first` on: [length, H]
+// fp32 (Vaswani et al. 2017, section 3.5).
+torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width);
+
 // y = activation(x Wᵀ + b). Initialised by Xavier's uniform rule (Glorot and Bengio 2010) or normally, zero bias.
 struct LinearConfig {
   std::int64_t in = 0;
@@ -99,7 +103,8 @@ TORCH_MODULE(LayerNorm);
 struct EmbeddingConfig {
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;
-  double deviation = 0;  // cut off at two of it; 0: width^-0.5, not cut off
+  double deviation = 0;    // cut off at two of it; 0: width^-0.5, not cut off
+  bool sinusoids = false;  // row t begins as the sinusoids of t, with that deviation
 };
 class EmbeddingImpl : public Layer {
  public:
@@ -117,6 +122,7 @@ class EmbeddingImpl : public Layer {
 
  private:
   double deviation_;
+  bool sinusoids_;
 };
 TORCH_MODULE(Embedding);
 

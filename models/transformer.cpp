@@ -93,22 +93,6 @@ class CachedHeads final : public DecoderHeads {
 
 }  // namespace
 
-Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width) {
-  Tensor table = torch::empty({length, width}, torch::kFloat32);
-  float* row = table.data_ptr<float>();
-  std::vector<double> frequencies;
-  for (std::int64_t i = 0; i < width; i += 2) {
-    frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(width)));
-  }
-  for (std::int64_t t = first; t < first + length; ++t, row += width) {
-    for (std::int64_t i = 0; i < width; ++i) {
-      const double angle = static_cast<double>(t) * frequencies[i / 2];
-      row[i] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
-    }
-  }
-  return table;
-}
-
 CrossAttentionImpl::CrossAttentionImpl(const BlockConfig& config)
     : q_proj(register_module("q_proj", linear_of(config, config.width, config.width, 1, kAttentionGain))),
       kv_proj(register_module("kv_proj", linear_of(config, config.width, 2 * config.width, 2, kAttentionGain))),

@@ -37,10 +37,6 @@ struct TransformerConfig {
   BlockConfig block = {};      // of both sides; its dropout falls on the embeddings too
 };
 
-// sin(t / 10000^(2i / H)) at column 2i and the cosine at 2i + 1, of `length` positions t from `first` on: [length, H]
-// fp32 (section 3.5).
-torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width);
-
 // The projections around attention over the memory: its k | v are made once a sentence, q at every position.
 class CrossAttentionImpl : public torch::nn::Module {
  public:

@@ -45,7 +45,10 @@ struct PretrainingConfig {
            .placeholder = "FILE",
            .required = true,
            .may_change = true});
-    visit("valid", self.valid, {.help = "text to validate on", .placeholder = "FILE", .may_change = true});
+    visit("valid", self.valid,
+          {.help = "text to validate on; its masks are the paper's and always the same",
+           .placeholder = "FILE",
+           .may_change = true});
     visit("tokenizer", self.tokenizer,
           {.help = "none: one is learnt from the training text", .placeholder = "FILE", .may_change = true});
     visit("vocab-size", self.vocabulary.size,

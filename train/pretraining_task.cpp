@@ -33,15 +33,16 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       identity_(identity_of(config.model, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
-  batches_per_epoch_ = data(train_, seed_of(0), phases_.front()).num_batches();
+  batches_per_epoch_ = data(train_, config_.masking, seed_of(0), phases_.front()).num_batches();
 }
 
 std::uint64_t PretrainingTask::seed_of(std::int64_t phase) const { return combine_keys(config_.trainer.seed, phase); }
 
-PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, std::uint64_t seed, const Phase& phase) const {
+PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
+                                      const Phase& phase) const {
   InstanceConfig instances = config_.instances;
   instances.length = phase.length;
-  return {corpus, tokenizer_, instances, config_.masking, phase.max_tokens, seed};
+  return {corpus, tokenizer_, instances, masking, phase.max_tokens, seed};
 }
 
 std::int64_t PretrainingTask::phase_at(double share) const {
@@ -55,7 +56,7 @@ void PretrainingTask::refresh() {
 
 void PretrainingTask::seek(DataPosition position) {
   const Phase& phase = phases_.at(static_cast<std::size_t>(position.phase));
-  const auto made = std::make_shared<PretrainingData>(data(train_, seed_of(position.phase), phase));
+  const auto made = std::make_shared<PretrainingData>(data(train_, config_.masking, seed_of(position.phase), phase));
   loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
     made->begin_epoch(position.epoch);
     if (position.batch >= made->num_batches()) {
@@ -82,7 +83,7 @@ MicroBatch PretrainingTask::next() {
 // All batches of a phase are about as large as each other; longer sequences of as many tokens need more.
 MicroBatch PretrainingTask::largest() {
   const auto size = [](const Phase& phase) { return std::pair(phase.max_tokens, phase.length); };
-  return micro_batch(data(train_, seed_of(0), *std::ranges::max_element(phases_, {}, size)).batch(0));
+  return micro_batch(data(train_, config_.masking, seed_of(0), *std::ranges::max_element(phases_, {}, size)).batch(0));
 }
 
 MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
@@ -105,7 +106,9 @@ MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
 
 std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
   const torch::NoGradGuard no_grad;
-  const PretrainingData held_out = data(*valid_, 0, phases_.front());  // the same masks at every validation
+  // The same masks at every validation, and of the paper's kind in every run, so that runs compare; as long as the
+  // sequences become.
+  const PretrainingData held_out = data(*valid_, MaskingConfig{}, 0, phases_.back());
   double nll = 0;
   std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
   for (std::int64_t b = 0; b < held_out.num_batches() && tokens < config_.valid_tokens; ++b) {

@@ -41,7 +41,8 @@ class PretrainingTask : public Task {
     PretrainingBatch batch;
     DataPosition position, after;
   };
-  PretrainingData data(const DocumentCorpus& corpus, std::uint64_t seed, const Phase& phase) const;
+  PretrainingData data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
+                       const Phase& phase) const;
   std::uint64_t seed_of(std::int64_t phase) const;
   MicroBatch micro_batch(PretrainingBatch batch) const;
 

@@ -38,7 +38,7 @@ struct EnumNames<Normalisation> {
 struct TokenizerConfig {
   TokenizerType type = TokenizerType::unigram;
   std::optional<std::int64_t> size = {};
-  double character_coverage = 1.0;
+  std::optional<double> character_coverage = {};
   bool byte_fallback = false;
   Normalisation normalisation = Normalisation::nmt_nfkc;
   bool lower_case = false;
@@ -55,7 +55,8 @@ struct TokenizerConfig {
          .min = 16,
          .max = 1e6});
     visit("character-coverage", self.character_coverage,
-          {.help = "share of the text's characters that get a piece; for Chinese and Japanese 0.9995",
+          {.help = "share of the text's characters that get a piece; auto: 1, or 0.9995 where there are more than "
+                   "1000 different ones",
            .min = 0.9,
            .max = 1});
     visit("byte-fallback", self.byte_fallback, {.help = "spell unknown characters as bytes: nothing is ever unknown"});

@@ -2,7 +2,9 @@
 #include "data/text/tokenizer.hpp"
 
 #include <gtest/gtest.h>
+#include <unicode/unistr.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -53,6 +55,23 @@ TEST_F(TokenizerTest, GivesTheSpecialIds) {
               (std::vector{0, 1, 2, 3, 4, 5, 6}));
     EXPECT_EQ(tokenizer.piece(ids.mask), "<mask>");
   }
+}
+
+TEST_F(TokenizerTest, LeavesRareCharactersOfManyUnknown) {
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += "the quick brown house\n";
+  std::string rare = "x";
+  for (char32_t c = U'一'; c < U'一' + 1100; ++c) icu::UnicodeString(static_cast<UChar32>(c)).toUTF8String(rare);
+  const std::string many = write("many", text + rare.substr(0, 1 + 3 * 900) + "\n"),
+                    more = write("more", text + rare + "\n");
+  const auto is_known = [&](const std::string& file, std::optional<double> coverage) {
+    const Tokenizer tokenizer = train_tokenizer({file}, {.character_coverage = coverage});
+    const auto ids = tokenizer.encode("一");
+    return std::ranges::find(ids, tokenizer.special().unk) == ids.end();
+  };
+  EXPECT_TRUE(is_known(many, {}));
+  EXPECT_FALSE(is_known(more, {}));
+  EXPECT_TRUE(is_known(more, 1));
 }
 
 TEST_F(TokenizerTest, DecodesWhatItEncoded) {
