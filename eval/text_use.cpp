@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "data/batch/labelled_batch.hpp"
@@ -59,6 +60,18 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
   return of_a == 0 || of_b == 0 ? 0 : product / std::sqrt(of_a * of_b);
 }
 
+namespace {
+
+std::string shown(const Tokenizer& tokenizer, std::int32_t id) {
+  constexpr std::string_view kSpace = "▁", kInside = "##";
+  const std::string piece = tokenizer.piece(id);
+  if (piece.starts_with(kSpace) && piece.size() > kSpace.size()) return piece.substr(kSpace.size());
+  if (tokenizer.begins_word(id) || piece.starts_with(kInside)) return piece;
+  return std::string(kInside) + piece;
+}
+
+}  // namespace
+
 std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer,
                                              const std::string& text, std::int64_t count) {
   const torch::NoGradGuard no_grad;
@@ -94,7 +107,7 @@ std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model
   for (std::int64_t k = 0; k < std::ssize(masked); ++k) {
     std::vector<Filling>& filling = fillings.emplace_back();
     for (std::int64_t i = 0; i < p.size(1); ++i) {
-      filling.push_back({.word = tokenizer.piece(static_cast<std::int32_t>(id[k][i].item<std::int64_t>())),
+      filling.push_back({.word = shown(tokenizer, static_cast<std::int32_t>(id[k][i].item<std::int64_t>())),
                          .probability = p[k][i].item<double>()});
     }
   }
