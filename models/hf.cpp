@@ -174,7 +174,7 @@ std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, st
                            : task->kind == TaskKind::multi_label ? "multi_label_classification"
                                                                  : "single_label_classification";
   }
-  if (task != nullptr && task->kind == TaskKind::regression) json["num_labels"] = 1;
+  if (task != nullptr && task->kind == TaskKind::regression) json["id2label"] = {{"0", "LABEL_0"}};
   if (task != nullptr && !task->labels.empty()) {
     for (std::size_t i = 0; i < task->labels.size(); ++i) {
       json["id2label"][std::to_string(i)] = task->labels[i];
@@ -206,6 +206,9 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
     refuse("layer_norm_eps", json["layer_norm_eps"].dump(), "1e-12");
   }
   if (json.contains("type_vocab_size") && size("type_vocab_size", 2) != 2) refuse("type_vocab_size", "1", "2");
+  if (json.contains("tie_word_embeddings") && json["tie_word_embeddings"] == false) {
+    refuse("tie_word_embeddings", "false", "true");
+  }
   HfConfig config;
   config.vocabulary = size("vocab_size", 10'000'000);
   BertOptions& options = config.options;
@@ -242,8 +245,8 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
       config.labels.push_back(json_member<std::string>(json["id2label"], std::to_string(i), file + ": id2label"));
     }
   }
-  const bool one = config.task == TaskKind::classification && config.labels.size() < 2;
-  if (problem == "regression" || (one && json.value("num_labels", 0) == 1)) {
+  if (!json.contains("id2label") && problem != "regression") config.labels = {"LABEL_0", "LABEL_1"};  // their default
+  if (problem == "regression" || (config.task == TaskKind::classification && config.labels.size() == 1)) {
     config.task = TaskKind::regression;
     config.labels.clear();
   }
