@@ -27,6 +27,10 @@ void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& run) {
 
 BertRun BertRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   check_is_run(path);
+  if (fs::exists(path / "task.toml")) {
+    throw UserError(path.string() + ": a run of a task, expected one of attend pretrain",
+                    "give the run that it began with");
+  }
   const auto options = read_config<BertOptions>(path / "config.toml", UnknownKeys::ignore);
   const Tokenizer tokenizer = load_run_tokenizer(path);
   BertRun run{

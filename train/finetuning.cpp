@@ -148,6 +148,7 @@ class FinetuningJob : public Job {
     }
     log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
               report.missing.size() + report.mismatched.size(), report.unused.size());
+    for (const std::string& other : report.mismatched) log::info("  begins anew, for other labels: {}", other);
   }
 
   FinetuningConfig config_;

@@ -147,7 +147,7 @@ bool TableReader::next(Record& record) {
   std::vector<std::string> row;
   if (!next_row(row, record.line)) return false;
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i] >= row.size() || (shape_.header && row.size() < header_.size())) {
+    if (places_[i] >= row.size() || (shape_.header && row.size() != header_.size())) {
       refuse(
           record.line,
           std::to_string(row.size()) + " values, expected " +

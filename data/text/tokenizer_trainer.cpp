@@ -44,13 +44,14 @@ struct Sample {
 Sample draw_sample(const std::vector<std::string>& files, std::size_t size) {
   Sample sample;
   LineCounts counts;
-  std::uint64_t usable = 0;
+  std::uint64_t usable = 0, empty = 0;
   RandomStream random(size);
   std::string line;
   for (const auto& file : files) check_text_file(file);
   for (const auto& file : files) {
     LineReader reader(file);
     while (reader.next(line)) {
+      empty += line.empty() ? 1 : 0;
       if (reader.invalid() || line.size() > kMaxLineBytes || !has_text(line)) continue;
       ++usable;
       if (sample.lines.size() < size) {
@@ -63,9 +64,9 @@ Sample draw_sample(const std::vector<std::string>& files, std::size_t size) {
   }
   sample.num_lines = counts.lines;
   if (!counts.clean()) log::info("tokenizer: {}", counts.report());
-  if (usable < counts.lines) {
-    log::info("tokenizer: {} of {} lines left out: without text, not UTF-8, or longer than {} bytes",
-              counts.lines - usable, counts.lines, kMaxLineBytes);
+  if (const std::uint64_t text = counts.lines - empty; usable < text) {
+    log::info("tokenizer: {} of {} lines left out: without words, not UTF-8, or longer than {} bytes", text - usable,
+              text, kMaxLineBytes);
   }
   return sample;
 }
