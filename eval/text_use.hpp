@@ -28,9 +28,8 @@ std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tok
 // a · b / (|a| |b|); 0 where one of them is 0.
 double cosine(const std::vector<float>& a, const std::vector<float>& b);
 
-// The likeliest pieces for every [MASK] of a text, `count` of them, best first; with ## before a piece that does not begin
-// a word. UserError when the text has none, or is
-// longer than the encoder reads.
+// The likeliest pieces for every [MASK] of a text, `count` of them, best first; with ## before a piece that does not
+// begin a word. UserError when the text has none, or is longer than the encoder reads.
 struct Filling {
   std::string word;
   double probability = 0;
