@@ -132,6 +132,7 @@ class FinetuningJob : public Job {
   TaskSplit open(const std::string& file) const {
     TaskSplit split = read_split(file, task_, *tokenizer_, config_.samples, Labelled::yes);
     log::info("{}: {}", file, split.report());
+    if (split.samples.empty()) throw UserError(file + ": nothing to learn from", "check that it is the right file");
     return split;
   }
 

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -49,6 +51,26 @@ void rehearse(Trainer& trainer) {
             seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
 }
 
+// Makes a directory with those above it; whichever of them stay empty go again with this object.
+class NewDirectories {
+ public:
+  explicit NewDirectories(const fs::path& path) {
+    for (fs::path missing = fs::absolute(path); !fs::exists(missing); missing = missing.parent_path()) {
+      missing_.push_back(missing);
+    }
+    make_directories(path);
+  }
+  NewDirectories(const NewDirectories&) = delete;
+  NewDirectories& operator=(const NewDirectories&) = delete;
+  ~NewDirectories() {
+    std::error_code not_empty;
+    for (const fs::path& path : missing_) fs::remove(path, not_empty);
+  }
+
+ private:
+  std::vector<fs::path> missing_;  // the innermost first
+};
+
 }  // namespace
 
 void train(Job& job, const OptionOrigins& origins) {
@@ -58,9 +80,10 @@ void train(Job& job, const OptionOrigins& origins) {
   run.resolve();
   const bool writes = !run.dry_run;
   const bool resumed = writes && is_resumed(run);
+  std::optional<NewDirectories> made;
   std::optional<DirectoryLock> lock;
   if (writes) {
-    make_directories(run.run);
+    made.emplace(run.run);
     lock.emplace(run.run);
     StagedDirectory::remove_leftovers(fs::path(run.run) / "checkpoints");  // of a process that was killed
   }
