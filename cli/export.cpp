@@ -9,6 +9,7 @@
 #include "data/text/tokenizer_json.hpp"
 #include "models/bert_run.hpp"
 #include "models/hf.hpp"
+#include "models/run.hpp"
 #include "models/text_run.hpp"
 #include "models/weights_io.hpp"
 
@@ -56,7 +57,7 @@ void write(const fs::path& output, const torch::nn::Module& model, const BertOpt
 void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   if (fs::exists(config.output)) throw UserError(config.output + ": exists", "choose another --output");
   const fs::path run = run_of_best_seed(config.run);
-  if (fs::exists(run / "task.toml")) {
+  if (is_run_of_task(run)) {
     const TextRun trained = TextRun::load(run, config.checkpoint);
     if (trained.options.model != TextEncoderKind::bert ||
         trained.options.pooling.value_or(Pooling::first) != Pooling::first) {

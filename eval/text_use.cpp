@@ -28,6 +28,15 @@ std::vector<float> vector_of(const at::Tensor& hidden_MH, std::int64_t begin, st
   return {vector.const_data_ptr<float>(), vector.const_data_ptr<float>() + vector.numel()};
 }
 
+// A piece as a reader sees it: a word, or ## before what does not begin one.
+std::string shown(const Tokenizer& tokenizer, std::int32_t id) {
+  constexpr std::string_view kSpace = "▁", kInside = "##";
+  const std::string piece = tokenizer.piece(id);
+  if (piece.starts_with(kSpace) && piece.size() > kSpace.size()) return piece.substr(kSpace.size());
+  if (tokenizer.begins_word(id) || piece.starts_with(kInside)) return piece;
+  return std::string(kInside) + piece;
+}
+
 }  // namespace
 
 std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tokenizer,
@@ -59,18 +68,6 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
   }
   return of_a == 0 || of_b == 0 ? 0 : product / std::sqrt(of_a * of_b);
 }
-
-namespace {
-
-std::string shown(const Tokenizer& tokenizer, std::int32_t id) {
-  constexpr std::string_view kSpace = "▁", kInside = "##";
-  const std::string piece = tokenizer.piece(id);
-  if (piece.starts_with(kSpace) && piece.size() > kSpace.size()) return piece.substr(kSpace.size());
-  if (tokenizer.begins_word(id) || piece.starts_with(kInside)) return piece;
-  return std::string(kInside) + piece;
-}
-
-}  // namespace
 
 std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer,
                                              const std::string& text, std::int64_t count) {

@@ -27,7 +27,7 @@ void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& run) {
 
 BertRun BertRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   check_is_run(path);
-  if (fs::exists(path / "task.toml")) {
+  if (is_run_of_task(path)) {
     throw UserError(path.string() + ": a run of a task, expected one of attend pretrain",
                     "give the run that it began with");
   }

@@ -112,14 +112,17 @@ EmbeddingImpl::EmbeddingImpl(const EmbeddingConfig& config)
       sinusoids_(config.sinusoids) {}
 
 void EmbeddingImpl::initialise(RandomStream& random) {
+  const torch::Tensor& table = weight.master();
+  const double deviation = deviation_ > 0 ? deviation_ : 1 / std::sqrt(static_cast<double>(table.size(1)));
   if (sinusoids_) {
     const at::NoGradGuard no_grad;
-    const torch::Tensor table = sinusoids(0, weight.master().size(0), weight.master().size(1));
-    weight.master().copy_(table * (deviation_ * std::numbers::sqrt2));  // a sine's own deviation is 1 / sqrt(2)
-    return;
+    // A sine's own deviation is 1 / sqrt(2).
+    table.copy_(sinusoids(0, table.size(0), table.size(1)) * (deviation * std::numbers::sqrt2));
+  } else if (deviation_ > 0) {
+    fill_truncated_normal(table, deviation, random);
+  } else {
+    fill_normal(table, deviation, random);
   }
-  if (deviation_ > 0) return fill_truncated_normal(weight.master(), deviation_, random);
-  fill_normal(weight.master(), 1 / std::sqrt(static_cast<double>(weight.master().size(1))), random);
 }
 
 }  // namespace attend

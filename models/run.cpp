@@ -21,6 +21,8 @@ void check_is_run(const fs::path& path) {
   }
 }
 
+bool is_run_of_task(const fs::path& path) { return fs::exists(path / "task.toml"); }
+
 void check_identity(const fs::path& weights, const TensorMetadata& expected, const fs::path& run) {
   const SafetensorsFile file(weights);
   for (const auto& [key, value] : expected) {

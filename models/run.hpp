@@ -26,6 +26,9 @@ void check_identity(const std::filesystem::path& weights, const TensorMetadata& 
 // UserError unless it is a directory with a config.toml.
 void check_is_run(const std::filesystem::path& path);
 
+// Whether it was taught a task: of attend finetune, not of attend pretrain.
+bool is_run_of_task(const std::filesystem::path& path);
+
 struct Run {
   ModelConfig config;
   TokenizerPair tokenizers;

@@ -33,16 +33,19 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       identity_(identity_of(config.model, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
-  batches_per_epoch_ = data(train_, config_.masking, seed_of(0), phases_.front()).num_batches();
+  batches_per_epoch_ = training_data(0).num_batches();
 }
-
-std::uint64_t PretrainingTask::seed_of(std::int64_t phase) const { return combine_keys(config_.trainer.seed, phase); }
 
 PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
                                       const Phase& phase) const {
   InstanceConfig instances = config_.instances;
   instances.length = phase.length;
   return {corpus, tokenizer_, instances, masking, phase.max_tokens, seed};
+}
+
+PretrainingData PretrainingTask::training_data(std::int64_t phase) const {
+  return data(train_, config_.masking, combine_keys(config_.trainer.seed, phase),
+              phases_.at(static_cast<std::size_t>(phase)));
 }
 
 std::int64_t PretrainingTask::phase_at(double share) const {
@@ -55,8 +58,7 @@ void PretrainingTask::refresh() {
 }
 
 void PretrainingTask::seek(DataPosition position) {
-  const Phase& phase = phases_.at(static_cast<std::size_t>(position.phase));
-  const auto made = std::make_shared<PretrainingData>(data(train_, config_.masking, seed_of(position.phase), phase));
+  const auto made = std::make_shared<PretrainingData>(training_data(position.phase));
   loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
     made->begin_epoch(position.epoch);
     if (position.batch >= made->num_batches()) {
@@ -83,7 +85,7 @@ MicroBatch PretrainingTask::next() {
 // All batches of a phase are about as large as each other; longer sequences of as many tokens need more.
 MicroBatch PretrainingTask::largest() {
   const auto size = [](const Phase& phase) { return std::pair(phase.max_tokens, phase.length); };
-  return micro_batch(data(train_, config_.masking, seed_of(0), *std::ranges::max_element(phases_, {}, size)).batch(0));
+  return micro_batch(training_data(std::ranges::max_element(phases_, {}, size) - phases_.begin()).batch(0));
 }
 
 MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {

@@ -43,7 +43,7 @@ class PretrainingTask : public Task {
   };
   PretrainingData data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
                        const Phase& phase) const;
-  std::uint64_t seed_of(std::int64_t phase) const;
+  PretrainingData training_data(std::int64_t phase) const;
   MicroBatch micro_batch(PretrainingBatch batch) const;
 
   BertForPretraining model_;
