@@ -18,39 +18,44 @@ struct Variant {
   ops::Activation activation;
 };
 
+BertForPretraining model_of(const Fixture& fixture, ops::Activation activation) {
+  BertForPretraining model(BertConfig{
+      .vocabulary = 29,
+      .max_length = 17,
+      .layers = 2,
+      .embedding_width = 12,
+      .block = {
+          .width = 12, .heads = 3, .feed_forward = 19, .activation = activation, .norm_eps = 1e-12, .dropout = 0}});
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, parameter] : parameters_of(*model)) parameter.copy_(fixture.tensor("weight." + name));
+  return model;
+}
+
+// Gradients of the mean losses land in the parameters; gives their sum.
+double backward(BertForPretraining& model, const PretrainingBatch& batch) {
+  for (const auto& parameter : model->parameters()) parameter.mutable_grad().reset();
+  Context context = Context::train(1);
+  const auto losses = model->forward(batch, context);
+  const torch::Tensor loss = losses.masked.loss / static_cast<double>(batch.labels_K.size(0)) +
+                             losses.sequence.loss / static_cast<double>(batch.relations_B.size(0));
+  loss.backward();
+  return loss.item<double>();
+}
+
+void refresh(BertForPretraining& model) {
+  visit_weights(*model, [](ops::Weight& weight) { weight.refresh(); });
+}
+
 class BertParity : public testing::TestWithParam<Variant> {
  protected:
   BertParity()
       : fixture_(GetParam().name),
-        model_(BertConfig{.vocabulary = 29,
-                          .max_length = 17,
-                          .layers = 2,
-                          .embedding_width = 12,
-                          .block = {.width = 12,
-                                    .heads = 3,
-                                    .feed_forward = 19,
-                                    .activation = GetParam().activation,
-                                    .norm_eps = 1e-12,
-                                    .dropout = 0}}),
+        model_(model_of(fixture_, GetParam().activation)),
         batch_{.input = {.tokens = fixture_.sequences("ids", "lengths"), .segments_M = fixture_.tensor("segments")},
                .masked_K = fixture_.tensor("masked"),
                .labels_K = fixture_.tensor("labels"),
                .relations_B = fixture_.tensor("relations"),
-               .lines = {}} {
-    const at::NoGradGuard no_grad;
-    for (const auto& [name, parameter] : parameters_of(*model_)) parameter.copy_(fixture_.tensor("weight." + name));
-  }
-
-  // Gradients land in the parameters; gives the loss.
-  double backward() {
-    for (const auto& parameter : model_->parameters()) parameter.mutable_grad().reset();
-    Context context = Context::train(1);
-    const auto losses = model_->forward(batch_, context);
-    const torch::Tensor loss = losses.masked.loss / static_cast<double>(batch_.labels_K.size(0)) +
-                               losses.sequence.loss / static_cast<double>(batch_.relations_B.size(0));
-    loss.backward();
-    return loss.item<double>();
-  }
+               .lines = {}} {}
 
   Fixture fixture_;
   BertForPretraining model_;
@@ -70,7 +75,7 @@ TEST_P(BertParity, BothLosses) {
 }
 
 TEST_P(BertParity, EveryGradient) {
-  backward();
+  backward(model_, batch_);
   for (const auto& [name, parameter] : parameters_of(*model_)) {
     expect_close(parameter.grad(), fixture_.tensor("gradient." + name), name);
   }
@@ -78,14 +83,33 @@ TEST_P(BertParity, EveryGradient) {
 
 TEST_P(BertParity, TheLossesOfTenUpdates) {
   expect_losses_of_updates(
-      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); },
-      [&] { visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); }); });
+      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(model_, batch_); },
+      [&] { refresh(model_); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Activations, BertParity,
                          testing::Values(Variant{"bert", ops::Activation::gelu},
                                          Variant{"bert_gelu_tanh", ops::Activation::gelu_tanh}),
                          [](const auto& instance) { return instance.param.name; });
+
+// Rounding differs and grows over 300 updates, in which the loss falls from 3.9 to 2.3: within half a percent.
+TEST(BertLearns, AsInPyTorch) {
+  const Fixture fixture("bert_learns");
+  BertForPretraining model = model_of(fixture, ops::Activation::gelu);
+  std::vector<PretrainingBatch> batches;
+  for (std::int64_t i = 0; i < fixture.tensor("ids").size(0); ++i) {
+    const auto row = [&](const std::string& name) { return fixture.tensor(name)[i]; };
+    batches.push_back({.input = {.tokens = sequences(row("ids"), row("lengths")), .segments_M = row("segments")},
+                       .masked_K = row("masked"),
+                       .labels_K = row("labels"),
+                       .relations_B = row("relations"),
+                       .lines = {}});
+  }
+  std::size_t update = 0;
+  expect_losses_of_updates(
+      fixture.tensor("losses"), model->parameters(),
+      [&] { return backward(model, batches[update++ % batches.size()]); }, [&] { refresh(model); }, 3e-3, 0.005);
+}
 
 }  // namespace
 }  // namespace attend

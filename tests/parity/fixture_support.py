@@ -1,4 +1,4 @@
-"""What the fixtures of whole models share: ragged batches, and the losses of ten updates."""
+"""What the fixtures of whole models share: ragged batches, and the losses of updates."""
 import torch
 
 
@@ -9,11 +9,11 @@ def padded(lengths, vocabulary):
     return ids.masked_fill(pad, 0), pad
 
 
-def losses_of_updates(model, loss):
-    """What loss() is before each of ten updates by AdamW."""
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01)
+def losses_of_updates(model, loss, count=10, rate=1e-3):
+    """What loss() is before each of `count` updates by AdamW."""
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01)
     losses = []
-    for _ in range(10):
+    for _ in range(count):
         optimiser.zero_grad()
         value = loss()
         value.backward()

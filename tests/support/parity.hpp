@@ -18,6 +18,16 @@
 
 namespace attend {
 
+inline Sequences sequences(const torch::Tensor& ids_M, const torch::Tensor& length_B) {
+  Sequences result{.ids_M = ids_M, .layout = {}};
+  for (std::int64_t b = 0; b < length_B.size(0); ++b) {
+    const auto length = length_B[b].item<std::int64_t>();
+    result.layout.offsets.push_back(result.layout.offsets.back() + length);
+    result.layout.max_length = std::max(result.layout.max_length, length);
+  }
+  return result;
+}
+
 class Fixture {
  public:
   explicit Fixture(const std::string& name)
@@ -33,14 +43,7 @@ class Fixture {
   }
 
   Sequences sequences(const std::string& ids, const std::string& lengths) const {
-    Sequences result{.ids_M = tensor(ids), .layout = {}};
-    const torch::Tensor length_B = tensor(lengths);
-    for (std::int64_t b = 0; b < length_B.size(0); ++b) {
-      const auto length = length_B[b].item<std::int64_t>();
-      result.layout.offsets.push_back(result.layout.offsets.back() + length);
-      result.layout.max_length = std::max(result.layout.max_length, length);
-    }
-    return result;
+    return attend::sequences(tensor(ids), tensor(lengths));
   }
 
  private:
@@ -54,11 +57,12 @@ inline void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs,
       << name;
 }
 
-// Ten updates by AdamW (arXiv 1711.05101) give the losses that PyTorch's gave. `backward` leaves gradients in the
+// Updates by AdamW (arXiv 1711.05101) give the losses that PyTorch's gave. `backward` leaves gradients in the
 // parameters and gives the loss; `refresh` is called after each update.
 inline void expect_losses_of_updates(const torch::Tensor& expected, const std::vector<torch::Tensor>& parameters,
-                                     const std::function<double()>& backward, const std::function<void()>& refresh) {
-  constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.98, kEps = 1e-9, kDecay = 0.01;
+                                     const std::function<double()>& backward, const std::function<void()>& refresh,
+                                     double rate = 1e-3, double tolerance = 1e-5) {
+  constexpr double kBeta1 = 0.9, kBeta2 = 0.98, kEps = 1e-9, kDecay = 0.01;
   std::vector<torch::Tensor> m, v;
   for (const auto& parameter : parameters) {
     m.push_back(torch::zeros_like(parameter));
@@ -66,14 +70,14 @@ inline void expect_losses_of_updates(const torch::Tensor& expected, const std::v
   }
   for (int step = 1; step <= expected.size(0); ++step) {
     const auto target = expected[step - 1].item<double>();
-    EXPECT_NEAR(backward(), target, 1e-5 * target) << "step " << step;
+    EXPECT_NEAR(backward(), target, tolerance * target) << "step " << step;
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const auto& gradient = parameters[i].grad();
       m[i].mul_(kBeta1).add_(gradient, 1 - kBeta1);
       v[i].mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
       const auto root = (v[i] / (1 - std::pow(kBeta2, step))).sqrt_().add_(kEps);
-      parameters[i].mul_(1 - kRate * kDecay).addcdiv_(m[i], root, -kRate / (1 - std::pow(kBeta1, step)));
+      parameters[i].mul_(1 - rate * kDecay).addcdiv_(m[i], root, -rate / (1 - std::pow(kBeta1, step)));
     }
     refresh();
   }
