@@ -16,6 +16,7 @@
 #include "models/checkpoint_reader.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/run.hpp"
+#include "models/text_run.hpp"
 
 namespace attend {
 namespace {
@@ -80,10 +81,25 @@ void about_checkpoint(const fs::path& directory) {
   about_weights(directory / "model.safetensors");
 }
 
+template <class Config>
+void about_options(const Config& config) {
+  for (const BoundOption& option : bind(config)) say(option.name, text_of(option.get()));
+}
+
 void about_run(const fs::path& path) {
   say("run", path.string());
-  const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
-  for (const BoundOption& option : bind(config)) say(option.name, text_of(option.get()));
+  const fs::path config = path / "config.toml";
+  switch (kind_of_run(path)) {
+    case RunKind::train:
+      about_options(read_config<ModelConfig>(config, UnknownKeys::ignore));
+      break;
+    case RunKind::pretrain:
+      about_options(read_config<BertOptions>(config, UnknownKeys::ignore));
+      break;
+    case RunKind::finetune:
+      about_options(read_config<TextModelOptions>(config, UnknownKeys::ignore));
+      about_options(load_run_task(path));
+  }
   const auto tokenizers = TokenizerPair::load(path / "tokenizer");
   about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
   if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
@@ -94,7 +110,7 @@ void about_run(const fs::path& path) {
 }
 
 void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
-  const fs::path path = config.path;
+  const fs::path path = run_of_best_seed(config.path);
   if (config.path.empty()) {
     about_program();
   } else if (fs::exists(path / "config.toml")) {

@@ -15,7 +15,6 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/hash.hpp"
 
 namespace attend {
 namespace {
@@ -387,12 +386,12 @@ std::string to_toml(const BoundOptions& options) {
   return text;
 }
 
-std::string hash_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts) {
-  std::string values;
+OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts) {
+  OptionTexts texts;
   for (const BoundOption& option : options) {
-    if (counts(option)) values += std::string(option.name) + " = " + toml_of(option.get()) + "\n";
+    if (counts(option)) texts.emplace(option.name, text_of(option.get()));
   }
-  return hash_hex(std::as_bytes(std::span(values)));
+  return texts;
 }
 
 std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names) {

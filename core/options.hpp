@@ -241,8 +241,10 @@ std::string to_toml(const Config& config) {
   return to_toml(bind(config));
 }
 
-// XXH3 of the values of the options for which `counts` holds: tells whether a config is the one it was.
-std::string hash_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts);
+// The values of the options for which `counts` holds, by name, as text: recorded, they tell later what has changed
+// since, whatever options a later program has.
+using OptionTexts = std::map<std::string, std::string>;
+OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts);
 
 // A config file is not longer.
 inline constexpr std::size_t kMaxConfigBytes = 1 << 20;

@@ -15,7 +15,9 @@ constexpr const char* kTokenizer = "joint.model";
 }  // namespace
 
 TensorMetadata identity_of(const BertOptions& options, const Tokenizer& tokenizer) {
-  return {{"model", hash_of(bind(options), [](const BoundOption&) { return true; })}, {"tokenizer", tokenizer.hash()}};
+  TensorMetadata identity = {{"tokenizer", tokenizer.hash()}};
+  add_options(identity, "model", bind(options));
+  return identity;
 }
 
 Tokenizer load_run_tokenizer(const fs::path& run) { return Tokenizer::load(run / "tokenizer" / kTokenizer); }
@@ -26,11 +28,7 @@ void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& run) {
 }
 
 BertRun BertRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
-  check_is_run(path);
-  if (is_run_of_task(path)) {
-    throw UserError(path.string() + ": a run of a task, expected one of attend pretrain",
-                    "give the run that it began with");
-  }
+  check_is_run(path, RunKind::pretrain);
   const auto options = read_config<BertOptions>(path / "config.toml", UnknownKeys::ignore);
   const Tokenizer tokenizer = load_run_tokenizer(path);
   BertRun run{

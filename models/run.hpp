@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "core/options.hpp"
 #include "core/safetensors.hpp"
 #include "data/text/tokenizer_pair.hpp"
 #include "models/config.hpp"
@@ -16,18 +17,26 @@
 
 namespace attend {
 
-// What weights belong to, as their file says it: hashes of the model's options and of the tokenizers.
+// What weights belong to, as their file says it: the values of the model's options (model.NAME), the hashes of the
+// tokenizers, and of a task's model the values of the task's (task.NAME).
 TensorMetadata identity_of(const ModelConfig& config, const TokenizerPair& tokenizers);
 
-// UserError when the weights say that they belong to another model or other tokenizers; some say nothing.
+// Adds PART.NAME for each of the options.
+void add_options(TensorMetadata& identity, const std::string& part, const BoundOptions& options);
+
+// UserError when the weights say that they belong to a model, a task or tokenizers other than those `expected`; what
+// they say nothing of may be anything.
 void check_identity(const std::filesystem::path& weights, const TensorMetadata& expected,
                     const std::filesystem::path& run);
 
-// UserError unless it is a directory with a config.toml.
-void check_is_run(const std::filesystem::path& path);
+// The command that made a run: attend train, pretrain or finetune.
+enum class RunKind { train, pretrain, finetune };
 
-// Whether it was taught a task: of attend finetune, not of attend pretrain.
-bool is_run_of_task(const std::filesystem::path& path);
+// UserError unless it is a directory with a config.toml.
+RunKind kind_of_run(const std::filesystem::path& path);
+
+// UserError unless it is a run of that kind.
+void check_is_run(const std::filesystem::path& path, RunKind expected);
 
 struct Run {
   ModelConfig config;

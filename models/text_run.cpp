@@ -13,10 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string hash_of_all(const BoundOptions& options) {
-  return hash_of(options, [](const BoundOption&) { return true; });
-}
-
 std::int64_t outputs_of(const LabelledTask& task) {
   if (task.kind == TaskKind::regression) return 1;
   return task.kind == TaskKind::spans ? 2 : std::ssize(task.labels);
@@ -25,7 +21,10 @@ std::int64_t outputs_of(const LabelledTask& task) {
 }  // namespace
 
 TensorMetadata identity_of(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
-  return {{"model", hash_of_all(bind(options))}, {"task", hash_of_all(bind(task))}, {"tokenizer", tokenizer.hash()}};
+  TensorMetadata identity = {{"tokenizer", tokenizer.hash()}};
+  add_options(identity, "model", bind(options));
+  add_options(identity, "task", bind(task));
+  return identity;
 }
 
 TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
@@ -41,7 +40,7 @@ fs::path run_of_best_seed(const fs::path& run) {
 
 TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   const fs::path run = run_of_best_seed(path);
-  check_is_run(run);
+  check_is_run(run, RunKind::finetune);
   const auto options = read_config<TextModelOptions>(run / "config.toml", UnknownKeys::ignore);
   const LabelledTask task = load_run_task(run);
   const Tokenizer tokenizer = load_run_tokenizer(run);

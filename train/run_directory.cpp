@@ -64,8 +64,12 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
   OptionOrigins ignored;
   apply_toml_file(options, config_file(run), ignored);
   const std::string record = run_file(run).string();
-  if (json_member<std::string>(read_json(record), "config", record) != hash_of(options, may_not_change)) {
-    throw UserError(config_file(run).string() + " is not what the run began with: it was edited, or is cut short",
+  const auto began = json_member<OptionTexts>(read_json(record), "options", record);
+  for (const auto& [name, now] : texts_of(options, may_not_change)) {
+    const auto then = began.find(name);
+    if (then == began.end() || then->second == now) continue;  // an option of later programs has its default
+    throw UserError(fmt::format("{}: {} is {}, but the run began with {}: it was edited, or is cut short",
+                                config_file(run).string(), name, now, then->second),
                     "bring it back; what may change is given on the command line");
   }
   for (const BoundOption& option : options) stored.push_back(option.get());
@@ -110,7 +114,7 @@ void write_run(const RunConfig& config, const BoundOptions& options, const Input
                                          {"threads", config.threads.value()},
                                          {"device", config.device},
                                          {"precision", name_of(config.precision)},
-                                         {"config", hash_of(options, may_not_change)},
+                                         {"options", texts_of(options, may_not_change)},
                                          {"inputs", hashes}};
   try {
     save_inputs(run);
