@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
 #include "models/bert_run.hpp"
@@ -22,6 +23,17 @@ PretrainingBatch on_device(PretrainingBatch batch, torch::Device device) {
   return batch;
 }
 
+constexpr std::uint64_t kCounted = 10'000'000;
+
+// -ln of how often each piece stands among the first tokens of the text, with one more of each.
+torch::Tensor unigram_nll(const DocumentCorpus& corpus, std::int64_t vocabulary) {
+  std::vector<std::int32_t> ids;
+  corpus.append(0, std::min(kCounted, corpus.num_tokens()), ids);
+  const auto all = torch::from_blob(ids.data(), {std::ssize(ids)}, torch::kInt32).to(torch::kLong);
+  const torch::Tensor counts_V = at::bincount(all, {}, vocabulary).to(torch::kFloat64) + 1;
+  return (counts_V.sum().log() - counts_V.log()).to(torch::kFloat32);
+}
+
 }  // namespace
 
 PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
@@ -34,6 +46,7 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(0).num_batches();
+  if (valid_) unigram_nll_V_ = unigram_nll(train_, tokenizer_.size()).to(torch::Device(config.run.device));
 }
 
 PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
@@ -106,12 +119,12 @@ MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
   return result;
 }
 
-std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
+std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t step) {
   const torch::NoGradGuard no_grad;
   // The same masks at every validation, and of the paper's kind in every run, so that runs compare; as long as the
   // sequences become.
   const PretrainingData held_out = data(*valid_, MaskingConfig{}, 0, phases_.back());
-  double nll = 0;
+  double nll = 0, unigram_nll = 0;
   std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
   for (std::int64_t b = 0; b < held_out.num_batches() && tokens < config_.valid_tokens; ++b) {
     if (signals::stop_requested()) throw Interrupted("validation");
@@ -120,6 +133,7 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
     const auto losses = model_->forward(batch, context);
     tokens += batch.input.tokens.ids_M.size(0);
     nll += losses.masked.nll.item<double>();
+    unigram_nll += unigram_nll_V_.index_select(0, batch.labels_K).sum().item<double>();
     masked += batch.labels_K.size(0);
     masked_correct += losses.masked.num_correct.item<std::int64_t>();
     if (!batch.relations_B.defined()) continue;
@@ -127,6 +141,7 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
     pairs_correct += losses.sequence.num_correct.item<std::int64_t>();
   }
   const double loss = nll / static_cast<double>(masked);
+  if (step >= kPlateauSteps) warn_of_plateau(loss, unigram_nll / static_cast<double>(masked));
   std::vector<ValidationMetric> metrics = {
       {.name = "loss", .value = loss},
       {.name = "ppl", .value = std::exp(loss)},
@@ -136,6 +151,17 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
         {.name = "sequence_accuracy", .value = static_cast<double>(pairs_correct) / static_cast<double>(pairs)});
   }
   return metrics;
+}
+
+void PretrainingTask::warn_of_plateau(double loss, double unigram_loss) const {
+  if (loss < unigram_loss - kPlateauGain) return;
+  log::warn(
+      "the loss is {:.2f}, and guessing by how common each piece is would give {:.2f}: the model has not found a "
+      "masked "
+      "token's neighbours yet. Short sequences first make it find them sooner, such as --phase 16:10% {}:90%, and so "
+      "do "
+      "--initial-positions sinusoids and --sequence-objective none",
+      loss, unigram_loss, phases_.back().length);
 }
 
 }  // namespace attend

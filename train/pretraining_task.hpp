@@ -20,6 +20,9 @@ namespace attend {
 
 class PretrainingTask : public Task {
  public:
+  static constexpr std::int64_t kPlateauSteps = 1000;
+  static constexpr double kPlateauGain = 0.2;
+
   // The model is on the device and in the precision that it trains in; `valid` may be absent.
   PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
                   DocumentCorpus train, std::optional<DocumentCorpus> valid);
@@ -33,7 +36,8 @@ class PretrainingTask : public Task {
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool can_validate() const override { return valid_.has_value(); }
-  // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt.
+  // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt. Warns of a model that
+  // after kPlateauSteps does hardly better than to guess by how common each piece is.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
 
  private:
@@ -45,6 +49,7 @@ class PretrainingTask : public Task {
                        const Phase& phase) const;
   PretrainingData training_data(std::int64_t phase) const;
   MicroBatch micro_batch(PretrainingBatch batch) const;
+  void warn_of_plateau(double loss, double unigram_loss) const;
 
   BertForPretraining model_;
   Tokenizer tokenizer_;
@@ -54,6 +59,7 @@ class PretrainingTask : public Task {
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;
   std::optional<DocumentCorpus> valid_;
+  torch::Tensor unigram_nll_V_;                 // of each piece, by how common it is in the text to learn from
   std::unique_ptr<Prefetcher<Loaded>> loader_;  // refers to train_
 };
 
