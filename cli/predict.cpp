@@ -243,7 +243,7 @@ void fill(const PredictConfig& config, torch::Device device) {
     for (const std::vector<Filling>& fillings : fill_masks(*run.model, run.tokenizer, line, config.top)) {
       ordered_json& mask = object.emplace_back(ordered_json::array());
       for (const Filling& filling : fillings) {
-        mask.push_back({{"piece", filling.word}, {"probability", filling.probability}});
+        mask.push_back({{"word", filling.word}, {"probability", filling.probability}});
         text += fmt::format("{}{} {:.4f}", text.empty() ? "" : "\t", filling.word, filling.probability);
       }
     }

@@ -14,7 +14,7 @@
 namespace attend {
 namespace {
 
-constexpr std::string_view kMask = "[MASK]";
+constexpr std::string_view kMask = "[MASK]", kSpace = "▁";
 
 std::vector<float> vector_of(const at::Tensor& hidden_MH, std::int64_t begin, std::int64_t end,
                              SentencePooling pooling) {
@@ -30,11 +30,24 @@ std::vector<float> vector_of(const at::Tensor& hidden_MH, std::int64_t begin, st
 
 // A piece as a reader sees it: a word, or ## before what does not begin one.
 std::string shown(const Tokenizer& tokenizer, std::int32_t id) {
-  constexpr std::string_view kSpace = "▁", kInside = "##";
+  constexpr std::string_view kInside = "##";
   const std::string piece = tokenizer.piece(id);
   if (piece.starts_with(kSpace) && piece.size() > kSpace.size()) return piece.substr(kSpace.size());
   if (tokenizer.begins_word(id) || piece.starts_with(kInside)) return piece;
   return std::string(kInside) + piece;
+}
+
+// The pieces of a text that goes on with a word: without the space that a tokenizer sees before every text.
+std::vector<std::int32_t> encode_inside(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> ids = tokenizer.encode(text);
+  if (ids.empty() || !tokenizer.piece(ids[0]).starts_with(kSpace)) return ids;
+  const std::string rest = tokenizer.piece(ids[0]).substr(kSpace.size());
+  if (rest.empty()) {
+    ids.erase(ids.begin());
+  } else if (const std::int32_t id = tokenizer.id_of(rest); id != tokenizer.special().unk) {
+    ids[0] = id;
+  }
+  return ids;
 }
 
 }  // namespace
@@ -75,7 +88,9 @@ std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model
   std::vector<std::int64_t> ids = {tokenizer.special().cls}, masked;
   for (std::size_t begin = 0;;) {
     const std::size_t end = std::min(text.find(kMask, begin), text.size());
-    for (const std::int32_t id : tokenizer.encode(text.substr(begin, end - begin))) ids.push_back(id);
+    const std::string part = text.substr(begin, end - begin);
+    const bool inside = begin > 0 && !part.empty() && part[0] != ' ';
+    for (const std::int32_t id : inside ? encode_inside(tokenizer, part) : tokenizer.encode(part)) ids.push_back(id);
     if (end == text.size()) break;
     masked.push_back(std::ssize(ids));
     ids.push_back(tokenizer.special().mask);

@@ -245,7 +245,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
       config.labels.push_back(json_member<std::string>(json["id2label"], std::to_string(i), file + ": id2label"));
     }
   }
-  if (!json.contains("id2label") && problem != "regression") config.labels = {"LABEL_0", "LABEL_1"};  // their default
+  if (config.labels.empty() && problem != "regression") config.labels = {"LABEL_0", "LABEL_1"};  // their default
   if (problem == "regression" || (config.task == TaskKind::classification && config.labels.size() == 1)) {
     config.task = TaskKind::regression;
     config.labels.clear();
