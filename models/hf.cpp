@@ -1,6 +1,7 @@
 #include "models/hf.hpp"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -23,22 +24,38 @@ constexpr std::string_view kInProjection = "self_attn.in_proj.";
 constexpr std::array<std::string_view, 3> kThirds = {"attention.self.query.", "attention.self.key.",
                                                      "attention.self.value."};
 // Ours and theirs, of whole tensors: the first that a name begins or goes on with is taken.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kInLayers = {
-    {{"self_attn.out_proj.", "attention.output.dense."},
-     {"norm1.", "attention.output.LayerNorm."},
-     {"linear1.", "intermediate.dense."},
-     {"linear2.", "output.dense."},
-     {"norm2.", "output.LayerNorm."}}};
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kHeads = {
-    {{"pooler.", "bert.pooler."},
-     {"predictions.dense.", "cls.predictions.transform.dense."},
-     {"predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
-     {"predictions.bias", "cls.predictions.bias"},
-     {"seq_relationship.", "cls.seq_relationship."}}};
+using Names = std::array<std::pair<std::string_view, std::string_view>, 5>;
+constexpr Names kPostLayers = {{{"self_attn.out_proj.", "attention.output.dense."},
+                                {"norm1.", "attention.output.LayerNorm."},
+                                {"linear1.", "intermediate.dense."},
+                                {"linear2.", "output.dense."},
+                                {"norm2.", "output.LayerNorm."}}};
+constexpr Names kPreLayers = {{{"self_attn.out_proj.", "attention.output.dense."},
+                               {"norm1.", "attention.LayerNorm."},
+                               {"linear1.", "intermediate.dense."},
+                               {"linear2.", "output.dense."},
+                               {"norm2.", "intermediate.LayerNorm."}}};
+constexpr Names kPostHeads = {{{"pooler.", "bert.pooler."},
+                               {"predictions.dense.", "cls.predictions.transform.dense."},
+                               {"predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+                               {"predictions.bias", "cls.predictions.bias"},
+                               {"seq_relationship.", "cls.seq_relationship."}}};
+constexpr Names kPreHeads = {{{"pooler.", "bert.pooler."},
+                              {"predictions.dense.", "lm_head.dense."},
+                              {"predictions.LayerNorm.", "lm_head.layer_norm."},
+                              {"predictions.bias", "lm_head.bias"},
+                              {"bert.encoder.norm.", "bert.LayerNorm."}}};
+constexpr std::string_view kPostPrefix = "bert.", kPrePrefix = "roberta_prelayernorm.";
+constexpr std::string_view kPostClass = "Bert", kPreClass = "RobertaPreLayerNorm";
+constexpr std::string_view kPretraining = "ForPreTraining", kMaskedLanguage = "ForMaskedLM",
+                           kSequences = "ForSequenceClassification", kTags = "ForTokenClassification",
+                           kSpans = "ForQuestionAnswering";
+constexpr std::string_view kPostType = "bert", kPreType = "roberta-prelayernorm";
 
 // Tensors of theirs that are no weights of their own.
 bool is_copy(std::string_view name) {
-  return name.ends_with("position_ids") || name.starts_with("cls.predictions.decoder.");
+  return name.ends_with("position_ids") || name.starts_with("cls.predictions.decoder.") ||
+         name.starts_with("lm_head.decoder.");
 }
 
 at::Tensor as_fp32(const TensorView& view) {
@@ -49,7 +66,7 @@ at::Tensor as_fp32(const TensorView& view) {
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
-// The tensor of that name, of the name without "bert.", or with LayerNorm's old names.
+// The tensor of that name, of the name without its prefix, or with LayerNorm's old names.
 const TensorView* find(const SafetensorsFile& file, const std::string& name) {
   std::vector<std::string> names = {name};
   for (const auto& [now, once] :
@@ -59,7 +76,9 @@ const TensorView* find(const SafetensorsFile& file, const std::string& name) {
     }
   }
   for (const std::string& candidate : std::vector(names)) {
-    if (candidate.starts_with("bert.")) names.push_back(candidate.substr(5));
+    for (const std::string_view prefix : {kPostPrefix, kPrePrefix}) {
+      if (candidate.starts_with(prefix)) names.push_back(candidate.substr(prefix.size()));
+    }
   }
   for (const std::string& candidate : names) {
     if (const TensorView* found = file.find(candidate)) return found;
@@ -72,10 +91,15 @@ at::Tensor third_of(const at::Tensor& fused, int third) {
   return fused.slice(0, third * rows, (third + 1) * rows);
 }
 
-}  // namespace
+// Whether a task's label is told from the whole sequence.
+bool is_of_sequences(const HfModel& theirs) {
+  return theirs.task && theirs.task != TaskKind::spans && theirs.task != TaskKind::tags;
+}
 
-std::vector<HfPart> hf_parts_of(const std::string& parameter, bool spans) {
-  constexpr std::string_view kLayers = "bert.encoder.layers.";
+// The names in their BERT or, with its prefix, in their RoBERTa-PreLayerNorm.
+std::vector<HfPart> parts_under_bert(const std::string& parameter, const HfModel& theirs) {
+  constexpr std::string_view kLayers = "bert.encoder.layers.", kPooler = "pooler.", kClassifier = "classifier.";
+  const bool pre = theirs.norm == NormPlace::pre;
   if (parameter.starts_with(kLayers)) {
     const std::size_t dot = parameter.find('.', kLayers.size());
     const std::string layer = "bert.encoder.layer." + parameter.substr(kLayers.size(), dot + 1 - kLayers.size());
@@ -87,34 +111,60 @@ std::vector<HfPart> hf_parts_of(const std::string& parameter, bool spans) {
       }
       return parts;
     }
-    for (const auto& [ours, theirs] : kInLayers) {
-      if (rest.starts_with(ours)) return {{layer + std::string(theirs) + std::string(rest.substr(ours.size()))}};
+    for (const auto& [ours, name] : pre ? kPreLayers : kPostLayers) {
+      if (rest.starts_with(ours)) return {{layer + std::string(name) + std::string(rest.substr(ours.size()))}};
     }
   }
-  for (const auto& [ours, theirs] : kHeads) {
-    if (parameter.starts_with(ours)) return {{std::string(theirs) + parameter.substr(ours.size())}};
+  if (pre && is_of_sequences(theirs)) {  // their head of labels holds both maps
+    if (parameter.starts_with(kPooler)) return {{"classifier." + parameter.substr(kPooler.size())}};
+    if (parameter.starts_with(kClassifier)) return {{"classifier.out_proj." + parameter.substr(kClassifier.size())}};
   }
-  if (spans && parameter.starts_with("classifier.")) return {{"qa_outputs." + parameter.substr(11)}};
+  for (const auto& [ours, name] : pre ? kPreHeads : kPostHeads) {
+    if (parameter.starts_with(ours)) return {{std::string(name) + parameter.substr(ours.size())}};
+  }
+  if (theirs.task == TaskKind::spans && parameter.starts_with(kClassifier)) {
+    return {{"qa_outputs." + parameter.substr(kClassifier.size())}};
+  }
   return {{parameter}};
 }
 
-NamedTensors to_hf(const torch::nn::Module& model, bool spans) {
+}  // namespace
+
+std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfModel& theirs) {
+  std::vector<HfPart> parts = parts_under_bert(parameter, theirs);
+  if (theirs.norm == NormPlace::post) return parts;
+  if (parameter.starts_with("seq_relationship.")) return {};
+  for (HfPart& part : parts) {
+    if (part.name.starts_with(kPostPrefix)) part.name.replace(0, kPostPrefix.size(), kPrePrefix);
+  }
+  if (parameter == "bert.embeddings.position_embeddings.weight") parts[0].rows_before = theirs.pad + 1;
+  return parts;
+}
+
+NamedTensors to_hf(const torch::nn::Module& model, const HfModel& theirs) {
   NamedTensors result;
-  for (const auto& [name, tensor] : parameters_of(model)) {
-    for (const HfPart& part : hf_parts_of(name, spans)) {
-      result.emplace_back(part.name, part.third ? third_of(tensor.detach(), *part.third) : tensor.detach());
+  for (const auto& [name, parameter] : parameters_of(model)) {
+    const at::Tensor tensor = parameter.detach();
+    for (const HfPart& part : hf_parts_of(name, theirs)) {
+      if (part.third) {
+        result.emplace_back(part.name, third_of(tensor, *part.third));
+      } else if (part.rows_before > 0) {
+        result.emplace_back(part.name, at::cat({tensor.new_zeros({part.rows_before, tensor.size(1)}), tensor}));
+      } else {
+        result.emplace_back(part.name, tensor);
+      }
     }
   }
   return result;
 }
 
-WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn::Module& model, bool spans) {
+WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn::Module& model, const HfModel& theirs) {
   const SafetensorsFile file(path);
   const at::NoGradGuard no_grad;
   WeightReport report;
   std::set<std::string> used;
   for (const auto& [name, tensor] : parameters_of(model)) {
-    for (const HfPart& part : hf_parts_of(name, spans)) {
+    for (const HfPart& part : hf_parts_of(name, theirs)) {
       const at::Tensor target = part.third ? third_of(tensor, *part.third) : tensor;
       const TensorView* found = find(file, part.name);
       if (found == nullptr) {
@@ -122,13 +172,15 @@ WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn:
         continue;
       }
       used.insert(found->name);
-      if (!is_float(found->dtype) || found->shape != target.sizes().vec()) {
+      std::vector<std::int64_t> expected = target.sizes().vec();
+      expected[0] += part.rows_before;
+      if (!is_float(found->dtype) || found->shape != expected) {
         report.mismatched.push_back(found->name + " (" + std::string(name_of(found->dtype)) + " " +
                                     c10::str(at::IntArrayRef(found->shape)) + ", expected F32 " +
-                                    c10::str(target.sizes()) + ")");
+                                    c10::str(at::IntArrayRef(expected)) + ")");
         continue;
       }
-      target.copy_(as_fp32(*found));
+      target.copy_(as_fp32(*found).slice(0, part.rows_before));
       ++report.loaded;
     }
   }
@@ -143,18 +195,18 @@ std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, st
                          const LabelledTask* task) {
   const BertConfig config = bert_config(options, vocabulary);
   const auto refuse = [](const std::string& what) {
-    throw UserError("Hugging Face's BERT has no " + what, "such a model stays with attend");
+    throw UserError("Hugging Face's encoders of this kind have no " + what, "such a model stays with attend");
   };
   if (config.share_layers) refuse("shared layers");
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
-  if (config.norm == NormPlace::pre) refuse("norm before its sub-layers");
+  const bool pre = config.norm == NormPlace::pre;
   const bool sequences = task != nullptr && task->kind != TaskKind::spans && task->kind != TaskKind::tags;
-  ordered_json json = {{"architectures",
-                        {task == nullptr                 ? "BertForPreTraining"
-                         : task->kind == TaskKind::spans ? "BertForQuestionAnswering"
-                         : sequences                     ? "BertForSequenceClassification"
-                                                         : "BertForTokenClassification"}},
-                       {"model_type", "bert"},
+  const std::string_view head = task == nullptr                 ? (pre ? kMaskedLanguage : kPretraining)
+                                : task->kind == TaskKind::spans ? kSpans
+                                : sequences                     ? kSequences
+                                                                : kTags;
+  ordered_json json = {{"architectures", {fmt::format("{}{}", pre ? kPreClass : kPostClass, head)}},
+                       {"model_type", pre ? kPreType : kPostType},
                        {"vocab_size", vocabulary},
                        {"hidden_size", config.block.width},
                        {"num_hidden_layers", config.layers},
@@ -163,7 +215,7 @@ std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, st
                        {"hidden_act", options.gelu == GeluForm::erf ? "gelu" : "gelu_pytorch_tanh"},
                        {"hidden_dropout_prob", config.block.dropout},
                        {"attention_probs_dropout_prob", config.block.attention_dropout},
-                       {"max_position_embeddings", config.max_length},
+                       {"max_position_embeddings", config.max_length + (pre ? pad + 1 : 0)},
                        {"type_vocab_size", config.segments},
                        {"initializer_range", config.block.deviation},
                        {"layer_norm_eps", config.block.norm_eps},
@@ -191,9 +243,9 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
     throw UserError(file + ": \"" + key + "\" is " + found + ", expected " + expected,
                     "attend import reads encoders of BERT's kind");
   };
-  if (const auto type = json_member<std::string>(json, "model_type", file); type != "bert") {
-    refuse("model_type", type, "bert");
-  }
+  const auto type = json_member<std::string>(json, "model_type", file);
+  const bool pre = type == kPreType;
+  if (!pre && type != kPostType) refuse("model_type", type, std::string(kPostType) + " or " + std::string(kPreType));
   if (json.contains("position_embedding_type") && json["position_embedding_type"] != "absolute") {
     refuse("position_embedding_type", json["position_embedding_type"].dump(), "absolute");
   }
@@ -216,7 +268,15 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   options.width = size("hidden_size", 16384);
   options.heads = size("num_attention_heads", 256);
   options.feed_forward = size("intermediate_size", 65536);
-  options.positions = size("max_position_embeddings", 65535);
+  options.norm = pre ? NormPlace::pre : NormPlace::post;
+  config.model.norm = options.norm;
+  std::int64_t pad = pre ? 1 : 0;
+  if (json.contains("pad_token_id") && !json["pad_token_id"].is_null()) {
+    pad = json_member<std::int64_t>(json, "pad_token_id", file);
+  }
+  if (pad < 0 || pad >= config.vocabulary) refuse("pad_token_id", std::to_string(pad), "the id of a piece");
+  config.model.pad = static_cast<std::int32_t>(pad);
+  options.positions = size("max_position_embeddings", 65535) - (pre ? config.model.pad + 1 : 0);
   const auto activation = json_member<std::string>(json, "hidden_act", file);
   if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") {
     options.gelu = GeluForm::tanh;
@@ -225,29 +285,30 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   }
   bert_config(options, config.vocabulary);  // do the sizes fit each other?
 
-  const std::map<std::string, TaskKind, std::less<>> tasks = {
-      {"BertForSequenceClassification", TaskKind::classification},
-      {"BertForTokenClassification", TaskKind::tags},
-      {"BertForQuestionAnswering", TaskKind::spans}};
+  const std::map<std::string_view, TaskKind> tasks = {
+      {kSequences, TaskKind::classification}, {kTags, TaskKind::tags}, {kSpans, TaskKind::spans}};
   std::string architecture;
   if (json.contains("architectures") && json["architectures"].is_array() && !json["architectures"].empty() &&
       json["architectures"][0].is_string()) {
     architecture = json["architectures"][0].get<std::string>();
   }
-  if (const auto found = tasks.find(architecture); found != tasks.end()) config.task = found->second;
-  if (!config.task) return config;
+  const std::string_view prefix = pre ? kPreClass : kPostClass;
+  const auto found = tasks.find(architecture.starts_with(prefix) ? std::string_view(architecture).substr(prefix.size())
+                                                                 : std::string_view());
+  if (found == tasks.end()) return config;
+  std::optional<TaskKind>& task = config.model.task = found->second;
   const std::string problem = json.contains("problem_type") && json["problem_type"].is_string()
                                   ? json["problem_type"].get<std::string>()
                                   : std::string();
-  if (problem == "multi_label_classification") config.task = TaskKind::multi_label;
+  if (problem == "multi_label_classification") task = TaskKind::multi_label;
   if (json.contains("id2label") && json["id2label"].is_object()) {
     for (std::size_t i = 0; i < json["id2label"].size(); ++i) {
       config.labels.push_back(json_member<std::string>(json["id2label"], std::to_string(i), file + ": id2label"));
     }
   }
   if (config.labels.empty() && problem != "regression") config.labels = {"LABEL_0", "LABEL_1"};  // their default
-  if (problem == "regression" || (config.task == TaskKind::classification && config.labels.size() == 1)) {
-    config.task = TaskKind::regression;
+  if (problem == "regression" || (task == TaskKind::classification && config.labels.size() == 1)) {
+    task = TaskKind::regression;
     config.labels.clear();
   }
   return config;

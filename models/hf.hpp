@@ -4,6 +4,12 @@
 //   bert.encoder.layers.0.norm1.weight              =  bert.encoder.layer.0.attention.output.LayerNorm.{weight,gamma}
 //   predictions.dense.weight                        =  cls.predictions.transform.dense.weight
 //
+// Their BERT is post-norm. A pre-norm encoder is their RoBERTa-PreLayerNorm, which has no head for next sentences, and
+// whose table of positions begins with as many rows as no token uses:
+//
+//   bert.encoder.layers.0.norm1.weight              =  roberta_prelayernorm.encoder.layer.0.attention.LayerNorm.weight
+//   predictions.dense.weight                        =  lm_head.dense.weight
+//
 // Read are fp32, fp16 and bf16, with and without the prefix "bert.", LayerNorm's old names gamma and beta too.
 #pragma once
 
@@ -21,24 +27,33 @@
 
 namespace attend {
 
-// A tensor of theirs, and which third of ours it is (0 to 2 of a fused product) where it is but a third.
+// Which of their models it is.
+struct HfModel {
+  NormPlace norm = NormPlace::post;
+  std::optional<TaskKind> task;  // nothing: the heads of pretraining
+  std::int32_t pad = 0;          // id of the padding piece
+};
+
+// A tensor of theirs, which third of ours it is (0 to 2 of a fused product) where it is but a third, and how many rows
+// of zeros stand before ours.
 struct HfPart {
   std::string name;
   std::optional<int> third = {};
+  std::int64_t rows_before = 0;
 };
 
-// What a parameter of attend is in Hugging Face's model; `spans`: the last map of a span model has another name.
-std::vector<HfPart> hf_parts_of(const std::string& parameter, bool spans);
+// What a parameter of attend is in Hugging Face's model; nothing where that has no such head.
+std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfModel& theirs);
 
 // The model's parameters under their names. Views of the model's memory where they are whole.
-NamedTensors to_hf(const torch::nn::Module& model, bool spans);
+NamedTensors to_hf(const torch::nn::Module& model, const HfModel& theirs);
 
 // Copies what a file of theirs holds into the model's parameters, and refreshes its ops::Weights. The report names
 // parameters of ours, and tensors of theirs that are unused; buffers and tied copies are not counted.
-WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model, bool spans);
+WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model, const HfModel& theirs);
 
-// config.json. `task` is what the model was fine-tuned on, or nothing. UserError for what their BERT does not have:
-// pre-norm, shared layers, narrow embeddings, poolings and encoders other than BERT's.
+// config.json. `task` is what the model was fine-tuned on, or nothing. UserError for what their models do not have:
+// shared layers and narrow embeddings.
 std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, std::int32_t pad,
                          const LabelledTask* task);
 
@@ -47,7 +62,7 @@ std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, st
 struct HfConfig {
   BertOptions options;
   std::int64_t vocabulary = 0;
-  std::optional<TaskKind> task;     // by its architecture; nothing: an encoder, or one with the heads of pretraining
+  HfModel model;                    // its task by its architecture
   std::vector<std::string> labels;  // of that task
 };
 HfConfig read_hf_config(const std::filesystem::path& file);

@@ -30,7 +30,12 @@ with tempfile.TemporaryDirectory() as folder:
 
 def theirs(line):
     with torch.no_grad():
-        return model(**tokenizer(line, return_tensors="pt"), output_hidden_states=True)
+        return model(**tokenizer(line, return_tensors="pt"))
+
+
+def first(line):
+    with torch.no_grad():
+        return model.base_model(**tokenizer(line, return_tensors="pt")).last_hidden_state[0, 0]
 
 
 worst = {}
@@ -46,11 +51,13 @@ if is_task:
         compare("probabilities", [answer["probabilities"][label] for label in labels], theirs(line).logits[0].softmax(0))
 else:
     for line, answer in zip(lines, ours("embed", run, "--pooling", "cls", "--json"), strict=True):
-        compare("hidden states", answer["embedding"], theirs(line).hidden_states[-1][0, 0])
+        compare("hidden states", answer["embedding"], first(line))
     masked = [" ".join(["[MASK]", *line.split()[1:]]) for line in lines]
     for line, (filled,) in zip(masked, ours("predict", run, "--fill-mask", "--top", "5", "--json", lines=masked), strict=True):
         ids = tokenizer(line.replace("[MASK]", tokenizer.mask_token), return_tensors="pt")
-        p = theirs(line.replace("[MASK]", tokenizer.mask_token)).prediction_logits[0, ids.input_ids[0].tolist().index(tokenizer.mask_token_id)].softmax(0)
+        told = theirs(line.replace("[MASK]", tokenizer.mask_token))
+        logits = told.prediction_logits if "prediction_logits" in told else told.logits  # of BERT, and of RoBERTa-PreLayerNorm
+        p = logits[0, ids.input_ids[0].tolist().index(tokenizer.mask_token_id)].softmax(0)
         compare("probabilities for [MASK]", [one["probability"] for one in filled], p.topk(5).values)
 print(f"{len(lines)} lines, {type(model).__name__}, {type(tokenizer).__name__}")
 for name, difference in worst.items():

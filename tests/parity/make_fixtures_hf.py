@@ -1,11 +1,13 @@
-"""Writes fixtures/hf/: two BERTs as transformers saves them, one with the heads of pretraining and one that tells three labels,
-with a WordPiece vocabulary made here, and in recorded.json what transformers says of some texts.
+"""Writes fixtures/hf/: BERT and, with the norm before its sub-layers, RoBERTa-PreLayerNorm as transformers saves them, with the
+heads of pretraining and with one that tells three labels, a WordPiece vocabulary made here, and in recorded.json what transformers
+says of some texts.
 Run: python tests/parity/make_fixtures_hf.py"""
 import json
 import pathlib
 
 import torch
-from transformers import BertConfig, BertForPreTraining, BertForSequenceClassification, BertTokenizer
+from transformers import (BertConfig, BertForPreTraining, BertForSequenceClassification, BertTokenizer, RobertaPreLayerNormConfig,
+                          RobertaPreLayerNormForMaskedLM, RobertaPreLayerNormForSequenceClassification)
 
 FIXTURES = pathlib.Path(__file__).parent / "fixtures" / "hf"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -17,14 +19,19 @@ FILLED = ["The [MASK] sees a house.", "a small [MASK]"]
 torch.manual_seed(20261122)
 shape = dict(vocab_size=len(PIECES), hidden_size=12, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20,
              max_position_embeddings=40)
+labels = dict(id2label={0: "bad", 1: "fair", 2: "good"}, label2id={"bad": 0, "fair": 1, "good": 2})
+pre = dict(type_vocab_size=2, pad_token_id=0)
 kinds = {"pretraining": BertForPreTraining(BertConfig(**shape)),
-         "labels": BertForSequenceClassification(BertConfig(**shape, id2label={0: "bad", 1: "fair", 2: "good"},
-                                                            label2id={"bad": 0, "fair": 1, "good": 2}))}
+         "labels": BertForSequenceClassification(BertConfig(**shape, **labels)),
+         "pretraining_pre": RobertaPreLayerNormForMaskedLM(RobertaPreLayerNormConfig(**shape, **pre)),
+         "labels_pre": RobertaPreLayerNormForSequenceClassification(RobertaPreLayerNormConfig(**shape, **pre, **labels))}
 recorded = {"texts": TEXTS}
 for kind, model in kinds.items():
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3 + ("LayerNorm.weight" in name))
+            parameter.copy_(torch.randn_like(parameter) * 0.3 + ("norm.weight" in name.lower()))
+        if kind.endswith("_pre"):
+            model.base_model.embeddings.position_embeddings.weight[0] = 0
     model.eval()
     folder = FIXTURES / kind
     model.save_pretrained(folder)
@@ -33,15 +40,21 @@ for kind, model in kinds.items():
 
     def out(text):
         with torch.no_grad():
-            return model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
+            return model(**tokenizer(text, return_tensors="pt"))
 
-    if kind == "pretraining":
-        recorded["first"] = [out(text).hidden_states[-1][0, 0].tolist() for text in TEXTS]
-        recorded["filled"] = []
+    def first(text):
+        with torch.no_grad():
+            return model.base_model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0].tolist()
+
+    recorded[kind] = {}
+    if kind.startswith("pretraining"):
+        recorded[kind]["first"] = [first(text) for text in TEXTS]
+        recorded[kind]["filled"] = []
         for text in FILLED:
             place = tokenizer(text).input_ids.index(tokenizer.mask_token_id)
-            p = out(text).prediction_logits[0, place].softmax(0)
-            recorded["filled"].append({"text": text, "probabilities": dict(zip(PIECES, p.tolist()))})
+            told = out(text)
+            p = (told.logits if kind.endswith("_pre") else told.prediction_logits)[0, place].softmax(0)
+            recorded[kind]["filled"].append({"text": text, "probabilities": dict(zip(PIECES, p.tolist()))})
     else:
-        recorded["probabilities"] = [out(text).logits[0].softmax(0).tolist() for text in TEXTS]
+        recorded[kind]["probabilities"] = [out(text).logits[0].softmax(0).tolist() for text in TEXTS]
 (FIXTURES / "recorded.json").write_text(json.dumps(recorded, ensure_ascii=False, indent=1) + "\n", encoding="utf8")
