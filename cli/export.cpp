@@ -48,8 +48,7 @@ void write(const fs::path& output, const torch::nn::Module& model, const BertOpt
                        .task = task != nullptr ? std::optional(task->kind) : std::nullopt,
                        .pad = tokenizer.special().pad};
   const std::int64_t positions = bert_config(options, tokenizer.size()).max_length;
-  write_file_atomic(staged.path() / "config.json",
-                    to_hf_config(options, tokenizer.size(), tokenizer.special().pad, task));
+  write_file_atomic(staged.path() / "config.json", to_hf_config(options, tokenizer.size(), theirs.pad, task));
   save_tensors(staged.path() / "model.safetensors", to_hf(model, theirs), {{"format", "pt"}});
   write_file_atomic(staged.path() / "tokenizer.json", to_tokenizer_json(tokenizer));
   write_file_atomic(staged.path() / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions));

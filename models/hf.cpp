@@ -276,7 +276,12 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   }
   if (pad < 0 || pad >= config.vocabulary) refuse("pad_token_id", std::to_string(pad), "the id of a piece");
   config.model.pad = static_cast<std::int32_t>(pad);
-  options.positions = size("max_position_embeddings", 65535) - (pre ? config.model.pad + 1 : 0);
+  const std::int64_t unused = pre ? pad + 1 : 0;  // rows of the table before the first token's
+  options.positions = size("max_position_embeddings", 65535) - unused;
+  if (options.positions < 1) {
+    refuse("max_position_embeddings", std::to_string(unused + options.positions),
+           "more than " + std::to_string(unused));
+  }
   const auto activation = json_member<std::string>(json, "hidden_act", file);
   if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") {
     options.gelu = GeluForm::tanh;
