@@ -44,11 +44,14 @@ struct ExportConfig {
 void write(const fs::path& output, const torch::nn::Module& model, const BertOptions& options,
            const Tokenizer& tokenizer, const LabelledTask* task) {
   StagedDirectory staged(output);
-  const HfModel theirs{.norm = options.norm,
-                       .task = task != nullptr ? std::optional(task->kind) : std::nullopt,
-                       .pad = tokenizer.special().pad};
+  HfConfig theirs{
+      .options = options, .vocabulary = tokenizer.size(), .pad = tokenizer.special().pad, .task = {}, .labels = {}};
+  if (task != nullptr) {
+    theirs.task = task->kind;
+    theirs.labels = task->labels;
+  }
   const std::int64_t positions = bert_config(options, tokenizer.size()).max_length;
-  write_file_atomic(staged.path() / "config.json", to_hf_config(options, tokenizer.size(), theirs.pad, task));
+  write_file_atomic(staged.path() / "config.json", to_hf_config(theirs));
   save_tensors(staged.path() / "model.safetensors", to_hf(model, theirs), {{"format", "pt"}});
   write_file_atomic(staged.path() / "tokenizer.json", to_tokenizer_json(tokenizer));
   write_file_atomic(staged.path() / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions));

@@ -62,10 +62,10 @@ void say(const WeightReport& report, const fs::path& file, bool allow_missing) {
 
 LabelledTask task_of(const HfConfig& config, const std::string& name) {
   LabelledTask task = name.empty() ? LabelledTask() : find_task(name);
-  if (name.empty()) task.kind = *config.model.task;
-  if (task.kind != *config.model.task) {
+  if (name.empty()) task.kind = *config.task;
+  if (task.kind != *config.task) {
     throw UserError("--task " + name + " is a task of " + std::string(name_of(task.kind)) + ", the model one of " +
-                        std::string(name_of(*config.model.task)),
+                        std::string(name_of(*config.task)),
                     "choose the task that it was taught");
   }
   if (!task.labels.empty() && task.labels.size() != config.labels.size()) {
@@ -97,12 +97,12 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   }
   StagedDirectory staged(config.run);
   save_run_tokenizer(tokenizer, staged.path());
-  if (theirs.model.task) {
+  if (theirs.task) {
     const LabelledTask task = task_of(theirs, config.task);
     const TextModelOptions options{.encoder = theirs.options};
     const TextModel model = make_text_model(options, task, tokenizer);
     initialise(*model, 1);
-    say(load_hf_weights(weights, *model, theirs.model), weights, config.allow_missing);
+    say(load_hf_weights(weights, *model, theirs), weights, config.allow_missing);
     SampleConfig samples;
     samples.length = theirs.options.positions;
     write_file_atomic(staged.path() / "config.toml", to_toml(options) + to_toml(samples));
@@ -111,7 +111,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   } else {
     const BertForPretraining model(bert_config(theirs.options, tokenizer.size()));
     initialise(*model, 1);
-    say(load_hf_weights(weights, *model, theirs.model), weights, config.allow_missing);
+    say(load_hf_weights(weights, *model, theirs), weights, config.allow_missing);
     write_file_atomic(staged.path() / "config.toml", to_toml(theirs.options));
     write_checkpoint(staged.path(), *model, identity_of(theirs.options, tokenizer));
   }

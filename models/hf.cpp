@@ -25,32 +25,61 @@ constexpr std::array<std::string_view, 3> kThirds = {"attention.self.query.", "a
                                                      "attention.self.value."};
 // Ours and theirs, of whole tensors: the first that a name begins or goes on with is taken.
 using Names = std::array<std::pair<std::string_view, std::string_view>, 5>;
-constexpr Names kPostLayers = {{{"self_attn.out_proj.", "attention.output.dense."},
-                                {"norm1.", "attention.output.LayerNorm."},
-                                {"linear1.", "intermediate.dense."},
-                                {"linear2.", "output.dense."},
-                                {"norm2.", "output.LayerNorm."}}};
-constexpr Names kPreLayers = {{{"self_attn.out_proj.", "attention.output.dense."},
-                               {"norm1.", "attention.LayerNorm."},
-                               {"linear1.", "intermediate.dense."},
-                               {"linear2.", "output.dense."},
-                               {"norm2.", "intermediate.LayerNorm."}}};
-constexpr Names kPostHeads = {{{"pooler.", "bert.pooler."},
-                               {"predictions.dense.", "cls.predictions.transform.dense."},
-                               {"predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
-                               {"predictions.bias", "cls.predictions.bias"},
-                               {"seq_relationship.", "cls.seq_relationship."}}};
-constexpr Names kPreHeads = {{{"pooler.", "bert.pooler."},
-                              {"predictions.dense.", "lm_head.dense."},
-                              {"predictions.LayerNorm.", "lm_head.layer_norm."},
-                              {"predictions.bias", "lm_head.bias"},
-                              {"bert.encoder.norm.", "bert.LayerNorm."}}};
-constexpr std::string_view kPostPrefix = "bert.", kPrePrefix = "roberta_prelayernorm.";
-constexpr std::string_view kPostClass = "Bert", kPreClass = "RobertaPreLayerNorm";
-constexpr std::string_view kPretraining = "ForPreTraining", kMaskedLanguage = "ForMaskedLM",
-                           kSequences = "ForSequenceClassification", kTags = "ForTokenClassification",
+
+// A family of their models, and how it names what attend has in one class.
+struct Family {
+  std::string_view type;         // its model_type
+  std::string_view name;         // what its classes begin with
+  std::string_view pretraining;  // and end with, with the heads of pretraining
+  std::string_view prefix;       // of the encoder's tensors, ours are kPrefix
+  Names layers;
+  Names heads;
+};
+constexpr std::string_view kPrefix = "bert.";
+constexpr Family kBert = {.type = "bert",
+                          .name = "Bert",
+                          .pretraining = "ForPreTraining",
+                          .prefix = kPrefix,
+                          .layers = {{{"self_attn.out_proj.", "attention.output.dense."},
+                                      {"norm1.", "attention.output.LayerNorm."},
+                                      {"linear1.", "intermediate.dense."},
+                                      {"linear2.", "output.dense."},
+                                      {"norm2.", "output.LayerNorm."}}},
+                          .heads = {{{"pooler.", "bert.pooler."},
+                                     {"predictions.dense.", "cls.predictions.transform.dense."},
+                                     {"predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+                                     {"predictions.bias", "cls.predictions.bias"},
+                                     {"seq_relationship.", "cls.seq_relationship."}}}};
+constexpr Family kPreLayerNorm = {.type = "roberta-prelayernorm",
+                                  .name = "RobertaPreLayerNorm",
+                                  .pretraining = "ForMaskedLM",
+                                  .prefix = "roberta_prelayernorm.",
+                                  .layers = {{{"self_attn.out_proj.", "attention.output.dense."},
+                                              {"norm1.", "attention.LayerNorm."},
+                                              {"linear1.", "intermediate.dense."},
+                                              {"linear2.", "output.dense."},
+                                              {"norm2.", "intermediate.LayerNorm."}}},
+                                  .heads = {{{"pooler.", "bert.pooler."},
+                                             {"predictions.dense.", "lm_head.dense."},
+                                             {"predictions.LayerNorm.", "lm_head.layer_norm."},
+                                             {"predictions.bias", "lm_head.bias"},
+                                             {"bert.encoder.norm.", "bert.LayerNorm."}}}};
+constexpr std::string_view kSequences = "ForSequenceClassification", kTags = "ForTokenClassification",
                            kSpans = "ForQuestionAnswering";
-constexpr std::string_view kPostType = "bert", kPreType = "roberta-prelayernorm";
+
+bool is_pre(const HfConfig& config) { return config.options.norm == NormPlace::pre; }
+const Family& family_of(const HfConfig& config) { return is_pre(config) ? kPreLayerNorm : kBert; }
+
+// Rows of their table of positions before the first token's.
+std::int64_t unused_positions(const HfConfig& config) { return is_pre(config) ? config.pad + 1 : 0; }
+
+// A tensor of theirs, which third of ours it is (0 to 2 of a fused product) where it is but a third, and how many rows
+// of zeros stand before ours.
+struct HfPart {
+  std::string name;
+  std::optional<int> third = {};
+  std::int64_t rows_before = 0;
+};
 
 // Tensors of theirs that are no weights of their own.
 bool is_copy(std::string_view name) {
@@ -76,7 +105,7 @@ const TensorView* find(const SafetensorsFile& file, const std::string& name) {
     }
   }
   for (const std::string& candidate : std::vector(names)) {
-    for (const std::string_view prefix : {kPostPrefix, kPrePrefix}) {
+    for (const std::string_view prefix : {kBert.prefix, kPreLayerNorm.prefix}) {
       if (candidate.starts_with(prefix)) names.push_back(candidate.substr(prefix.size()));
     }
   }
@@ -92,14 +121,13 @@ at::Tensor third_of(const at::Tensor& fused, int third) {
 }
 
 // Whether a task's label is told from the whole sequence.
-bool is_of_sequences(const HfModel& theirs) {
-  return theirs.task && theirs.task != TaskKind::spans && theirs.task != TaskKind::tags;
+bool is_of_sequences(const HfConfig& config) {
+  return config.task && config.task != TaskKind::spans && config.task != TaskKind::tags;
 }
 
-// The names in their BERT or, with its prefix, in their RoBERTa-PreLayerNorm.
-std::vector<HfPart> parts_under_bert(const std::string& parameter, const HfModel& theirs) {
+// The names in their family, but with our prefix.
+std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const HfConfig& config) {
   constexpr std::string_view kLayers = "bert.encoder.layers.", kPooler = "pooler.", kClassifier = "classifier.";
-  const bool pre = theirs.norm == NormPlace::pre;
   if (parameter.starts_with(kLayers)) {
     const std::size_t dot = parameter.find('.', kLayers.size());
     const std::string layer = "bert.encoder.layer." + parameter.substr(kLayers.size(), dot + 1 - kLayers.size());
@@ -111,41 +139,41 @@ std::vector<HfPart> parts_under_bert(const std::string& parameter, const HfModel
       }
       return parts;
     }
-    for (const auto& [ours, name] : pre ? kPreLayers : kPostLayers) {
-      if (rest.starts_with(ours)) return {{layer + std::string(name) + std::string(rest.substr(ours.size()))}};
+    for (const auto& [ours, theirs] : family_of(config).layers) {
+      if (rest.starts_with(ours)) return {{layer + std::string(theirs) + std::string(rest.substr(ours.size()))}};
     }
   }
-  if (pre && is_of_sequences(theirs)) {  // their head of labels holds both maps
+  if (is_pre(config) && is_of_sequences(config)) {  // their head of labels holds both maps
     if (parameter.starts_with(kPooler)) return {{"classifier." + parameter.substr(kPooler.size())}};
     if (parameter.starts_with(kClassifier)) return {{"classifier.out_proj." + parameter.substr(kClassifier.size())}};
   }
-  for (const auto& [ours, name] : pre ? kPreHeads : kPostHeads) {
-    if (parameter.starts_with(ours)) return {{std::string(name) + parameter.substr(ours.size())}};
+  for (const auto& [ours, theirs] : family_of(config).heads) {
+    if (parameter.starts_with(ours)) return {{std::string(theirs) + parameter.substr(ours.size())}};
   }
-  if (theirs.task == TaskKind::spans && parameter.starts_with(kClassifier)) {
+  if (config.task == TaskKind::spans && parameter.starts_with(kClassifier)) {
     return {{"qa_outputs." + parameter.substr(kClassifier.size())}};
   }
   return {{parameter}};
 }
 
-}  // namespace
-
-std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfModel& theirs) {
-  std::vector<HfPart> parts = parts_under_bert(parameter, theirs);
-  if (theirs.norm == NormPlace::post) return parts;
-  if (parameter.starts_with("seq_relationship.")) return {};
+// What a parameter of attend is in their model; nothing where that has no such head.
+std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfConfig& config) {
+  if (is_pre(config) && parameter.starts_with("seq_relationship.")) return {};
+  std::vector<HfPart> parts = parts_under_our_prefix(parameter, config);
   for (HfPart& part : parts) {
-    if (part.name.starts_with(kPostPrefix)) part.name.replace(0, kPostPrefix.size(), kPrePrefix);
+    if (part.name.starts_with(kPrefix)) part.name.replace(0, kPrefix.size(), family_of(config).prefix);
   }
-  if (parameter == "bert.embeddings.position_embeddings.weight") parts[0].rows_before = theirs.pad + 1;
+  if (parameter == "bert.embeddings.position_embeddings.weight") parts[0].rows_before = unused_positions(config);
   return parts;
 }
 
-NamedTensors to_hf(const torch::nn::Module& model, const HfModel& theirs) {
+}  // namespace
+
+NamedTensors to_hf(const torch::nn::Module& model, const HfConfig& config) {
   NamedTensors result;
   for (const auto& [name, parameter] : parameters_of(model)) {
     const at::Tensor tensor = parameter.detach();
-    for (const HfPart& part : hf_parts_of(name, theirs)) {
+    for (const HfPart& part : hf_parts_of(name, config)) {
       if (part.third) {
         result.emplace_back(part.name, third_of(tensor, *part.third));
       } else if (part.rows_before > 0) {
@@ -158,13 +186,14 @@ NamedTensors to_hf(const torch::nn::Module& model, const HfModel& theirs) {
   return result;
 }
 
-WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn::Module& model, const HfModel& theirs) {
+WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn::Module& model,
+                             const HfConfig& config) {
   const SafetensorsFile file(path);
   const at::NoGradGuard no_grad;
   WeightReport report;
   std::set<std::string> used;
   for (const auto& [name, tensor] : parameters_of(model)) {
-    for (const HfPart& part : hf_parts_of(name, theirs)) {
+    for (const HfPart& part : hf_parts_of(name, config)) {
       const at::Tensor target = part.third ? third_of(tensor, *part.third) : tensor;
       const TensorView* found = find(file, part.name);
       if (found == nullptr) {
@@ -191,47 +220,43 @@ WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn:
   return report;
 }
 
-std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, std::int32_t pad,
-                         const LabelledTask* task) {
-  const BertConfig config = bert_config(options, vocabulary);
+std::string to_hf_config(const HfConfig& theirs) {
+  const BertConfig config = bert_config(theirs.options, theirs.vocabulary);
   const auto refuse = [](const std::string& what) {
     throw UserError("Hugging Face's encoders of this kind have no " + what, "such a model stays with attend");
   };
   if (config.share_layers) refuse("shared layers");
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
-  const bool pre = config.norm == NormPlace::pre;
-  const bool sequences = task != nullptr && task->kind != TaskKind::spans && task->kind != TaskKind::tags;
-  const std::string_view head = task == nullptr                 ? (pre ? kMaskedLanguage : kPretraining)
-                                : task->kind == TaskKind::spans ? kSpans
-                                : sequences                     ? kSequences
-                                                                : kTags;
-  ordered_json json = {{"architectures", {fmt::format("{}{}", pre ? kPreClass : kPostClass, head)}},
-                       {"model_type", pre ? kPreType : kPostType},
-                       {"vocab_size", vocabulary},
+  const Family& family = family_of(theirs);
+  const std::string_view head = !theirs.task                     ? family.pretraining
+                                : theirs.task == TaskKind::spans ? kSpans
+                                : is_of_sequences(theirs)        ? kSequences
+                                                                 : kTags;
+  ordered_json json = {{"architectures", {fmt::format("{}{}", family.name, head)}},
+                       {"model_type", family.type},
+                       {"vocab_size", theirs.vocabulary},
                        {"hidden_size", config.block.width},
                        {"num_hidden_layers", config.layers},
                        {"num_attention_heads", config.block.heads},
                        {"intermediate_size", config.block.feed_forward},
-                       {"hidden_act", options.gelu == GeluForm::erf ? "gelu" : "gelu_pytorch_tanh"},
+                       {"hidden_act", theirs.options.gelu == GeluForm::erf ? "gelu" : "gelu_pytorch_tanh"},
                        {"hidden_dropout_prob", config.block.dropout},
                        {"attention_probs_dropout_prob", config.block.attention_dropout},
-                       {"max_position_embeddings", config.max_length + (pre ? pad + 1 : 0)},
+                       {"max_position_embeddings", config.max_length + unused_positions(theirs)},
                        {"type_vocab_size", config.segments},
                        {"initializer_range", config.block.deviation},
                        {"layer_norm_eps", config.block.norm_eps},
-                       {"pad_token_id", pad},
+                       {"pad_token_id", theirs.pad},
                        {"tie_word_embeddings", true}};
-  if (sequences) {
-    json["problem_type"] = task->kind == TaskKind::regression    ? "regression"
-                           : task->kind == TaskKind::multi_label ? "multi_label_classification"
-                                                                 : "single_label_classification";
+  if (is_of_sequences(theirs)) {
+    json["problem_type"] = theirs.task == TaskKind::regression    ? "regression"
+                           : theirs.task == TaskKind::multi_label ? "multi_label_classification"
+                                                                  : "single_label_classification";
   }
-  if (task != nullptr && task->kind == TaskKind::regression) json["id2label"] = {{"0", "LABEL_0"}};
-  if (task != nullptr && !task->labels.empty()) {
-    for (std::size_t i = 0; i < task->labels.size(); ++i) {
-      json["id2label"][std::to_string(i)] = task->labels[i];
-      json["label2id"][task->labels[i]] = i;
-    }
+  if (theirs.task == TaskKind::regression) json["id2label"] = {{"0", "LABEL_0"}};
+  for (std::size_t i = 0; i < theirs.labels.size(); ++i) {
+    json["id2label"][std::to_string(i)] = theirs.labels[i];
+    json["label2id"][theirs.labels[i]] = i;
   }
   return json.dump(2) + "\n";
 }
@@ -244,8 +269,8 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
                     "attend import reads encoders of BERT's kind");
   };
   const auto type = json_member<std::string>(json, "model_type", file);
-  const bool pre = type == kPreType;
-  if (!pre && type != kPostType) refuse("model_type", type, std::string(kPostType) + " or " + std::string(kPreType));
+  const bool pre = type == kPreLayerNorm.type;
+  if (!pre && type != kBert.type) refuse("model_type", type, fmt::format("{} or {}", kBert.type, kPreLayerNorm.type));
   if (json.contains("position_embedding_type") && json["position_embedding_type"] != "absolute") {
     refuse("position_embedding_type", json["position_embedding_type"].dump(), "absolute");
   }
@@ -269,19 +294,15 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   options.heads = size("num_attention_heads", 256);
   options.feed_forward = size("intermediate_size", 65536);
   options.norm = pre ? NormPlace::pre : NormPlace::post;
-  config.model.norm = options.norm;
-  std::int64_t pad = pre ? 1 : 0;
+  std::int64_t pad = pre ? 1 : 0;  // their defaults
   if (json.contains("pad_token_id") && !json["pad_token_id"].is_null()) {
     pad = json_member<std::int64_t>(json, "pad_token_id", file);
   }
   if (pad < 0 || pad >= config.vocabulary) refuse("pad_token_id", std::to_string(pad), "the id of a piece");
-  config.model.pad = static_cast<std::int32_t>(pad);
-  const std::int64_t unused = pre ? pad + 1 : 0;  // rows of the table before the first token's
-  options.positions = size("max_position_embeddings", 65535) - unused;
-  if (options.positions < 1) {
-    refuse("max_position_embeddings", std::to_string(unused + options.positions),
-           "more than " + std::to_string(unused));
-  }
+  config.pad = static_cast<std::int32_t>(pad);
+  const std::int64_t rows = size("max_position_embeddings", 65535), unused = unused_positions(config);
+  if (rows <= unused) refuse("max_position_embeddings", std::to_string(rows), "more than " + std::to_string(unused));
+  options.positions = rows - unused;
   const auto activation = json_member<std::string>(json, "hidden_act", file);
   if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") {
     options.gelu = GeluForm::tanh;
@@ -297,11 +318,11 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
       json["architectures"][0].is_string()) {
     architecture = json["architectures"][0].get<std::string>();
   }
-  const std::string_view prefix = pre ? kPreClass : kPostClass;
-  const auto found = tasks.find(architecture.starts_with(prefix) ? std::string_view(architecture).substr(prefix.size())
-                                                                 : std::string_view());
+  const std::string_view name = family_of(config).name;
+  const auto found = tasks.find(architecture.starts_with(name) ? std::string_view(architecture).substr(name.size())
+                                                               : std::string_view());
   if (found == tasks.end()) return config;
-  std::optional<TaskKind>& task = config.model.task = found->second;
+  std::optional<TaskKind>& task = config.task = found->second;
   const std::string problem = json.contains("problem_type") && json["problem_type"].is_string()
                                   ? json["problem_type"].get<std::string>()
                                   : std::string();

@@ -27,44 +27,27 @@
 
 namespace attend {
 
-// Which of their models it is.
-struct HfModel {
-  NormPlace norm = NormPlace::post;
-  std::optional<TaskKind> task;  // nothing: the heads of pretraining
-  std::int32_t pad = 0;          // id of the padding piece
-};
-
-// A tensor of theirs, which third of ours it is (0 to 2 of a fused product) where it is but a third, and how many rows
-// of zeros stand before ours.
-struct HfPart {
-  std::string name;
-  std::optional<int> third = {};
-  std::int64_t rows_before = 0;
-};
-
-// What a parameter of attend is in Hugging Face's model; nothing where that has no such head.
-std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfModel& theirs);
-
-// The model's parameters under their names. Views of the model's memory where they are whole.
-NamedTensors to_hf(const torch::nn::Module& model, const HfModel& theirs);
-
-// Copies what a file of theirs holds into the model's parameters, and refreshes its ops::Weights. The report names
-// parameters of ours, and tensors of theirs that are unused; buffers and tied copies are not counted.
-WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model, const HfModel& theirs);
-
-// config.json. `task` is what the model was fine-tuned on, or nothing. UserError for what their models do not have:
-// shared layers and narrow embeddings.
-std::string to_hf_config(const BertOptions& options, std::int64_t vocabulary, std::int32_t pad,
-                         const LabelledTask* task);
-
-// What a config.json says. UserError naming the file for another model_type, an activation or position embedding that
-// attend's BERT does not have, and sizes that do not fit each other.
+// What a config.json says, and names and shapes follow from.
 struct HfConfig {
   BertOptions options;
   std::int64_t vocabulary = 0;
-  HfModel model;                    // its task by its architecture
+  std::int32_t pad = 0;             // id of the padding piece
+  std::optional<TaskKind> task;     // by its architecture; nothing: an encoder, or one with the heads of pretraining
   std::vector<std::string> labels;  // of that task
 };
+
+// UserError naming the file for another model_type, an activation or position embedding that attend's BERT does not
+// have, and sizes that do not fit each other.
 HfConfig read_hf_config(const std::filesystem::path& file);
+
+// config.json. UserError for what their models do not have: shared layers and narrow embeddings.
+std::string to_hf_config(const HfConfig& theirs);
+
+// The model's parameters under their names. Views of the model's memory where they are whole.
+NamedTensors to_hf(const torch::nn::Module& model, const HfConfig& config);
+
+// Copies what a file of theirs holds into the model's parameters, and refreshes its ops::Weights. The report names
+// parameters of ours, and tensors of theirs that are unused; buffers and tied copies are not counted.
+WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model, const HfConfig& config);
 
 }  // namespace attend

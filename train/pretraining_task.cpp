@@ -46,7 +46,6 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(0).num_batches();
-  if (valid_) unigram_nll_V_ = unigram_nll(train_, tokenizer_.size()).to(torch::Device(config.run.device));
 }
 
 PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
@@ -124,7 +123,8 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
   // The same masks at every validation, and of the paper's kind in every run, so that runs compare; as long as the
   // sequences become.
   const PretrainingData held_out = data(*valid_, MaskingConfig{}, 0, phases_.back());
-  double nll = 0, unigram_nll = 0;
+  double nll = 0;
+  std::vector<torch::Tensor> labels;
   std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
   for (std::int64_t b = 0; b < held_out.num_batches() && tokens < config_.valid_tokens; ++b) {
     if (signals::stop_requested()) throw Interrupted("validation");
@@ -133,7 +133,7 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
     const auto losses = model_->forward(batch, context);
     tokens += batch.input.tokens.ids_M.size(0);
     nll += losses.masked.nll.item<double>();
-    unigram_nll += unigram_nll_V_.index_select(0, batch.labels_K).sum().item<double>();
+    labels.push_back(batch.labels_K);
     masked += batch.labels_K.size(0);
     masked_correct += losses.masked.num_correct.item<std::int64_t>();
     if (!batch.relations_B.defined()) continue;
@@ -141,7 +141,7 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
     pairs_correct += losses.sequence.num_correct.item<std::int64_t>();
   }
   const double loss = nll / static_cast<double>(masked);
-  if (step >= kPlateauSteps) warn_of_plateau(loss, unigram_nll / static_cast<double>(masked));
+  if (step >= kPlateauSteps) warn_of_plateau(loss, at::cat(labels));
   std::vector<ValidationMetric> metrics = {
       {.name = "loss", .value = loss},
       {.name = "ppl", .value = std::exp(loss)},
@@ -153,15 +153,17 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
   return metrics;
 }
 
-void PretrainingTask::warn_of_plateau(double loss, double unigram_loss) const {
-  if (loss < unigram_loss - kPlateauGain) return;
+void PretrainingTask::warn_of_plateau(double loss, const torch::Tensor& labels_K) {
+  if (!unigram_loss_) {
+    unigram_loss_ = unigram_nll(train_, tokenizer_.size()).index_select(0, labels_K.cpu()).mean().item<double>();
+  }
+  if (loss < *unigram_loss_ - kPlateauGain) return;
   log::warn(
       "the loss is {:.2f}, and guessing by how common each piece is would give {:.2f}: the model has not found a "
       "masked "
       "token's neighbours yet. Short sequences first make it find them sooner, such as --phase 16:10% {}:90%, and so "
-      "do "
-      "--initial-positions sinusoids and --sequence-objective none",
-      loss, unigram_loss, phases_.back().length);
+      "do --initial-positions sinusoids and --sequence-objective none",
+      loss, *unigram_loss_, phases_.back().length);
 }
 
 }  // namespace attend

@@ -49,7 +49,7 @@ class PretrainingTask : public Task {
                        const Phase& phase) const;
   PretrainingData training_data(std::int64_t phase) const;
   MicroBatch micro_batch(PretrainingBatch batch) const;
-  void warn_of_plateau(double loss, double unigram_loss) const;
+  void warn_of_plateau(double loss, const torch::Tensor& labels_K);
 
   BertForPretraining model_;
   Tokenizer tokenizer_;
@@ -59,7 +59,7 @@ class PretrainingTask : public Task {
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;
   std::optional<DocumentCorpus> valid_;
-  torch::Tensor unigram_nll_V_;                 // of each piece, by how common it is in the text to learn from
+  std::optional<double> unigram_loss_;          // of the held-out labels, guessed by how common each piece is
   std::unique_ptr<Prefetcher<Loaded>> loader_;  // refers to train_
 };
 

@@ -1,0 +1,24 @@
+"""What the recipes read out of runs, and how they write it down."""
+import json
+import statistics
+
+
+def validations(run):
+    """Of each validation of a run: minutes of training and tokens at the update before it, and what it found."""
+    seconds = tokens = 0
+    for line in (run / "train.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        if event["event"] == "train":
+            seconds, tokens = event["seconds"], event["tokens"]
+        elif event["event"] == "valid":
+            yield seconds / 60, tokens, event
+
+
+def over_seeds(run, metric, factor=100):
+    """Mean and deviation over the seeds of a metric in RUN/dev.json, times the factor."""
+    values = [factor * scores[metric] for scores in json.loads((run / "dev.json").read_text())]
+    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0
+
+
+def cell(mean, spread):
+    return f"{mean:.1f} ± {spread:.1f}"
