@@ -134,6 +134,7 @@ std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const H
     const std::string_view rest = std::string_view(parameter).substr(dot + 1);
     if (rest.starts_with(kInProjection)) {
       std::vector<HfPart> parts;
+      parts.reserve(kThirds.size());
       for (int third = 0; third < 3; ++third) {
         parts.push_back({layer + std::string(kThirds[third]) + std::string(rest.substr(kInProjection.size())), third});
       }
