@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "data/batch/labelled_batch.hpp"
 #include "models/context.hpp"
 #include "models/ops/ops.hpp"
@@ -55,9 +56,13 @@ std::vector<std::int32_t> encode_inside(const Tokenizer& tokenizer, std::string_
 std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tokenizer,
                                       const std::vector<std::string>& texts, SentencePooling pooling) {
   const torch::NoGradGuard no_grad;
-  SampleMaker maker(tokenizer, {.length = bert.config().max_length});
-  std::vector<Sample> samples;
-  for (const std::string& text : texts) samples.push_back(maker.of_text({.first = text}, std::ssize(samples)));
+  std::vector<Sample> samples(texts.size());
+  in_parallel(texts.size(), [&](std::size_t begin, std::size_t end) {
+    SampleMaker maker(tokenizer, {.length = bert.config().max_length});
+    for (std::size_t i = begin; i < end; ++i) {
+      samples[i] = maker.of_text({.first = texts[i]}, static_cast<std::int64_t>(i));
+    }
+  });
   const torch::Device device = bert.parameters().front().device();
   std::vector<std::vector<float>> vectors(texts.size());
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {

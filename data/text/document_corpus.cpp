@@ -1,13 +1,12 @@
 #include "data/text/document_corpus.hpp"
 
 #include <algorithm>
-#include <future>
 #include <limits>
 #include <span>
-#include <thread>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/parallel.hpp"
 #include "core/signals.hpp"
 #include "data/text/documents.hpp"
 
@@ -50,21 +49,16 @@ struct EncodedLine {
 std::vector<EncodedLine> encode_chunk(const Tokenizer& tokenizer, const std::vector<bool>& begins_word,
                                       std::span<const DocumentLine> chunk) {
   std::vector<EncodedLine> encoded(chunk.size());
-  const std::size_t workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16);
-  std::vector<std::future<void>> done;
-  for (std::size_t worker = 0; worker < workers; ++worker) {
-    done.push_back(std::async(std::launch::async, [&, worker] {
-      SentenceSplitter splitter;
-      for (std::size_t k = worker; k < chunk.size(); k += workers) {
-        for (const std::string& sentence : splitter.split(chunk[k].text)) {
-          const Ids ids = tokenizer.encode(sentence);
-          encoded[k].cut += ids.size() > DocumentCorpus::kLongestSentence;
-          add_parts(ids, begins_word, encoded[k].sentences);
-        }
+  in_parallel(chunk.size(), [&](std::size_t begin, std::size_t end) {
+    SentenceSplitter splitter;
+    for (std::size_t k = begin; k < end; ++k) {
+      for (const std::string& sentence : splitter.split(chunk[k].text)) {
+        const Ids ids = tokenizer.encode(sentence);
+        encoded[k].cut += ids.size() > DocumentCorpus::kLongestSentence;
+        add_parts(ids, begins_word, encoded[k].sentences);
       }
-    }));
-  }
-  for (auto& result : done) result.get();
+    }
+  });
   return encoded;
 }
 

@@ -1,12 +1,11 @@
 #include "data/text/encoded_corpus.hpp"
 
 #include <algorithm>
-#include <future>
 #include <limits>
-#include <thread>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/parallel.hpp"
 #include "core/signals.hpp"
 
 namespace attend {
@@ -43,16 +42,11 @@ struct EncodedPair {
 // Encodes the chunk with all processors; pair k of the result is pair k of the chunk.
 std::vector<EncodedPair> encode_chunk(const CorpusSource& source, std::span<const TextPair> chunk) {
   std::vector<EncodedPair> encoded(chunk.size());
-  const std::size_t workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16);
-  std::vector<std::future<void>> done;
-  for (std::size_t worker = 0; worker < workers; ++worker) {
-    done.push_back(std::async(std::launch::async, [&, worker] {
-      for (std::size_t k = worker; k < chunk.size(); k += workers) {
-        encoded[k] = {source.src_tokenizer.encode(chunk[k].src), source.tgt_tokenizer.encode(chunk[k].tgt)};
-      }
-    }));
-  }
-  for (auto& result : done) result.get();
+  in_parallel(chunk.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      encoded[k] = {source.src_tokenizer.encode(chunk[k].src), source.tgt_tokenizer.encode(chunk[k].tgt)};
+    }
+  });
   return encoded;
 }
 
