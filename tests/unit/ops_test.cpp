@@ -143,13 +143,16 @@ TEST_P(EveryType, ReluGradientIsThatOfItsOutput) {
 }
 
 TEST_P(EveryType, Frozen) {
-  const Tensor x = randn({13, 7}), w = at::randn({37, 7}), b = at::randn({37});
+  const Tensor w = at::randn({37, 7}), b = at::randn({37});
   Weight frozen(w);
   frozen.freeze(precision());
   const at::NoGradGuard no_grad;
-  const Tensor packed = linear(x, frozen, b, Activation::relu);
-  const PlainOps scope;
-  expect_close(packed, linear(x, frozen, b, Activation::relu), type(), "frozen");
+  for (const std::int64_t rows : {1, 13, 701}) {  // the last more than a block of rows at any level
+    const Tensor x = randn({rows, 7});
+    const Tensor packed = linear(x, frozen, b, Activation::relu);
+    const PlainOps scope;
+    expect_close(packed, linear(x, frozen, b, Activation::relu), type(), "frozen");
+  }
 }
 
 TEST_P(EveryType, LayerNorm) {

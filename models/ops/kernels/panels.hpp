@@ -1,5 +1,6 @@
-// fp32 products with a weight that was laid out beforehand, for decoding: the few rows of a step would not pay for the
-// copies that a library makes of a dense weight each time.
+// fp32 products with a weight that was laid out beforehand, for trained models in use: the few rows of a step of
+// decoding would not pay for the copies that a library makes of a dense weight each time, and many rows gain a little,
+// too.
 #pragma once
 
 #include <vector>

@@ -4,6 +4,8 @@ namespace attend::ops::kernels::ATTEND_LEVEL {
 // The accumulators of a tile leave a few registers (32 of AVX-512, 16 elsewhere) for the weights and one input.
 constexpr int kVectors = kWidest / kLanes;
 constexpr int kTileRows = kLanes == 16 ? 14 : kLanes == 8 ? 6 : 2;
+// Rows that stay near while all panels go over them.
+constexpr std::int64_t kBlockRows = 32 * kTileRows;
 
 template <int rows>
 void tile(const PanelProduct& p, std::int64_t row, std::int64_t panel) {
@@ -35,9 +37,12 @@ void tile(const PanelProduct& p, std::int64_t row, std::int64_t panel) {
 }
 
 inline void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t panel = begin; panel < end; ++panel) {
-    for (std::int64_t row = 0; row < p.rows; row += kTileRows) {
-      with_rows<kTileRows>(p.rows - row, [&](auto rows) { tile<rows>(p, row, panel); });
+  for (std::int64_t first = 0; first < p.rows; first += kBlockRows) {
+    const std::int64_t last = std::min(first + kBlockRows, p.rows);
+    for (std::int64_t panel = begin; panel < end; ++panel) {
+      for (std::int64_t row = first; row < last; row += kTileRows) {
+        with_rows<kTileRows>(last - row, [&](auto rows) { tile<rows>(p, row, panel); });
+      }
     }
   }
 }
