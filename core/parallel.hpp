@@ -3,23 +3,37 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <future>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace attend {
 
-// Calls work(begin, end) for about equal parts of [0, count), which run at the same time. Throws what one of them
-// threw, when all have ended.
+inline std::size_t usual_threads() { return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16); }
+
+// Calls work(begin, end) for about equal parts of [0, count), which run at the same time on as many threads, a single
+// one on the caller's. Gives what they return, in the order of the parts. Throws what one of them threw, when all have
+// ended.
 template <class Work>
-void in_parallel(std::size_t count, const Work& work) {
-  const std::size_t parts = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16);
-  std::vector<std::future<void>> done;
+auto in_parallel(std::size_t count, const Work& work, std::size_t threads = usual_threads()) {
+  using Result = std::invoke_result_t<Work, std::size_t, std::size_t>;
+  const std::size_t parts = std::min(count, threads);
+  const auto policy = parts == 1 ? std::launch::deferred : std::launch::async;
+  std::vector<std::future<Result>> started;
+  started.reserve(parts);
   for (std::size_t part = 0; part < parts; ++part) {
-    done.push_back(std::async(std::launch::async, [&work, begin = count * part / parts,
-                                                   end = count * (part + 1) / parts] { work(begin, end); }));
+    started.push_back(std::async(policy, std::cref(work), count * part / parts, count * (part + 1) / parts));
   }
-  for (auto& result : done) result.get();
+  if constexpr (std::is_void_v<Result>) {
+    for (auto& part : started) part.get();
+  } else {
+    std::vector<Result> results;
+    results.reserve(parts);
+    for (auto& part : started) results.push_back(part.get());
+    return results;
+  }
 }
 
 }  // namespace attend

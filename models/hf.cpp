@@ -120,10 +120,7 @@ at::Tensor third_of(const at::Tensor& fused, int third) {
   return fused.slice(0, third * rows, (third + 1) * rows);
 }
 
-// Whether a task's label is told from the whole sequence.
-bool is_of_sequences(const HfConfig& config) {
-  return config.task && config.task != TaskKind::spans && config.task != TaskKind::tags;
-}
+bool is_of_sequences(const HfConfig& config) { return config.task && is_of_sequences(*config.task); }
 
 // The names in their family, but with our prefix.
 std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const HfConfig& config) {

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::int64_t kSum = at::Reduction::Sum;
 
-bool is_of_sequences(TaskKind task) { return task != TaskKind::spans && task != TaskKind::tags; }
-
 // Where a token may be the begin or end of an answer: anywhere in its sequence. [B, T] of fp32 logits.
 Tensor padded_logits(const Tensor& logits_M, const Layout& layout) {
   const Tensor exists = ops::pad(at::ones_like(logits_M), layout);

@@ -141,7 +141,7 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
     pairs_correct += losses.sequence.num_correct.item<std::int64_t>();
   }
   const double loss = nll / static_cast<double>(masked);
-  if (step >= kPlateauSteps) warn_of_plateau(loss, at::cat(labels));
+  if (step >= kPlateauSteps) warn_of_plateau(loss, labels);
   std::vector<ValidationMetric> metrics = {
       {.name = "loss", .value = loss},
       {.name = "ppl", .value = std::exp(loss)},
@@ -153,16 +153,16 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
   return metrics;
 }
 
-void PretrainingTask::warn_of_plateau(double loss, const torch::Tensor& labels_K) {
+void PretrainingTask::warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels) {
   if (!unigram_loss_) {
-    unigram_loss_ = unigram_nll(train_, tokenizer_.size()).index_select(0, labels_K.cpu()).mean().item<double>();
+    const torch::Tensor labels_K = at::cat(labels).cpu();
+    unigram_loss_ = unigram_nll(train_, tokenizer_.size()).index_select(0, labels_K).mean().item<double>();
   }
   if (loss < *unigram_loss_ - kPlateauGain) return;
   log::warn(
       "the loss is {:.2f}, and guessing by how common each piece is would give {:.2f}: the model has not found a "
-      "masked "
-      "token's neighbours yet. Short sequences first make it find them sooner, such as --phase 16:10% {}:90%, and so "
-      "do --initial-positions sinusoids and --sequence-objective none",
+      "masked token's neighbours yet. Short sequences first make it find them sooner, such as --phase 16:10% {}:90%, "
+      "and so do --initial-positions sinusoids and --sequence-objective none",
       loss, *unigram_loss_, phases_.back().length);
 }
 

@@ -49,7 +49,7 @@ class PretrainingTask : public Task {
                        const Phase& phase) const;
   PretrainingData training_data(std::int64_t phase) const;
   MicroBatch micro_batch(PretrainingBatch batch) const;
-  void warn_of_plateau(double loss, const torch::Tensor& labels_K);
+  void warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels);  // of all held-out batches
 
   BertForPretraining model_;
   Tokenizer tokenizer_;

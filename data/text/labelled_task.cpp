@@ -143,7 +143,7 @@ std::vector<std::string_view> metrics_of(TaskKind kind) {
 }  // namespace
 
 void LabelledTask::validate(const std::string& source) const {
-  const bool columns = kind != TaskKind::spans && kind != TaskKind::tags;
+  const bool columns = is_of_sequences(kind);
   if (columns && (text.empty() || text.size() > 2)) {
     throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two");
   }
@@ -160,11 +160,13 @@ void LabelledTask::validate(const std::string& source) const {
     throw UserError(source + ": positive has no meaning for " + std::string(name_of(kind)), "leave it out");
   }
   const std::vector<std::string_view> known = metrics_of(kind);
-  for (const std::string& metric : metrics) {
-    if (std::ranges::find(known, metric) != known.end()) continue;
+  const auto unknown = std::ranges::find_if(
+      metrics, [&](const std::string& metric) { return std::ranges::find(known, metric) == known.end(); });
+  if (unknown != metrics.end()) {
     std::string list;
     for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
-    throw UserError(source + ": no metric \"" + metric + "\" for " + std::string(name_of(kind)), "there are: " + list);
+    throw UserError(source + ": no metric \"" + *unknown + "\" for " + std::string(name_of(kind)),
+                    "there are: " + list);
   }
 }
 

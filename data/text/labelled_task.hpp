@@ -26,6 +26,9 @@ struct EnumNames<TaskKind> {
                                     std::pair{TaskKind::tags, std::string_view("tags")}};
 };
 
+// Whether a text or pair is answered as a whole, not token by token.
+constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }
+
 struct LabelledTask {
   TaskKind kind = TaskKind::classification;
   std::vector<std::string> text = {"sentence"};

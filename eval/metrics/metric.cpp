@@ -3,9 +3,9 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <future>
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "core/version.hpp"
 
 namespace attend::metrics {
@@ -63,14 +63,11 @@ Tally evaluate(const Metric& metric, std::span<const std::string> hypotheses,
     }
     return tally;
   };
-  const auto num_parts = static_cast<std::size_t>(std::max(num_threads, 1));
-  std::vector<std::future<Tally>> parts;
-  for (std::size_t part = 1; part < num_parts; ++part) {
-    parts.push_back(std::async(std::launch::async, score_range, hypotheses.size() * part / num_parts,
-                               hypotheses.size() * (part + 1) / num_parts));
+  Tally tally(metric);
+  for (const Tally& part :
+       in_parallel(hypotheses.size(), score_range, static_cast<std::size_t>(std::max(num_threads, 1)))) {
+    tally.merge(part);
   }
-  Tally tally = score_range(0, hypotheses.size() / num_parts);
-  for (std::future<Tally>& part : parts) tally.merge(part.get());
   return tally;
 }
 
