@@ -85,8 +85,12 @@ def head(args):
     print(f"$ {shlex.join([os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]])}\n")
 
 
+def shown(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def spread(values):
-    return f"{statistics.median(values):,.0f} ({min(values):,.0f}..{max(values):,.0f})"
+    return f"{shown(statistics.median(values))} ({shown(min(values))}..{shown(max(values))})"
 
 
 def refused(name, refusal):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -17,22 +18,18 @@ namespace {
 
 constexpr std::string_view kMask = "[MASK]", kSpace = "▁";
 
-std::vector<float> vector_of(const at::Tensor& hidden_MH, std::int64_t begin, std::int64_t end,
-                             SentencePooling pooling) {
-  // The pieces stand between [CLS] and [SEP]; a text without any is what these two say.
-  if (pooling == SentencePooling::cls) {
-    end = begin + 1;
-  } else if (end - begin > 2) {
-    ++begin, --end;
-  }
-  const at::Tensor vector = hidden_MH.slice(0, begin, end).mean(0);
+// Of all tokens of a text, the mean of its pieces, which stand between [CLS] and [SEP]; where there are none, of these
+// two.
+std::vector<float> mean_of(const at::Tensor& states_KH, std::int64_t begin, std::int64_t end) {
+  if (end - begin > 2) ++begin, --end;
+  const at::Tensor vector = states_KH.slice(0, begin, end).mean(0);
   return {vector.const_data_ptr<float>(), vector.const_data_ptr<float>() + vector.numel()};
 }
 
 // A piece as a reader sees it: a word, or ## before what does not begin one.
 std::string shown(const Tokenizer& tokenizer, std::int32_t id) {
   constexpr std::string_view kInside = "##";
-  const std::string piece = tokenizer.piece(id);
+  const std::string& piece = tokenizer.piece(id);
   if (piece.starts_with(kSpace) && piece.size() > kSpace.size()) return piece.substr(kSpace.size());
   if (tokenizer.begins_word(id) || piece.starts_with(kInside)) return piece;
   return std::string(kInside) + piece;
@@ -68,10 +65,13 @@ std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tok
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
     const SegmentedSequences input = on_device(make_labelled_batch(batch, TaskKind::classification), device).input;
     Context context = Context::inference();
-    const at::Tensor hidden_MH = bert.forward(input, context).to(at::kFloat).cpu();
-    const auto& offsets = input.tokens.layout.offsets;
+    const Layout& layout = input.tokens.layout;
+    std::optional<Selection> wanted;
+    if (pooling == SentencePooling::cls) wanted = select(first_rows(layout), layout, device);
+    const at::Tensor states_KH = bert.forward(input, context, wanted).to(at::kFloat).cpu();
+    const auto& offsets = (wanted ? wanted->layout : layout).offsets;
     for (std::size_t b = 0; b < batch.size(); ++b) {
-      vectors[batch[b]->example] = vector_of(hidden_MH, offsets[b], offsets[b + 1], pooling);
+      vectors[batch[b]->example] = mean_of(states_KH, offsets[b], offsets[b + 1]);
     }
   }
   return vectors;
@@ -114,8 +114,7 @@ std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model
   input.tokens.layout = {.offsets = {0, std::ssize(ids)}, .max_length = std::ssize(ids)};
   input.segments_M = at::zeros_like(input.tokens.ids_M);
   Context context = Context::inference();
-  const at::Tensor hidden_KH =
-      model.bert->forward(input, context).index_select(0, at::tensor(masked, at::kLong).to(device));
+  const at::Tensor hidden_KH = model.bert->forward(input, context, select(masked, input.tokens.layout, device));
   const at::Tensor read_KE = model.predictions->transform(hidden_KH);
   const at::Tensor logits_KV = ops::linear(read_KE, model.bert->table(), model.predictions->bias).to(at::kFloat);
   const auto [probabilities, pieces] = at::softmax(logits_KV, 1).topk(std::min(count, logits_KV.size(1)), 1);

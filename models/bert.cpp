@@ -2,10 +2,16 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "core/error.hpp"
+#include "models/ops/plain_support.hpp"
 
 namespace attend {
 
+using ops::plain::to_tensor;
 using torch::Tensor;
 
 namespace {
@@ -57,10 +63,11 @@ BertImpl::BertImpl(const BertConfig& config) : config_(config) {
   register_module("encoder", encoder_);
 }
 
-Tensor BertImpl::forward(const SegmentedSequences& input, Context& context) const {
+Tensor BertImpl::forward(const SegmentedSequences& input, Context& context,
+                         const std::optional<Selection>& wanted) const {
   const Layout& layout = input.tokens.layout;
   ensure(layout.max_length <= config_.max_length, "a position for every token");
-  return encoder_->forward(embeddings_->forward(input, context), layout, context);
+  return encoder_->forward(embeddings_->forward(input, context), layout, context, wanted);
 }
 
 MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)
@@ -85,11 +92,22 @@ BertForPretrainingImpl::BertForPretrainingImpl(const BertConfig& config)
       seq_relationship(register_module("seq_relationship", Linear(linear(config, config.block.width, 2)))) {}
 
 BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const PretrainingBatch& batch, Context& context) const {
-  const Tensor hidden_MH = bert->forward(batch.input, context);
-  Losses losses{.masked = predictions->loss(hidden_MH.index_select(0, batch.masked_K), bert->table(), batch.labels_K),
-                .sequence = {}};
+  const Layout& layout = batch.input.tokens.layout;
+  const std::vector<std::int64_t> first =
+      batch.relations_B.defined() ? first_rows(layout) : std::vector<std::int64_t>();
+  std::vector<std::int64_t> read;
+  std::ranges::set_union(first, batch.masked, std::back_inserter(read));
+  const std::optional<Selection> wanted = select(read, layout, batch.input.tokens.ids_M.device());
+  const Tensor hidden_KH = bert->forward(batch.input, context, wanted);
+  const auto states_of = [&](const std::vector<std::int64_t>& rows) {
+    std::vector<std::int64_t> places(rows.size());
+    std::ranges::transform(rows, places.begin(),
+                           [&](std::int64_t row) { return std::ranges::lower_bound(read, row) - read.begin(); });
+    return hidden_KH.index_select(0, to_tensor(places, hidden_KH));
+  };
+  Losses losses{.masked = predictions->loss(states_of(batch.masked), bert->table(), batch.labels_K), .sequence = {}};
   if (batch.relations_B.defined()) {
-    const Tensor pooled_BH = pooler->forward({hidden_MH, {}}, batch.input);
+    const Tensor pooled_BH = pooler->forward({states_of(first), {}}, batch.input);
     losses.sequence =
         ops::cross_entropy(pooled_BH, seq_relationship->weight, seq_relationship->bias, batch.relations_B, 0);
   }

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "data/batch/batch.hpp"
 #include "models/blocks.hpp"
@@ -75,8 +76,9 @@ class BertImpl : public torch::nn::Module {
  public:
   explicit BertImpl(const BertConfig& config);
 
-  // The hidden state of every token, [M, H].
-  torch::Tensor forward(const SegmentedSequences& input, Context& context) const;
+  // The hidden state of every token, [M, H], or of those that are wanted, [K, H], which costs less.
+  torch::Tensor forward(const SegmentedSequences& input, Context& context,
+                        const std::optional<Selection>& wanted = {}) const;
 
   const BertConfig& config() const { return config_; }
   const ops::Weight& table() const { return embeddings_->table(); }

@@ -28,10 +28,15 @@ EncoderBlockImpl::EncoderBlockImpl(const BlockConfig& config)
       norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
       norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))) {}
 
-Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Context& context) const {
-  return self_attn_->out_proj->forward(ops::self_attention(self_attn_->in_proj->forward(x_MH), layout,
-                                                           {.heads = config_.heads, .causal = false},
-                                                           context.dropout(config_.attention_dropout)));
+Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Context& context,
+                                const std::optional<Selection>& wanted) const {
+  const Tensor qkv_MC = self_attn_->in_proj->forward(x_MH);
+  const ops::AttentionShape shape{.heads = config_.heads, .causal = false};
+  const ops::Dropout dropout = context.dropout(config_.attention_dropout);
+  if (!wanted) return self_attn_->out_proj->forward(ops::self_attention(qkv_MC, layout, shape, dropout));
+  const std::int64_t width = x_MH.size(1);
+  const Tensor q_KH = wanted->of(qkv_MC.narrow(1, 0, width)), kv = qkv_MC.narrow(1, width, 2 * width);
+  return self_attn_->out_proj->forward(ops::cross_attention(q_KH, kv, wanted->layout, layout, shape, dropout));
 }
 
 Tensor feed_forward(const Linear& linear1, const Linear& linear2, const Tensor& x_MH, const BlockConfig& config,
@@ -39,16 +44,19 @@ Tensor feed_forward(const Linear& linear1, const Linear& linear2, const Tensor& 
   return linear2->forward(linear1->forward(x_MH, config.activation, context.dropout(config.activation_dropout)));
 }
 
-Tensor PostNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context) const {
-  const Tensor attended = attend(x_MH, layout, context);
-  const Tensor middle = norm1_->forward(attended, x_MH, context.dropout(config_.dropout)).norm;
+Tensor PostNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context,
+                                         const std::optional<Selection>& wanted) const {
+  const Tensor attended = attend(x_MH, layout, context, wanted), residual = wanted ? wanted->of(x_MH) : x_MH;
+  const Tensor middle = norm1_->forward(attended, residual, context.dropout(config_.dropout)).norm;
   const Tensor fed = feed_forward(linear1_, linear2_, middle, config_, context);
   return norm2_->forward(fed, middle, context.dropout(config_.dropout)).norm;
 }
 
-Tensor PreNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context) const {
-  const Tensor attended = attend(norm1_->forward(x_MH), layout, context);
-  const ops::AddNorm middle = norm2_->forward(attended, x_MH, context.dropout(config_.dropout));
+Tensor PreNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context,
+                                        const std::optional<Selection>& wanted) const {
+  const Tensor attended = attend(norm1_->forward(x_MH), layout, context, wanted);
+  const Tensor residual = wanted ? wanted->of(x_MH) : x_MH;
+  const ops::AddNorm middle = norm2_->forward(attended, residual, context.dropout(config_.dropout));
   const Tensor fed = feed_forward(linear1_, linear2_, middle.norm, config_, context);
   return add(fed, middle.sum, context.dropout(config_.dropout));
 }
@@ -58,21 +66,19 @@ std::shared_ptr<EncoderBlockImpl> make_encoder_block(NormPlace norm, const Block
   return std::make_shared<PreNormEncoderBlockImpl>(config);
 }
 
-EncoderStackImpl::EncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config) {
-  for (std::int64_t i = 0; i < layers; ++i) push_back(make_encoder_block(norm, config));
+EncoderStackImpl::EncoderStackImpl(std::int64_t distinct, std::int64_t layers, NormPlace norm,
+                                   const BlockConfig& config)
+    : layers_(layers) {
+  for (std::int64_t i = 0; i < distinct; ++i) push_back(make_encoder_block(norm, config));
   if (norm == NormPlace::pre) add_final_norm(config.width, config.norm_eps);
 }
 
-Tensor EncoderStackImpl::forward(Tensor x_MH, const Layout& layout, Context& context) const {
-  for (const auto& block : blocks) x_MH = block->forward(x_MH, layout, context);
-  return final_norm(x_MH);
-}
-
-SharedEncoderStackImpl::SharedEncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config)
-    : EncoderStackImpl(1, norm, config), layers_(layers) {}
-
-Tensor SharedEncoderStackImpl::forward(Tensor x_MH, const Layout& layout, Context& context) const {
-  for (std::int64_t i = 0; i < layers_; ++i) x_MH = blocks[0]->forward(x_MH, layout, context);
+Tensor EncoderStackImpl::forward(Tensor x_MH, const Layout& layout, Context& context,
+                                 const std::optional<Selection>& wanted) const {
+  for (std::int64_t i = 0; i < layers_; ++i) {
+    const EncoderBlockImpl& block = *blocks[i % blocks.size()];
+    x_MH = block.forward(x_MH, layout, context, i + 1 == layers_ ? wanted : std::nullopt);
+  }
   return final_norm(x_MH);
 }
 

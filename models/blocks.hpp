@@ -1,7 +1,7 @@
 // Blocks of self-attention and feed-forward (arXiv 1706.03762, section 3.1), of which the Transformer's encoder and
 // BERT are stacks. Post-norm as in the paper and pre-norm (arXiv 2002.04745) are two classes of blocks.
 //
-// Legend: M tokens (ragged), H width, C = 3H fused.
+// Legend: M tokens (ragged), K of them wanted, H width, C = 3H fused.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,10 +59,15 @@ torch::Tensor feed_forward(const Linear& linear1, const Linear& linear2, const t
 class EncoderBlockImpl : public torch::nn::Module {
  public:
   explicit EncoderBlockImpl(const BlockConfig& config);
-  virtual torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context) const = 0;
+
+  // [M, H], or [K, H] of the tokens that are wanted: these look at all tokens, and only they are added up, normalised
+  // and fed forward. `wanted` is nothing where all are.
+  virtual torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context,
+                                const std::optional<Selection>& wanted) const = 0;
 
  protected:
-  torch::Tensor attend(const torch::Tensor& x_MH, const Layout& layout, Context& context) const;
+  torch::Tensor attend(const torch::Tensor& x_MH, const Layout& layout, Context& context,
+                       const std::optional<Selection>& wanted) const;
 
   BlockConfig config_;
   SelfAttention self_attn_;
@@ -74,13 +80,15 @@ class EncoderBlockImpl : public torch::nn::Module {
 class PostNormEncoderBlockImpl : public EncoderBlockImpl {
  public:
   using EncoderBlockImpl::EncoderBlockImpl;
-  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context) const override;
+  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context,
+                        const std::optional<Selection>& wanted) const override;
 };
 
 class PreNormEncoderBlockImpl : public EncoderBlockImpl {
  public:
   using EncoderBlockImpl::EncoderBlockImpl;
-  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context) const override;
+  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Context& context,
+                        const std::optional<Selection>& wanted) const override;
 };
 
 std::shared_ptr<EncoderBlockImpl> make_encoder_block(NormPlace norm, const BlockConfig& config);
@@ -114,18 +122,25 @@ class StackImpl : public torch::nn::Module {
 // The blocks of an encoder, each with weights of its own.
 class EncoderStackImpl : public StackImpl<EncoderBlockImpl> {
  public:
-  EncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config);
-  virtual torch::Tensor forward(torch::Tensor x_MH, const Layout& layout, Context& context) const;
+  EncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config)
+      : EncoderStackImpl(layers, layers, norm, config) {}
+
+  // [M, H], or [K, H] of the tokens that are wanted of the last block.
+  torch::Tensor forward(torch::Tensor x_MH, const Layout& layout, Context& context,
+                        const std::optional<Selection>& wanted = {}) const;
+
+ protected:
+  EncoderStackImpl(std::int64_t distinct, std::int64_t layers, NormPlace norm, const BlockConfig& config);
+
+ private:
+  std::int64_t layers_;
 };
 
 // One block, gone through again and again (Lan et al. 2019, arXiv 1909.11942, section 3.1).
 class SharedEncoderStackImpl : public EncoderStackImpl {
  public:
-  SharedEncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config);
-  torch::Tensor forward(torch::Tensor x_MH, const Layout& layout, Context& context) const override;
-
- private:
-  std::int64_t layers_;
+  SharedEncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config)
+      : EncoderStackImpl(1, layers, norm, config) {}
 };
 
 }  // namespace attend

@@ -50,11 +50,8 @@ Tensor mean(const Tensor& states_BTH, const Tensor& lengths_B1) { return states_
 FirstPoolingImpl::FirstPoolingImpl(std::int64_t width, double deviation)
     : dense_(register_module("dense", Linear(LinearConfig{.in = width, .out = width, .deviation = deviation}))) {}
 
-Tensor FirstPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
-  const Layout& layout = input.tokens.layout;
-  const Tensor rows =
-      to_tensor(std::span(layout.offsets).first(static_cast<std::size_t>(layout.size())), encoded.hidden_MH);
-  return dense_->forward(encoded.hidden_MH.index_select(0, rows), ops::Activation::tanh);
+Tensor FirstPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
+  return dense_->forward(encoded.hidden_MH, ops::Activation::tanh);
 }
 
 Tensor LastPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {

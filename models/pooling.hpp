@@ -27,6 +27,9 @@ struct Encoded {
 
 class PoolingImpl : public torch::nn::Module {
  public:
+  // Whether it reads the first token of every sequence and no other: `encoded` is then of these, [B, H].
+  virtual bool reads_first() const { return false; }
+
   // [B, P].
   virtual torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const = 0;
 };
@@ -35,6 +38,7 @@ class PoolingImpl : public torch::nn::Module {
 class FirstPoolingImpl : public PoolingImpl {
  public:
   FirstPoolingImpl(std::int64_t width, double deviation);
+  bool reads_first() const override { return true; }
   torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override;
 
  private:

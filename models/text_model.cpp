@@ -80,15 +80,23 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std
       register_module("classifier", Linear(LinearConfig{.in = width, .out = outputs, .deviation = deviation}));
 }
 
-Encoded TextModelImpl::encode(const SegmentedSequences& input, Context& context) const {
-  return bert_ ? Encoded{bert_->forward(input, context), {}} : lstm_->forward(input, context);
+std::optional<Selection> TextModelImpl::read_of(const LabelledBatch& batch) const {
+  const auto& [ids_M, layout] = batch.input.tokens;
+  if (task_ == TaskKind::tags) return select(batch.places, layout, ids_M.device());
+  if (pooler_ && pooler_->reads_first()) return select(first_rows(layout), layout, ids_M.device());
+  return std::nullopt;
 }
 
 Tensor TextModelImpl::answers(const LabelledBatch& batch, Context& context) const {
-  const Encoded encoded = encode(batch.input, context);
-  Tensor read = encoded.hidden_MH;
-  if (pooler_) read = pooler_->forward(encoded, batch.input);
-  if (task_ == TaskKind::tags) read = read.index_select(0, batch.places_K);
+  const std::optional<Selection> wanted = read_of(batch);
+  Encoded encoded;
+  if (bert_) {
+    encoded.hidden_MH = bert_->forward(batch.input, context, wanted);
+  } else {
+    encoded = lstm_->forward(batch.input, context);
+    if (wanted) encoded.hidden_MH = wanted->of(encoded.hidden_MH);
+  }
+  const Tensor read = pooler_ ? pooler_->forward(encoded, batch.input) : encoded.hidden_MH;
   const Tensor answers = classifier_->forward(ops::dropout(read, context.dropout(dropout_))).to(at::kFloat);
   return task_ == TaskKind::regression ? answers.squeeze(1) : answers;
 }
@@ -118,7 +126,7 @@ Tensor TextModelImpl::loss(const Tensor& answers, const LabelledBatch& batch, co
 }
 
 std::int64_t TextModelImpl::count(const LabelledBatch& batch) const {
-  return task_ == TaskKind::tags ? batch.places_K.size(0) : batch.input.tokens.layout.size();
+  return task_ == TaskKind::tags ? std::ssize(batch.places) : batch.input.tokens.layout.size();
 }
 
 }  // namespace attend

@@ -80,9 +80,6 @@ class TextModelImpl : public torch::nn::Module {
   TextModelImpl(const TextModelOptions& options, TaskKind task, std::int64_t outputs, bool pairs,
                 std::int64_t vocabulary);
 
-  // The hidden states of all tokens.
-  Encoded encode(const SegmentedSequences& input, Context& context) const;
-
   // fp32: [B, L], or [B] of a regression; spans [M, 2]; tags [K, L].
   torch::Tensor answers(const LabelledBatch& batch, Context& context) const;
 
@@ -98,6 +95,9 @@ class TextModelImpl : public torch::nn::Module {
   TaskKind task() const { return task_; }
 
  private:
+  // The rows whose hidden states are read; nothing: all of them.
+  std::optional<Selection> read_of(const LabelledBatch& batch) const;
+
   TaskKind task_;
   double dropout_;
   Bert bert_ = nullptr;  // one of the two

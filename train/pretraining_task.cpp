@@ -17,7 +17,7 @@ namespace {
 
 PretrainingBatch on_device(PretrainingBatch batch, torch::Device device) {
   for (torch::Tensor* tensor :
-       {&batch.input.tokens.ids_M, &batch.input.segments_M, &batch.masked_K, &batch.labels_K, &batch.relations_B}) {
+       {&batch.input.tokens.ids_M, &batch.input.segments_M, &batch.labels_K, &batch.relations_B}) {
     if (tensor->defined()) *tensor = tensor->to(device);
   }
   return batch;

@@ -2,7 +2,25 @@
 
 #include <algorithm>
 
+#include "core/error.hpp"
+
 namespace attend {
+
+Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device) {
+  ensure(std::ranges::is_sorted(rows) && (rows.empty() || rows.back() < layout.num_tokens()), "rows of the batch");
+  Selection selection{.rows_K = torch::tensor(rows, torch::kLong).to(device), .layout = {}};
+  auto row = rows.begin();
+  for (std::int64_t b = 0; b < layout.size(); ++b) {
+    row = std::lower_bound(row, rows.end(), layout.offsets[b + 1]);
+    selection.layout.offsets.push_back(row - rows.begin());
+    selection.layout.max_length = std::max(selection.layout.max_length, selection.layout.length(b));
+  }
+  return selection;
+}
+
+std::vector<std::int64_t> first_rows(const Layout& layout) {
+  return {layout.offsets.begin(), layout.offsets.end() - 1};
+}
 
 Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
                       std::int32_t end) {

@@ -22,6 +22,21 @@ struct Layout {
   std::int64_t length(std::int64_t b) const { return offsets[b + 1] - offsets[b]; }
 };
 
+// Some tokens of a ragged batch, in its order. The layout of the example and its rows 1, 3 and 4 make
+//   rows_K = [1 3 4],  layout.offsets = [0 1 3]
+struct Selection {
+  torch::Tensor rows_K;  // int64, on the device of the model
+  Layout layout;         // how they lie in the sentences
+
+  torch::Tensor of(const torch::Tensor& x_MH) const { return x_MH.index_select(0, rows_K); }
+};
+
+// `rows` ascend.
+Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device);
+
+// The first row of every sentence, none of which is empty.
+std::vector<std::int64_t> first_rows(const Layout& layout);
+
 // Ragged sentences of token ids. `ids_M` is int64 on the device of the model.
 struct Sequences {
   torch::Tensor ids_M;
@@ -48,8 +63,8 @@ struct SegmentedSequences {
 // One batch of pretraining (arXiv 1810.04805, section 3.1).
 struct PretrainingBatch {
   SegmentedSequences input;
-  torch::Tensor masked_K;     // int64: the rows of tokens that are to be predicted
-  torch::Tensor labels_K;     // int64: what stood there
+  std::vector<std::int64_t> masked;  // the rows of tokens that are to be predicted, ascending
+  torch::Tensor labels_K;            // int64: what stood there
   torch::Tensor relations_B;  // int64: 0 where the second part follows the first, else 1; undefined without pairs
   std::vector<std::int64_t> lines = {};  // of the text, where each sequence begins
 };

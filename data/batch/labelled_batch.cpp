@@ -33,14 +33,14 @@ torch::Tensor labels_of(std::span<const Sample* const> samples, TaskKind kind) {
 LabelledBatch make_labelled_batch(std::span<const Sample* const> samples, TaskKind kind) {
   LabelledBatch batch;
   Layout& layout = batch.input.tokens.layout;
-  std::vector<std::int64_t> ids, segments, places;
+  std::vector<std::int64_t> ids, segments;
   for (const Sample* sample : samples) {
     const auto begin = std::ssize(ids);
     ids.insert(ids.end(), sample->ids.begin(), sample->ids.end());
     segments.resize(begin + sample->first, 0);
     segments.resize(ids.size(), 1);
     if (kind == TaskKind::tags) {
-      for (const std::uint32_t place : sample->places) places.push_back(begin + place);
+      for (const std::uint32_t place : sample->places) batch.places.push_back(begin + place);
     }
     layout.offsets.push_back(std::ssize(ids));
     layout.max_length = std::max<std::int64_t>(layout.max_length, std::ssize(sample->ids));
@@ -48,13 +48,12 @@ LabelledBatch make_labelled_batch(std::span<const Sample* const> samples, TaskKi
   }
   batch.input.tokens.ids_M = torch::tensor(ids, torch::kLong);
   batch.input.segments_M = torch::tensor(segments, torch::kLong);
-  batch.places_K = torch::tensor(places, torch::kLong);
   batch.labels = labels_of(samples, kind);
   return batch;
 }
 
 LabelledBatch on_device(LabelledBatch batch, torch::Device device) {
-  for (torch::Tensor* tensor : {&batch.input.tokens.ids_M, &batch.input.segments_M, &batch.labels, &batch.places_K}) {
+  for (torch::Tensor* tensor : {&batch.input.tokens.ids_M, &batch.input.segments_M, &batch.labels}) {
     if (tensor->defined()) *tensor = tensor->to(device);
   }
   return batch;

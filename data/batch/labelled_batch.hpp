@@ -12,11 +12,11 @@ namespace attend {
 
 // One batch of labelled texts. What `labels` are depends on the task: classification int64 [B]; multi-label fp32 [B,
 // L]; regression fp32 [B]; spans int64 [B, 2], the places of begin and end in the sequence; tags int64 [K], of
-// `places_K`.
+// the tokens at `places`.
 struct LabelledBatch {
   SegmentedSequences input;
   torch::Tensor labels;
-  torch::Tensor places_K;                   // int64, tags: the rows of tokens that are to be tagged
+  std::vector<std::int64_t> places = {};    // tags: the rows of tokens that are to be tagged, ascending
   std::vector<std::int64_t> examples = {};  // which texts, questions or sentences these are of
 };
 

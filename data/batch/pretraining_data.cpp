@@ -62,7 +62,7 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
   ensure(number >= 0 && number < num_batches(), "a batch of the epoch");
   const std::int64_t copy = masking_.duplicates ? epoch_ % *masking_.duplicates : epoch_;
   std::vector<std::int32_t> ids;
-  std::vector<std::int64_t> segments, masked, labels, relations;
+  std::vector<std::int64_t> segments, labels, relations;
   PretrainingBatch batch;
   Layout& layout = batch.input.tokens.layout;
   for (std::uint32_t i = begins_[number]; i < begins_[number + 1]; ++i) {
@@ -79,7 +79,7 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
     }
     const RandomStream random(combine_keys(seed_, copy, order_[i], 0x3a5c));
     for (const MaskedToken& token : mask_tokens(std::span(ids).subspan(begin), vocabulary_, masking_, random)) {
-      masked.push_back(static_cast<std::int64_t>(begin + token.place));
+      batch.masked.push_back(static_cast<std::int64_t>(begin + token.place));
       labels.push_back(token.label);
     }
     relations.push_back(instance.relation);
@@ -89,7 +89,6 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
   }
   batch.input.tokens.ids_M = to_tensor({ids.begin(), ids.end()});
   batch.input.segments_M = to_tensor(segments);
-  batch.masked_K = to_tensor(masked);
   batch.labels_K = to_tensor(labels);
   if (instance_config_.sequence_objective != SequenceObjective::none) batch.relations_B = to_tensor(relations);
   return batch;

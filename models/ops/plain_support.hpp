@@ -19,6 +19,7 @@ inline torch::Tensor to_tensor(std::span<const std::int64_t> numbers, const torc
 // The length of each sentence, [B].
 inline torch::Tensor lengths(const Layout& layout, const torch::Tensor& like) {
   std::vector<std::int64_t> lengths;
+  lengths.reserve(static_cast<std::size_t>(layout.size()));
   for (std::int64_t b = 0; b < layout.size(); ++b) lengths.push_back(layout.length(b));
   return to_tensor(lengths, like);
 }

@@ -52,7 +52,7 @@ class BertParity : public testing::TestWithParam<Variant> {
       : fixture_(GetParam().name),
         model_(model_of(fixture_, GetParam().activation)),
         batch_{.input = {.tokens = fixture_.sequences("ids", "lengths"), .segments_M = fixture_.tensor("segments")},
-               .masked_K = fixture_.tensor("masked"),
+               .masked = numbers(fixture_.tensor("masked")),
                .labels_K = fixture_.tensor("labels"),
                .relations_B = fixture_.tensor("relations"),
                .lines = {}} {}
@@ -100,7 +100,7 @@ TEST(BertLearns, AsInPyTorch) {
   for (std::int64_t i = 0; i < fixture.tensor("ids").size(0); ++i) {
     const auto row = [&](const std::string& name) { return fixture.tensor(name)[i]; };
     batches.push_back({.input = {.tokens = sequences(row("ids"), row("lengths")), .segments_M = row("segments")},
-                       .masked_K = row("masked"),
+                       .masked = numbers(row("masked")),
                        .labels_K = row("labels"),
                        .relations_B = row("relations"),
                        .lines = {}});

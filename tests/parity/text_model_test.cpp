@@ -32,7 +32,7 @@ class TextModelParity : public testing::TestWithParam<TaskKind> {
         model_(small_bert(), GetParam(), fixture_.tensor("weight.classifier.bias").size(0), /*pairs=*/true, 29),
         batch_{.input = {.tokens = fixture_.sequences("ids", "lengths"), .segments_M = fixture_.tensor("segments")},
                .labels = fixture_.tensor("labels"),
-               .places_K = fixture_.has("places") ? fixture_.tensor("places") : torch::Tensor()} {
+               .places = fixture_.has("places") ? numbers(fixture_.tensor("places")) : std::vector<std::int64_t>()} {
     const at::NoGradGuard no_grad;
     for (const auto& [name, parameter] : parameters_of(*model_)) parameter.copy_(fixture_.tensor("weight." + name));
   }

@@ -28,6 +28,11 @@ inline Sequences sequences(const torch::Tensor& ids_M, const torch::Tensor& leng
   return result;
 }
 
+inline std::vector<std::int64_t> numbers(const torch::Tensor& tensor) {
+  const torch::Tensor here = tensor.cpu().contiguous();
+  return {here.const_data_ptr<std::int64_t>(), here.const_data_ptr<std::int64_t>() + here.numel()};
+}
+
 class Fixture {
  public:
   explicit Fixture(const std::string& name)
