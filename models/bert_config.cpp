@@ -1,6 +1,7 @@
 #include "models/bert_config.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "core/error.hpp"
@@ -50,7 +51,7 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
                     .feed_forward = options.feed_forward.value_or(4 * width),
                     .activation = options.gelu == GeluForm::erf ? ops::Activation::gelu : ops::Activation::gelu_tanh,
                     .norm_eps = 1e-12,
-                    .deviation = options.initial_deviation,
+                    .deviation = options.initial_deviation.value_or(0.5 / std::sqrt(static_cast<double>(width))),
                     .dropout = options.dropout,
                     .attention_dropout = options.attention_dropout,
                     .activation_dropout = 0}};

@@ -42,14 +42,14 @@ struct EnumNames<InitialPositions> {
 
 struct BertOptions {
   BertShape shape = BertShape::mini;
-  std::optional<std::int64_t> layers, width, heads, feed_forward, embedding_width;
+  std::optional<std::int64_t> layers = {}, width = {}, heads = {}, feed_forward = {}, embedding_width = {};
   std::int64_t positions = 512;
   bool share_layers = false;
   NormPlace norm = NormPlace::post;
   GeluForm gelu = GeluForm::erf;
   double dropout = 0.1;
   double attention_dropout = 0.1;
-  double initial_deviation = 0.02;
+  std::optional<double> initial_deviation = {};
   InitialPositions initial_positions = InitialPositions::random;
 
   template <class Self, class Visitor>
@@ -71,7 +71,10 @@ struct BertOptions {
     visit("dropout", self.dropout, {.help = "dropout on embeddings and sub-layer outputs", .min = 0, .max = 0.95});
     visit("attention-dropout", self.attention_dropout, {.help = "dropout on attention weights", .min = 0, .max = 0.95});
     visit("initial-deviation", self.initial_deviation,
-          {.help = "weights begin normal with this deviation, cut off at two of it", .min = 1e-6, .max = 1});
+          {.help = "weights begin normal with this deviation, cut off at two of it; auto: half of width^-0.5, which "
+                   "is BERT's 0.02 at its own width",
+           .min = 1e-6,
+           .max = 1});
     visit("initial-positions", self.initial_positions,
           {.help = "what the learnt table of positions begins as: at random, or as sinusoids"});
   }

@@ -307,6 +307,15 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   } else if (activation != "gelu") {
     refuse("hidden_act", activation, "gelu, gelu_new or gelu_pytorch_tanh");
   }
+  const auto number = [&](const char* key, double least, double most, double usual) {
+    if (!json.contains(key)) return usual;
+    const auto value = json_member<double>(json, key, file);
+    if (!(value >= least && value <= most)) refuse(key, json[key].dump(), fmt::format("from {} to {}", least, most));
+    return value;
+  };
+  options.initial_deviation = number("initializer_range", 1e-6, 1, 0.02);
+  options.dropout = number("hidden_dropout_prob", 0, 0.95, 0.1);
+  options.attention_dropout = number("attention_probs_dropout_prob", 0, 0.95, 0.1);
   bert_config(options, config.vocabulary);  // do the sizes fit each other?
 
   const std::map<std::string_view, TaskKind> tasks = {

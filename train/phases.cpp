@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -62,6 +63,17 @@ std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std
                     "make them 100%");
   }
   phases.back().end = 1;
+  return phases;
+}
+
+std::vector<Phase> short_first(double share, std::int64_t length, std::int64_t max_tokens) {
+  std::vector<Phase> phases;
+  for (const auto& [shorter, end] : {std::pair<std::int64_t, double>{16, 0.75 * share}, {32, share}}) {
+    if (share > 0 && shorter < length) {
+      phases.push_back({.length = shorter, .max_tokens = max_tokens, .end = end, .pairs = false});
+    }
+  }
+  phases.push_back({.length = length, .max_tokens = max_tokens});
   return phases;
 }
 

@@ -15,6 +15,7 @@ struct Phase {
   std::int64_t length = 0;      // tokens of a sequence
   std::int64_t max_tokens = 0;  // of a batch
   double end = 1;               // the share of all updates after which the next one begins
+  bool pairs = true;            // false: sequences of one part, also where pairs are learnt
 };
 
 // Phases as written above, LENGTH[@MAX-TOKENS]:SHARE%; without phases the one of `length` and `max_tokens`. `origin`
@@ -22,5 +23,10 @@ struct Phase {
 // batch without room for a sequence.
 std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin, std::int64_t length,
                                 std::int64_t max_tokens);
+
+// Sequences of 16 and then 32 tokens, as far as they are shorter than `length`, for three and one quarter of `share` of
+// the updates; of `length` from then on. An attention that looks everywhere alike gives a neighbour a sixteenth of
+// itself there, enough to learn from; two parts would be a few words each.
+std::vector<Phase> short_first(double share, std::int64_t length, std::int64_t max_tokens);
 
 }  // namespace attend

@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxTokens = 4096;
 constexpr std::int64_t kNoLimit = 1'000'000'000;
 
 std::string listed(const std::vector<std::string>& files) {
@@ -52,7 +51,16 @@ class PretrainingJob : public Job {
     config_.vocabulary.size = tokenizer_->size();
     train_ = open(config_.train);
     if (!config_.valid.empty()) valid_ = open(config_.valid);
-    if (!config_.batches.max_tokens) config_.batches.max_tokens = std::max(kMaxTokens, config_.instances.length);
+    if (!config_.batches.max_tokens) {
+      // The processor is busy with few, and more updates learn more of as many.
+      const std::int64_t usual = torch::Device(config_.run.device).is_cpu() ? 1024 : 4096;
+      config_.batches.max_tokens = std::max(usual, config_.instances.length);
+    }
+    if (!config_.short_first) {
+      const bool from_nothing =
+          !resumed && config_.run.init_from.empty() && config_.phases.empty() && !config_.trainer.max_epochs;
+      config_.short_first = from_nothing ? 0.2 : 0;
+    }
     inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
                {"the text to learn from", train_->content_hash(), "--train " + listed(config_.train)},
                {"the text to validate on", valid_ ? valid_->content_hash() : "", "--valid " + listed(config_.valid)}};
@@ -87,12 +95,14 @@ class PretrainingJob : public Job {
           trainer.max_epochs ? *trainer.max_epochs * epoch : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);
     }
     if (!config_.schedule.learning_rate) {
-      // Wider models want smaller steps: 1e-3 at width 256, 3.5e-4 at 768.
+      // Wider models want smaller steps: 7e-4 at width 256, 2.3e-4 at 768.
       const auto width = static_cast<double>(bert_config(config_.model, tokenizer_->size()).block.width);
-      config_.schedule.learning_rate = std::min(1e-3 * 256 / width, 1e-3);
+      config_.schedule.learning_rate = std::min(7e-4 * 256 / width, 1e-3);
     }
-    if (!config_.schedule.warmup_steps)
-      config_.schedule.warmup_steps = std::clamp<std::int64_t>(epoch / 4, 100, 10'000);
+    if (!config_.schedule.warmup_steps) {
+      const bool counted = config_.schedule.end != ScheduleEnd::max_time;
+      config_.schedule.warmup_steps = counted ? std::clamp<std::int64_t>(*trainer.max_steps / 100, 100, 10'000) : 300;
+    }
     if (!trainer.valid_every) trainer.valid_every = std::clamp<std::int64_t>(epoch / 4, 100, 5000);
     if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   }

@@ -3,9 +3,13 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "train/phases.hpp"
 
 namespace attend {
+
+std::vector<Phase> PretrainingConfig::lengths(const std::string& origin, std::int64_t max_tokens) const {
+  return phases.empty() ? attend::short_first(short_first.value_or(0), instances.length, max_tokens)
+                        : parse_phases(phases, origin, instances.length, max_tokens);
+}
 
 void PretrainingConfig::validate(const OptionOrigins& origins) const {
   run.validate(origins);
@@ -15,8 +19,12 @@ void PretrainingConfig::validate(const OptionOrigins& origins) const {
   if (!phases.empty() && trainer.max_epochs) {
     throw UserError(origins("max-epochs") + ": phases are shares of updates", "use --max-steps or --max-time");
   }
+  if (short_first.value_or(0) > 0 && (trainer.max_epochs || !phases.empty())) {
+    throw UserError(origins("short-first") + ": a share of the updates, before which no --phase and no --max-epochs go",
+                    "leave it out, or use --max-steps or --max-time and --length");
+  }
   const std::int64_t max_tokens = batches.max_tokens.value_or(std::numeric_limits<std::int64_t>::max());
-  for (const Phase& phase : parse_phases(phases, origins("phase"), instances.length, max_tokens)) {
+  for (const Phase& phase : lengths(origins("phase"), max_tokens)) {
     if (phase.length <= model.positions) continue;
     throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
                         " tokens, but the model has " + std::to_string(model.positions) + " positions",

@@ -13,6 +13,7 @@
 #include "data/text/tokenizer_trainer.hpp"
 #include "models/bert_config.hpp"
 #include "train/optimiser.hpp"
+#include "train/phases.hpp"
 #include "train/run_config.hpp"
 #include "train/schedule.hpp"
 #include "train/trainer.hpp"
@@ -28,11 +29,12 @@ struct PretrainingConfig {
   InstanceConfig instances = {};
   MaskingConfig masking = {};
   BatchConfig batches = {};
-  BertOptions model = {};
+  BertOptions model = {.dropout = 0, .attention_dropout = 0, .initial_positions = InitialPositions::sinusoids};
   ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
   OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
   TrainerConfig trainer = {};
   std::vector<std::string> phases = {};
+  std::optional<double> short_first = {};
   std::int64_t valid_tokens = 200'000;
 
   template <class Self, class Visitor>
@@ -61,8 +63,14 @@ struct PretrainingConfig {
     visit(
         "phase", self.phases,
         {.help = "LENGTH:SHARE%, such as 128:90% and 512:10%: sequences of these lengths, one after another, for these "
-                 "shares of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch; none: --length throughout",
+                 "shares of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch; none: --length, after "
+                 "--short-first",
          .placeholder = "PHASE"});
+    visit("short-first", self.short_first,
+          {.help = "share of the updates, at the beginning, that read sequences of 16 and then 32 tokens, in which "
+                   "neighbours are found much sooner; auto: 0.2, and 0 with --phase, --max-epochs or --init-from",
+           .min = 0,
+           .max = 0.9});
 
     visit.group("Model");
     BertOptions::visit(self.model, visit);
@@ -76,6 +84,9 @@ struct PretrainingConfig {
         "valid-tokens", self.valid_tokens,
         {.help = "tokens of the held-out text that a validation reads, from its start", .min = 1, .may_change = true});
   }
+
+  // The lengths and batches of the run, one after another; `max_tokens` where no phase says another.
+  std::vector<Phase> lengths(const std::string& origin, std::int64_t max_tokens) const;
 
   // UserError where options contradict each other.
   void validate(const OptionOrigins& origins) const;

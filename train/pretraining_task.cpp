@@ -41,17 +41,18 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
     : model_(std::move(model)),
       tokenizer_(tokenizer),
       config_(config),
-      phases_(parse_phases(config.phases, "--phase", config.instances.length, *config.batches.max_tokens)),
+      phases_(config.lengths("--phase", *config.batches.max_tokens)),
       identity_(identity_of(config.model, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
-  batches_per_epoch_ = training_data(0).num_batches();
+  batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();
 }
 
 PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
                                       const Phase& phase) const {
   InstanceConfig instances = config_.instances;
   instances.length = phase.length;
+  if (!phase.pairs) instances.sequence_objective = SequenceObjective::none;
   return {corpus, tokenizer_, instances, masking, phase.max_tokens, seed};
 }
 
@@ -70,6 +71,7 @@ void PretrainingTask::refresh() {
 }
 
 void PretrainingTask::seek(DataPosition position) {
+  phase_ = position.phase;
   const auto made = std::make_shared<PretrainingData>(training_data(position.phase));
   loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
     made->begin_epoch(position.epoch);
@@ -141,7 +143,7 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
     pairs_correct += losses.sequence.num_correct.item<std::int64_t>();
   }
   const double loss = nll / static_cast<double>(masked);
-  if (step >= kPlateauSteps) warn_of_plateau(loss, labels);
+  if (step >= kPlateauSteps && phase_ == std::ssize(phases_) - 1) warn_of_plateau(loss, labels);
   std::vector<ValidationMetric> metrics = {
       {.name = "loss", .value = loss},
       {.name = "ppl", .value = std::exp(loss)},
@@ -161,9 +163,9 @@ void PretrainingTask::warn_of_plateau(double loss, const std::vector<torch::Tens
   if (loss < *unigram_loss_ - kPlateauGain) return;
   log::warn(
       "the loss is {:.2f}, and guessing by how common each piece is would give {:.2f}: the model has not found a "
-      "masked token's neighbours yet. Short sequences first make it find them sooner, such as --phase 16:10% {}:90%, "
-      "and so do --initial-positions sinusoids and --sequence-objective none",
-      loss, *unigram_loss_, phases_.back().length);
+      "masked token's neighbours yet. Short sequences for longer make it find them sooner, such as --short-first 0.4, "
+      "and so do --initial-positions sinusoids, --dropout 0, --sequence-objective none and a lower --learning-rate",
+      loss, *unigram_loss_);
 }
 
 }  // namespace attend

@@ -37,7 +37,7 @@ class PretrainingTask : public Task {
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool can_validate() const override { return valid_.has_value(); }
   // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt. Warns of a model that
-  // after kPlateauSteps does hardly better than to guess by how common each piece is.
+  // after kPlateauSteps, and at its full length, does hardly better than to guess by how common each piece is.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
 
  private:
@@ -55,6 +55,7 @@ class PretrainingTask : public Task {
   Tokenizer tokenizer_;
   PretrainingConfig config_;
   std::vector<Phase> phases_;
+  std::int64_t phase_ = 0;  // that is being learnt from
   TensorMetadata identity_;
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;
