@@ -39,9 +39,9 @@ std::optional<Written> read(std::string_view text, std::int64_t max_tokens) {
 
 }  // namespace
 
-std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin, std::int64_t length,
+std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin,
                                 std::int64_t max_tokens) {
-  if (texts.empty()) return {{.length = length, .max_tokens = max_tokens}};
+  ensure(!texts.empty(), "a phase");
   std::vector<Phase> phases;
   double percent = 0;
   for (const std::string& text : texts) {

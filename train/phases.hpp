@@ -18,10 +18,10 @@ struct Phase {
   bool pairs = true;            // false: sequences of one part, also where pairs are learnt
 };
 
-// Phases as written above, LENGTH[@MAX-TOKENS]:SHARE%; without phases the one of `length` and `max_tokens`. `origin`
+// Phases as written above, LENGTH[@MAX-TOKENS]:SHARE%; at least one. `origin`
 // says where they were given. UserError for what does not read so, for shares that are not 100% together, and for a
 // batch without room for a sequence.
-std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin, std::int64_t length,
+std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin,
                                 std::int64_t max_tokens);
 
 // Sequences of 16 and then 32 tokens, as far as they are shorter than `length`, for three and one quarter of `share` of

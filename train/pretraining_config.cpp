@@ -8,7 +8,7 @@ namespace attend {
 
 std::vector<Phase> PretrainingConfig::lengths(const std::string& origin, std::int64_t max_tokens) const {
   return phases.empty() ? attend::short_first(short_first.value_or(0), instances.length, max_tokens)
-                        : parse_phases(phases, origin, instances.length, max_tokens);
+                        : parse_phases(phases, origin, max_tokens);
 }
 
 void PretrainingConfig::validate(const OptionOrigins& origins) const {

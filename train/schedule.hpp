@@ -44,7 +44,9 @@ struct ScheduleConfig {
     visit("learning-rate", self.learning_rate,
           {.help = "peak learning rate; auto: by family and width", .min = 0, .max = 10});
     visit("warmup-steps", self.warmup_steps,
-          {.help = "updates of linear warm-up; auto: by family and size of the data", .min = 0, .max = 1e9});
+          {.help = "updates of linear warm-up; auto: by family, and size of the data or number of updates",
+           .min = 0,
+           .max = 1e9});
     visit("decay-last", self.decay_last,
           {.help = "share of max-steps, at the end, over which the rate also falls linearly to zero",
            .min = 0,

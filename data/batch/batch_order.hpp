@@ -25,7 +25,7 @@ struct BatchConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("max-tokens", self.max_tokens,
           {.help = "padded tokens of a batch: its sentences times the longest of either side, end included; "
-                   "auto: by the size of the data",
+                   "auto: by the size of the data, or by the device",
            .min = 1,
            .max = 1e9});
   }

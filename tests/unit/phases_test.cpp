@@ -8,7 +8,7 @@ namespace attend {
 namespace {
 
 TEST(Phases, AreLengthsWithShares) {
-  const auto phases = parse_phases({"128:90%", "512@8192:10%"}, "--phase", 64, 4096);
+  const auto phases = parse_phases({"128:90%", "512@8192:10%"}, "--phase", 4096);
   ASSERT_EQ(phases.size(), 2u);
   EXPECT_EQ(phases[0].length, 128);
   EXPECT_EQ(phases[0].max_tokens, 4096);
@@ -19,7 +19,7 @@ TEST(Phases, AreLengthsWithShares) {
 }
 
 TEST(Phases, AreOneWithoutAny) {
-  const auto phases = parse_phases({}, "--phase", 64, 4096);
+  const auto phases = short_first(0, 64, 4096);
   ASSERT_EQ(phases.size(), 1u);
   EXPECT_EQ(phases[0].length, 64);
   EXPECT_EQ(phases[0].max_tokens, 4096);
@@ -45,7 +45,7 @@ TEST(Phases, ShortOnesFirstAreShorterThanTheRest) {
 TEST(Phases, WhatIsNoneIsRefused) {
   for (const char* text : {"", "128", "128:", "128:%", "128:90", "x:100%", "128@:100%", "128@99:100%", "128:0%",
                            "7:100%", "128:99%", "128:101%", "128:nan%", "-128:100%", "128 :100%", "8192:100%"}) {
-    EXPECT_THROW(parse_phases({text}, "--phase", 64, 4096), UserError) << text;
+    EXPECT_THROW(parse_phases({text}, "--phase", 4096), UserError) << text;
   }
 }
 
