@@ -18,7 +18,7 @@ is_task = (pathlib.Path(run) / "task.toml").exists()
 
 
 def ours(*words, lines=lines):
-    out = subprocess.run([attend, *words], input="".join(line + "\n" for line in lines), text=True, check=True, stdout=subprocess.PIPE).stdout
+    out = subprocess.run([attend, *words, "--precision", "fp32"], input="".join(line + "\n" for line in lines), text=True, check=True, stdout=subprocess.PIPE).stdout
     return [json.loads(line) for line in out.splitlines()]
 
 
