@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 
@@ -30,6 +31,11 @@ const auto& reorder_linear_weight() {
   static const auto op = find<ReorderLinearWeight>("mkldnn::_reorder_linear_weight");
   return op;
 }
+
+// oneDNN makes a program for every size of a product, and remembers the last 1,024; batches differ in their number of
+// tokens, and it would make the same ones again and again, for a fifth of the time of small models. It reads this when
+// it makes the first one.
+[[maybe_unused]] const int programs_to_remember = setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16384", 0);
 
 bool has_onednn() {
 #if defined(__x86_64__)
