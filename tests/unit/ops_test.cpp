@@ -143,15 +143,17 @@ TEST_P(EveryType, ReluGradientIsThatOfItsOutput) {
 }
 
 TEST_P(EveryType, Frozen) {
-  const Tensor w = at::randn({37, 7}), b = at::randn({37});
-  Weight frozen(w);
-  frozen.freeze(precision());
   const at::NoGradGuard no_grad;
-  for (const std::int64_t rows : {1, 13, 701}) {  // the last more than a block of rows at any level
-    const Tensor x = randn({rows, 7});
-    const Tensor packed = linear(x, frozen, b, Activation::relu);
-    const PlainOps scope;
-    expect_close(packed, linear(x, frozen, b, Activation::relu), type(), "frozen");
+  for (const std::int64_t inputs : {7, 701}) {
+    const Tensor w = at::randn({37, inputs}), b = at::randn({37});
+    Weight frozen(w);
+    frozen.freeze(precision());
+    for (const std::int64_t rows : {1, 13, 701}) {  // 701 of 701 are more than a block at any level
+      const Tensor x = randn({rows, inputs});
+      const Tensor packed = linear(x, frozen, b, Activation::relu);
+      const PlainOps scope;
+      expect_close(packed, linear(x, frozen, b, Activation::relu), type(), "frozen");
+    }
   }
 }
 
