@@ -1,6 +1,7 @@
 #include "models/ops/kernels/panels.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #define ATTEND_LOOPS "models/ops/kernels/panels_loops.hpp"
 #include "models/ops/kernels/levels.hpp"

@@ -53,12 +53,12 @@ void tile(const PanelProduct& p, const float* x, std::int64_t row, std::int64_t 
 inline void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end) {
   const std::int64_t inputs = p.weight.inputs;
   const std::int64_t block = std::max<std::int64_t>(1, kBlock / (kTileRows * inputs)) * kTileRows;
-  std::vector<float> numbers(std::min(block, p.rows) * inputs);
+  const auto numbers = std::make_unique_for_overwrite<float[]>(std::min(block, p.rows) * inputs);
   for (std::int64_t first = 0; first < p.rows; first += block) {
     const std::int64_t last = std::min(first + block, p.rows);
     const auto for_tiles = [&](const auto& f) {
       for (std::int64_t row = first; row < last; row += kTileRows) {
-        with_rows<kTileRows>(last - row, [&](auto rows) { f(rows, row, numbers.data() + (row - first) * inputs); });
+        with_rows<kTileRows>(last - row, [&](auto rows) { f(rows, row, numbers.get() + (row - first) * inputs); });
       }
     };
     for_tiles([&](auto rows, std::int64_t row, float* x) { interleave<rows>(p.x + row * inputs, inputs, x); });
