@@ -57,7 +57,7 @@ ATTEND_INLINE void product_block(const Product<T>& p, std::int64_t row, std::int
 template <class T>
 void product(const Product<T>& p) {
   for (std::int64_t row = 0; row < p.m; row += 6) {
-    with_rows<6>(p.m - row, [&](auto rows) {
+    with_count<6>(p.m - row, [&](auto rows) {
       const std::int64_t n = p.part == Part::result_lower ? std::min(p.n, row + rows) : p.n;
       std::int64_t column = 0;
       for (; kLanes == 16 && column + 3 * kLanes < n; column += 4 * kLanes) product_block<rows, 4>(p, row, column);

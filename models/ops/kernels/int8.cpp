@@ -143,7 +143,7 @@ void tile_vnni(const Tile& tile, std::int64_t row, std::int64_t output, std::ind
 template <int kBlocks>
 void rows_vnni(const Tile& tile, std::int64_t rows, std::int64_t output) {
   for (std::int64_t row = 0; row < rows; row += 6) {
-    with_rows<6>(rows - row, [&](auto count) {
+    with_count<6>(rows - row, [&](auto count) {
       tile_vnni<count, kBlocks>(tile, row, output, std::make_index_sequence<count * kBlocks>());
     });
   }
@@ -217,7 +217,7 @@ void linear_avx2(const QuantisedRows& q, std::int64_t rows, const Int8Weight& we
   const std::vector<std::int16_t> widened(q.values.get(), q.values.get() + rows * q.stride);
   const Tile tile{q, weight, bias, relu, y};
   for (std::int64_t row = 0; row < rows; row += 6) {
-    with_rows<6>(rows - row, [&](auto count) {
+    with_count<6>(rows - row, [&](auto count) {
       for (std::int64_t output = 0; output < weight.outputs; output += kHalf) {
         tile_avx2<count>(tile, widened.data() + row * q.stride, row, output, std::make_index_sequence<count>());
       }

@@ -58,16 +58,14 @@ inline void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end
     const std::int64_t last = std::min(first + block, p.rows);
     const auto for_tiles = [&](const auto& f) {
       for (std::int64_t row = first; row < last; row += kTileRows) {
-        with_rows<kTileRows>(last - row, [&](auto rows) { f(rows, row, numbers.get() + (row - first) * inputs); });
+        with_count<kTileRows>(last - row, [&](auto rows) { f(rows, row, numbers.get() + (row - first) * inputs); });
       }
     };
     for_tiles([&](auto rows, std::int64_t row, float* x) { interleave<rows>(p.x + row * inputs, inputs, x); });
-    std::int64_t panel = begin;
-    for (; panel + kTilePanels <= end; panel += kTilePanels) {
-      for_tiles([&](auto rows, std::int64_t row, const float* x) { tile<rows, kTilePanels>(p, x, row, panel); });
-    }
-    for (; panel < end; ++panel) {
-      for_tiles([&](auto rows, std::int64_t row, const float* x) { tile<rows, 1>(p, x, row, panel); });
+    for (std::int64_t panel = begin; panel < end; panel += kTilePanels) {
+      with_count<kTilePanels>(end - panel, [&](auto panels) {
+        for_tiles([&](auto rows, std::int64_t row, const float* x) { tile<rows, panels>(p, x, row, panel); });
+      });
     }
   }
 }

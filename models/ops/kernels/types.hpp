@@ -36,12 +36,12 @@ struct RowDropout {
 // The most numbers that a vector has at any level (lanes.hpp): what is padded is a multiple of it.
 inline constexpr std::int64_t kWidest = 16;
 
-// f(std::integral_constant<int, n>) for n = `rows`, at most `most`: a tile is a template of its number of rows, so that
-// its sums stay in registers.
+// f(std::integral_constant<int, n>) for n = `count`, at most `most`: a tile is a template of its numbers of rows and
+// panels, so that its sums stay in registers.
 template <int most, class F>
-[[gnu::always_inline]] inline void with_rows(std::int64_t rows, const F& f) {
+[[gnu::always_inline]] inline void with_count(std::int64_t count, const F& f) {
   if constexpr (most > 1) {
-    if (rows < most) return with_rows<most - 1>(rows, f);
+    if (count < most) return with_count<most - 1>(count, f);
   }
   f(std::integral_constant<int, most>());
 }
