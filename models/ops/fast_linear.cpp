@@ -133,9 +133,22 @@ Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tenso
                                       .bias = read<float>(bias),
                                       .relu = activation == Activation::relu,
                                       .y = write<float>(y)};
-  // A product of some thousand numbers is over before a thread wakes up.
-  const Chunks chunks(weight.panels.count(), x.size(0) * weight.panels.inputs);
-  chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::multiply(product, begin, end); });
+  // A product of some thousand numbers is over before a thread wakes up. Threads share the rows where each gets many
+  // tiles of them, else the panels.
+  constexpr std::int64_t kManyRows = 256;
+  const std::int64_t panels = weight.panels.count();
+  if (x.size(0) >= kManyRows) {
+    Chunks(x.size(0), weight.panels.inputs * panels).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::PanelProduct part = product;
+      part.x += begin * weight.panels.inputs;
+      part.y += begin * weight.panels.outputs;
+      part.rows = end - begin;
+      kernels::multiply(part, 0, panels);
+    });
+  } else {
+    Chunks(panels, x.size(0) * weight.panels.inputs)
+        .run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::multiply(product, begin, end); });
+  }
   const Activation left = product.relu ? Activation::none : activation;
   if (left != Activation::none || after.rate > 0) pointwise(y, y, left, after);
   return y;

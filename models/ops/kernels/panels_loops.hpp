@@ -5,27 +5,17 @@ namespace attend::ops::kernels::ATTEND_LEVEL {
 constexpr int kVectors = kWidest / kLanes;
 constexpr int kTileRows = kLanes == 16 ? 14 : kLanes == 8 ? 6 : 2;
 constexpr int kTilePanels = kLanes == 16 ? 2 : 1;
-// Numbers of the rows that stay near while all panels go over them.
+// Numbers of the rows that stay near while all panels go over them: copies, with a gap between them, since rows that are
+// a power of two apart would drive each other out of the nearest cache.
 constexpr std::int64_t kBlock = std::int64_t{128} << 10;
-
-// [rows, inputs] as [inputs, rows], so that a tile reads one stream: rows that are a power of two apart would drive
-// each other out of the nearest cache.
-template <int rows>
-void interleave(const float* x, std::int64_t inputs, float* to) {
-  for (std::int64_t begin = 0; begin < inputs; begin += kWidest) {
-    const std::int64_t end = std::min(begin + kWidest, inputs);
-    for (int r = 0; r < rows; ++r) {
-      for (std::int64_t k = begin; k < end; ++k) to[k * rows + r] = x[r * inputs + k];
-    }
-  }
-}
+constexpr std::int64_t kGap = kWidest;
 
 template <int rows, int panels>
 void tile(const PanelProduct& p, const float* x, std::int64_t row, std::int64_t panel) {
   const std::int64_t inputs = p.weight.inputs, outputs = p.weight.outputs;
   const float* w = p.weight.numbers.data() + panel * inputs * kWidest;
   Floats sums[rows][panels * kVectors] = {};
-  for (std::int64_t k = 0; k < inputs; ++k, w += kWidest, x += rows) {
+  for (std::int64_t k = 0; k < inputs; ++k, w += kWidest) {
     Floats weights[panels * kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < panels * kVectors; ++v) {
@@ -33,7 +23,7 @@ void tile(const PanelProduct& p, const float* x, std::int64_t row, std::int64_t 
     }
 #pragma GCC unroll 14
     for (int r = 0; r < rows; ++r) {
-      const Floats input = all(x[r]);
+      const Floats input = all(x[r * (inputs + kGap) + k]);
 #pragma GCC unroll 4
       for (int v = 0; v < panels * kVectors; ++v) sums[r][v] += input * weights[v];
     }
@@ -51,20 +41,21 @@ void tile(const PanelProduct& p, const float* x, std::int64_t row, std::int64_t 
 }
 
 inline void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end) {
-  const std::int64_t inputs = p.weight.inputs;
+  const std::int64_t inputs = p.weight.inputs, stride = inputs + kGap;
   const std::int64_t block = std::max<std::int64_t>(1, kBlock / (kTileRows * inputs)) * kTileRows;
-  const auto numbers = std::make_unique_for_overwrite<float[]>(std::min(block, p.rows) * inputs);
+  const auto copies = std::make_unique_for_overwrite<float[]>(std::min(block, p.rows) * stride);
   for (std::int64_t first = 0; first < p.rows; first += block) {
     const std::int64_t last = std::min(first + block, p.rows);
-    const auto for_tiles = [&](const auto& f) {
-      for (std::int64_t row = first; row < last; row += kTileRows) {
-        with_count<kTileRows>(last - row, [&](auto rows) { f(rows, row, numbers.get() + (row - first) * inputs); });
-      }
-    };
-    for_tiles([&](auto rows, std::int64_t row, float* x) { interleave<rows>(p.x + row * inputs, inputs, x); });
+    for (std::int64_t row = first; row < last; ++row) {
+      std::copy_n(p.x + row * inputs, inputs, copies.get() + (row - first) * stride);
+    }
     for (std::int64_t panel = begin; panel < end; panel += kTilePanels) {
       with_count<kTilePanels>(end - panel, [&](auto panels) {
-        for_tiles([&](auto rows, std::int64_t row, const float* x) { tile<rows, panels>(p, x, row, panel); });
+        for (std::int64_t row = first; row < last; row += kTileRows) {
+          with_count<kTileRows>(last - row, [&](auto rows) {
+            tile<rows, panels>(p, copies.get() + (row - first) * stride, row, panel);
+          });
+        }
       });
     }
   }
