@@ -71,9 +71,12 @@ struct EvaluateConfig {
       throw UserError("nothing to score: neither a run, nor --hypothesis with --reference",
                       "attend evaluate RUN --data DIR, or attend evaluate --hypothesis FILE --reference FILE");
     }
-    if (!run.empty() && !hypothesis.empty()) {
-      throw UserError(origins("hypothesis") + ": a run and translations are scored in different calls",
-                      "leave one out");
+    using Names = std::vector<std::string_view>;
+    for (const std::string_view option :
+         run.empty() ? Names{"data", "valid", "checkpoint", "precision", "device"}
+                     : Names{"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order"}) {
+      if (!origins.given(option)) continue;
+      throw UserError(origins(option) + ": a run and translations are scored in different calls", "leave one out");
     }
   }
 };
@@ -126,6 +129,11 @@ void evaluate_task(const EvaluateConfig& config) {
       if (config.json) continue;
       std::cout << fmt::format("{}\t{}\t{:.4f}\t{:.4f} to {:.4f}\n", file, metric.name, metric.value,
                                metric.interval->low, metric.interval->high);
+    }
+    if (const auto best = best_null_threshold(answers, split)) {
+      result["best_f1"] = {{"value", best->mean}, {"null_threshold", best->threshold}};
+      if (!config.json)
+        std::cout << fmt::format("{}\tbest_f1\t{:.4f}\twith --null-threshold {}\n", file, best->mean, best->threshold);
     }
   }
   if (config.json) std::cout << results.dump(2) << '\n';

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <sstream>
 
 #include "cli/command.hpp"
@@ -59,6 +60,20 @@ struct PredictConfig {
     visit("top", self.top, {.help = "fill-mask: how many", .min = 1, .max = 1000});
     visit("json", self.json, {.help = "one JSON object a line, with all probabilities"});
   }
+
+  void validate(const OptionOrigins& origins) const {
+    const auto refuse = [&](std::string_view option, const char* why) {
+      if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
+    };
+    if (fill_mask) {
+      refuse("data", "for --fill-mask, which reads lines");
+    } else {
+      refuse("top", "without --fill-mask");
+    }
+    if (data.empty()) return;
+    refuse("input", "beside --data, whose test file is read");
+    refuse("json", "beside --data, which writes what a leaderboard wants");
+  }
 };
 
 // Lines that are answered together. A line without text is no record: no encoder is asked about it.
@@ -101,7 +116,8 @@ class Lines {
       std::istringstream words(first);
       TaggedSentence sentence;
       for (std::string word; words >> word;) sentence.tokens.push_back(word);
-      samples = maker_.of_sentence(split_.sentences.emplace_back(std::move(sentence)), task_.labels, record);
+      split_.sentences.push_back(std::move(sentence));
+      samples = maker_.of_sentences(std::span(split_.sentences).last(1), task_.labels, record);
     } else {
       samples = {maker_.of_text(split_.texts.emplace_back(LabelledText{.first = first, .second = second}), record)};
     }
@@ -121,7 +137,7 @@ ordered_json as_json(const TaskAnswers& answers, std::size_t i, const LabelledTa
   ordered_json object;
   if (task.kind == TaskKind::spans) {
     const SpanAnswer& answer = answers.spans[i];
-    object["answer"] = given_answer(answer, /*may_lack_answers=*/false, config.answers);
+    object["answer"] = given_answer(answer, task.may_lack_answers, config.answers);
     object["no_answer"] = answer.no_answer;
     for (const SpanAnswer::Candidate& candidate : answer.candidates) {
       object["nbest"].push_back(
@@ -161,7 +177,7 @@ std::string answer_text(const TaskAnswers& answers, std::size_t i, const Labelle
     case TaskKind::regression:
       return fmt::format("{:.3f}", answers.numbers[i][0]);
     case TaskKind::spans:
-      return given_answer(answers.spans[i], /*may_lack_answers=*/false, config.answers);
+      return given_answer(answers.spans[i], task.may_lack_answers, config.answers);
     case TaskKind::tags:
       return joined(answers.tags[i], " ");
   }
@@ -169,10 +185,11 @@ std::string answer_text(const TaskAnswers& answers, std::size_t i, const Labelle
   return {};
 }
 
-// The probability of a single label or span, which stands behind it.
-std::optional<double> probability(const TaskAnswers& answers, std::size_t i, const LabelledTask& task) {
+// The probability of a single label or of a span that is given, which stands behind it.
+std::optional<double> probability(const TaskAnswers& answers, std::size_t i, const LabelledTask& task,
+                                  const PredictConfig& config) {
   if (task.kind == TaskKind::classification) return answers.numbers[i][best_label(answers.numbers[i])];
-  if (task.kind == TaskKind::spans && !answers.spans[i].candidates.empty())
+  if (task.kind == TaskKind::spans && !answer_text(answers, i, task, config).empty())
     return answers.spans[i].candidates[0].probability;
   return std::nullopt;
 }
@@ -186,7 +203,7 @@ void predict_window(const PredictConfig& config, const TextRun& run, torch::Devi
         std::cout << as_json(answers, i, run.task, config).dump();
       } else {
         std::cout << answer_text(answers, i, run.task, config);
-        if (const auto p = probability(answers, i, run.task)) std::cout << fmt::format("\t{:.4f}", *p);
+        if (const auto p = probability(answers, i, run.task, config)) std::cout << fmt::format("\t{:.4f}", *p);
       }
     }
     std::cout << '\n';
@@ -238,9 +255,14 @@ void fill(const PredictConfig& config, torch::Device device) {
   const BertRun run = BertRun::load(config.run, config.use.checkpoint, device);
   freeze(*run.model, config.use.precision);
   for (std::string line; reader.next(line);) {
+    if (line.find_first_not_of(" \t") == std::string::npos) {
+      std::cout << '\n';
+      continue;
+    }
+    const std::string place = fmt::format("{}:{}", config.input, reader.counts().lines);
     ordered_json object = ordered_json::array();
     std::string text;
-    for (const std::vector<Filling>& fillings : fill_masks(*run.model, run.tokenizer, line, config.top)) {
+    for (const std::vector<Filling>& fillings : fill_masks(*run.model, run.tokenizer, line, place, config.top)) {
       ordered_json& mask = object.emplace_back(ordered_json::array());
       for (const Filling& filling : fillings) {
         mask.push_back({{"word", filling.word}, {"probability", filling.probability}});

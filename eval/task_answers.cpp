@@ -14,12 +14,11 @@
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
 #include "eval/metrics/chunks.hpp"
-#include "eval/metrics/spans.hpp"
 
 namespace attend {
 namespace {
 
-// ---- Spans: candidates of all windows of a question, as BERT's run_squad.py gathers them.
+// ---- Spans: the n best begins with the n best ends of each window of a question.
 
 struct Candidate {
   double score = 0;
@@ -186,13 +185,18 @@ std::vector<NamedMeasure> number_measures(const TaskAnswers& answers, const Task
           {"spearman", [=](Subset s) { return metrics::spearman(chosen(predicted, s), chosen(gold, s)); }}};
 }
 
+std::vector<std::string> texts_of(const Question& question) {
+  std::vector<std::string> texts;
+  for (const Answer& answer : question.answers) texts.push_back(answer.text);
+  return texts;
+}
+
 std::vector<NamedMeasure> span_measures(const TaskAnswers& answers, const TaskSplit& split,
                                         const AnswerConfig& config) {
   std::vector<double> exact, f1;
   const bool none = split.questions.may_lack_answers;
   for (std::size_t q = 0; q < answers.spans.size(); ++q) {
-    std::vector<std::string> gold;
-    for (const Answer& answer : split.questions.questions[q].answers) gold.push_back(answer.text);
+    const std::vector<std::string> gold = texts_of(split.questions.questions[q]);
     const std::string given = given_answer(answers.spans[q], none, config);
     const metrics::AnswerScore score = none           ? metrics::score_answer_or_none(given, gold)
                                        : gold.empty() ? metrics::AnswerScore()  // all of them lost: none can be right
@@ -328,6 +332,22 @@ std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& spli
   for (const NamedMeasure& named : measures) result.push_back(value(named.name, named.measure));
   result.push_back(value("score", mean));
   return result;
+}
+
+std::optional<metrics::BestThreshold> best_null_threshold(const TaskAnswers& answers, const TaskSplit& split) {
+  if (!split.questions.may_lack_answers) return std::nullopt;
+  std::vector<metrics::NoAnswerQuestion> questions;
+  for (std::size_t q = 0; q < answers.spans.size(); ++q) {
+    const std::vector<std::string> gold = texts_of(split.questions.questions[q]);
+    const std::string given = given_answer(answers.spans[q], /*may_lack_answers=*/false, {});
+    questions.push_back({.no_answer = answers.spans[q].no_answer,
+                         .has_answer = !gold.empty(),
+                         .answered = !given.empty(),
+                         .score = metrics::score_answer_or_none(given, gold).f1});
+  }
+  metrics::BestThreshold best = metrics::best_threshold(std::move(questions));
+  best.mean *= 100;
+  return best;
 }
 
 }  // namespace attend

@@ -9,6 +9,7 @@
 #include "core/options.hpp"
 #include "data/batch/task_split.hpp"
 #include "eval/metrics/labels.hpp"
+#include "eval/metrics/spans.hpp"
 #include "models/text_model.hpp"
 
 namespace attend {
@@ -75,5 +76,9 @@ struct MetricValue {
 // Intervals are found where asked for. The split is labelled.
 std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
                                const AnswerConfig& config, bool with_intervals);
+
+// The null threshold that would have given the best mean F1 of questions that may lack answers, and this F1, in
+// percent, as the script of SQuAD 2.0 finds them; nothing where all have answers.
+std::optional<metrics::BestThreshold> best_null_threshold(const TaskAnswers& answers, const TaskSplit& split);
 
 }  // namespace attend

@@ -88,7 +88,7 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer,
-                                             const std::string& text, std::int64_t count) {
+                                             const std::string& text, const std::string& place, std::int64_t count) {
   const torch::NoGradGuard no_grad;
   std::vector<std::int64_t> ids = {tokenizer.special().cls}, masked;
   for (std::size_t begin = 0;;) {
@@ -102,9 +102,9 @@ std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model
     begin = end + kMask.size();
   }
   ids.push_back(tokenizer.special().sep);
-  if (masked.empty()) throw UserError("\"" + text + "\": nothing to fill", "write [MASK] where a word is missing");
+  if (masked.empty()) throw UserError(place + ": nothing to fill", "write [MASK] where a word is missing");
   if (std::ssize(ids) > model.bert->config().max_length) {
-    throw UserError("\"" + text.substr(0, 40) + " …\": " + std::to_string(ids.size()) + " pieces, the encoder reads " +
+    throw UserError(place + ": " + std::to_string(ids.size()) + " pieces, the encoder reads " +
                         std::to_string(model.bert->config().max_length),
                     "shorten it");
   }

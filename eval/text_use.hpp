@@ -29,12 +29,12 @@ std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tok
 double cosine(const std::vector<float>& a, const std::vector<float>& b);
 
 // The likeliest pieces for every [MASK] of a text, `count` of them, best first; with ## before a piece that does not
-// begin a word. UserError when the text has none, or is longer than the encoder reads.
+// begin a word. UserError naming `place` when the text has none, or is longer than the encoder reads.
 struct Filling {
   std::string word;
   double probability = 0;
 };
 std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer,
-                                             const std::string& text, std::int64_t count);
+                                             const std::string& text, const std::string& place, std::int64_t count);
 
 }  // namespace attend

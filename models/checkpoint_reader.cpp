@@ -85,7 +85,7 @@ fs::path find_weights(const fs::path& run, const std::string& which) {
     }
   }
   throw UserError(run.string() + ": no intact checkpoint in " + (run / "checkpoints").string(),
-                  "train the run first: attend train --run " + run.string());
+                  "go on with its training: --resume auto");
 }
 
 }  // namespace attend

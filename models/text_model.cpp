@@ -108,7 +108,7 @@ Tensor TextModelImpl::loss(const Tensor& answers, const LabelledBatch& batch, co
     case TaskKind::tags:
       return at::cross_entropy_loss(answers, batch.labels, weights, kSum);
     case TaskKind::multi_label:
-      return at::binary_cross_entropy_with_logits(answers, batch.labels, {}, weights, kSum) /
+      return at::binary_cross_entropy_with_logits(answers, batch.labels, weights, {}, kSum) /
              static_cast<double>(answers.size(1));
     case TaskKind::regression:
       return at::mse_loss(answers, batch.labels, kSum);

@@ -20,7 +20,7 @@ void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
 }
 
 void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch) {
-  const std::int64_t epoch = (batches_per_epoch + config.trainer.accumulate - 1) / config.trainer.accumulate;
+  const std::int64_t epoch = config.trainer.updates_of(batches_per_epoch);
   const bool transformer = config.model.model == ModelKind::transformer;
   if (!config.schedule.learning_rate) {
     // Wider models want smaller steps; a Transformer of width 512 has 7e-4, as is usual with batches of 4,096 tokens.
@@ -33,8 +33,9 @@ void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch)
   }
   if (!config.trainer.max_steps) {
     // Thirty passes over a small corpus; a large one is not seen so often.
-    config.trainer.max_steps = config.trainer.max_epochs ? *config.trainer.max_epochs * epoch
-                                                         : std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);
+    config.trainer.max_steps = config.trainer.max_epochs
+                                   ? config.trainer.updates_of(*config.trainer.max_epochs * batches_per_epoch)
+                                   : std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);
   }
   if (!config.trainer.valid_every) config.trainer.valid_every = std::clamp<std::int64_t>(epoch, 100, 5000);
   if (!config.trainer.save_every) config.trainer.save_every = config.trainer.valid_every;

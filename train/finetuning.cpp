@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -42,12 +43,10 @@ class FinetuningJob : public Job {
   void adopt_model(const OptionOrigins& origins) override {
     const fs::path from = run_of_best_seed(config_.run.init_from);
     auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
-    const BoundOptions options = bind(theirs), to = bind(config_.model);
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      const bool of_training = to[i].name.ends_with("dropout");  // no property of the weights
-      if (!origins.given(to[i].name) && !of_training) to[i].set(options[i].get());
-    }
+    adopt_options(bind(config_.model), bind(theirs), origins);
   }
+
+  void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   void load(bool resumed) override {
     const fs::path run = config_.run.run;
@@ -55,6 +54,11 @@ class FinetuningJob : public Job {
     const std::string train_file =
         config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
     task_.labels = labels_of_task(task_, train_file);
+    if (!task_.positive.empty() && std::ranges::find(task_.labels, task_.positive) == task_.labels.end()) {
+      throw UserError(
+          config_.task + ": positive is \"" + task_.positive + "\", which is none of the labels of " + train_file,
+          "name the label whose F1 is to be reported");
+    }
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
     const std::int64_t longest = config_.model.model == TextEncoderKind::bert ? config_.model.encoder.positions : 65535;
@@ -65,9 +69,23 @@ class FinetuningJob : public Job {
                       "lower --length");
     }
     train_ = open(train_file);
+    const QuestionSet& questions = train_->questions;
+    task_.may_lack_answers = questions.may_lack_answers;
+    std::erase_if(train_->samples, [&](const Sample& sample) {
+      return task_.kind == TaskKind::spans && !questions.can_be_learnt(questions.questions[sample.example]);
+    });
+    if (train_->samples.empty())
+      throw UserError(train_file + ": nothing to learn from", "check that it is the right file");
     for (const std::string& file : validation_files()) valid_.push_back(open(file));
     inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
                {"the text to learn from", train_->hash, "--train " + train_->file}};
+    std::set<std::string> names;
+    for (const TaskSplit& split : valid_) {
+      if (names.insert(fs::path(split.file).stem()).second) continue;
+      throw UserError("--valid: two files are called " + fs::path(split.file).stem().string() +
+                          ", as what the log says of them would be",
+                      "rename one of them");
+    }
     for (std::size_t i = 0; i < valid_.size(); ++i) {
       inputs_.push_back({"validation text " + std::to_string(i + 1), valid_[i].hash, "--valid " + valid_[i].file});
     }
@@ -89,8 +107,8 @@ class FinetuningJob : public Job {
 
   void resolve_schedule(const Task& task) override {
     TrainerConfig& trainer = config_.trainer;
-    const std::int64_t epoch = std::max<std::int64_t>(1, task.batches_per_epoch() / trainer.accumulate);
-    if (!trainer.max_steps) trainer.max_steps = trainer.max_epochs.value_or(3) * epoch;
+    const std::int64_t epoch = task.batches_per_epoch();
+    if (!trainer.max_steps) trainer.max_steps = trainer.updates_of(trainer.max_epochs.value_or(3) * epoch);
     if (!config_.schedule.learning_rate) {
       // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
       // (1908.08962); an encoder that knows nothing yet larger ones.
@@ -99,7 +117,7 @@ class FinetuningJob : public Job {
       config_.schedule.learning_rate = pretrained ? std::clamp(0.0256 / width, 2e-5, 2e-4) : 5e-4;
     }
     if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
-    if (!trainer.valid_every) trainer.valid_every = std::max<std::int64_t>(1, epoch / 2);
+    if (!trainer.valid_every) trainer.valid_every = trainer.updates_of((epoch + 1) / 2);
     if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   }
 
@@ -132,17 +150,15 @@ class FinetuningJob : public Job {
   TaskSplit open(const std::string& file) const {
     TaskSplit split = read_split(file, task_, *tokenizer_, config_.samples, Labelled::yes);
     log::info("{}: {}", file, split.report());
-    if (split.samples.empty()) throw UserError(file + ": nothing to learn from", "check that it is the right file");
     return split;
   }
 
   void load_encoder(const TextModelImpl& model) const {
     const fs::path weights = find_weights(run_of_best_seed(config_.run.init_from), "best");
     const WeightReport report = load_common_weights(weights, model);
-    const auto of_encoder = [](const std::string& name) { return depth_of(name).has_value(); };
     for (const auto& [names, problem] :
          {std::pair(&report.missing, " is missing"), std::pair(&report.mismatched, "")}) {
-      const auto found = std::ranges::find_if(*names, of_encoder);
+      const auto found = std::ranges::find_if(*names, is_of_encoder);
       if (found == names->end()) continue;
       throw UserError(weights.string() + " does not fit the encoder: " + *found + problem,
                       "leave the options of the model out: they are taken over with the weights");
@@ -164,7 +180,7 @@ class FinetuningJob : public Job {
 double best_score(const fs::path& run) {
   const std::optional<Checkpoint> checkpoint = Checkpoint::newest(run);
   if (!checkpoint || checkpoint->state().scores.empty()) {
-    throw UserError(run.string() + ": never validated", "train longer, or lower --valid-every");
+    throw UserError(run.string() + ": no validation found a number", "look at its train.jsonl");
   }
   return checkpoint->state().scores.front().value;
 }
@@ -175,7 +191,7 @@ void finetune_seeds(const FinetuningCommand& command, const OptionOrigins& origi
   if (fs::exists(run / "config.toml")) {
     throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
   }
-  const bool lower = command.config.trainer.best_metric == "loss";
+  const bool lower = lower_is_better(command.config.trainer.best_metric);
   std::vector<double> scores;
   for (std::int64_t seed = first; seed <= last; ++seed) {
     FinetuningConfig config = command.config;

@@ -6,8 +6,7 @@
 
 namespace attend {
 
-void FinetuningConfig::validate(const OptionOrigins& origins) const {
-  run.validate(origins);
+void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const {
   if (train.size() > 1) {
     throw UserError(origins("train") + ": " + std::to_string(train.size()) + " files, expected one");
   }
@@ -19,7 +18,7 @@ void FinetuningConfig::validate(const OptionOrigins& origins) const {
 }
 
 void FinetuningCommand::validate(const OptionOrigins& origins) const {
-  config.validate(origins);
+  config.run.validate(origins);
   if (seeds.empty()) return;
   seeds_of(seeds, origins("seeds"));
   if (origins.given("seed")) throw UserError(origins("seeds") + " and --seed are both given", "leave one of them out");

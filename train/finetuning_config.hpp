@@ -84,8 +84,8 @@ struct FinetuningConfig {
     AnswerConfig::visit(self.answers, visit);
   }
 
-  // UserError when options contradict each other.
-  void validate(const OptionOrigins& origins) const;
+  // UserError where options contradict each other, whoever gave them.
+  void refuse_contradictions(const OptionOrigins& origins) const;
 };
 
 // The options of the command: a config, and the seeds to train with.
@@ -95,13 +95,14 @@ struct FinetuningCommand {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    FinetuningConfig::visit(self.config, visit);
     visit("seeds", self.seeds,
           {.help =
                "A..B: a run for each seed, in RUN/seed-N, their mean and deviation, and RUN stands for the best on the "
                "validation data; empty: --seed alone",
            .placeholder = "A..B"});
+    FinetuningConfig::visit(self.config, visit);
   }
+  // UserError where this call's options are no run.
   void validate(const OptionOrigins& origins) const;
 };
 

@@ -18,8 +18,10 @@
 namespace attend {
 namespace {
 
+namespace fs = std::filesystem;
+
 // What an error on each label counts: as given, or, balanced, n / (labels * how often it occurs), whose mean over the
-// texts is 1.
+// labels that are learnt from is 1.
 torch::Tensor label_weights(const std::vector<std::string>& given, const LabelledTask& task, const TaskSplit& train) {
   if (given.empty()) return {};
   if (task.kind != TaskKind::classification && task.kind != TaskKind::multi_label) {
@@ -29,7 +31,8 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   std::vector<double> weights;
   if (given == std::vector<std::string>{"balanced"}) {
     std::vector<double> counts(labels);
-    for (const LabelledText& text : train.texts) {
+    for (const Sample& sample : train.samples) {
+      const LabelledText& text = train.texts[sample.example];
       if (task.kind == TaskKind::classification) counts[static_cast<std::size_t>(text.targets[0])] += 1;
       for (std::size_t label = 0; task.kind == TaskKind::multi_label && label < labels; ++label) {
         counts[label] += text.targets[label];
@@ -56,9 +59,11 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   return at::tensor(weights, at::kDouble).to(at::kFloat);
 }
 
-}  // namespace
+// What the score on a further validation file is called.
+std::string score_name(const TaskSplit& split) { return fs::path(split.file).stem().string() + "_score"; }
 
-std::optional<std::int64_t> depth_of(const std::string& parameter) {
+// 0 in the embeddings, 1 in the lowest layer, and so on; nothing above the layers.
+std::optional<std::int64_t> layer_of(const std::string& parameter) {
   constexpr std::string_view kLayers = "bert.encoder.layers.";
   if (parameter.starts_with("bert.embeddings.") || parameter.starts_with("lstm.embedding.")) return 0;
   std::size_t digits = std::string::npos;
@@ -73,6 +78,12 @@ std::optional<std::int64_t> depth_of(const std::string& parameter) {
   return layer + 1;
 }
 
+}  // namespace
+
+bool is_of_encoder(const std::string& parameter) {
+  return parameter.starts_with("bert.") || parameter.starts_with("lstm.");
+}
+
 FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer,
                                const FinetuningConfig& config, TaskSplit train, std::vector<TaskSplit> valid)
     : model_(std::move(model)),
@@ -80,30 +91,34 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
       config_(config),
       identity_(identity_of(config.model, task, tokenizer)),
       train_(std::move(train)),
-      valid_(std::move(valid)),
-      label_weights_L_(label_weights(config.label_weights, task, train_)) {
-  if (label_weights_L_.defined()) label_weights_L_ = label_weights_L_.to(torch::Device(config.run.device));
-  for (const auto& parameter : model_->named_parameters()) top_ = std::max(top_, depth_of(parameter.key()).value_or(0));
-  if (config.freeze > top_ + 1) {
-    throw UserError("--freeze " + std::to_string(config.freeze) + ": the encoder has " + std::to_string(top_) +
-                        " layers above its embeddings",
-                    "give at most " + std::to_string(top_ + 1));
-  }
-  for (const auto& parameter : model_->named_parameters()) {
-    const std::optional<std::int64_t> depth = depth_of(parameter.key());
-    if (depth && *depth < config.freeze) parameter.value().set_requires_grad(false);
-  }
+      valid_(std::move(valid)) {
   if (config.examples < 1) {
     const auto kept = static_cast<std::size_t>(std::ceil(config.examples * static_cast<double>(train_.samples.size())));
     RandomStream random(combine_keys(static_cast<std::uint64_t>(config.trainer.seed), 0xe7a3));
     shuffle(train_.samples, random);
     train_.samples.erase(train_.samples.begin() + static_cast<std::ptrdiff_t>(kept), train_.samples.end());
   }
+  label_weights_L_ = label_weights(config.label_weights, task, train_);
+  if (label_weights_L_.defined()) label_weights_L_ = label_weights_L_.to(torch::Device(config.run.device));
+  for (const auto& parameter : model_->named_parameters()) top_ = std::max(top_, layer_of(parameter.key()).value_or(0));
+  if (config.freeze > top_ + 1) {
+    throw UserError("--freeze " + std::to_string(config.freeze) + ": the encoder has " + std::to_string(top_) +
+                        " layers above its embeddings",
+                    "give at most " + std::to_string(top_ + 1));
+  }
+  for (const auto& parameter : model_->named_parameters()) {
+    if (depth(parameter.key()) < config.freeze) parameter.value().set_requires_grad(false);
+  }
   seek({});
 }
 
+// A norm above all layers goes with the highest of them.
+std::int64_t FinetuningTask::depth(const std::string& parameter) const {
+  return is_of_encoder(parameter) ? layer_of(parameter).value_or(top_) : top_ + 1;
+}
+
 double FinetuningTask::rate_of(const std::string& parameter) const {
-  return std::pow(config_.layer_decay, top_ + 1 - depth_of(parameter).value_or(top_ + 1));
+  return std::pow(config_.layer_decay, top_ + 1 - depth(parameter));
 }
 
 void FinetuningTask::refresh() {
@@ -162,7 +177,15 @@ MicroBatch FinetuningTask::micro_batch(const std::vector<const Sample*>& samples
           }};
 }
 
-std::vector<ValidationMetric> FinetuningTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/) {
+std::vector<std::string> FinetuningTask::metrics() const {
+  std::vector<std::string> names = {"loss"};
+  for (const std::string_view name : metrics_of(labelled_.kind)) names.emplace_back(name);
+  names.emplace_back("score");
+  for (std::size_t i = 1; i < valid_.size(); ++i) names.push_back(score_name(valid_[i]));
+  return names;
+}
+
+std::vector<ValidationMetric> FinetuningTask::validate(const fs::path& /*run*/, std::int64_t /*step*/) {
   std::vector<ValidationMetric> metrics;
   for (const TaskSplit& split : valid_) {
     const TaskAnswers answers =
@@ -172,8 +195,7 @@ std::vector<ValidationMetric> FinetuningTask::validate(const std::filesystem::pa
     for (const MetricValue& metric : score(answers, split, labelled_, config_.answers, /*with_intervals=*/false)) {
       if (first) metrics.push_back({.name = metric.name, .value = metric.value});
       if (!first && metric.name == "score") {
-        metrics.push_back(
-            {.name = std::filesystem::path(split.file).stem().string() + "_score", .value = metric.value});
+        metrics.push_back({.name = score_name(split), .value = metric.value});
       }
     }
   }

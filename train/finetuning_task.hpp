@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,11 +29,13 @@ class FinetuningTask : public Task {
   MicroBatch next() override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override;
-  bool can_validate() const override { return true; }
+  std::vector<std::string> metrics() const override;
   // Of the first validation file loss and all metrics of the task; of each further one its score, as FILE_score.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
 
  private:
+  // Of a parameter: 0 in the embeddings, 1 in the lowest layer, and so on; above the encoder top_ + 1.
+  std::int64_t depth(const std::string& parameter) const;
   MicroBatch micro_batch(const std::vector<const Sample*>& samples) const;
 
   TextModel model_;
@@ -49,8 +50,7 @@ class FinetuningTask : public Task {
   DataPosition position_;
 };
 
-// Where a parameter is in the encoder: 0 in the embeddings, 1 in the lowest layer, and so on; nothing above the
-// encoder.
-std::optional<std::int64_t> depth_of(const std::string& parameter);
+// Whether a parameter of a TextModel is its encoder's, not of what reads its states.
+bool is_of_encoder(const std::string& parameter);
 
 }  // namespace attend

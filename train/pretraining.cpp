@@ -40,21 +40,20 @@ class PretrainingJob : public Job {
 
   void adopt_model(const OptionOrigins& origins) override {
     auto theirs = read_config<BertOptions>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
-    const BoundOptions from = bind(theirs), to = bind(config_.model);
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      if (!origins.given(to[i].name)) to[i].set(from[i].get());
-    }
+    adopt_options(bind(config_.model), bind(theirs), origins);
   }
+
+  void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   void load(bool resumed) override {
     tokenizer_ = obtain_tokenizer(resumed);
-    config_.vocabulary.size = tokenizer_->size();
+    if (!config_.vocabulary.size) config_.vocabulary.size = tokenizer_->size();
     train_ = open(config_.train);
     if (!config_.valid.empty()) valid_ = open(config_.valid);
-    if (!config_.batches.max_tokens) {
+    if (!config_.max_tokens) {
       // The processor is busy with few, and more updates learn more of as many.
       const std::int64_t usual = torch::Device(config_.run.device).is_cpu() ? 1024 : 4096;
-      config_.batches.max_tokens = std::max(usual, config_.instances.length);
+      config_.max_tokens = std::max(usual, config_.longest());
     }
     if (!config_.short_first) {
       const bool from_nothing =
@@ -85,14 +84,14 @@ class PretrainingJob : public Job {
   }
 
   void resolve_schedule(const Task& task) override {
-    const std::int64_t epoch = std::max<std::int64_t>(1, task.batches_per_epoch() / config_.trainer.accumulate);
     TrainerConfig& trainer = config_.trainer;
+    const std::int64_t epoch = trainer.updates_of(task.batches_per_epoch());
     const bool by_clock = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
     if (!config_.schedule.end && by_clock) config_.schedule.end = ScheduleEnd::max_time;
     if (!trainer.max_steps && config_.schedule.end == ScheduleEnd::max_time) trainer.max_steps = kNoLimit;
     if (!trainer.max_steps) {
-      trainer.max_steps =
-          trainer.max_epochs ? *trainer.max_epochs * epoch : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);
+      trainer.max_steps = trainer.max_epochs ? trainer.updates_of(*trainer.max_epochs * task.batches_per_epoch())
+                                             : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);
     }
     if (!config_.schedule.learning_rate) {
       // Wider models want smaller steps: 7e-4 at width 256, 2.3e-4 at 768.
@@ -109,7 +108,7 @@ class PretrainingJob : public Job {
 
   std::string model_name() const override { return "BERT"; }
   std::string memory_remedy() const override {
-    return "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
+    return "lower --max-tokens (now " + std::to_string(*config_.max_tokens) +
            "), and raise --accumulate to keep updates as large";
   }
 

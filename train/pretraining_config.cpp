@@ -1,18 +1,27 @@
 #include "train/pretraining_config.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/error.hpp"
 
 namespace attend {
+namespace {
 
-std::vector<Phase> PretrainingConfig::lengths(const std::string& origin, std::int64_t max_tokens) const {
-  return phases.empty() ? attend::short_first(short_first.value_or(0), instances.length, max_tokens)
-                        : parse_phases(phases, origin, max_tokens);
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+std::vector<Phase> PretrainingConfig::lengths(const std::string& origin, std::int64_t tokens) const {
+  return phases.empty() ? attend::short_first(short_first.value_or(0), instances.length, tokens)
+                        : parse_phases(phases, origin, tokens);
 }
 
-void PretrainingConfig::validate(const OptionOrigins& origins) const {
-  run.validate(origins);
+std::int64_t PretrainingConfig::longest() const {
+  return std::ranges::max(lengths("--phase", kNoLimit), {}, &Phase::length).length;
+}
+
+void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) const {
   if (tokenizer.size() > 1) {
     throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one");
   }
@@ -23,8 +32,10 @@ void PretrainingConfig::validate(const OptionOrigins& origins) const {
     throw UserError(origins("short-first") + ": a share of the updates, before which no --phase and no --max-epochs go",
                     "leave it out, or use --max-steps or --max-time and --length");
   }
-  const std::int64_t max_tokens = batches.max_tokens.value_or(std::numeric_limits<std::int64_t>::max());
-  for (const Phase& phase : lengths(origins("phase"), max_tokens)) {
+  if (!phases.empty() && origins.given("length")) {
+    throw UserError(origins("length") + ": every --phase has a length of its own", "leave it out");
+  }
+  for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
     if (phase.length <= model.positions) continue;
     throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
                         " tokens, but the model has " + std::to_string(model.positions) + " positions",
@@ -32,12 +43,6 @@ void PretrainingConfig::validate(const OptionOrigins& origins) const {
   }
   if (masking.masked + masking.replaced > 1) {
     throw UserError(origins("masked") + " and replaced are more than all together", "their sum is at most 1");
-  }
-  if (trainer.best_metric != "loss" && trainer.best_metric != "accuracy") {
-    throw UserError(origins("best-metric") + ": pretraining knows loss and accuracy", "use one of them");
-  }
-  if (trainer.patience && valid.empty()) {
-    throw UserError(origins("patience") + ": there is nothing to validate on", "give --valid FILE");
   }
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "data/batch/batch_order.hpp"
 #include "data/batch/instances.hpp"
 #include "data/batch/masking.hpp"
 #include "data/text/tokenizer_trainer.hpp"
@@ -28,7 +27,7 @@ struct PretrainingConfig {
   TokenizerConfig vocabulary = {};
   InstanceConfig instances = {};
   MaskingConfig masking = {};
-  BatchConfig batches = {};
+  std::optional<std::int64_t> max_tokens = {};
   BertOptions model = {.dropout = 0, .attention_dropout = 0, .initial_positions = InitialPositions::sinusoids};
   ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
   OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
@@ -59,7 +58,10 @@ struct PretrainingConfig {
     visit("lower-case", self.vocabulary.lower_case, {.help = "the tokenizer that is learnt lowers all letters"});
     InstanceConfig::visit(self.instances, visit);
     MaskingConfig::visit(self.masking, visit);
-    BatchConfig::visit(self.batches, visit);
+    visit("max-tokens", self.max_tokens,
+          {.help = "tokens of a batch, in whole sequences; auto: 1024, on a GPU 4096, and at least one sequence",
+           .min = 1,
+           .max = 1e9});
     visit(
         "phase", self.phases,
         {.help = "LENGTH:SHARE%, such as 128:90% and 512:10%: sequences of these lengths, one after another, for these "
@@ -82,14 +84,18 @@ struct PretrainingConfig {
     TrainerConfig::visit(self.trainer, visit);
     visit(
         "valid-tokens", self.valid_tokens,
-        {.help = "tokens of the held-out text that a validation reads, from its start", .min = 1, .may_change = true});
+        {.help = "tokens of the held-out text that a validation reads, always the same", .min = 1, .may_change = true});
   }
 
-  // The lengths and batches of the run, one after another; `max_tokens` where no phase says another.
-  std::vector<Phase> lengths(const std::string& origin, std::int64_t max_tokens) const;
+  // The lengths and batches of the run, one after another; of `tokens` where no phase says another.
+  std::vector<Phase> lengths(const std::string& origin, std::int64_t tokens) const;
 
-  // UserError where options contradict each other.
-  void validate(const OptionOrigins& origins) const;
+  // The longest of them.
+  std::int64_t longest() const;
+
+  // UserError where this call's options are no run, and where options contradict each other, whoever gave them.
+  void validate(const OptionOrigins& origins) const { run.validate(origins); }
+  void refuse_contradictions(const OptionOrigins& origins) const;
 };
 
 }  // namespace attend

@@ -41,11 +41,14 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
     : model_(std::move(model)),
       tokenizer_(tokenizer),
       config_(config),
-      phases_(config.lengths("--phase", *config.batches.max_tokens)),
+      phases_(config.lengths("--phase", *config.max_tokens)),
       identity_(identity_of(config.model, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();
+  // The same masks at every validation, and of the paper's kind in every run, so that runs compare; as long as the
+  // sequences become.
+  if (valid_) held_out_.emplace(data(*valid_, MaskingConfig{}, 0, phases_.back()));
 }
 
 PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
@@ -120,17 +123,21 @@ MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
   return result;
 }
 
+std::vector<std::string> PretrainingTask::metrics() const {
+  if (!valid_) return {};
+  std::vector<std::string> names = {"loss", "ppl", "accuracy"};
+  if (config_.instances.sequence_objective != SequenceObjective::none) names.emplace_back("sequence_accuracy");
+  return names;
+}
+
 std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t step) {
   const torch::NoGradGuard no_grad;
-  // The same masks at every validation, and of the paper's kind in every run, so that runs compare; as long as the
-  // sequences become.
-  const PretrainingData held_out = data(*valid_, MaskingConfig{}, 0, phases_.back());
   double nll = 0;
   std::vector<torch::Tensor> labels;
   std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
-  for (std::int64_t b = 0; b < held_out.num_batches() && tokens < config_.valid_tokens; ++b) {
+  for (std::int64_t b = 0; b < held_out_->num_batches() && tokens < config_.valid_tokens; ++b) {
     if (signals::stop_requested()) throw Interrupted("validation");
-    const PretrainingBatch batch = on_device(held_out.batch(b), torch::Device(config_.run.device));
+    const PretrainingBatch batch = on_device(held_out_->batch(b), torch::Device(config_.run.device));
     Context context = Context::inference();
     const auto losses = model_->forward(batch, context);
     tokens += batch.input.tokens.ids_M.size(0);

@@ -35,7 +35,7 @@ class PretrainingTask : public Task {
   MicroBatch next() override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
-  bool can_validate() const override { return valid_.has_value(); }
+  std::vector<std::string> metrics() const override;
   // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt. Warns of a model that
   // after kPlateauSteps, and at its full length, does hardly better than to guess by how common each piece is.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
@@ -60,6 +60,7 @@ class PretrainingTask : public Task {
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;
   std::optional<DocumentCorpus> valid_;
+  std::optional<PretrainingData> held_out_;     // refers to valid_
   std::optional<double> unigram_loss_;          // of the held-out labels, guessed by how common each piece is
   std::unique_ptr<Prefetcher<Loaded>> loader_;  // refers to train_
 };

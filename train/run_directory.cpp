@@ -30,7 +30,7 @@ void refuse_foreign_files(const fs::path& run) {
   std::error_code missing;
   for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
     const std::string name = entry->path().filename().string();
-    if (begun && (name == "lock" || name == "config.toml" || name == "tokenizer")) continue;
+    if (begun && (name == "lock" || name == "config.toml" || name == "tokenizer" || name == "task.toml")) continue;
     throw UserError(run.string() + ": exists and holds " + name, "choose another --run");
   }
 }

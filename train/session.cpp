@@ -1,7 +1,10 @@
 #include "train/session.hpp"
 
 #include <ATen/Parallel.h>
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -51,6 +54,21 @@ void rehearse(Trainer& trainer) {
             seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
 }
 
+// UserError where the options ask for what validation does not find.
+void check_validation(const Task& task, const TrainerConfig& config, const OptionOrigins& origins) {
+  const std::vector<std::string> metrics = task.metrics();
+  const auto needs_text = [&](std::string_view option) {
+    throw UserError(origins(option) + ": there is nothing to validate on", "give --valid");
+  };
+  if (metrics.empty()) {
+    if (config.patience) needs_text("patience");
+    if (origins.given("best-metric")) needs_text("best-metric");
+  } else if (std::ranges::find(metrics, config.best_metric) == metrics.end()) {
+    throw UserError(origins("best-metric") + ": validation finds no \"" + config.best_metric + "\"",
+                    fmt::format("it finds {}", fmt::join(metrics, ", ")));
+  }
+}
+
 // Makes a directory with those above it; whichever of them stay empty go again with this object.
 class NewDirectories {
  public:
@@ -73,6 +91,13 @@ class NewDirectories {
 
 }  // namespace
 
+void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins) {
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const bool of_training = ours[i].name.ends_with("dropout");
+    if (!origins.given(ours[i].name) && !of_training) ours[i].set(theirs[i].get());
+  }
+}
+
 void train(Job& job, const OptionOrigins& origins) {
   signals::install();
   SessionConfig config = job.config();
@@ -93,12 +118,14 @@ void train(Job& job, const OptionOrigins& origins) {
   } else if (!run.init_from.empty()) {
     job.adopt_model(origins);
   }
+  job.validate(origins);
   at::set_num_threads(static_cast<int>(*run.threads));
   if (run.device == "cpu") refuse_memory_beyond_machine();
 
   job.load(resumed);
   const std::optional<Checkpoint> checkpoint = resumed ? checkpoint_to_resume(run) : std::nullopt;
   const std::unique_ptr<Task> task = job.make_task(!run.init_from.empty() && !checkpoint);
+  check_validation(*task, config.trainer, origins);
   job.resolve_schedule(*task);
   if (!config.schedule.end) config.schedule.end = ScheduleEnd::max_steps;
   if (config.schedule.end == ScheduleEnd::max_time && !config.trainer.max_time) {

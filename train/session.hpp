@@ -32,8 +32,11 @@ class Job {
 
   virtual SessionConfig config() = 0;
 
-  // Takes over the model's options of the run that --init-from names, but for those that are given.
+  // Takes over the model's options of the run that --init-from names: adopt_options.
   virtual void adopt_model(const OptionOrigins& origins) = 0;
+
+  // UserError when options contradict each other, those of a run that is gone on with or begun from among them.
+  virtual void validate(const OptionOrigins& origins) const = 0;
 
   // Reads tokenizers (the run's own where it is resumed) and text, and chooses what follows from their size.
   virtual void load(bool resumed) = 0;
@@ -51,6 +54,9 @@ class Job {
   virtual std::string model_name() const = 0;
   virtual std::string memory_remedy() const = 0;
 };
+
+// Sets `ours` to what `theirs` are, but for those that are given, and dropouts, which are no property of the weights.
+void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
 
 // UserError for what the user can put right; Interrupted after a signal, when everything is saved.
 void train(Job& job, const OptionOrigins& origins);

@@ -73,9 +73,11 @@ class Task {
   virtual MicroBatch largest() = 0;
   virtual std::int64_t batches_per_epoch() const = 0;
 
-  // Metrics on held-out data, "loss" (nats) among them. What it writes for people to read goes under the directory
+  // Names of what validate() finds, "loss" (nats) among them; none where there is nothing to validate on.
+  virtual std::vector<std::string> metrics() const = 0;
+
+  // Metrics on held-out data. What it writes for people to read goes under the directory
   // `run`, named after `step`. Throws Interrupted when a signal asks to stop.
-  virtual bool can_validate() const = 0;
   virtual std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) = 0;
 };
 

@@ -179,15 +179,14 @@ void Trainer::validate() {
   for (const ValidationMetric& metric : metrics) {
     values.emplace_back(metric.name, metric.value);
     line += fmt::format("  {} {:.4g}", metric.name, metric.value);
-    if (metric.name != config_.best_metric || !std::isfinite(metric.value)) continue;
-    const bool lower_is_better = config_.best_metric == "loss";
+    if (metric.name != config_.best_metric) continue;
     const auto better = [&](const TrainState::Score& score) {
-      return lower_is_better ? metric.value < score.value : metric.value > score.value;
+      return lower_is_better(metric.name) ? metric.value < score.value : metric.value > score.value;
     };
+    const bool finite = std::isfinite(metric.value);
     const auto place = std::find_if(state_.scores.begin(), state_.scores.end(), better);
-    const bool best = place == state_.scores.begin();
-    const auto rank = place - state_.scores.begin();
-    if (rank < config_.keep_best) {
+    const bool best = finite && place == state_.scores.begin();
+    if (finite && place - state_.scores.begin() < config_.keep_best) {
       state_.scores.insert(place, {.step = state_.step, .value = metric.value});
       if (std::ssize(state_.scores) > config_.keep_best) state_.scores.pop_back();
     }
@@ -203,7 +202,7 @@ void Trainer::validate() {
 }
 
 bool Trainer::validation_due() const {
-  return state_.step > state_.validated && task_.can_validate() &&
+  return state_.step > state_.validated && !task_.metrics().empty() &&
          (state_.step % *config_.valid_every == 0 || ending().has_value());
 }
 

@@ -39,6 +39,9 @@ struct TrainerConfig {
   std::string best_metric = "loss";
   std::int64_t log_every = 50;
 
+  // Updates that learn from `batches`, the last of them perhaps from fewer than the others.
+  std::int64_t updates_of(std::int64_t batches) const { return (batches + accumulate - 1) / accumulate; }
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Training");
@@ -59,7 +62,11 @@ struct TrainerConfig {
            .min = 0,
            .may_change = true});
     visit("valid-every", self.valid_every,
-          {.help = "updates between validations; auto: about one a pass over the data", .min = 1, .may_change = true});
+          {.help =
+               "updates between validations; auto: a pass over the data, or half of it in fine-tuning, or a quarter in "
+               "pretraining",
+           .min = 1,
+           .may_change = true});
     visit("save-every", self.save_every,
           {.help = "updates between checkpoints; auto: valid-every", .min = 1, .may_change = true});
     visit("keep-last", self.keep_last, {.help = "checkpoints kept, the newest", .min = 2, .may_change = true});
@@ -70,12 +77,15 @@ struct TrainerConfig {
            .min = 1,
            .may_change = true});
     visit("best-metric", self.best_metric,
-          {.help = "what makes a checkpoint the best one, as the log names it: loss, or bleu, accuracy, score where it "
-                   "has that",
+          {.help = "what makes a checkpoint the best one, as the log names it: loss, ppl, or bleu, accuracy, score "
+                   "where it has that",
            .placeholder = "NAME"});
     visit("log-every", self.log_every, {.help = "updates between lines of the log", .min = 1, .may_change = true});
   }
 };
+
+// Of what validation finds.
+inline bool lower_is_better(std::string_view metric) { return metric == "loss" || metric == "ppl"; }
 
 // Why a run ended by itself.
 enum class Ending { max_steps, max_epochs, max_time, patience };

@@ -60,15 +60,14 @@ class TranslationJob : public Job {
 
   void adopt_model(const OptionOrigins& origins) override {
     auto theirs = read_config<ModelConfig>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
-    const BoundOptions from = bind(theirs), to = bind(config_.model);
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      if (!origins.given(to[i].name)) to[i].set(from[i].get());
-    }
+    adopt_options(bind(config_.model), bind(theirs), origins);
   }
+
+  void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   void load(bool resumed) override {
     tokenizers_ = obtain_tokenizers(config_, resumed);
-    config_.vocabulary.size = tokenizers_->tgt.size();
+    if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     train_ = open_corpus(config_.train, *tokenizers_, config_.corpus);
     if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_.corpus);
     resolve_sizes(config_, train_->num_tgt_tokens());

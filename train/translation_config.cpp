@@ -4,7 +4,7 @@
 
 namespace attend {
 
-void TranslationConfig::validate(const OptionOrigins& origins) const {
+void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) const {
   const auto two_files = [&](const char* name, const std::vector<std::string>& files) {
     if (files.size() == 2) return;
     throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
@@ -12,19 +12,9 @@ void TranslationConfig::validate(const OptionOrigins& origins) const {
   };
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
-  run.validate(origins);
-  if (trainer.best_metric != "loss" && trainer.best_metric != "bleu") {
-    throw UserError(origins("best-metric") + ": translation knows loss and bleu", "use one of them");
-  }
   if (trainer.best_metric == "bleu" && bleu_sentences == 0) {
     throw UserError(origins("best-metric") + ": bleu, but no sentence is translated for it",
                     "set --bleu-sentences above 0");
-  }
-  if (trainer.best_metric == "bleu" && valid.empty()) {
-    throw UserError(origins("best-metric") + ": there is nothing to validate on", "give --valid SOURCE TARGET");
-  }
-  if (trainer.patience && valid.empty()) {
-    throw UserError(origins("patience") + ": there is nothing to validate on", "give --valid SOURCE TARGET");
   }
 }
 

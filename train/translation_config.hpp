@@ -72,8 +72,9 @@ struct TranslationConfig {
            .may_change = true});
   }
 
-  // UserError where options contradict each other.
-  void validate(const OptionOrigins& origins) const;
+  // UserError where this call's options are no run, and where options contradict each other, whoever gave them.
+  void validate(const OptionOrigins& origins) const { run.validate(origins); }
+  void refuse_contradictions(const OptionOrigins& origins) const;
 };
 
 }  // namespace attend

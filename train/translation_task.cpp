@@ -89,6 +89,12 @@ MicroBatch TranslationTask::micro_batch(const Batch& batch) const {
           }};
 }
 
+std::vector<std::string> TranslationTask::metrics() const {
+  if (!valid_) return {};
+  return valid_->src.empty() ? std::vector<std::string>{"loss", "ppl"}
+                             : std::vector<std::string>{"loss", "ppl", "bleu"};
+}
+
 std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step) {
   const double loss = validation_loss();
   std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};

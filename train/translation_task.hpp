@@ -33,7 +33,7 @@ class TranslationTask : public Task {
   MicroBatch next() override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
-  bool can_validate() const override { return valid_.has_value(); }
+  std::vector<std::string> metrics() const override;
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
 
  private:

@@ -15,9 +15,10 @@ void append(std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& mor
 struct TokenSpan {
   std::size_t first = 1, last = 0;
 };
-TokenSpan find_answer(const Answer& answer, const std::vector<Piece>& context) {
-  const std::size_t end = answer.begin + answer.text.size();
-  const auto first = std::ranges::find_if(context, [&](const Piece& piece) { return piece.end > answer.begin; });
+TokenSpan find_answer(const Question& question, const std::vector<Piece>& context) {
+  if (question.answers.empty() || !question.answers[0].begin) return {};
+  const std::size_t begin = *question.answers[0].begin, end = begin + question.answers[0].text.size();
+  const auto first = std::ranges::find_if(context, [&](const Piece& piece) { return piece.end > begin; });
   const auto after = std::find_if(first, context.end(), [&](const Piece& piece) { return piece.begin >= end; });
   if (first == after) return {};
   return {.first = static_cast<std::size_t>(first - context.begin()),
@@ -88,7 +89,7 @@ std::vector<Sample> SampleMaker::of_question(const Question& question, const std
                     "raise --length or lower --question-length");
   }
   const std::size_t room = length_ - begin.size() - 1;
-  const TokenSpan answer = question.answers.empty() ? TokenSpan() : find_answer(question.answers[0], context);
+  const TokenSpan answer = find_answer(question, context);
   std::vector<Sample> windows;
   for (std::size_t from = 0;; from += std::min<std::size_t>(config_.stride, room)) {
     const std::size_t to = std::min(from + room, context.size());
@@ -108,29 +109,65 @@ std::vector<Sample> SampleMaker::of_question(const Question& question, const std
   }
 }
 
-std::vector<Sample> SampleMaker::of_sentence(const TaggedSentence& sentence, const std::vector<std::string>& tags,
-                                             std::int64_t example) {
-  std::vector<Sample> samples;
-  for (std::size_t word = 0; word < sentence.tokens.size(); ++word) {
-    std::vector<std::int32_t> pieces = tokenizer_.encode(sentence.tokens[word]);
+SampleMaker::Words SampleMaker::words_of(const TaggedSentence& sentence) {
+  Words words;
+  for (const std::string& token : sentence.tokens) {
+    std::vector<std::int32_t>& pieces = words.emplace_back(tokenizer_.encode(token));
     if (pieces.empty()) pieces = {tokenizer_.special().unk};
     if (pieces.size() + 2 > length_) {
       pieces.resize(length_ - 2);
       ++num_cut_;
     }
-    if (samples.empty() || samples.back().ids.size() + pieces.size() + 1 > length_) {
-      samples.push_back(
-          {.ids = {tokenizer_.special().cls}, .example = example, .skipped = static_cast<std::uint32_t>(word)});
+  }
+  return words;
+}
+
+void SampleMaker::surround(Sample& sample, const std::vector<std::int32_t>& before,
+                           const std::vector<std::int32_t>& after) const {
+  const std::size_t room = std::min<std::size_t>(config_.document_context, length_ - 1 - sample.ids.size());
+  const std::size_t right = std::min(after.size(), room - std::min(before.size(), room / 2));
+  const std::size_t left = std::min(before.size(), room - right);
+  sample.ids.insert(sample.ids.begin() + 1, before.end() - static_cast<std::ptrdiff_t>(left), before.end());
+  sample.ids.insert(sample.ids.end(), after.begin(), after.begin() + static_cast<std::ptrdiff_t>(right));
+  for (std::uint32_t& place : sample.places) place += static_cast<std::uint32_t>(left);
+}
+
+std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> sentences,
+                                              const std::vector<std::string>& tags, std::int64_t example) {
+  std::vector<Words> words;
+  for (const TaggedSentence& sentence : sentences) words.push_back(words_of(sentence));
+  // The nearest pieces of the same document before sentence `s` (step -1) or after it (1), in their order.
+  const auto beside = [&](std::size_t s, std::ptrdiff_t step) {
+    std::vector<std::int32_t> pieces;
+    for (std::size_t i = s + step; i < sentences.size() && sentences[i].document == sentences[s].document; i += step) {
+      if (std::ssize(pieces) >= config_.document_context) break;
+      std::vector<std::int32_t> more;
+      for (const std::vector<std::int32_t>& word : words[i]) append(more, word);
+      pieces.insert(step > 0 ? pieces.end() : pieces.begin(), more.begin(), more.end());
     }
-    Sample& sample = samples.back();
-    sample.places.push_back(static_cast<std::uint32_t>(sample.ids.size()));
-    std::int64_t tag = 0;
-    if (!sentence.tags.empty()) {
-      tag = std::ranges::find(tags, sentence.tags[word]) - tags.begin();
-      ensure(tag < std::ssize(tags), "tags were checked when they were read");
+    return pieces;
+  };
+  std::vector<Sample> samples;
+  for (std::size_t s = 0; s < sentences.size(); ++s) {
+    const std::size_t begin = samples.size();
+    for (std::size_t word = 0; word < words[s].size(); ++word) {
+      const std::vector<std::int32_t>& pieces = words[s][word];
+      if (samples.size() == begin || samples.back().ids.size() + pieces.size() + 1 > length_) {
+        samples.push_back({.ids = {tokenizer_.special().cls},
+                           .example = example + static_cast<std::int64_t>(s),
+                           .skipped = static_cast<std::uint32_t>(word)});
+      }
+      Sample& sample = samples.back();
+      sample.places.push_back(static_cast<std::uint32_t>(sample.ids.size()));
+      std::int64_t tag = 0;
+      if (!sentences[s].tags.empty()) {
+        tag = std::ranges::find(tags, sentences[s].tags[word]) - tags.begin();
+        ensure(tag < std::ssize(tags), "tags were checked when they were read");
+      }
+      sample.tags.push_back(tag);
+      append(sample.ids, pieces);
     }
-    sample.tags.push_back(tag);
-    append(sample.ids, pieces);
+    if (samples.size() == begin + 1) surround(samples.back(), beside(s, -1), beside(s, 1));
   }
   for (Sample& sample : samples) {
     sample.ids.push_back(tokenizer_.special().sep);

@@ -4,11 +4,13 @@
 //   two texts          [CLS] a [SEP] b [SEP]; what is too long loses tokens at the end of its longer part
 //   a question         [CLS] question [SEP] window [SEP], for windows that go over the context in steps of `stride`
 //   a tagged sentence  [CLS] pieces of all words [SEP]; the first piece of a word carries its tag (arXiv 1810.04805,
-//                      section 5.3); a sentence that is too long becomes several samples
+//                      section 5.3); a sentence that is too long becomes several samples, and one that is not may
+//                      stand between the nearest pieces of its document
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct SampleConfig {
   std::optional<std::int64_t> length = {};
   std::int64_t stride = 128;
   std::int64_t question_length = 64;
+  std::int64_t document_context = 0;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -36,6 +39,10 @@ struct SampleConfig {
     visit("stride", self.stride,
           {.help = "spans: tokens from the beginning of one window of a context to that of the next", .min = 1});
     visit("question-length", self.question_length, {.help = "spans: tokens of a question; the rest is cut", .min = 1});
+    visit("document-context", self.document_context,
+          {.help = "tags: tokens around a sentence, of its document, that are read with it; 0: none",
+           .min = 0,
+           .max = 65535});
   }
 };
 
@@ -63,13 +70,19 @@ class SampleMaker {
   // `context` are the pieces of its context. Answers that are given label the windows which hold the first of them
   // whole.
   std::vector<Sample> of_question(const Question& question, const std::vector<Piece>& context, std::int64_t example);
-  // `tags` are the names of all tags; of tokens without a tag (sentence.tags is empty) all are 0.
-  std::vector<Sample> of_sentence(const TaggedSentence& sentence, const std::vector<std::string>& tags,
-                                  std::int64_t example);
+  // `tags` are the names of all tags; of tokens without a tag (sentence.tags is empty) all are 0. The first sentence is
+  // `example`.
+  std::vector<Sample> of_sentences(std::span<const TaggedSentence> sentences, const std::vector<std::string>& tags,
+                                   std::int64_t example);
 
   std::int64_t num_cut() const { return num_cut_; }  // samples that lost tokens
 
  private:
+  using Words = std::vector<std::vector<std::int32_t>>;  // the pieces of each
+
+  Words words_of(const TaggedSentence& sentence);
+  void surround(Sample& sample, const std::vector<std::int32_t>& before, const std::vector<std::int32_t>& after) const;
+
   Tokenizer tokenizer_;
   std::size_t length_;
   SampleConfig config_;

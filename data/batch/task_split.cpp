@@ -1,6 +1,7 @@
 #include "data/batch/task_split.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -37,8 +38,7 @@ std::string TaskSplit::report() const {
   if (!questions.questions.empty()) text += " in " + counted(std::ssize(samples), "windows");
   if (num_cut > 0) text += ", " + counted(num_cut, "cut to ") + counted(length, "tokens");
   if (questions.moved > 0) text += ", " + counted(questions.moved, "answers found elsewhere than the file says");
-  if (questions.lost > 0)
-    text += ", " + counted(questions.lost, "answers that stand nowhere in their context left out");
+  if (questions.lost > 0) text += ", " + counted(questions.lost, "answers that stand nowhere in their context");
   return text;
 }
 
@@ -46,10 +46,6 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
                      const SampleConfig& config, Labelled labelled) {
   TaskSplit split{.file = file, .hash = hash_hex_of_file(file)};
   SampleMaker maker(tokenizer, config);
-  const auto keep = [&](std::vector<Sample> samples) {
-    split.samples.insert(split.samples.end(), std::make_move_iterator(samples.begin()),
-                         std::make_move_iterator(samples.end()));
-  };
   std::int64_t example = 0;
   if (task.kind == TaskKind::spans) {
     split.questions = read_squad(file);
@@ -57,25 +53,19 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
       split.contexts.push_back(tokenizer.encode_pieces(context));
     }
     for (const Question& question : split.questions.questions) {
-      const bool lost = question.answers.empty() && !split.questions.may_lack_answers;
-      if (labelled == Labelled::no || !lost) {
-        keep(maker.of_question(question, split.contexts[question.context], example));
-      }
-      ++example;
+      std::ranges::move(maker.of_question(question, split.contexts[question.context], example++),
+                        std::back_inserter(split.samples));
     }
   } else if (task.kind == TaskKind::tags) {
-    split.sentences = read_conll(file);
-    if (labelled == Labelled::yes) check_tags(split, task.labels);
-    for (TaggedSentence& sentence : split.sentences) {
-      if (labelled == Labelled::no) sentence.tags.clear();
-      keep(maker.of_sentence(sentence, task.labels, example++));
-    }
+    split.sentences = labelled == Labelled::yes ? read_conll(file) : read_conll_tokens(file);
+    check_tags(split, task.labels);
+    split.samples = maker.of_sentences(split.sentences, task.labels, 0);
   } else {
     split.texts = labelled == Labelled::yes ? read_labelled_texts(file, task) : read_texts(file, task);
     for (const LabelledText& text : split.texts) split.samples.push_back(maker.of_text(text, example++));
   }
   split.num_cut = maker.num_cut();
-  split.length = config.length.value();
+  split.length = task.kind == TaskKind::spans ? config.question_length : config.length.value();
   return split;
 }
 

@@ -26,18 +26,17 @@ struct TaskSplit {
   std::int64_t size() const;
   // Where a record begins in the file: a line; of a question its number, from 1.
   std::int64_t line(std::int64_t example) const;
-  // "8,551 texts, 12 cut to 128 tokens".
+  // "8551 texts, 12 cut to 128 tokens".
   std::string report() const;
 
   std::int64_t num_cut = 0;
-  std::int64_t length = 0;  // most tokens of a sample
+  std::int64_t length = 0;  // most tokens of a sample, of spans those of a question
 };
 
 // Whether a file that is to be predicted has answers in it is no matter; one to learn from or to score must.
 enum class Labelled { yes, no };
 
-// UserError naming file and line, as the readers say, and for a tag that is none of task.labels. Questions that lost
-// their answers are left out of `samples` where labelled, unless questions may lack them.
+// UserError naming file and line, as the readers say, and for a tag that is none of task.labels.
 TaskSplit read_split(const std::string& file, const LabelledTask& task, const Tokenizer& tokenizer,
                      const SampleConfig& config, Labelled labelled);
 

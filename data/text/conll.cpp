@@ -23,9 +23,7 @@ void to_iob2(std::vector<std::string>& tags) {
   }
 }
 
-}  // namespace
-
-std::vector<TaggedSentence> read_conll(const std::string& file) {
+std::vector<TaggedSentence> read(const std::string& file, bool tagged) {
   check_text_file(file);
   LineReader lines(file);
   std::vector<TaggedSentence> sentences;
@@ -55,23 +53,29 @@ std::vector<TaggedSentence> read_conll(const std::string& file) {
     }
     const std::string where = file + ":" + std::to_string(number) + ": ";
     if (columns == 0) columns = fields.size();
-    if (fields.size() < 2 || fields.size() != columns) {
-      throw UserError(where + std::to_string(fields.size()) + " columns, expected " +
-                          std::to_string(std::max<std::size_t>(columns, 2)),
-                      "a token a line, its tag in the last column, a blank line between sentences");
+    const std::size_t least = tagged ? 2 : 1;
+    if (fields.size() < least || fields.size() != columns) {
+      throw UserError(
+          where + std::to_string(fields.size()) + " columns, expected " + std::to_string(std::max(columns, least)),
+          "a token a line, its tag in the last column, a blank line between sentences");
     }
-    if (!is_tag(fields.back())) {
+    if (tagged && !is_tag(fields.back())) {
       throw UserError(where + "found the tag " + fields.back() + ", expected O, B-TYPE or I-TYPE",
                       "write the tags in IOB1 or IOB2");
     }
     if (sentence.tokens.empty()) sentence.line = number;
     sentence.tokens.push_back(fields.front());
-    sentence.tags.push_back(fields.back());
+    if (tagged) sentence.tags.push_back(fields.back());
   }
   finish();
   if (sentences.empty()) throw UserError(file + ": no sentence", "check that it is the right file");
   return sentences;
 }
+
+}  // namespace
+
+std::vector<TaggedSentence> read_conll(const std::string& file) { return read(file, /*tagged=*/true); }
+std::vector<TaggedSentence> read_conll_tokens(const std::string& file) { return read(file, /*tagged=*/false); }
 
 std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences) {
   std::set<std::pair<std::string, char>> found;  // by type, then B before I

@@ -20,6 +20,9 @@ struct TaggedSentence {
 // that is not O, B-TYPE or I-TYPE; and when there is no sentence.
 std::vector<TaggedSentence> read_conll(const std::string& file);
 
+// The tokens alone, of a file that may have no tags.
+std::vector<TaggedSentence> read_conll_tokens(const std::string& file);
+
 // Every tag once, O first, the others in order of their names: B-LOC I-LOC B-ORG …
 std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences);
 

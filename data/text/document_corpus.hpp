@@ -20,7 +20,7 @@ struct DocumentCounts {
   std::uint64_t sentences = 0;
   std::uint64_t cut = 0;  // sentences that were too long and became several
 
-  // "26500 documents, 812345 sentences (12 cut), 24711032 tokens; …"
+  // "26500 documents, 812345 sentences (12 too long, cut), 24711032 tokens; …"
   std::string report(std::uint64_t tokens) const;
 };
 

@@ -124,6 +124,8 @@ std::string key_of(std::string_view name) {
   return key;
 }
 
+}  // namespace
+
 std::vector<std::string_view> metrics_of(TaskKind kind) {
   switch (kind) {
     case TaskKind::classification:
@@ -135,12 +137,10 @@ std::vector<std::string_view> metrics_of(TaskKind kind) {
     case TaskKind::spans:
       return {"f1", "exact"};
     case TaskKind::tags:
-      return {"f1", "precision", "recall", "accuracy"};
+      return {"f1", "precision", "recall", "accuracy", "strict_f1"};
   }
   return {};
 }
-
-}  // namespace
 
 void LabelledTask::validate(const std::string& source) const {
   const bool columns = is_of_sequences(kind);
@@ -150,6 +150,13 @@ void LabelledTask::validate(const std::string& source) const {
   if (!test_text.empty() && test_text.size() != text.size()) {
     throw UserError(source + ": test-text names " + std::to_string(test_text.size()) + " columns, and text " +
                     std::to_string(text.size()));
+  }
+  std::vector<std::string> needed = {train, test};
+  if (!valid.empty()) needed.push_back(valid[0]);
+  for (const std::string& name : needed) {
+    if (!name.empty() && name.back() != '|') continue;
+    throw UserError(source + ": \"" + name + "\" may be no file at all, which only valid's second and later may",
+                    "name a file");
   }
   if (valid.empty()) throw UserError(source + ": valid names no file", "name one: it chooses the best checkpoint");
   if (columns && kind != TaskKind::regression && labels.size() == 1) {

@@ -36,6 +36,7 @@ struct LabelledTask {
   std::vector<std::string> labels = {};
   std::string positive = {};
   std::string separator = ",";
+  bool may_lack_answers = false;
   std::vector<std::string> metrics = {};
   TableFormat format = TableFormat::automatic;
   bool header = true;
@@ -55,6 +56,8 @@ struct LabelledTask {
     visit("labels", self.labels, {.help = "names of the labels; none: those of the training text, sorted"});
     visit("positive", self.positive, {.help = "the label whose F1 is reported; empty: the mean over all labels"});
     visit("separator", self.separator, {.help = "multi-label: what stands between the labels of a text"});
+    visit("may-lack-answers", self.may_lack_answers,
+          {.help = "spans: a question may have no answer in its context; what is learnt from says it"});
     visit("metrics", self.metrics,
           {.help =
                "whose mean makes a checkpoint the best; none: accuracy, for regression pearson and spearman, else f1"});
@@ -69,6 +72,9 @@ struct LabelledTask {
   // UserError, naming `source`, for keys that contradict each other.
   void validate(const std::string& source) const;
 };
+
+// What an answer to such a task is scored by, as eval/task_answers.hpp finds it.
+std::vector<std::string_view> metrics_of(TaskKind kind);
 
 // A built-in task by name (in any case), or the TOML file of that path. UserError naming the nearest name.
 LabelledTask find_task(const std::string& name_or_file);

@@ -59,12 +59,9 @@ QuestionSet read_squad(const std::string& file) {
           const std::size_t at = begins[std::min<std::uint64_t>(offset, begins.size() - 1)];
           if (text.empty()) throw UserError(where + " has an empty answer", "leave it out, or say is_impossible");
           const auto place = nearest(context, text, at);
-          if (!place) {
-            ++set.lost;
-            continue;
-          }
-          set.moved += *place != at;
-          question.answers.push_back({.text = text, .begin = *place});
+          set.lost += !place;
+          set.moved += place && *place != at;
+          question.answers.push_back({.text = text, .begin = place});
         }
         set.questions.push_back(std::move(question));
       }

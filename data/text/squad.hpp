@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@ namespace attend {
 
 struct Answer {
   std::string text = {};
-  std::size_t begin = 0;  // bytes of the context
+  std::optional<std::size_t> begin = {};  // bytes of the context; nothing where it does not stand in it
 };
 
 struct Question {
@@ -24,7 +25,12 @@ struct QuestionSet {
   std::vector<Question> questions = {};
   bool may_lack_answers = false;  // 2.0
   std::uint64_t moved = 0;        // answers that stand elsewhere in their context than the file says, and were found
-  std::uint64_t lost = 0;         // answers that stand nowhere in it, and were left out
+  std::uint64_t lost = 0;         // answers that stand nowhere in it
+
+  // Whether the question shows where its answer stands, or that it has none.
+  bool can_be_learnt(const Question& question) const {
+    return question.answers.empty() ? may_lack_answers : question.answers[0].begin.has_value();
+  }
 };
 
 // Offsets in the file count code points. An answer that is not at its offset is taken to be at the nearest place where

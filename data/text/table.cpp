@@ -71,7 +71,10 @@ TableReader::TableReader(const std::string& file, const TableShape& shape) : fil
   if (!next_row(header_, line)) refuse(1, "no header", "the first line names the columns");
   for (const std::string& column : shape_.columns) {
     const std::vector<std::string> names = alternatives(column);
-    const auto found = std::ranges::find_first_of(header_, names);
+    auto found = header_.end();
+    for (const std::string& name : names) {
+      if (found == header_.end()) found = std::ranges::find(header_, name);
+    }
     if (found == header_.end()) {
       refuse(line, "no column \"" + column + "\"", "the columns are: " + listed(header_));
     }

@@ -121,7 +121,7 @@ std::optional<std::string> number_after(const std::string& message, const std::s
   return message.substr(begin, end == std::string::npos ? end : end - begin);
 }
 
-constexpr const char* kOfTrain = " (of attend train: --vocab-type, --vocab-size)";
+constexpr const char* kOfTrain = " (of a training: --vocab-type, --vocab-size)";
 
 [[noreturn]] void explain(const std::string& message, std::int64_t size) {
   const std::string asked = "a vocabulary of " + std::to_string(size) + " pieces ";

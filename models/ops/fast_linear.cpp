@@ -146,8 +146,9 @@ Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tenso
       kernels::multiply(part, 0, panels);
     });
   } else {
-    Chunks(panels, x.size(0) * weight.panels.inputs)
-        .run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::multiply(product, begin, end); });
+    Chunks(panels, x.size(0) * weight.panels.inputs).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::multiply(product, begin, end);
+    });
   }
   const Activation left = product.relu ? Activation::none : activation;
   if (left != Activation::none || after.rate > 0) pointwise(y, y, left, after);

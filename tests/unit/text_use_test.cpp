@@ -22,7 +22,7 @@ class FillMasks : public testing::Test {
   }
 
   // The probability of the likeliest filling of the first gap.
-  double best(const std::string& text) { return fill_masks(*model_, tokenizer_, text, 1)[0][0].probability; }
+  double best(const std::string& text) { return fill_masks(*model_, tokenizer_, text, "text:1", 1)[0][0].probability; }
 
  private:
   static Tokenizer characters() {

@@ -46,7 +46,7 @@ class PointTask : public Task {
   }
   MicroBatch largest() override { return next(); }
   std::int64_t batches_per_epoch() const override { return 4; }
-  bool can_validate() const override { return true; }
+  std::vector<std::string> metrics() const override { return {"loss"}; }
   std::vector<ValidationMetric> validate(const std::filesystem::path&, std::int64_t step) override {
     return {{.name = "loss", .value = std::abs(static_cast<double>(step) - best_step)}};
   }
@@ -103,6 +103,15 @@ TEST(Trainer, PatienceCountsValidationsWithoutABest) {
   EXPECT_EQ(session.trainer->train(), Ending::patience);
   EXPECT_EQ(session.trainer->state().step, 12);
   EXPECT_EQ(read_file(run / "best"), "step-6\n");
+}
+
+TEST(Trainer, AMetricThatIsNotFiniteIsNoBest) {
+  const TemporaryDirectory run;
+  Session session(run.path(), {.max_steps = 100, .patience = 2});
+  session.task.best_step = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(session.trainer->train(), Ending::patience);
+  EXPECT_EQ(session.trainer->state().step, 6);
+  EXPECT_TRUE(session.trainer->state().scores.empty());
 }
 
 TEST(Trainer, KeepsTheLastAndTheBest) {

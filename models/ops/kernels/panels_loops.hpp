@@ -5,8 +5,8 @@ namespace attend::ops::kernels::ATTEND_LEVEL {
 constexpr int kVectors = kWidest / kLanes;
 constexpr int kTileRows = kLanes == 16 ? 14 : kLanes == 8 ? 6 : 2;
 constexpr int kTilePanels = kLanes == 16 ? 2 : 1;
-// Numbers of the rows that stay near while all panels go over them: copies, with a gap between them, since rows that are
-// a power of two apart would drive each other out of the nearest cache.
+// Numbers of the rows that stay near while all panels go over them: copies, with a gap between them, since rows that
+// are a power of two apart would drive each other out of the nearest cache.
 constexpr std::int64_t kBlock = std::int64_t{128} << 10;
 constexpr std::int64_t kGap = kWidest;
 
@@ -52,9 +52,8 @@ inline void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end
     for (std::int64_t panel = begin; panel < end; panel += kTilePanels) {
       with_count<kTilePanels>(end - panel, [&](auto panels) {
         for (std::int64_t row = first; row < last; row += kTileRows) {
-          with_count<kTileRows>(last - row, [&](auto rows) {
-            tile<rows, panels>(p, copies.get() + (row - first) * stride, row, panel);
-          });
+          with_count<kTileRows>(
+              last - row, [&](auto rows) { tile<rows, panels>(p, copies.get() + (row - first) * stride, row, panel); });
         }
       });
     }

@@ -136,7 +136,7 @@ TEST_F(TaskSplitTest, TheFirstPieceOfAWordCarriesItsTag) {
   const TaggedSentence sentence{
       .line = 1, .tokens = {"Ann", "saw", "Bob", "again", "today"}, .tags = {"B", "O", "B", "O", "O"}};
   SampleMaker maker(tokenizer_, config_);
-  const std::vector<Sample> samples = maker.of_sentence(sentence, {"O", "B"}, 3);
+  const std::vector<Sample> samples = maker.of_sentences({&sentence, 1}, {"O", "B"}, 3);
   ASSERT_EQ(samples.size(), 2u);
   EXPECT_EQ(samples[1].skipped, samples[0].places.size());
   std::size_t word = 0;
@@ -149,6 +149,56 @@ TEST_F(TaskSplitTest, TheFirstPieceOfAWordCarriesItsTag) {
     }
   }
   EXPECT_EQ(word, 5u);
+}
+
+TEST_F(TaskSplitTest, ASentenceIsReadBetweenTheNearestPiecesOfItsDocument) {
+  const std::string file = write("train.txt", "aa O\n\nbb O\n\ncc O\ndd O\n\nee O\n\n-DOCSTART- O\n\nff O\n\ngg O\n");
+  const LabelledTask task{.kind = TaskKind::tags, .labels = {"O"}};
+  const auto read = [&](std::int64_t context) {
+    config_.document_context = context;
+    const TaskSplit split = read_split(file, task, tokenizer_, config_, Labelled::yes);
+    std::vector<std::string> texts;
+    for (const Sample& sample : split.samples) {
+      EXPECT_EQ(sample.places.size(), split.sentences[sample.example].tokens.size());
+      EXPECT_LE(sample.ids.size(), 20u);
+      for (std::size_t i = 0; i < sample.places.size(); ++i) {
+        EXPECT_EQ(text_of(sample, sample.places[i], sample.places[i] + 3), split.sentences[sample.example].tokens[i]);
+      }
+      texts.push_back(text_of(sample, 1, sample.ids.size() - 1));
+    }
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(read(0), (Texts{"aa", "bb", "cc dd", "ee", "ff", "gg"}));  // each word is a space and two letters
+  EXPECT_EQ(read(6), (Texts{"aa bb cc", "aa bb cc", "bb cc dd ee", "cc dd ee", "ff gg", "ff gg"}));
+  EXPECT_EQ(read(100),
+            (Texts{"aa bb cc dd ee", "aa bb cc dd ee", "aa bb cc dd ee", "aa bb cc dd ee", "ff gg", "ff gg"}));
+}
+
+TEST_F(TaskSplitTest, ATestFileOfTokensAloneIsRead) {
+  const LabelledTask task{.kind = TaskKind::tags, .labels = {"O", "B-PER"}};
+  const TaskSplit split = read_split(write("test.txt", "Ann\nsaw\n\nBob\n"), task, tokenizer_, config_, Labelled::no);
+  ASSERT_EQ(split.sentences.size(), 2u);
+  EXPECT_EQ(split.sentences[0].tokens, (std::vector<std::string>{"Ann", "saw"}));
+  EXPECT_TRUE(split.sentences[0].tags.empty());
+  EXPECT_EQ(refusal("Ann\nsaw\n", task, "train.txt"),
+            (directory_ / "train.txt").string() + ":1: 1 columns, expected 2");
+}
+
+TEST_F(TaskSplitTest, AnAnswerThatStandsNowhereIsScoredButNotLearnt) {
+  const std::string text = R"({"data": [{"paragraphs": [{"context": "ab cd", "qas": [
+      {"id": "1", "question": "q", "is_impossible": false, "answers": [{"text": "xyz", "answer_start": 0}]},
+      {"id": "2", "question": "q", "is_impossible": true, "answers": []},
+      {"id": "3", "question": "q", "is_impossible": false, "answers": [{"text": "cd", "answer_start": 3}]}]}]}]})";
+  const TaskSplit split =
+      read_split(write("dev.json", text), {.kind = TaskKind::spans}, tokenizer_, config_, Labelled::yes);
+  const QuestionSet& set = split.questions;
+  EXPECT_EQ(set.lost, 1u);
+  EXPECT_EQ(split.samples.size(), 3u);
+  EXPECT_EQ(set.questions[0].answers[0].text, "xyz");
+  EXPECT_FALSE(set.can_be_learnt(set.questions[0]));
+  EXPECT_TRUE(set.can_be_learnt(set.questions[1]));
+  EXPECT_TRUE(set.can_be_learnt(set.questions[2]));
 }
 
 TEST_F(TaskSplitTest, ATagThatIsNoneOfTheTasksIsNamedByLine) {
