@@ -95,12 +95,14 @@ struct FinetuningCommand {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
+    FinetuningConfig::visit(self.config, visit);
+
+    visit.group("Several runs");
     visit("seeds", self.seeds,
           {.help =
                "A..B: a run for each seed, in RUN/seed-N, their mean and deviation, and RUN stands for the best on the "
                "validation data; empty: --seed alone",
            .placeholder = "A..B"});
-    FinetuningConfig::visit(self.config, visit);
   }
   // UserError where this call's options are no run.
   void validate(const OptionOrigins& origins) const;

@@ -77,22 +77,9 @@ void ChunkTally::add(const std::vector<std::string>& predicted, const std::vecto
   for (std::size_t i = 0; i < gold.size(); ++i) equal_tokens_ += predicted[i] == gold[i];
   const std::vector<Chunk> ours = chunks_of(predicted, mode_), theirs = chunks_of(gold, mode_);
   const std::set<Chunk> right(theirs.begin(), theirs.end());
-  for (const Chunk& chunk : theirs) ++counts_[chunk.type].gold;
-  for (const Chunk& chunk : ours) {
-    Counts& counts = counts_[chunk.type];
-    ++counts.predicted;
-    counts.both += right.contains(chunk);
-  }
-}
-
-ChunkTally::Counts ChunkTally::total() const {
-  Counts total;
-  for (const auto& [type, counts] : counts_) {
-    total.predicted += counts.predicted;
-    total.gold += counts.gold;
-    total.both += counts.both;
-  }
-  return total;
+  total_.gold += theirs.size();
+  total_.predicted += ours.size();
+  for (const Chunk& chunk : ours) total_.both += right.contains(chunk);
 }
 
 double ChunkTally::token_accuracy() const { return share(equal_tokens_, tokens_); }

@@ -3,15 +3,9 @@
 // type is open) and in its strict one (IOB2: only a B- does).
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <map>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
-
-#include "core/options.hpp"
 
 namespace attend::metrics {
 
@@ -26,7 +20,7 @@ struct Chunk {
 // Of the tags of one sentence, such as B-PER I-PER O; B, I, E, S and O are understood.
 std::vector<Chunk> chunks_of(const std::vector<std::string>& tags, ChunkMode mode);
 
-// Chunks predicted, in the gold data, and in both, by type.
+// Chunks predicted, in the gold data, and in both.
 class ChunkTally {
  public:
   struct Counts {
@@ -40,20 +34,13 @@ class ChunkTally {
   // The tags of one sentence, as many on both sides.
   void add(const std::vector<std::string>& predicted, const std::vector<std::string>& gold);
 
-  Counts total() const;
-  const std::map<std::string, Counts>& by_type() const { return counts_; }
+  const Counts& total() const { return total_; }
   double token_accuracy() const;  // O among them
 
  private:
   ChunkMode mode_;
-  std::map<std::string, Counts> counts_;
+  Counts total_;
   std::size_t tokens_ = 0, equal_tokens_ = 0;
 };
 
 }  // namespace attend::metrics
-
-template <>
-struct attend::EnumNames<attend::metrics::ChunkMode> {
-  static constexpr std::array names{std::pair{metrics::ChunkMode::conlleval, std::string_view("conlleval")},
-                                    std::pair{metrics::ChunkMode::strict, std::string_view("strict")}};
-};

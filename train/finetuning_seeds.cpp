@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "train/checkpoint.hpp"
+#include "train/finetuning.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The best validation score of a finished run.
+double best_score(const fs::path& run) {
+  const std::optional<Checkpoint> checkpoint = Checkpoint::newest(run);
+  if (!checkpoint || checkpoint->state().scores.empty()) {
+    throw UserError(run.string() + ": no validation found a number", "look at its train.jsonl");
+  }
+  return checkpoint->state().scores.front().value;
+}
+
+}  // namespace
+
+void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
+  if (command.seeds.empty()) return finetune(command.config, origins);
+  const auto [first, last] = seeds_of(command.seeds, origins("seeds"));
+  const fs::path run = command.config.run.run;
+  if (fs::exists(run / "config.toml")) {
+    throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
+  }
+  const bool lower = lower_is_better(command.config.trainer.best_metric);
+  std::vector<double> scores;
+  for (std::int64_t seed = first; seed <= last; ++seed) {
+    FinetuningConfig config = command.config;
+    config.trainer.seed = seed;
+    config.run.run = (run / ("seed-" + std::to_string(seed))).string();
+    log::info("seed {} of {}", seed, command.seeds);
+    finetune(config, origins);
+    scores.push_back(best_score(config.run.run));
+  }
+  const auto n = static_cast<double>(scores.size());
+  double mean = 0, squares = 0;
+  for (const double score : scores) mean += score / n;
+  for (const double score : scores) squares += (score - mean) * (score - mean);
+  const double deviation = scores.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  const auto best = lower ? std::ranges::min_element(scores) : std::ranges::max_element(scores);
+  nlohmann::ordered_json record = {{"metric", command.config.trainer.best_metric},
+                                   {"scores", nlohmann::ordered_json::object()},
+                                   {"mean", mean},
+                                   {"deviation", deviation},
+                                   {"best", first + (best - scores.begin())}};
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
+  write_file_atomic(run / "seeds.json", record.dump(1) + "\n");
+  log::info("{} over {} seeds: mean {:.4g}, deviation {:.2g}; {} stands for seed {}",
+            command.config.trainer.best_metric, scores.size(), mean, deviation, run.string(),
+            first + (best - scores.begin()));
+}
+
+}  // namespace attend
