@@ -92,7 +92,6 @@ class TextModelImpl : public torch::nn::Module {
   // What the loss is a sum of.
   std::int64_t count(const LabelledBatch& batch) const;
 
-
  private:
   // The rows whose hidden states are read; nothing: all of them.
   std::optional<Selection> read_of(const LabelledBatch& batch) const;
