@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "data/text/bert_vocabulary.hpp"
 #include "data/text/tokenizer_json.hpp"
 #include "models/bert_run.hpp"
 #include "models/hf.hpp"
@@ -35,7 +36,9 @@ struct ExportConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
           {.help = "a run of attend pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
-    visit("format", self.format, {.help = "hf: config.json, model.safetensors and tokenizer.json of transformers"});
+    visit("format", self.format,
+          {.help = "hf: config.json, model.safetensors and tokenizer.json of transformers, for BERT that pools its "
+                   "first token"});
     visit("output", self.output, {.help = "directory that is made", .placeholder = "DIR", .required = true});
     visit("checkpoint", self.checkpoint, {.help = "best, last, or the path of a checkpoint"});
   }
@@ -54,6 +57,8 @@ void write(const fs::path& output, const torch::nn::Module& model, const BertOpt
   write_file_atomic(staged.path() / "config.json", to_hf_config(theirs));
   save_tensors(staged.path() / "model.safetensors", to_hf(model, theirs), {{"format", "pt"}});
   write_file_atomic(staged.path() / "tokenizer.json", to_tokenizer_json(tokenizer));
+  const bool is_json = tokenizer.bytes().starts_with('{');
+  if (!is_json) write_file_atomic(staged.path() / kSentencePieceFile, tokenizer.bytes());
   write_file_atomic(staged.path() / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions));
   staged.commit();
 }

@@ -73,8 +73,33 @@ LabelledTask task_of(const HfConfig& config, const std::string& name) {
                         std::to_string(config.labels.size()),
                     "choose the task that it was taught");
   }
-  if (task.labels.empty() && task.kind != TaskKind::spans) task.labels = config.labels;
+  if (task.kind == TaskKind::spans) return task;
+  if (std::ranges::is_permutation(task.labels, config.labels)) {
+    task.labels = config.labels;  // in the order of its outputs
+  } else if (!task.labels.empty()) {
+    for (std::size_t i = 0; i < task.labels.size(); ++i) {
+      log::warn("the model's label {} is taken for {}", config.labels[i], task.labels[i]);
+    }
+  } else {
+    task.labels = config.labels;
+  }
+  task.validate("config.json");
   return task;
+}
+
+// A model that its file cannot hold is not made, lest a small file takes all memory.
+void refuse_larger_model(const HfConfig& config, const fs::path& weights) {
+  const BertOptions& o = config.options;
+  const BertConfig bert = bert_config(o, config.vocabulary);
+  const BlockConfig& block = bert.block;
+  const double layer = static_cast<double>(block.width) * static_cast<double>(4 * block.width + 2 * block.feed_forward);
+  const double numbers = static_cast<double>(bert.layers) * layer +
+                         static_cast<double>(bert.vocabulary + bert.max_length) * static_cast<double>(block.width);
+  constexpr double kLeastBytes = 0.5;  // a number; most of them may be missing
+  if (numbers * kLeastBytes <= static_cast<double>(fs::file_size(weights))) return;
+  throw UserError(weights.string() + fmt::format(": {} bytes, but config.json is of {:.0f} M weights",
+                                                 fs::file_size(weights), numbers / 1e6),
+                  "config.json and model.safetensors are not of one model");
 }
 
 // A checkpoint without moments: good for all but resuming.
@@ -95,6 +120,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
                         " pieces, config.json says " + std::to_string(theirs.vocabulary),
                     "they are not of one model");
   }
+  refuse_larger_model(theirs, weights);
   StagedDirectory staged(config.run);
   save_run_tokenizer(tokenizer, staged.path());
   if (theirs.task) {

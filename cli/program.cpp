@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <new>
 
@@ -202,6 +204,7 @@ int complain_of_memory(const Running& running) {
 }  // namespace
 
 int run_program(const std::vector<Command>& commands, const std::vector<std::string>& words) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is an error of writing, with a name
   Running running;
   try {
     run_words(commands, words, running);
@@ -213,6 +216,9 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
   } catch (const Interrupted& interruption) {
     log::info("{}", interruption.what());
     return kExitInterrupted;
+  } catch (const std::filesystem::filesystem_error& error) {
+    complain(running.program + ": " + error.path1().string() + ": " + error.code().message(), "check the path");
+    return kExitUserMistake;
   } catch (const std::bad_alloc&) {
     return complain_of_memory(running);
   } catch (const std::exception& error) {

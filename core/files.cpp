@@ -205,7 +205,7 @@ void StagedDirectory::remove_leftovers(const fs::path& parent) {
 
 DirectoryLock::DirectoryLock(const fs::path& directory) : path_(directory / "lock") {
   while (true) {
-    file_ = Descriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    file_ = Descriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (!file_) fail(path_, "cannot be written");
     if (flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) fail(path_, "cannot be locked");
@@ -220,8 +220,13 @@ DirectoryLock::DirectoryLock(const fs::path& directory) : path_(directory / "loc
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   const std::string holder = std::string(kHolder) + std::to_string(getpid()) + " on " + host.data();
-  if (ftruncate(file_.number(), 0) != 0) fail(path_, "cannot be written");
-  write_all(file_.number(), path_, std::as_bytes(std::span(holder)));
+  try {
+    if (ftruncate(file_.number(), 0) != 0) fail(path_, "cannot be written");
+    write_all(file_.number(), path_, std::as_bytes(std::span(holder)));
+  } catch (...) {
+    unlink(path_.c_str());
+    throw;
+  }
 }
 
 bool DirectoryLock::was_held(const fs::path& directory) {

@@ -192,16 +192,40 @@ std::string printed(const toml::node& node) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
+// The place behind the string or comment that begins at `at`, or `at` where none does.
+std::size_t behind_quoted(std::string_view text, std::size_t at) {
+  if (text[at] == '#') return std::min(text.find('\n', at), text.size());
+  if (text[at] != '"' && text[at] != '\'') return at;
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool long_string = text.substr(at).starts_with(three);
+  for (std::size_t i = at + (long_string ? 3 : 1); i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (long_string ? text.substr(i).starts_with(three) : text[i] == quote) {
+      return i + (long_string ? 3 : 1);
+    } else if (!long_string && text[i] == '\n') {
+      return i;
+    }
+  }
+  return text.size();
+}
+
 // toml++ follows a dotted key by recursion, one call a dot, without a limit.
 void refuse_deep_keys(std::string_view text, const std::string& file) {
   constexpr std::int64_t kMostDots = 200;
   std::int64_t line = 1, dots = 0;
-  for (const char c : text) {
-    if (c == '\n') {
+  for (std::size_t at = 0; at < text.size();) {
+    if (const std::size_t behind = behind_quoted(text, at); behind > at) {
+      line += std::ranges::count(text.substr(at, behind - at), '\n');
+      at = behind;
+      continue;
+    }
+    if (text[at] == '\n') {
       ++line;
       dots = 0;
     }
-    dots += c == '.';
+    dots += text[at++] == '.';
     if (dots > kMostDots) {
       throw UserError(file + ":" + std::to_string(line) + ": found more than " + std::to_string(kMostDots) +
                           " dots, expected `name = value`",

@@ -44,9 +44,16 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
   const auto options = read_config<TextModelOptions>(run / "config.toml", UnknownKeys::ignore);
   const LabelledTask task = load_run_task(run);
   const Tokenizer tokenizer = load_run_tokenizer(run);
+  const auto samples = read_config<SampleConfig>(run / "config.toml", UnknownKeys::ignore);
+  if (!samples.length || (options.model == TextEncoderKind::bert && *samples.length > options.encoder.positions)) {
+    throw UserError((run / "config.toml").string() + ": length is " +
+                        (samples.length ? std::to_string(*samples.length) : "auto") + ", expected at most " +
+                        std::to_string(options.encoder.positions),
+                    "it was edited: bring it back");
+  }
   TextRun result{.options = options,
                  .task = task,
-                 .samples = read_config<SampleConfig>(run / "config.toml", UnknownKeys::ignore),
+                 .samples = samples,
                  .tokenizer = tokenizer,
                  .model = make_text_model(options, task, tokenizer)};
   const fs::path weights = find_weights(run, checkpoint);

@@ -96,16 +96,16 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors
   for (const auto& [name, tensor] : tensors) copy(*file.find(name), tensor);
 }
 
-WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module) {
+WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
+                                 const NamedTensors& parameters) {
   const SafetensorsFile file(path);
-  const NamedTensors tensors = parameters_of(module);
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : parameters) {
     const TensorView* found = file.find(name);
     if (found != nullptr && fits(*found, tensor)) copy(*found, tensor);
   }
   visit_weights(module, [](ops::Weight& weight) { weight.refresh(); });
-  return compare(file, tensors);
+  return compare(file, parameters);
 }
 
 void load_weights(const std::filesystem::path& path, const torch::nn::Module& module) {

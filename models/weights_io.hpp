@@ -33,8 +33,9 @@ struct WeightReport {
   std::size_t loaded = 0;
 };
 
-// Copies those parameters that the file has in the same shape, and refreshes the module's ops::Weights.
-WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module);
+// Copies those of these parameters of the module that the file has in the same shape, and refreshes its ops::Weights.
+WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
+                                 const NamedTensors& parameters);
 
 // The same as load_tensors of a module's parameters; its ops::Weights are refreshed.
 void load_weights(const std::filesystem::path& path, const torch::nn::Module& module);

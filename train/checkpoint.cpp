@@ -51,6 +51,9 @@ TrainState state_of(const fs::path& path) {
     state.scores.push_back(
         {.step = json_member<std::int64_t>(score, "step", file), .value = json_member<double>(score, "value", file)});
   }
+  for (const char* key : {"step", "epoch", "batch", "phase", "tokens", "validated", "bad_validations"}) {
+    if (number(key) < 0) throw UserError(file + ": " + key + " is negative", "it was edited, or is damaged");
+  }
   return state;
 }
 

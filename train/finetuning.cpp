@@ -50,6 +50,7 @@ class FinetuningJob : public Job {
     const std::string train_file =
         config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
     task_.labels = labels_of_task(task_, train_file);
+    task_.validate(train_file);
     if (!task_.positive.empty() && std::ranges::find(task_.labels, task_.positive) == task_.labels.end()) {
       throw UserError(
           config_.task + ": positive is \"" + task_.positive + "\", which is none of the labels of " + train_file,
@@ -150,8 +151,13 @@ class FinetuningJob : public Job {
   }
 
   void load_encoder(const TextModelImpl& model) const {
-    const fs::path weights = find_weights(run_of_best_seed(config_.run.init_from), "best");
-    const WeightReport report = load_common_weights(weights, model);
+    const fs::path from = run_of_best_seed(config_.run.init_from);
+    const fs::path weights = find_weights(from, "best");
+    NamedTensors taken = parameters_of(model);
+    // A head that decided between other labels begins anew, also where they are as many.
+    const bool other_labels = fs::exists(from / "task.toml") && load_run_task(from).labels != task_.labels;
+    if (other_labels) std::erase_if(taken, [](const auto& named) { return named.first.starts_with("classifier."); });
+    const WeightReport report = load_common_weights(weights, model, taken);
     for (const auto& [names, problem] :
          {std::pair(&report.missing, " is missing"), std::pair(&report.mismatched, "")}) {
       const auto found = std::ranges::find_if(*names, is_of_encoder);
@@ -160,8 +166,9 @@ class FinetuningJob : public Job {
                       "leave the options of the model out: they are taken over with the weights");
     }
     log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
-              report.missing.size() + report.mismatched.size(), report.unused.size());
-    for (const std::string& other : report.mismatched) log::info("  begins anew, for other labels: {}", other);
+              parameters_of(model).size() - report.loaded, report.unused.size());
+    if (other_labels) log::info("  the head begins anew, for other labels");
+    for (const std::string& other : report.mismatched) log::info("  begins anew: {}", other);
   }
 
   FinetuningConfig config_;

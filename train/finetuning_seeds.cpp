@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 #include "train/checkpoint.hpp"
 #include "train/finetuning.hpp"
@@ -34,6 +36,20 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
   if (fs::exists(run / "config.toml")) {
     throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
   }
+  const fs::path record_file = run / "seeds.json";
+  if (fs::exists(record_file)) {
+    if (command.config.run.resume == "never") {
+      throw UserError(run.string() + ": holds runs of several seeds already",
+                      "add --resume auto to go on with them, or choose another --run");
+    }
+    using Scores = nlohmann::json::object_t;
+    for (const auto& [seed, score] : json_member<Scores>(read_json(record_file), "scores", record_file.string())) {
+      const std::int64_t number = std::atoll(seed.c_str());
+      if (number >= first && number <= last) continue;
+      throw UserError(record_file.string() + ": has seed " + seed + ", which " + command.seeds + " leaves out",
+                      "give --seeds that hold all, or choose another --run");
+    }
+  }
   const bool lower = lower_is_better(command.config.trainer.best_metric);
   std::vector<double> scores;
   for (std::int64_t seed = first; seed <= last; ++seed) {
@@ -57,7 +73,7 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
                                    {"best", first + (best - scores.begin())}};
   for (std::size_t i = 0; i < scores.size(); ++i)
     record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
-  write_file_atomic(run / "seeds.json", record.dump(1) + "\n");
+  write_file_atomic(record_file, record.dump(1) + "\n");
   log::info("{} over {} seeds: mean {:.4g}, deviation {:.2g}; {} stands for seed {}",
             command.config.trainer.best_metric, scores.size(), mean, deviation, run.string(),
             first + (best - scores.begin()));

@@ -56,6 +56,9 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
                         std::to_string(labels) + " labels",
                     "give one for every label, or balanced");
   }
+  if (std::ranges::all_of(weights, [](double weight) { return weight == 0; })) {
+    throw UserError("--label-weights: all are 0, which leaves nothing to learn", "give one above 0");
+  }
   return at::tensor(weights, at::kDouble).to(at::kFloat);
 }
 

@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
   if (config.resume == "auto") return Checkpoint::newest(config.run);
   Checkpoint checkpoint(config.resume);
-  if (!fs::equivalent(checkpoint.directory(), checkpoint_path(config.run, checkpoint.state().step))) {
+  std::error_code absent;
+  if (!fs::equivalent(checkpoint.directory(), checkpoint_path(config.run, checkpoint.state().step), absent)) {
     throw UserError("--resume " + config.resume + ": not a checkpoint of the run in " + config.run,
                     "--init-from begins with the weights of another run");
   }

@@ -77,17 +77,13 @@ Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {
 std::vector<Sample> SampleMaker::of_question(const Question& question, const std::vector<Piece>& context,
                                              std::int64_t example) {
   std::vector<std::int32_t> begin = tokenizer_.encode(question.text);
-  if (begin.size() > static_cast<std::size_t>(config_.question_length)) {
-    begin.resize(static_cast<std::size_t>(config_.question_length));
+  const std::size_t longest = std::min(static_cast<std::size_t>(config_.question_length), length_ / 2);
+  if (begin.size() > longest) {
+    begin.resize(longest);
     ++num_cut_;
   }
   begin.insert(begin.begin(), tokenizer_.special().cls);
   begin.push_back(tokenizer_.special().sep);
-  if (begin.size() + 2 > length_) {
-    throw UserError("--length " + std::to_string(length_) + " leaves no room for a context behind a question of " +
-                        std::to_string(begin.size()) + " tokens",
-                    "raise --length or lower --question-length");
-  }
   const std::size_t room = length_ - begin.size() - 1;
   const TokenSpan answer = find_answer(question, context);
   std::vector<Sample> windows;

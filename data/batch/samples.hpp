@@ -38,7 +38,8 @@ struct SampleConfig {
            .max = 65535});
     visit("stride", self.stride,
           {.help = "spans: tokens from the beginning of one window of a context to that of the next", .min = 1});
-    visit("question-length", self.question_length, {.help = "spans: tokens of a question; the rest is cut", .min = 1});
+    visit("question-length", self.question_length,
+          {.help = "spans: tokens of a question, at most half of a sequence; the rest is cut", .min = 1});
     visit("document-context", self.document_context,
           {.help = "tags: tokens around a sentence, of its document, that are read with it; 0: none",
            .min = 0,

@@ -48,7 +48,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
   SampleMaker maker(tokenizer, config);
   std::int64_t example = 0;
   if (task.kind == TaskKind::spans) {
-    split.questions = read_squad(file);
+    split.questions = read_squad(file, labelled == Labelled::yes);
     for (const std::string& context : split.questions.contexts) {
       split.contexts.push_back(tokenizer.encode_pieces(context));
     }

@@ -7,8 +7,13 @@
 
 namespace attend {
 
-// Out of DIRECTORY/tokenizer.json, or else vocab.txt, a piece a line, with do_lower_case, strip_accents and
-// tokenize_chinese_chars of tokenizer_config.json where there is one. UserError as Tokenizer::load, naming the file.
+// A SentencePiece model in such a directory, which `attend export` writes for `attend import`; transformers reads the
+// tokenizer.json beside it.
+inline constexpr const char* kSentencePieceFile = "sentencepiece.model";
+
+// Out of DIRECTORY/sentencepiece.model, or else tokenizer.json, or vocab.txt, a piece a line, with do_lower_case,
+// strip_accents and tokenize_chinese_chars of tokenizer_config.json where there is one. UserError as Tokenizer::load,
+// naming the file.
 Tokenizer import_bert_tokenizer(const std::filesystem::path& directory);
 
 }  // namespace attend

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "core/error.hpp"
 
@@ -72,6 +73,7 @@ const std::map<std::string, std::function<LabelledTask()>, std::less<>>& built_i
       {"squad2",
        [] {
          LabelledTask task{.kind = TaskKind::spans};
+         task.may_lack_answers = true;
          task.train = "train-v2.0.json";
          task.valid = {"dev-v2.0.json"};
          task.test = "dev-v2.0.json";
@@ -98,6 +100,7 @@ const std::map<std::string, std::function<LabelledTask()>, std::less<>>& built_i
       {"questions",
        [] {
          LabelledTask task{.kind = TaskKind::spans};
+         task.may_lack_answers = true;
          task.train = "train.json";
          task.valid = {"dev.json"};
          task.test = "test.json";
@@ -150,6 +153,23 @@ void LabelledTask::validate(const std::string& source) const {
   if (!test_text.empty() && test_text.size() != text.size()) {
     throw UserError(source + ": test-text names " + std::to_string(test_text.size()) + " columns, and text " +
                     std::to_string(text.size()));
+  }
+  constexpr std::size_t kMostLabels = 10'000, kLongestLabel = 200;
+  if (labels.size() > kMostLabels) {
+    throw UserError(source + ": " + std::to_string(labels.size()) + " different labels, expected at most " +
+                        std::to_string(kMostLabels),
+                    "is it the right column?");
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : labels) {
+    const bool odd = std::ranges::any_of(name, [](unsigned char c) { return c < ' '; });
+    if (!name.empty() && name.size() <= kLongestLabel && !odd && seen.insert(name).second) continue;
+    throw UserError(source + ": the label \"" + (odd ? "?" : name.substr(0, 40)) + "\" is " +
+                        (name.empty()                  ? "empty"
+                         : odd                         ? "of more than a line of text"
+                         : name.size() > kLongestLabel ? "longer than " + std::to_string(kLongestLabel) + " bytes"
+                                                       : "there twice"),
+                    "rename it; is it the right column?");
   }
   std::vector<std::string> needed = {train, test};
   if (!valid.empty()) needed.push_back(valid[0]);

@@ -15,6 +15,7 @@ constexpr std::string_view kHidden = "-1";
 std::string at(const std::string& file, std::uint64_t line) { return file + ":" + std::to_string(line) + ": "; }
 
 std::optional<double> number_of(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
@@ -41,9 +42,10 @@ std::size_t number_of_label(const std::string& label, const LabelledTask& task, 
   const auto found = std::ranges::find(task.labels, label);
   if (found != task.labels.end()) return static_cast<std::size_t>(found - task.labels.begin());
   if (label == kHidden) throw UserError(place + "the labels are hidden (-1)", "predict this file; it cannot be scored");
-  const std::vector<std::string_view> names(task.labels.begin(), task.labels.end());
+  constexpr std::size_t kShown = 20;
   std::string list;
-  for (const std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
+  for (std::size_t i = 0; i < std::min(task.labels.size(), kShown); ++i) list += (i ? ", " : "") + task.labels[i];
+  if (task.labels.size() > kShown) list += ", …";
   throw UserError(place + "\"" + label + "\" is no label of the task", "the labels are: " + list);
 }
 

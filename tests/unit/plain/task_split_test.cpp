@@ -125,11 +125,16 @@ TEST_F(TaskSplitTest, WindowsGoOverTheContextAndHoldTheAnswerWhereItIsWhole) {
   EXPECT_LT(holding, windows.size());
 }
 
-TEST_F(TaskSplitTest, AQuestionWithoutRoomForAContextIsRefused) {
+TEST_F(TaskSplitTest, AQuestionLeavesRoomForItsContext) {
   config_.length = 8;
   config_.question_length = 10;
   SampleMaker maker(tokenizer_, config_);
-  EXPECT_THROW(maker.of_question({.id = "1", .text = "which one is it"}, {}, 0), UserError);
+  const std::vector<Piece> context = tokenizer_.encode_pieces("abc");
+  const std::vector<Sample> windows = maker.of_question({.id = "1", .text = "which one is it"}, context, 0);
+  ASSERT_FALSE(windows.empty());
+  EXPECT_EQ(windows[0].first, 6u);  // [CLS], four pieces, [SEP]
+  EXPECT_EQ(windows[0].ids[6], context[0].id);
+  EXPECT_EQ(maker.num_cut(), 1);
 }
 
 TEST_F(TaskSplitTest, TheFirstPieceOfAWordCarriesItsTag) {
