@@ -18,6 +18,7 @@
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "models/checkpoint_reader.hpp"
+#include "models/ops/products.hpp"
 #include "train/checkpoint.hpp"
 #include "train/memory.hpp"
 
@@ -144,6 +145,7 @@ void train(Job& job, const OptionOrigins& origins) {
             job.model_name(), static_cast<double>(parameters) / 1e6, name_of(run.precision), run.device, *run.threads,
             task->batches_per_epoch(), *config.trainer.max_steps);
 
+  ops::products::remember_programs(parameters);
   AdamW optimiser(task->model(), config.optimiser,
                   [&](const std::string& parameter) { return task->rate_of(parameter); });
   Trainer trainer(*task, optimiser, config.trainer, config.schedule, run.run);

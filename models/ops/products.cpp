@@ -32,10 +32,6 @@ const auto& reorder_linear_weight() {
   return op;
 }
 
-// oneDNN makes a program for every size of a product, of 0.4 MB, and remembers the last 1,024; batches differ in their
-// number of tokens, and it would make the same ones again and again. It reads this when it makes the first one.
-[[maybe_unused]] const int programs_to_remember = setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "2048", 0);
-
 bool has_onednn() {
 #if defined(__x86_64__)
   // What oneDNN asks of the processor before it multiplies bf16.
@@ -67,6 +63,11 @@ Tensor linear_onednn(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 }  // namespace
 
 bool multiplies_bf16() { return has_onednn(); }
+
+void remember_programs(std::int64_t parameters) {
+  const char* count = parameters < 8'000'000 ? "2048" : parameters < 40'000'000 ? "256" : "1";
+  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", count, 0);
+}
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
   if (x.size(0) == 0) return at::zeros({0, weight.size(0)}, x.options());

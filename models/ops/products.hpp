@@ -24,4 +24,9 @@ torch::Tensor outer(const torch::Tensor& y, const torch::Tensor& x);
 // A bf16 weight [O, I] in the layout that `linear` reads fastest; opaque.
 torch::Tensor pack(const torch::Tensor& weight);
 
+// To be called before the first product of a training. oneDNN makes a program for every size of a product, and batches
+// differ in their number of tokens. For small models it pays to remember many, a tenth of the time; those of large ones
+// take megabytes each, and no time to speak of.
+void remember_programs(std::int64_t parameters);
+
 }  // namespace attend::ops::products
