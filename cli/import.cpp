@@ -74,14 +74,12 @@ LabelledTask task_of(const HfConfig& config, const std::string& name) {
                     "choose the task that it was taught");
   }
   if (task.kind == TaskKind::spans) return task;
-  if (std::ranges::is_permutation(task.labels, config.labels)) {
+  if (task.labels.empty() || std::ranges::is_permutation(task.labels, config.labels)) {
     task.labels = config.labels;  // in the order of its outputs
-  } else if (!task.labels.empty()) {
+  } else {
     for (std::size_t i = 0; i < task.labels.size(); ++i) {
       log::warn("the model's label {} is taken for {}", config.labels[i], task.labels[i]);
     }
-  } else {
-    task.labels = config.labels;
   }
   task.validate("config.json");
   return task;

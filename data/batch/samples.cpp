@@ -30,6 +30,7 @@ TokenSpan find_answer(const Question& question, const std::vector<Piece>& contex
 std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Sample>& samples) {
   constexpr std::size_t kTokens = 8192;
   std::vector<const Sample*> order;
+  order.reserve(samples.size());
   for (const Sample& sample : samples) order.push_back(&sample);
   std::ranges::stable_sort(order, {}, [](const Sample* sample) { return sample->ids.size(); });
   std::vector<std::vector<const Sample*>> batches;
