@@ -8,6 +8,7 @@
 #include "core/log.hpp"
 #include "data/text/bert_vocabulary.hpp"
 #include "data/text/tokenizer_json.hpp"
+#include "data/text/wordpiece_json.hpp"
 #include "models/bert_run.hpp"
 #include "models/hf.hpp"
 #include "models/run.hpp"
@@ -57,8 +58,7 @@ void write(const fs::path& output, const torch::nn::Module& model, const BertOpt
   write_file_atomic(staged.path() / "config.json", to_hf_config(theirs));
   save_tensors(staged.path() / "model.safetensors", to_hf(model, theirs), {{"format", "pt"}});
   write_file_atomic(staged.path() / "tokenizer.json", to_tokenizer_json(tokenizer));
-  const bool is_json = tokenizer.bytes().starts_with('{');
-  if (!is_json) write_file_atomic(staged.path() / kSentencePieceFile, tokenizer.bytes());
+  if (!is_wordpiece_json(tokenizer.bytes())) write_file_atomic(staged.path() / kSentencePieceFile, tokenizer.bytes());
   write_file_atomic(staged.path() / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions));
   staged.commit();
 }

@@ -87,17 +87,16 @@ LabelledTask task_of(const HfConfig& config, const std::string& name) {
 
 // A model that its file cannot hold is not made, lest a small file takes all memory.
 void refuse_larger_model(const HfConfig& config, const fs::path& weights) {
-  const BertOptions& o = config.options;
-  const BertConfig bert = bert_config(o, config.vocabulary);
-  const BlockConfig& block = bert.block;
-  const double layer = static_cast<double>(block.width) * static_cast<double>(4 * block.width + 2 * block.feed_forward);
-  const double numbers = static_cast<double>(bert.layers) * layer +
-                         static_cast<double>(bert.vocabulary + bert.max_length) * static_cast<double>(block.width);
+  const BertConfig bert = bert_config(config.options, config.vocabulary);
+  const auto width = static_cast<double>(bert.block.width), feed_forward = static_cast<double>(bert.block.feed_forward);
+  const double numbers = static_cast<double>(bert.layers) * width * (4 * width + 2 * feed_forward) +
+                         static_cast<double>(bert.vocabulary + bert.max_length) * width;
+  const std::uintmax_t bytes = fs::file_size(weights);
   constexpr double kLeastBytes = 0.5;  // a number; most of them may be missing
-  if (numbers * kLeastBytes <= static_cast<double>(fs::file_size(weights))) return;
-  throw UserError(weights.string() + fmt::format(": {} bytes, but config.json is of {:.0f} M weights",
-                                                 fs::file_size(weights), numbers / 1e6),
-                  "config.json and model.safetensors are not of one model");
+  if (numbers * kLeastBytes <= static_cast<double>(bytes)) return;
+  throw UserError(
+      fmt::format("{}: {} bytes, but config.json is of {:.0f} M weights", weights.string(), bytes, numbers / 1e6),
+      "config.json and model.safetensors are not of one model");
 }
 
 // A checkpoint without moments: good for all but resuming.

@@ -84,7 +84,7 @@ class Lines {
 
   // UserError naming `number` for a line with another number of texts than the task's.
   void add(const std::string& line, std::uint64_t number) {
-    if (line.find_first_not_of(" \t") == std::string::npos) {
+    if (is_blank(line)) {
       records_.emplace_back();
       return;
     }
@@ -255,7 +255,7 @@ void fill(const PredictConfig& config, torch::Device device) {
   const BertRun run = BertRun::load(config.run, config.use.checkpoint, device);
   freeze(*run.model, config.use.precision);
   for (std::string line; reader.next(line);) {
-    if (line.find_first_not_of(" \t") == std::string::npos) {
+    if (is_blank(line)) {
       std::cout << '\n';
       continue;
     }

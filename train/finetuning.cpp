@@ -51,11 +51,6 @@ class FinetuningJob : public Job {
         config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
     task_.labels = labels_of_task(task_, train_file);
     task_.validate(train_file);
-    if (!task_.positive.empty() && std::ranges::find(task_.labels, task_.positive) == task_.labels.end()) {
-      throw UserError(
-          config_.task + ": positive is \"" + task_.positive + "\", which is none of the labels of " + train_file,
-          "name the label whose F1 is to be reported");
-    }
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
     const std::int64_t longest = config_.model.model == TextEncoderKind::bert ? config_.model.encoder.positions : 65535;

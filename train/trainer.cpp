@@ -202,8 +202,8 @@ void Trainer::validate() {
 }
 
 bool Trainer::validation_due() const {
-  return state_.step > state_.validated && !task_.metrics().empty() &&
-         (state_.step % *config_.valid_every == 0 || ending().has_value());
+  return state_.step > state_.validated && (state_.step % *config_.valid_every == 0 || ending().has_value()) &&
+         !task_.metrics().empty();
 }
 
 bool Trainer::save_wanted() const {

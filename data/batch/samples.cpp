@@ -78,7 +78,7 @@ Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {
 std::vector<Sample> SampleMaker::of_question(const Question& question, const std::vector<Piece>& context,
                                              std::int64_t example) {
   std::vector<std::int32_t> begin = tokenizer_.encode(question.text);
-  const std::size_t longest = std::min(static_cast<std::size_t>(config_.question_length), length_ / 2);
+  const std::size_t longest = static_cast<std::size_t>(config_.longest_question());
   if (begin.size() > longest) {
     begin.resize(longest);
     ++num_cut_;

@@ -8,6 +8,7 @@
 //                      stand between the nearest pieces of its document
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,6 +28,9 @@ struct SampleConfig {
   std::int64_t stride = 128;
   std::int64_t question_length = 64;
   std::int64_t document_context = 0;
+
+  // Most tokens of a question: the other half of a sequence is for its context. `length` is known.
+  std::int64_t longest_question() const { return std::min(question_length, *length / 2); }
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {

@@ -65,7 +65,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
     for (const LabelledText& text : split.texts) split.samples.push_back(maker.of_text(text, example++));
   }
   split.num_cut = maker.num_cut();
-  split.length = task.kind == TaskKind::spans ? config.question_length : config.length.value();
+  split.length = task.kind == TaskKind::spans ? config.longest_question() : config.length.value();
   return split;
 }
 

@@ -27,7 +27,7 @@ bool DocumentReader::next(DocumentLine& line) {
       continue;
     }
     ++line_;
-    if (line.text.find_first_not_of(" \t") == std::string::npos) {
+    if (is_blank(line.text)) {
       first_ = true;
       continue;
     }

@@ -186,6 +186,10 @@ void LabelledTask::validate(const std::string& source) const {
   if (!positive.empty() && kind != TaskKind::classification) {
     throw UserError(source + ": positive has no meaning for " + std::string(name_of(kind)), "leave it out");
   }
+  if (!positive.empty() && !labels.empty() && !seen.contains(positive)) {
+    throw UserError(source + ": positive is \"" + positive + "\", which is none of the labels",
+                    "name the label whose F1 is to be reported");
+  }
   const std::vector<std::string_view> known = metrics_of(kind);
   const auto unknown = std::ranges::find_if(
       metrics, [&](const std::string& metric) { return std::ranges::find(known, metric) == known.end(); });

@@ -69,7 +69,7 @@ std::vector<LabelledText> read(const std::string& file, const LabelledTask& task
   for (Record record; table.next(record);) {
     const std::string place = at(file, record.line);
     for (std::size_t i = 0; i < num_texts; ++i) {
-      if (record.values[i].find_first_not_of(" \t") == std::string::npos) {
+      if (is_blank(record.values[i])) {
         throw UserError(place + "an empty text in the column " + shape.columns[i], "fill it, or leave the line out");
       }
     }

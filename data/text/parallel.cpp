@@ -5,8 +5,6 @@
 namespace attend {
 namespace {
 
-bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
-
 std::uint64_t count_to_end(LineReader& reader) {
   std::string line;
   while (reader.next(line)) {

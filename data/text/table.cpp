@@ -130,7 +130,7 @@ bool TableReader::next(Record& record) {
     std::string text;
     do {
       if (!lines_.next(text)) return false;
-    } while (text.find_first_not_of(" \t") == std::string::npos);
+    } while (is_blank(text));
     record.line = lines_.counts().lines;
     const std::string where = file_ + ":" + std::to_string(record.line);
     const nlohmann::json object = parse_json(text, where);

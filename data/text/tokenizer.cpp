@@ -14,9 +14,8 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
-// JSON, or protocol buffers, which no brace begins: a field of that number and type there is none.
 std::unique_ptr<const TokenizerModel> make_model(const std::string& bytes, const std::string& name) {
-  if (bytes.starts_with('{')) return std::make_unique<WordPiece>(parse_wordpiece_json(bytes, name));
+  if (is_wordpiece_json(bytes)) return std::make_unique<WordPiece>(parse_wordpiece_json(bytes, name));
   return make_sentencepiece_model(bytes, name);
 }
 

@@ -187,7 +187,7 @@ std::array<NamedId, 7> named_ids(const SpecialIds& ids) {
 }  // namespace
 
 std::string to_tokenizer_json(const Tokenizer& tokenizer) {
-  if (tokenizer.bytes().starts_with('{'))
+  if (is_wordpiece_json(tokenizer.bytes()))
     return to_wordpiece_json(parse_wordpiece_json(tokenizer.bytes(), "tokenizer"));
   const SentencePieceContent model = read_sentencepiece_content(tokenizer.bytes());
   check(model);

@@ -4,10 +4,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "data/text/wordpiece.hpp"
 
 namespace attend {
+
+// Whether a tokenizer's bytes are such a file, or SentencePiece's protocol buffers, which no brace begins: a field of
+// that number and type there is none.
+inline bool is_wordpiece_json(std::string_view bytes) { return bytes.starts_with('{'); }
 
 // UserError naming the file `name` and what was expected there.
 WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name);
