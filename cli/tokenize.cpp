@@ -1,10 +1,10 @@
 // attend tokenize: shows what a tokenizer makes of each line of standard input, and back.
-#include <charconv>
 #include <iostream>
 #include <sstream>
 
 #include "cli/command.hpp"
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/tokenizer.hpp"
 
@@ -36,14 +36,13 @@ std::string encode(const Tokenizer& tokenizer, const std::string& line, bool as_
 }
 
 std::int32_t parse_id(const Tokenizer& tokenizer, const std::string& word, std::uint64_t line) {
-  std::int32_t id = -1;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-  if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
+  const auto id = parse_number<std::int32_t>(word);
+  if (!id || *id < 0 || *id >= tokenizer.size()) {
     throw UserError("standard input:" + std::to_string(line) + ": " + word + " is no id from 0 to " +
                         std::to_string(tokenizer.size() - 1),
                     "check that it is the tokenizer that made the ids");
   }
-  return id;
+  return *id;
 }
 
 void run(const TokenizeConfig& config, const OptionOrigins&) {

@@ -10,12 +10,12 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <system_error>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace fs = std::filesystem;
@@ -31,9 +31,7 @@ pid_t process_of(std::string_view name, std::string_view prefix) {
   const std::size_t last = name.rfind('-');
   const std::size_t before = last == 0 || last == std::string_view::npos ? last : name.rfind('-', last - 1);
   if (before == std::string_view::npos || before == 0) return 0;
-  pid_t process = 0;
-  const auto [end, error] = std::from_chars(name.data() + before + 1, name.data() + last, process);
-  return error == std::errc() && end == name.data() + last ? process : 0;
+  return parse_number<pid_t>(name.substr(before + 1, last - before - 1)).value_or(0);
 }
 
 std::string remedy_of(int code) {

@@ -8,13 +8,13 @@
 #include <toml++/toml.h>
 #include <unicode/utf8.h>
 
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <sstream>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
@@ -34,15 +34,6 @@ bool is_plain_text(std::string_view text) {
     if (point <= 0) return false;
   }
   return true;
-}
-
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 // The shortest text that reads back to the same bits.

@@ -31,10 +31,10 @@ BertRun BertRun::load(const fs::path& path, const std::string& checkpoint, torch
   check_is_run(path, RunKind::pretrain);
   const auto options = read_config<BertOptions>(path / "config.toml", UnknownKeys::ignore);
   const Tokenizer tokenizer = load_run_tokenizer(path);
-  BertRun run{
-      .options = options, .tokenizer = tokenizer, .model = BertForPretraining(bert_config(options, tokenizer.size()))};
   const fs::path weights = find_weights(path, checkpoint);
   check_identity(weights, identity_of(options, tokenizer), path);
+  BertRun run{
+      .options = options, .tokenizer = tokenizer, .model = BertForPretraining(bert_config(options, tokenizer.size()))};
   load_weights(weights, *run.model);
   run.model->to(device);
   run.model->eval();

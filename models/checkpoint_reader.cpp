@@ -1,7 +1,6 @@
 #include "models/checkpoint_reader.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
@@ -9,6 +8,7 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/manifest.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
@@ -22,10 +22,8 @@ constexpr const char* kWeights = "model.safetensors";
 std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
-  std::int64_t step = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
-  return step;
+  const auto step = parse_number<std::int64_t>(name);
+  return step && *step >= 0 ? step : std::nullopt;
 }
 
 // The step that RUN/best names, or nothing.
@@ -57,8 +55,8 @@ fs::path checkpoint_path(const fs::path& run, std::int64_t step) {
 
 std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
   std::vector<std::int64_t> steps;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints", missing)) {
+  if (!fs::exists(run / "checkpoints")) return steps;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints")) {
     if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());

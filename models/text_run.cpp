@@ -51,13 +51,13 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
                         std::to_string(options.encoder.positions),
                     "it was edited: bring it back");
   }
+  const fs::path weights = find_weights(run, checkpoint);
+  check_identity(weights, identity_of(options, task, tokenizer), run);
   TextRun result{.options = options,
                  .task = task,
                  .samples = samples,
                  .tokenizer = tokenizer,
                  .model = make_text_model(options, task, tokenizer)};
-  const fs::path weights = find_weights(run, checkpoint);
-  check_identity(weights, identity_of(options, task, tokenizer), run);
   load_weights(weights, *result.model);
   result.model->to(device);
   result.model->eval();

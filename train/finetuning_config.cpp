@@ -1,8 +1,7 @@
 #include "train/finetuning_config.hpp"
 
-#include <charconv>
-
 #include "core/error.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 
@@ -30,16 +29,10 @@ void FinetuningCommand::validate(const OptionOrigins& origins) const {
 
 std::pair<std::int64_t, std::int64_t> seeds_of(const std::string& text, const std::string& origin) {
   const auto dots = text.find("..");
-  const auto number = [&](std::string_view part) {
-    std::int64_t value = -1;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size() || value < 0) value = -1;
-    return value;
-  };
   if (dots != std::string::npos) {
-    const std::int64_t first = number(std::string_view(text).substr(0, dots));
-    const std::int64_t last = number(std::string_view(text).substr(dots + 2));
-    if (first >= 0 && last >= first) return {first, last};
+    const auto first = parse_number<std::int64_t>(std::string_view(text).substr(0, dots));
+    const auto last = parse_number<std::int64_t>(std::string_view(text).substr(dots + 2));
+    if (first && last && *first >= 0 && *last >= *first) return {*first, *last};
   }
   throw UserError(origin + ": \"" + text + "\" is no range of seeds", "write it as 1..3");
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "core/random.hpp"
 #include "data/batch/labelled_batch.hpp"
 #include "models/layers.hpp"
@@ -42,13 +43,12 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
     for (const double count : counts) weights.push_back(count > 0 ? all / (static_cast<double>(labels) * count) : 0);
   } else {
     for (const std::string& word : given) {
-      double weight = -1;
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), weight);
-      if (error != std::errc() || end != word.data() + word.size() || !(weight >= 0) || !std::isfinite(weight)) {
+      const auto weight = parse_number<double>(word);
+      if (!weight || *weight < 0) {
         throw UserError("--label-weights: \"" + word + "\" is not a number from 0",
                         "give one for every label, or balanced");
       }
-      weights.push_back(weight);
+      weights.push_back(*weight);
     }
   }
   if (weights.size() != labels) {
@@ -133,11 +133,10 @@ std::int64_t FinetuningTask::batches_per_epoch() const {
 }
 
 void FinetuningTask::seek(DataPosition position) {
-  if (position.batch >= batches_per_epoch()) position = {position.epoch + 1, 0};
-  position_ = position;
+  position_ = position.within(batches_per_epoch());
   order_.resize(train_.samples.size());
   std::iota(order_.begin(), order_.end(), 0u);
-  RandomStream random(combine_keys(static_cast<std::uint64_t>(config_.trainer.seed), position.epoch, 0x5a17));
+  RandomStream random(combine_keys(static_cast<std::uint64_t>(config_.trainer.seed), position_.epoch, 0x5a17));
   shuffle(order_, random);
 }
 
@@ -148,18 +147,15 @@ MicroBatch FinetuningTask::next() {
   for (std::int64_t i = from; i < to; ++i) samples.push_back(&train_.samples[order_[i]]);
   MicroBatch batch = micro_batch(samples);
   batch.position = position_;
-  batch.after = {position_.epoch, position_.batch + 1};
-  if (batch.after.batch == batches_per_epoch()) {
-    batch.after = {position_.epoch + 1, 0};
-    seek(batch.after);
-  }
+  batch.after = position_.after(batches_per_epoch());
+  if (batch.after.epoch != position_.epoch) seek(batch.after);
   position_ = batch.after;
   return batch;
 }
 
 MicroBatch FinetuningTask::largest() {
-  std::vector<const Sample*> samples;
-  for (const Sample& sample : train_.samples) samples.push_back(&sample);
+  std::vector<const Sample*> samples(train_.samples.size());
+  std::ranges::transform(train_.samples, samples.begin(), [](const Sample& sample) { return &sample; });
   std::ranges::stable_sort(samples, std::greater<>(), [](const Sample* sample) { return sample->ids.size(); });
   samples.resize(std::min<std::size_t>(samples.size(), config_.batch_size));
   return micro_batch(samples);
@@ -167,8 +163,8 @@ MicroBatch FinetuningTask::largest() {
 
 MicroBatch FinetuningTask::micro_batch(const std::vector<const Sample*>& samples) const {
   const LabelledBatch here = on_device(make_labelled_batch(samples, labelled_.kind), torch::Device(config_.run.device));
-  std::vector<std::int64_t> lines;
-  for (const std::int64_t example : here.examples) lines.push_back(train_.line(example));
+  std::vector<std::int64_t> lines = here.examples;
+  for (std::int64_t& line : lines) line = train_.line(line);
   return {.position = {},
           .after = {},
           .terms = {{.name = "loss", .weight = 1, .count = model_->count(here)}},

@@ -1,23 +1,15 @@
 #include "train/phases.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
-
-template <class Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 struct Written {
   std::int64_t length, max_tokens;
@@ -29,9 +21,9 @@ std::optional<Written> read(std::string_view text, std::int64_t max_tokens) {
   if (colon == std::string_view::npos || !text.ends_with('%')) return std::nullopt;
   const std::string_view sizes = text.substr(0, colon);
   const auto at = sizes.find('@');
-  const auto length = number<std::int64_t>(sizes.substr(0, at));
-  const auto tokens = at == std::string_view::npos ? max_tokens : number<std::int64_t>(sizes.substr(at + 1));
-  const auto percent = number<double>(text.substr(colon + 1, text.size() - colon - 2));
+  const auto length = parse_number<std::int64_t>(sizes.substr(0, at));
+  const auto tokens = at == std::string_view::npos ? max_tokens : parse_number<std::int64_t>(sizes.substr(at + 1));
+  const auto percent = parse_number<double>(text.substr(colon + 1, text.size() - colon - 2));
   if (!length || !tokens || !percent) return std::nullopt;
   if (*length < 8 || *length > 65535 || !(*percent > 0 && *percent <= 100)) return std::nullopt;
   return Written{*length, *tokens, *percent};

@@ -78,16 +78,10 @@ void PretrainingTask::seek(DataPosition position) {
   const auto made = std::make_shared<PretrainingData>(training_data(position.phase));
   loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
     made->begin_epoch(position.epoch);
-    if (position.batch >= made->num_batches()) {
-      position = {position.epoch + 1, 0, position.phase};
-      made->begin_epoch(position.epoch);
-    }
-    Loaded loaded{.batch = made->batch(position.batch),
-                  .position = position,
-                  .after = {position.epoch, position.batch + 1, position.phase}};
-    if (loaded.after.batch == made->num_batches()) loaded.after = {position.epoch + 1, 0, position.phase};
-    position = loaded.after;
-    return loaded;
+    const DataPosition here = position.within(made->num_batches());
+    made->begin_epoch(here.epoch);
+    position = here.after(made->num_batches());
+    return Loaded{.batch = made->batch(here.batch), .position = here, .after = position};
   });
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/safetensors.hpp"
-#include "data/batch/batch_order.hpp"
+#include "data/batch/data_position.hpp"
 #include "models/context.hpp"
 
 namespace attend {

@@ -31,14 +31,6 @@ struct BatchConfig {
   }
 };
 
-// A place between two batches of the stream that epochs make.
-struct DataPosition {
-  std::int64_t epoch = 0;
-  std::int64_t batch = 0;  // in that epoch
-  std::int64_t phase = 0;  // of a training whose sequences change on the way; epochs begin anew with it
-  bool operator==(const DataPosition&) const = default;
-};
-
 class BatchOrder {
  public:
   // The batches of one epoch.

@@ -29,15 +29,12 @@ Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> exa
 
 Loader::Loader(const EncodedCorpus& corpus, const BatchOrder& order, const BatchIds& ids, DataPosition start)
     : batches_([&corpus, &order, ids, position = start, epoch = order.epoch(start.epoch)]() mutable {
-        if (position.batch >= epoch.size()) {
-          position = {position.epoch + 1, 0};
-          epoch = order.epoch(position.epoch);
-        }
-        LoadedBatch loaded{.batch = make_batch(corpus, epoch.batch(position.batch), ids),
-                           .position = position,
-                           .after = {position.epoch, position.batch + 1}};
-        if (loaded.after.batch == epoch.size()) loaded.after = {position.epoch + 1, 0};
-        ++position.batch;
+        const DataPosition here = position.within(epoch.size());
+        if (here.epoch != position.epoch) epoch = order.epoch(here.epoch);
+        position = here.after(epoch.size());
+        LoadedBatch loaded{
+            .batch = make_batch(corpus, epoch.batch(here.batch), ids), .position = here, .after = position};
+        if (position.epoch != here.epoch) epoch = order.epoch(position.epoch);
         return loaded;
       }) {}
 

@@ -1,10 +1,11 @@
-// The stream of training batches, made ahead of their use on a background thread. It never ends: epoch follows epoch.
+// The stream of training batches, made ahead of their use on a background thread. It never ends.
 #pragma once
 
 #include <span>
 
 #include "data/batch/batch.hpp"
 #include "data/batch/batch_order.hpp"
+#include "data/batch/data_position.hpp"
 #include "data/batch/prefetcher.hpp"
 #include "data/text/encoded_corpus.hpp"
 

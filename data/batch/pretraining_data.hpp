@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "data/batch/batch.hpp"
-#include "data/batch/batch_order.hpp"
 #include "data/batch/instances.hpp"
 #include "data/batch/masking.hpp"
 #include "data/text/document_corpus.hpp"

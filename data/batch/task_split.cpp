@@ -44,7 +44,7 @@ std::string TaskSplit::report() const {
 
 TaskSplit read_split(const std::string& file, const LabelledTask& task, const Tokenizer& tokenizer,
                      const SampleConfig& config, Labelled labelled) {
-  TaskSplit split{.file = file, .hash = hash_hex_of_file(file)};
+  TaskSplit split{.file = file};
   SampleMaker maker(tokenizer, config);
   std::int64_t example = 0;
   if (task.kind == TaskKind::spans) {
@@ -64,6 +64,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
     split.texts = labelled == Labelled::yes ? read_labelled_texts(file, task) : read_texts(file, task);
     for (const LabelledText& text : split.texts) split.samples.push_back(maker.of_text(text, example++));
   }
+  split.hash = hash_hex_of_file(file);  // readers refuse what has no end
   split.num_cut = maker.num_cut();
   split.length = task.kind == TaskKind::spans ? config.longest_question() : config.length.value();
   return split;

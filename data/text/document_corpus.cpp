@@ -5,7 +5,6 @@
 #include <span>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/parallel.hpp"
 #include "core/signals.hpp"
 #include "data/text/documents.hpp"
@@ -62,12 +61,6 @@ std::vector<EncodedLine> encode_chunk(const Tokenizer& tokenizer, const std::vec
   return encoded;
 }
 
-std::string hash_of_files(const std::vector<std::string>& files) {
-  std::string hashes;
-  for (const auto& file : files) hashes += hash_hex_of_file(file) + "\n";
-  return hash_hex(std::as_bytes(std::span(hashes)));
-}
-
 template <class Record>
 void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, const Tokenizer& tokenizer) {
   std::vector<bool> begins_word(tokenizer.size());
@@ -116,23 +109,15 @@ std::string DocumentCounts::report(std::uint64_t tokens) const {
 DocumentCorpus DocumentCorpus::open(const std::vector<std::string>& files, const Tokenizer& tokenizer,
                                     const std::filesystem::path& cache) {
   const DocumentReader refuses_what_cannot_be_read(files);  // before anything is hashed
-  const std::string content = hash_of_files(files);
   return {IdCache::open(
-              "documents " + content + tokenizer.hash(),
+              files, "documents " + tokenizer.hash(),
               {.vocabulary = tokenizer.size(), .record_bytes = sizeof(Record), .summary_bytes = sizeof(DocumentCounts)},
-              cache,
-              [&](IdCache::Writer& writer) {
-                encode_to<Record>(writer, files, tokenizer);
-                if (hash_of_files(files) != content) {
-                  throw UserError(files.front() + " or a file beside it changed while it was read",
-                                  "start again when nobody writes it");
-                }
-              }),
-          tokenizer.size(), content};
+              cache, [&](IdCache::Writer& writer) { encode_to<Record>(writer, files, tokenizer); }),
+          tokenizer.size()};
 }
 
-DocumentCorpus::DocumentCorpus(IdCache cache, std::int32_t vocabulary, std::string content_hash)
-    : cache_(std::move(cache)), vocabulary_(vocabulary), content_hash_(std::move(content_hash)) {
+DocumentCorpus::DocumentCorpus(IdCache cache, std::int32_t vocabulary)
+    : cache_(std::move(cache)), vocabulary_(vocabulary) {
   const auto records = cache_.records<Record>();
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (records[i].first) first_sentences_.push_back(static_cast<std::int64_t>(i));

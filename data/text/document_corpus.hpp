@@ -50,16 +50,15 @@ class DocumentCorpus {
 
   const DocumentCounts& counts() const;
   // XXH3 of the text's bytes: tells whether a run goes on with the text it began with.
-  const std::string& content_hash() const { return content_hash_; }
+  const std::string& content_hash() const { return cache_.content_hash(); }
   bool from_cache() const { return cache_.found(); }
 
  private:
   struct Record;
-  DocumentCorpus(IdCache cache, std::int32_t vocabulary, std::string content_hash);
+  DocumentCorpus(IdCache cache, std::int32_t vocabulary);
 
   IdCache cache_;
   std::int32_t vocabulary_;
-  std::string content_hash_;
   std::vector<std::int64_t> first_sentences_;
 };
 

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/parallel.hpp"
 #include "core/signals.hpp"
 
@@ -26,13 +25,6 @@ struct EncodedCorpus::Summary {
 namespace {
 
 constexpr std::size_t kChunkPairs = 8192;
-
-std::string hash_of_files(const CorpusSource& source) {
-  std::string hashes;
-  for (const auto& file : source.src_files) hashes += "src " + hash_hex_of_file(file) + "\n";
-  for (const auto& file : source.tgt_files) hashes += "tgt " + hash_hex_of_file(file) + "\n";
-  return hash_hex(std::as_bytes(std::span(hashes)));
-}
 
 struct EncodedPair {
   std::vector<std::int32_t> src;
@@ -103,28 +95,22 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
 EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig& config,
                                   const std::filesystem::path& cache) {
   ParallelReader(source.src_files, source.tgt_files);  // refuses files that cannot be read before any are hashed
-  const std::string content = hash_of_files(source);
-  return {IdCache::open("parallel " + content + source.src_tokenizer.hash() + source.tgt_tokenizer.hash() +
+  std::vector<std::string> files = source.src_files;
+  files.insert(files.end(), source.tgt_files.begin(), source.tgt_files.end());
+  return {IdCache::open(files,
+                        "parallel " + source.src_tokenizer.hash() + source.tgt_tokenizer.hash() +
                             std::to_string(config.max_length),
                         {.vocabulary = std::max(source.src_tokenizer.size(), source.tgt_tokenizer.size()),
                          .record_bytes = sizeof(Record),
                          .summary_bytes = sizeof(Summary)},
-                        cache,
-                        [&](IdCache::Writer& writer) {
-                          encode_to<Record, Summary>(writer, source, config);
-                          if (hash_of_files(source) != content) {
-                            throw UserError(source.src_files.front() + " or a file beside it changed while it was read",
-                                            "start again when nobody writes it");
-                          }
-                        }),
-          source, content};
+                        cache, [&](IdCache::Writer& writer) { encode_to<Record, Summary>(writer, source, config); }),
+          source};
 }
 
-EncodedCorpus::EncodedCorpus(IdCache cache, const CorpusSource& source, std::string content_hash)
+EncodedCorpus::EncodedCorpus(IdCache cache, const CorpusSource& source)
     : cache_(std::move(cache)),
       src_vocabulary_(source.src_tokenizer.size()),
-      tgt_vocabulary_(source.tgt_tokenizer.size()),
-      content_hash_(std::move(content_hash)) {}
+      tgt_vocabulary_(source.tgt_tokenizer.size()) {}
 
 const EncodedCorpus::Record& EncodedCorpus::record(std::int64_t example) const {
   ensure(example >= 0 && example < size(), "an example of the corpus");

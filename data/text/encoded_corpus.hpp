@@ -63,7 +63,7 @@ class EncodedCorpus {
   std::uint64_t num_tgt_tokens() const;
 
   // XXH3 of the text's bytes: tells whether a run goes on with the text it began with.
-  const std::string& content_hash() const { return content_hash_; }
+  const std::string& content_hash() const { return cache_.content_hash(); }
   // Whether open() found it in the cache.
   bool from_cache() const { return cache_.found(); }
 
@@ -71,14 +71,13 @@ class EncodedCorpus {
   struct Record;
   struct Summary;
 
-  EncodedCorpus(IdCache cache, const CorpusSource& source, std::string content_hash);
+  EncodedCorpus(IdCache cache, const CorpusSource& source);
   const Record& record(std::int64_t example) const;
   const Summary& summary() const;
 
   IdCache cache_;
   std::int32_t src_vocabulary_;
   std::int32_t tgt_vocabulary_;
-  std::string content_hash_;
 };
 
 }  // namespace attend

@@ -85,6 +85,12 @@ fs::path temporary_directory() {
   return path;
 }
 
+std::string hash_of_files(const std::vector<std::string>& files) {
+  std::string hashes;
+  for (const auto& file : files) hashes += hash_hex_of_file(file) + "\n";
+  return hash_hex(std::as_bytes(std::span(hashes)));
+}
+
 std::size_t id_bytes_of(const IdCache::Shape& shape) { return shape.vocabulary <= 65536 ? 2 : 4; }
 
 // Writes KEY.ids and KEY.index.
@@ -151,11 +157,15 @@ fs::path IdCache::default_directory() {
   return {};
 }
 
-IdCache IdCache::open(const std::string& ingredients, const Shape& shape, const fs::path& directory,
-                      const std::function<void(Writer&)>& encode) {
-  const std::string everything = ingredients + " " + std::to_string(kVersion);
+IdCache IdCache::open(const std::vector<std::string>& files, const std::string& ingredients, const Shape& shape,
+                      const fs::path& directory, const std::function<void(Writer&)>& encode) {
+  const std::string content = hash_of_files(files);
+  const std::string everything = content + " " + ingredients + " " + std::to_string(kVersion);
   const std::string key = hash_hex(std::as_bytes(std::span(everything)));
-  if (auto cache = read(directory / key, key, shape)) return std::move(*cache);
+  if (auto cache = read(directory / key, key, shape)) {
+    cache->content_hash_ = content;
+    return std::move(*cache);
+  }
 
   std::error_code error;
   fs::create_directories(directory, error);
@@ -174,10 +184,15 @@ IdCache IdCache::open(const std::string& ingredients, const Shape& shape, const 
   try {
     FileWriter writer(stem, shape);
     encode(writer);
+    if (hash_of_files(files) != content) {
+      throw UserError(files.front() + " or a file beside it changed while it was read",
+                      "start again when nobody writes it");
+    }
     writer.commit(key);
     auto cache = read(stem, key, shape);
     clean_up();
     ensure(cache.has_value(), "a cache that was just written is valid");
+    cache->content_hash_ = content;
     cache->found_ = false;
     return std::move(*cache);
   } catch (...) {

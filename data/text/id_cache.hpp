@@ -52,11 +52,12 @@ class IdCache {
     std::size_t summary_bytes = 0;
   };
 
-  // Takes the cache of these `ingredients` out of the directory, or makes it there with `encode`, which adds one record
-  // or more and sets the summary; what it throws leaves nothing behind. Where the directory cannot be written to, a
-  // temporary file takes its place.
-  static IdCache open(const std::string& ingredients, const Shape& shape, const std::filesystem::path& directory,
-                      const std::function<void(Writer&)>& encode);
+  // Takes the cache of the text of these files, one or more, and of all other `ingredients` out of the directory, or
+  // makes it there with `encode`, which adds one record or more and sets the summary; what it throws leaves nothing
+  // behind. Where the directory cannot be written to, a temporary file takes its place. UserError when a file changes
+  // meanwhile.
+  static IdCache open(const std::vector<std::string>& files, const std::string& ingredients, const Shape& shape,
+                      const std::filesystem::path& directory, const std::function<void(Writer&)>& encode);
 
   // $XDG_CACHE_HOME/attend, or ~/.cache/attend; empty where there is no home.
   static std::filesystem::path default_directory();
@@ -74,6 +75,8 @@ class IdCache {
   // Appends ids begin … begin + count. UserError when one of them is not below `vocabulary`.
   void append(std::uint64_t begin, std::size_t count, std::int32_t vocabulary, std::vector<std::int32_t>& ids) const;
 
+  // XXH3 of the bytes of all files: tells whether a run goes on with the text it began with.
+  const std::string& content_hash() const { return content_hash_; }
   // Whether open() found it.
   bool found() const { return found_; }
 
@@ -88,6 +91,7 @@ class IdCache {
   std::size_t num_records_ = 0;
   std::uint64_t num_ids_ = 0;
   std::size_t id_bytes_ = 4;
+  std::string content_hash_;
   bool found_ = true;
 };
 

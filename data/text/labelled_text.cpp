@@ -1,11 +1,11 @@
 #include "data/text/labelled_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
@@ -13,14 +13,6 @@ namespace {
 constexpr std::string_view kHidden = "-1";
 
 std::string at(const std::string& file, std::uint64_t line) { return file + ":" + std::to_string(line) + ": "; }
-
-std::optional<double> number_of(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
 
 std::vector<std::string> split(const std::string& value, const std::string& separator) {
   std::vector<std::string> parts;
@@ -51,7 +43,7 @@ std::size_t number_of_label(const std::string& label, const LabelledTask& task, 
 
 std::vector<double> targets_of(const std::string& value, const LabelledTask& task, const std::string& place) {
   if (task.kind == TaskKind::regression) {
-    const std::optional<double> number = number_of(value);
+    const std::optional<double> number = parse_number<double>(value);
     if (!number) throw UserError(place + "\"" + value + "\" is not a number", "the label of a regression is one");
     return {*number};
   }
@@ -103,7 +95,7 @@ std::vector<std::string> labels_in(const std::string& file, const LabelledTask& 
     for (const std::string& label : labels_of(record.values[0], task)) {
       if (label.empty()) throw UserError(at(file, record.line) + "an empty label", "fill it, or leave the line out");
       found.insert(label);
-      numbers = numbers && number_of(label);
+      numbers = numbers && parse_number<double>(label).has_value();
     }
   }
   std::vector<std::string> labels(found.begin(), found.end());
@@ -112,7 +104,7 @@ std::vector<std::string> labels_in(const std::string& file, const LabelledTask& 
         file + ": " + (labels.empty() ? "no label" : "one label alone, " + labels[0]) + ", in the column " + task.label,
         "there must be two at least to learn to tell them apart");
   }
-  if (numbers) std::ranges::sort(labels, {}, [](const std::string& label) { return *number_of(label); });
+  if (numbers) std::ranges::sort(labels, {}, [](const std::string& label) { return *parse_number<double>(label); });
   return labels;
 }
 

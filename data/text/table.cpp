@@ -1,10 +1,10 @@
 #include "data/text/table.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
@@ -57,13 +57,12 @@ TableReader::TableReader(const std::string& file, const TableShape& shape) : fil
   if (shape_.format == TableFormat::jsonl) return;
   if (!shape_.header) {
     for (const std::string& column : shape_.columns) {
-      std::size_t number = 0;
-      const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
-      if (error != std::errc() || end != column.data() + column.size() || number == 0) {
+      const auto number = parse_number<std::size_t>(column);
+      if (!number || *number == 0) {
         throw UserError(file_ + " has no header, and \"" + column + "\" is not the number of a column",
                         "number the columns from 1");
       }
-      places_.push_back(number - 1);
+      places_.push_back(*number - 1);
     }
     return;
   }

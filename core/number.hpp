@@ -1,0 +1,26 @@
+// Numbers that people wrote.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <optional>
+#include <string_view>
+
+namespace attend {
+
+// The number that the whole of `text` is, in the C locale, with or without a sign; nothing where it is none, does not
+// fit or is not finite.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::floating_point<Number>) {
+    if (!std::isfinite(value)) return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace attend
