@@ -5,7 +5,6 @@
 #include <array>
 
 #include "core/error.hpp"
-#include "core/memory.hpp"
 #include "core/options.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "models/factory.hpp"
@@ -110,7 +109,6 @@ Precision freeze(const torch::nn::Module& model, Precision precision) {
   if (!cpu && precision == Precision::int8) {
     throw UserError("--precision int8: not on " + device.str(), "use bf16 there, or --device cpu");
   }
-  if (cpu) keep_freed_memory();
   // A GPU's own library lays out its weights.
   visit_weights(model, [&](ops::Weight& weight) { cpu ? weight.freeze(precision) : weight.set_precision(precision); });
   return precision;

@@ -50,9 +50,8 @@ struct Run {
                   torch::Device device = torch::kCPU);
 };
 
-// Packs every weight for use; the model can then no longer be trained, and what is freed stays with the process.
-// `automatic` is bf16 where the processor or the GPU multiplies it natively, else fp32. Gives the precision that was
-// taken. UserError for int8 on a GPU.
+// Packs every weight for use; the model can then no longer be trained. `automatic` is bf16 where the processor or the
+// GPU multiplies it natively, else fp32. Gives the precision that was taken. UserError for int8 on a GPU.
 Precision freeze(const torch::nn::Module& model, Precision precision);
 
 }  // namespace attend

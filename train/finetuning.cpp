@@ -28,13 +28,7 @@ class FinetuningJob : public Job {
  public:
   explicit FinetuningJob(FinetuningConfig config) : config_(std::move(config)) {}
 
-  SessionConfig config() override {
-    return {.options = bind(config_),
-            .run = config_.run,
-            .trainer = config_.trainer,
-            .schedule = config_.schedule,
-            .optimiser = config_.optimiser};
-  }
+  SessionConfig config() override { return SessionConfig(config_); }
 
   void adopt_model(const OptionOrigins& origins) override {
     const fs::path from = run_of_best_seed(config_.run.init_from);
@@ -92,8 +86,6 @@ class FinetuningJob : public Job {
     TextModel model = make_text_model(config_.model, task_, *tokenizer_);
     initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
     if (initial_weights) load_encoder(*model);
-    model->to(torch::Device(config_.run.device));
-    visit_weights(*model, [&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
     return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }
 

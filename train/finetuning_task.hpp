@@ -16,7 +16,7 @@ namespace attend {
 
 class FinetuningTask : public Task {
  public:
-  // The model is on the device and in the precision that it trains in; all labels of `task` are known.
+  // All labels of `task` are known.
   FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer, const FinetuningConfig& config,
                  TaskSplit train, std::vector<TaskSplit> valid);
 

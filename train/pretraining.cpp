@@ -30,13 +30,7 @@ class PretrainingJob : public Job {
  public:
   explicit PretrainingJob(PretrainingConfig config) : config_(std::move(config)) {}
 
-  SessionConfig config() override {
-    return {.options = bind(config_),
-            .run = config_.run,
-            .trainer = config_.trainer,
-            .schedule = config_.schedule,
-            .optimiser = config_.optimiser};
-  }
+  SessionConfig config() override { return SessionConfig(config_); }
 
   void adopt_model(const OptionOrigins& origins) override {
     auto theirs = read_config<BertOptions>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
@@ -78,8 +72,6 @@ class PretrainingJob : public Job {
       }
       load_weights(find_weights(from, "best"), *model);
     }
-    model->to(torch::Device(config_.run.device));
-    visit_weights(*model, [&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
     return std::make_unique<PretrainingTask>(model, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }
 

@@ -23,7 +23,7 @@ class PretrainingTask : public Task {
   static constexpr std::int64_t kPlateauSteps = 1000;
   static constexpr double kPlateauGain = 0.2;
 
-  // The model is on the device and in the precision that it trains in; `valid` may be absent.
+  // `valid` may be absent.
   PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
                   DocumentCorpus train, std::optional<DocumentCorpus> valid);
 
@@ -35,6 +35,7 @@ class PretrainingTask : public Task {
   MicroBatch next() override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
+  bool batches_are_alike() const override { return true; }
   std::vector<std::string> metrics() const override;
   // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt. Warns of a model that
   // after kPlateauSteps, and at its full length, does hardly better than to guess by how common each piece is.

@@ -18,6 +18,7 @@
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "models/checkpoint_reader.hpp"
+#include "models/layers.hpp"
 #include "models/ops/products.hpp"
 #include "train/checkpoint.hpp"
 #include "train/memory.hpp"
@@ -127,6 +128,9 @@ void train(Job& job, const OptionOrigins& origins) {
   job.load(resumed);
   const std::optional<Checkpoint> checkpoint = resumed ? checkpoint_to_resume(run) : std::nullopt;
   const std::unique_ptr<Task> task = job.make_task(!run.init_from.empty() && !checkpoint);
+  torch::nn::Module& model = task->model();
+  model.to(torch::Device(run.device));
+  visit_weights(model, [&](ops::Weight& weight) { weight.set_precision(run.precision); });
   check_validation(*task, config.trainer, origins);
   job.resolve_schedule(*task);
   if (!config.schedule.end) config.schedule.end = ScheduleEnd::max_steps;
@@ -140,14 +144,13 @@ void train(Job& job, const OptionOrigins& origins) {
     write_run(run, config.options, job.inputs(), [&](const fs::path& directory) { job.save_inputs(directory); });
   }
   std::int64_t parameters = 0;
-  for (const torch::Tensor& parameter : task->model().parameters()) parameters += parameter.numel();
+  for (const torch::Tensor& parameter : model.parameters()) parameters += parameter.numel();
   log::info("{} of {:.2f} M parameters, {} on {}, {} threads; {} batches an epoch, {} updates at most",
             job.model_name(), static_cast<double>(parameters) / 1e6, name_of(run.precision), run.device, *run.threads,
             task->batches_per_epoch(), *config.trainer.max_steps);
 
-  ops::products::remember_programs(parameters);
-  AdamW optimiser(task->model(), config.optimiser,
-                  [&](const std::string& parameter) { return task->rate_of(parameter); });
+  ops::products::remember_programs(parameters, task->batches_are_alike());
+  AdamW optimiser(model, config.optimiser, [&](const std::string& parameter) { return task->rate_of(parameter); });
   Trainer trainer(*task, optimiser, config.trainer, config.schedule, run.run);
   if (checkpoint) {
     trainer.restore(*checkpoint);

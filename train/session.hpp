@@ -18,6 +18,14 @@ namespace attend {
 
 // The parts of a config that every kind of training has.
 struct SessionConfig {
+  template <class Config>
+  explicit SessionConfig(Config& config)
+      : options(bind(config)),
+        run(config.run),
+        trainer(config.trainer),
+        schedule(config.schedule),
+        optimiser(config.optimiser) {}
+
   BoundOptions options;  // all of the config's; they refer to it, as the others do
   RunConfig& run;
   TrainerConfig& trainer;
@@ -44,7 +52,8 @@ class Job {
   // Writes what the model is of no use without into the run: RUN/tokenizer, and of fine-tuning RUN/task.toml.
   virtual void save_inputs(const std::filesystem::path& run) const = 0;
 
-  // Builds the model, with the weights of --init-from where `initial_weights`, and what it learns.
+  // Builds the model, on the processor and in fp32, with the weights of --init-from where `initial_weights`, and what
+  // it learns.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
 
   // Chooses learning rate, limits and intervals.

@@ -51,6 +51,7 @@ class Task {
  public:
   virtual ~Task() = default;
 
+  // Put on the device, and in the precision, that it trains in before the first batch is asked for.
   virtual torch::nn::Module& model() = 0;
 
   // What the weights belong to: said in the files that hold them.
@@ -72,6 +73,8 @@ class Task {
   // The batch that needs most memory.
   virtual MicroBatch largest() = 0;
   virtual std::int64_t batches_per_epoch() const = 0;
+  // Whether all batches of a phase have about as many tokens.
+  virtual bool batches_are_alike() const { return false; }
 
   // Names of what validate() finds, "loss" (nats) among them; none where there is nothing to validate on.
   virtual std::vector<std::string> metrics() const = 0;

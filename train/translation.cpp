@@ -11,7 +11,6 @@
 #include "data/text/tokenizer_trainer.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "models/factory.hpp"
-#include "models/layers.hpp"
 #include "models/weights_io.hpp"
 #include "train/defaults.hpp"
 #include "train/session.hpp"
@@ -50,13 +49,7 @@ class TranslationJob : public Job {
  public:
   explicit TranslationJob(TranslationConfig config) : config_(std::move(config)) {}
 
-  SessionConfig config() override {
-    return {.options = bind(config_),
-            .run = config_.run,
-            .trainer = config_.trainer,
-            .schedule = config_.schedule,
-            .optimiser = config_.optimiser};
-  }
+  SessionConfig config() override { return SessionConfig(config_); }
 
   void adopt_model(const OptionOrigins& origins) override {
     auto theirs = read_config<ModelConfig>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
@@ -93,8 +86,6 @@ class TranslationJob : public Job {
       }
       load_weights(find_weights(from, "best"), *model);
     }
-    model->to(torch::Device(config_.run.device));
-    visit_weights(*model, [&](ops::Weight& weight) { weight.set_precision(config_.run.precision); });
     return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_));
   }
 

@@ -21,8 +21,7 @@ namespace attend {
 
 class TranslationTask : public Task {
  public:
-  // `config` must be resolved as far as the machine goes; `valid` may be absent. The model is on the device and in the
-  // precision that it trains in.
+  // `config` must be resolved as far as the machine goes; `valid` may be absent.
   TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
                   std::optional<EncodedCorpus> valid);
 

@@ -24,9 +24,10 @@ torch::Tensor outer(const torch::Tensor& y, const torch::Tensor& x);
 // A bf16 weight [O, I] in the layout that `linear` reads fastest; opaque.
 torch::Tensor pack(const torch::Tensor& weight);
 
-// To be called before the first product of a training. oneDNN makes a program for every size of a product, and batches
-// differ in their number of tokens. For small models it pays to remember many, a tenth of the time; those of large ones
-// take megabytes each, and no time to speak of.
-void remember_programs(std::int64_t parameters);
+// To be called before the first product of a training. oneDNN makes a program for every size of a product. To remember
+// those of many sizes pays where these recur, in batches that are about as large as each other, and a product takes no
+// longer than its program: a tenth of the time of a small model. Elsewhere it saves nothing, and programs that lie
+// between the tensors of a batch keep gigabytes from being used again.
+void remember_programs(std::int64_t parameters, bool sizes_recur);
 
 }  // namespace attend::ops::products

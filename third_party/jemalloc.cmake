@@ -1,0 +1,1 @@
+attend_pkg_config(jemalloc jemalloc "apt-get install libjemalloc-dev")
