@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kLength = 128, kSpanLength = 384;
+constexpr std::int64_t kMostValidations = 20;
 
 class FinetuningJob : public Job {
  public:
@@ -92,7 +93,8 @@ class FinetuningJob : public Job {
   void resolve_schedule(const Task& task) override {
     TrainerConfig& trainer = config_.trainer;
     const std::int64_t epoch = task.batches_per_epoch();
-    if (!trainer.max_steps) trainer.max_steps = trainer.updates_of(trainer.max_epochs.value_or(3) * epoch);
+    const std::int64_t passes = trainer.max_epochs.value_or(3);
+    if (!trainer.max_steps) trainer.max_steps = trainer.updates_of(passes * epoch);
     if (!config_.schedule.learning_rate) {
       // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
       // (1908.08962); an encoder that knows nothing yet larger ones.
@@ -101,7 +103,9 @@ class FinetuningJob : public Job {
       config_.schedule.learning_rate = pretrained ? std::clamp(0.0256 / width, 2e-5, 2e-4) : 5e-4;
     }
     if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
-    if (!trainer.valid_every) trainer.valid_every = trainer.updates_of((epoch + 1) / 2);
+    if (!trainer.valid_every) {
+      trainer.valid_every = trainer.updates_of(std::max((epoch + 1) / 2, passes * epoch / kMostValidations));
+    }
     if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   }
 
