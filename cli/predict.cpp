@@ -197,10 +197,14 @@ std::optional<double> probability(const TaskAnswers& answers, std::size_t i, con
 void predict_window(const PredictConfig& config, const TextRun& run, torch::Device device, const Lines& lines) {
   const TaskAnswers answers = answer(*run.model, lines.split(), run.task, config.answers, device, Labelled::no);
   for (const std::optional<std::int64_t>& record : lines.records()) {
-    const auto i = static_cast<std::size_t>(record.value_or(0));
+    if (!record) {
+      std::cout << (config.json ? "{}\n" : "\n");
+      continue;
+    }
+    const auto i = static_cast<std::size_t>(*record);
     if (config.json) {
-      std::cout << (record ? as_json(answers, i, run.task, config) : ordered_json::object()).dump();
-    } else if (record) {
+      std::cout << as_json(answers, i, run.task, config).dump();
+    } else {
       std::cout << answer_text(answers, i, run.task, config);
       if (const auto p = probability(answers, i, run.task, config)) std::cout << fmt::format("\t{:.4f}", *p);
     }

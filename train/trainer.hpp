@@ -63,8 +63,7 @@ struct TrainerConfig {
            .may_change = true});
     visit("valid-every", self.valid_every,
           {.help = "updates between validations; auto: a pass over the data, or half of it in fine-tuning (more where "
-                   "that makes "
-                   "over 20 validations), or a quarter in pretraining",
+                   "that makes over 20 validations), or a quarter in pretraining",
            .min = 1,
            .may_change = true});
     visit("save-every", self.save_every,

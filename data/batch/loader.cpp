@@ -31,11 +31,10 @@ Loader::Loader(const EncodedCorpus& corpus, const BatchOrder& order, const Batch
     : batches_([&corpus, &order, ids, position = start, epoch = order.epoch(start.epoch)]() mutable {
         const DataPosition here = position.within(epoch.size());
         if (here.epoch != position.epoch) epoch = order.epoch(here.epoch);
-        position = here.after(epoch.size());
-        LoadedBatch loaded{
-            .batch = make_batch(corpus, epoch.batch(here.batch), ids), .position = here, .after = position};
-        if (position.epoch != here.epoch) epoch = order.epoch(position.epoch);
-        return loaded;
+        position = {here.epoch, here.batch + 1};  // perhaps beyond the epoch: the next is made when it is asked for
+        return LoadedBatch{.batch = make_batch(corpus, epoch.batch(here.batch), ids),
+                           .position = here,
+                           .after = position.within(epoch.size())};
       }) {}
 
 }  // namespace attend

@@ -1,7 +1,6 @@
 #include "data/text/labelled_text.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "core/error.hpp"

@@ -65,9 +65,10 @@ Tensor linear_onednn(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 bool multiplies_bf16() { return has_onednn(); }
 
 void remember_programs(std::int64_t parameters, bool sizes_recur) {
-  const char* of_one_update = "64";
-  if (parameters >= 40'000'000) of_one_update = "1";  // megabytes each
-  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", sizes_recur && parameters < 8'000'000 ? "2048" : of_one_update, 0);
+  const char* count = "64";                   // those of one update
+  if (parameters >= 40'000'000) count = "1";  // megabytes each
+  if (parameters < 8'000'000 && sizes_recur) count = "2048";
+  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", count, 0);
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
