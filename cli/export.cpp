@@ -38,8 +38,8 @@ struct ExportConfig {
     visit("run", self.run,
           {.help = "a run of attend pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
     visit("format", self.format,
-          {.help = "hf: config.json, model.safetensors and tokenizer.json of transformers, for BERT that pools its "
-                   "first token"});
+          {.help = "hf: config.json, model.safetensors and tokenizer.json of transformers, for BERT that pools "
+                   "[CLS]"});
     visit("output", self.output, {.help = "directory that is made", .placeholder = "DIR", .required = true});
     visit("checkpoint", self.checkpoint, {.help = "best, last, or the path of a checkpoint"});
   }
@@ -69,8 +69,8 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   if (kind_of_run(run) == RunKind::finetune) {
     const TextRun trained = TextRun::load(run, config.checkpoint);
     if (trained.options.model != TextEncoderKind::bert ||
-        trained.options.pooling.value_or(Pooling::first) != Pooling::first) {
-      throw UserError(run.string() + ": only BERT that pools its first token has a counterpart there",
+        trained.options.pooling.value_or(Pooling::cls) != Pooling::cls) {
+      throw UserError(run.string() + ": only BERT that pools [CLS] has a counterpart there",
                       "such a model stays with attend");
     }
     write(config.output, *trained.model, trained.options.encoder, trained.tokenizer, &trained.task);

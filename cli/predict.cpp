@@ -34,6 +34,7 @@ struct PredictConfig {
   std::string run;
   std::string input = "-";
   std::string data;
+  std::string test;
   ModelUse use;
   AnswerConfig answers = {};
   bool fill_mask = false;
@@ -54,6 +55,8 @@ struct PredictConfig {
     visit("data", self.data,
           {.help = "predict the task's test file in this folder, in the form its leaderboard wants",
            .placeholder = "DIR"});
+    visit("test", self.test,
+          {.help = "predict this file so, such as the mismatched one of MNLI", .placeholder = "FILE"});
     ModelUse::visit(self.use, visit);
     AnswerConfig::visit(self.answers, visit);
     visit("fill-mask", self.fill_mask, {.help = "the likeliest pieces for every [MASK] of a line"});
@@ -66,13 +69,14 @@ struct PredictConfig {
       if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
     };
     if (fill_mask) {
-      refuse("data", "for --fill-mask, which reads lines");
+      for (const char* file : {"data", "test"}) refuse(file, "for --fill-mask, which reads lines");
     } else {
       refuse("top", "without --fill-mask");
     }
-    if (data.empty()) return;
-    refuse("input", "beside --data, whose test file is read");
-    refuse("json", "beside --data, which writes what a leaderboard wants");
+    if (data.empty() && test.empty()) return;
+    refuse("input", "beside a test file");
+    refuse("json", "for a test file, which is predicted as its leaderboard wants");
+    if (!test.empty()) refuse("data", "beside --test");
   }
 };
 
@@ -226,7 +230,7 @@ void predict_lines(const PredictConfig& config, const TextRun& run, torch::Devic
 
 // GLUE wants a table of index and prediction, SQuAD an object of ids, CoNLL a token and its tag a line.
 void predict_test_file(const PredictConfig& config, const TextRun& run, torch::Device device) {
-  const std::string file = find_file(config.data, run.task.test)->string();
+  const std::string file = config.test.empty() ? find_file(config.data, run.task.test)->string() : config.test;
   const TaskSplit split = read_split(file, run.task, run.tokenizer, run.samples, Labelled::no);
   log::info("{}: {}", file, split.report());
   const TaskAnswers answers = answer(*run.model, split, run.task, config.answers, device, Labelled::no);
@@ -284,7 +288,8 @@ void run(const PredictConfig& config, const OptionOrigins& /*origins*/) {
   } else {
     const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
     freeze(*trained.model, config.use.precision);
-    config.data.empty() ? predict_lines(config, trained, device) : predict_test_file(config, trained, device);
+    const bool lines = config.data.empty() && config.test.empty();
+    lines ? predict_lines(config, trained, device) : predict_test_file(config, trained, device);
   }
   if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
 }

@@ -87,7 +87,7 @@ ops::CrossEntropy MaskedLanguageHeadImpl::loss(const Tensor& hidden_KH, const op
 
 BertForPretrainingImpl::BertForPretrainingImpl(const BertConfig& config)
     : bert(register_module("bert", Bert(config))),
-      pooler(register_module("pooler", FirstPooling(config.block.width, config.block.deviation))),
+      pooler(register_module("pooler", ClsPooling(config.block.width, config.block.deviation))),
       predictions(register_module("predictions", MaskedLanguageHead(config))),
       seq_relationship(register_module("seq_relationship", Linear(linear(config, config.block.width, 2)))) {}
 

@@ -120,7 +120,7 @@ class BertForPretrainingImpl : public torch::nn::Module {
   Losses forward(const PretrainingBatch& batch, Context& context) const;
 
   Bert bert;
-  FirstPooling pooler;
+  ClsPooling pooler;
   MaskedLanguageHead predictions;
   Linear seq_relationship;  // [2, H]: the second part follows the first, or not
 };

@@ -47,10 +47,10 @@ Tensor mean(const Tensor& states_BTH, const Tensor& lengths_B1) { return states_
 
 }  // namespace
 
-FirstPoolingImpl::FirstPoolingImpl(std::int64_t width, double deviation)
+ClsPoolingImpl::ClsPoolingImpl(std::int64_t width, double deviation)
     : dense_(register_module("dense", Linear(LinearConfig{.in = width, .out = width, .deviation = deviation}))) {}
 
-Tensor FirstPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
+Tensor ClsPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
   return dense_->forward(encoded.hidden_MH, ops::Activation::tanh);
 }
 
@@ -104,8 +104,8 @@ Tensor AlignmentPoolingImpl::forward(const Encoded& encoded, const SegmentedSequ
 
 std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, double deviation) {
   switch (pooling) {
-    case Pooling::first:
-      return std::make_shared<FirstPoolingImpl>(width, deviation);
+    case Pooling::cls:
+      return std::make_shared<ClsPoolingImpl>(width, deviation);
     case Pooling::last:
       return std::make_shared<LastPoolingImpl>();
     case Pooling::mean:

@@ -35,16 +35,16 @@ class PoolingImpl : public torch::nn::Module {
 };
 
 // tanh(W h + b) of the first token, [CLS] (arXiv 1810.04805): P = H. Named as Hugging Face's pooler.
-class FirstPoolingImpl : public PoolingImpl {
+class ClsPoolingImpl : public PoolingImpl {
  public:
-  FirstPoolingImpl(std::int64_t width, double deviation);
+  ClsPoolingImpl(std::int64_t width, double deviation);
   bool reads_first() const override { return true; }
   torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override;
 
  private:
   Linear dense_;
 };
-TORCH_MODULE(FirstPooling);
+TORCH_MODULE(ClsPooling);
 
 // Where the recurrence stopped reading, the directions side by side: P = H.
 class LastPoolingImpl : public PoolingImpl {
@@ -84,11 +84,11 @@ class AlignmentPoolingImpl : public PoolingImpl {
   Linear dense_;
 };
 
-enum class Pooling { first, last, mean, attention, alignment };
+enum class Pooling { cls, last, mean, attention, alignment };
 template <>
 struct EnumNames<Pooling> {
   static constexpr std::array names{
-      std::pair{Pooling::first, std::string_view("first")}, std::pair{Pooling::last, std::string_view("last")},
+      std::pair{Pooling::cls, std::string_view("cls")}, std::pair{Pooling::last, std::string_view("last")},
       std::pair{Pooling::mean, std::string_view("mean")}, std::pair{Pooling::attention, std::string_view("attention")},
       std::pair{Pooling::alignment, std::string_view("alignment")}};
 };

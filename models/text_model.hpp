@@ -46,9 +46,8 @@ struct TextModelOptions {
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model, {.help = "the encoder: BERT, or an LSTM that reads both ways"});
     visit("pooling", self.pooling,
-          {.help =
-               "what a label is told from: the first token (BERT), where the LSTM stopped, the mean, attention with a "
-               "learnt query, or an alignment of two texts; auto: first, of an LSTM last"});
+          {.help = "what a label is told from: [CLS] (BERT), where the LSTM stopped, the mean, attention with a "
+                   "learnt query, or an alignment of two texts; auto: cls, of an LSTM last"});
     visit("head-dropout", self.head_dropout,
           {.help = "dropout before the labels; auto: dropout", .min = 0, .max = 0.95});
     BertOptions::visit(self.encoder, visit);

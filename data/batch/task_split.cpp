@@ -48,7 +48,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
   SampleMaker maker(tokenizer, config);
   std::int64_t example = 0;
   if (task.kind == TaskKind::spans) {
-    split.questions = read_squad(file, labelled == Labelled::yes);
+    split.questions = read_squad(file, labelled);
     for (const std::string& context : split.questions.contexts) {
       split.contexts.push_back(tokenizer.encode_pieces(context));
     }
@@ -57,11 +57,11 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
                         std::back_inserter(split.samples));
     }
   } else if (task.kind == TaskKind::tags) {
-    split.sentences = labelled == Labelled::yes ? read_conll(file) : read_conll_tokens(file);
+    split.sentences = read_conll(file, labelled);
     check_tags(split, task.labels);
     split.samples = maker.of_sentences(split.sentences, task.labels, 0);
   } else {
-    split.texts = labelled == Labelled::yes ? read_labelled_texts(file, task) : read_texts(file, task);
+    split.texts = read_labelled_texts(file, task, labelled);
     for (const LabelledText& text : split.texts) split.samples.push_back(maker.of_text(text, example++));
   }
   split.hash = hash_hex_of_file(file);  // readers refuse what has no end
@@ -72,7 +72,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
 
 std::vector<std::string> labels_of_task(const LabelledTask& task, const std::string& file) {
   if (!task.labels.empty() || task.kind == TaskKind::regression || task.kind == TaskKind::spans) return task.labels;
-  return task.kind == TaskKind::tags ? tag_set(read_conll(file)) : labels_in(file, task);
+  return task.kind == TaskKind::tags ? tag_set(read_conll(file, Labelled::yes)) : labels_in(file, task);
 }
 
 }  // namespace attend

@@ -33,9 +33,6 @@ struct TaskSplit {
   std::int64_t length = 0;  // most tokens of a sample, of spans those of a question
 };
 
-// Whether a file that is to be predicted has answers in it is no matter; one to learn from or to score must.
-enum class Labelled { yes, no };
-
 // UserError naming file and line, as the readers say, and for a tag that is none of task.labels.
 TaskSplit read_split(const std::string& file, const LabelledTask& task, const Tokenizer& tokenizer,
                      const SampleConfig& config, Labelled labelled);

@@ -23,7 +23,10 @@ void to_iob2(std::vector<std::string>& tags) {
   }
 }
 
-std::vector<TaggedSentence> read(const std::string& file, bool tagged) {
+}  // namespace
+
+std::vector<TaggedSentence> read_conll(const std::string& file, Labelled labelled) {
+  const bool tagged = labelled == Labelled::yes;
   check_text_file(file);
   LineReader lines(file);
   std::vector<TaggedSentence> sentences;
@@ -71,11 +74,6 @@ std::vector<TaggedSentence> read(const std::string& file, bool tagged) {
   if (sentences.empty()) throw UserError(file + ": no sentence", "check that it is the right file");
   return sentences;
 }
-
-}  // namespace
-
-std::vector<TaggedSentence> read_conll(const std::string& file) { return read(file, /*tagged=*/true); }
-std::vector<TaggedSentence> read_conll_tokens(const std::string& file) { return read(file, /*tagged=*/false); }
 
 std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences) {
   std::set<std::pair<std::string, char>> found;  // by type, then B before I

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "data/text/labelled_task.hpp"
+
 namespace attend {
 
 struct TaggedSentence {
@@ -17,11 +19,8 @@ struct TaggedSentence {
 };
 
 // UserError naming file and line for a line without a tag, with another number of columns than the first, or with a tag
-// that is not O, B-TYPE or I-TYPE; and when there is no sentence.
-std::vector<TaggedSentence> read_conll(const std::string& file);
-
-// The tokens alone, of a file that may have no tags.
-std::vector<TaggedSentence> read_conll_tokens(const std::string& file);
+// that is not O, B-TYPE or I-TYPE; and when there is no sentence. Tags of a file that is to be predicted are not read.
+std::vector<TaggedSentence> read_conll(const std::string& file, Labelled labelled);
 
 // Every tag once, O first, the others in order of their names: B-LOC I-LOC B-ORG …
 std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences);

@@ -1,13 +1,10 @@
 #include "data/text/document_corpus.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <span>
 
 #include "core/error.hpp"
-#include "core/parallel.hpp"
-#include "core/signals.hpp"
 #include "data/text/documents.hpp"
+#include "data/text/encode_in_order.hpp"
 
 namespace attend {
 
@@ -19,8 +16,6 @@ struct DocumentCorpus::Record {
 };
 
 namespace {
-
-constexpr std::size_t kChunkLines = 8192;
 
 using Ids = std::vector<std::int32_t>;
 
@@ -44,23 +39,6 @@ struct EncodedLine {
   std::uint64_t cut = 0;
 };
 
-// Encodes the chunk with all processors.
-std::vector<EncodedLine> encode_chunk(const Tokenizer& tokenizer, const std::vector<bool>& begins_word,
-                                      std::span<const DocumentLine> chunk) {
-  std::vector<EncodedLine> encoded(chunk.size());
-  in_parallel(chunk.size(), [&](std::size_t begin, std::size_t end) {
-    SentenceSplitter splitter;
-    for (std::size_t k = begin; k < end; ++k) {
-      for (const std::string& sentence : splitter.split(chunk[k].text)) {
-        const Ids ids = tokenizer.encode(sentence);
-        encoded[k].cut += ids.size() > DocumentCorpus::kLongestSentence;
-        add_parts(ids, begins_word, encoded[k].sentences);
-      }
-    }
-  });
-  return encoded;
-}
-
 template <class Record>
 void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, const Tokenizer& tokenizer) {
   std::vector<bool> begins_word(tokenizer.size());
@@ -68,30 +46,32 @@ void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, co
   DocumentReader reader(files);
   DocumentCounts counts;
   std::uint64_t num_tokens = 0;
-  std::vector<DocumentLine> chunk(kChunkLines);
+  const auto make_encoder = [&] {
+    return [&, splitter = SentenceSplitter()](const DocumentLine& line) mutable {
+      EncodedLine encoded;
+      for (const std::string& sentence : splitter.split(line.text)) {
+        const Ids ids = tokenizer.encode(sentence);
+        encoded.cut += ids.size() > DocumentCorpus::kLongestSentence;
+        add_parts(ids, begins_word, encoded.sentences);
+      }
+      return encoded;
+    };
+  };
   bool first = false;  // the next sentence begins a document
-  for (bool more = true; more;) {
-    std::size_t count = 0;
-    if (signals::stop_requested()) throw Interrupted("stopped while the text was encoded");
-    while (count < chunk.size() && (more = reader.next(chunk[count]))) ++count;
-    const auto encoded = encode_chunk(tokenizer, begins_word, std::span(chunk).first(count));
-    for (std::size_t k = 0; k < count; ++k) {
-      if (chunk[k].line > std::numeric_limits<std::uint32_t>::max()) {
-        throw UserError(files.front() + ": more than 4294967295 lines", "split the corpus");
-      }
-      first = first || chunk[k].first;
-      counts.cut += encoded[k].cut;
-      for (const Ids& sentence : encoded[k].sentences) {
-        cache.add_record(
-            Record{.begin = num_tokens, .line = static_cast<std::uint32_t>(chunk[k].line), .first = first ? 1u : 0u});
-        cache.add_ids(sentence);
-        num_tokens += sentence.size();
-        ++counts.sentences;
-        counts.documents += first;
-        first = false;
-      }
-    }
-  }
+  encode_in_order<DocumentLine>(
+      reader, files.front(), make_encoder, [&](const DocumentLine& line, const EncodedLine& encoded) {
+        first = first || line.first;
+        counts.cut += encoded.cut;
+        for (const Ids& sentence : encoded.sentences) {
+          cache.add_record(
+              Record{.begin = num_tokens, .line = static_cast<std::uint32_t>(line.line), .first = first ? 1u : 0u});
+          cache.add_ids(sentence);
+          num_tokens += sentence.size();
+          ++counts.sentences;
+          counts.documents += first;
+          first = false;
+        }
+      });
   counts.lines = reader.counts();
   if (counts.sentences == 0) throw UserError(files.front() + ": no sentence to learn from", "check the text");
   cache.set_summary(counts);

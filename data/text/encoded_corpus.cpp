@@ -1,11 +1,9 @@
 #include "data/text/encoded_corpus.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/error.hpp"
-#include "core/parallel.hpp"
-#include "core/signals.hpp"
+#include "data/text/encode_in_order.hpp"
 
 namespace attend {
 
@@ -24,23 +22,10 @@ struct EncodedCorpus::Summary {
 
 namespace {
 
-constexpr std::size_t kChunkPairs = 8192;
-
 struct EncodedPair {
   std::vector<std::int32_t> src;
   std::vector<std::int32_t> tgt;
 };
-
-// Encodes the chunk with all processors; pair k of the result is pair k of the chunk.
-std::vector<EncodedPair> encode_chunk(const CorpusSource& source, std::span<const TextPair> chunk) {
-  std::vector<EncodedPair> encoded(chunk.size());
-  in_parallel(chunk.size(), [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k) {
-      encoded[k] = {source.src_tokenizer.encode(chunk[k].src), source.tgt_tokenizer.encode(chunk[k].tgt)};
-    }
-  });
-  return encoded;
-}
 
 template <class Record, class Summary>
 void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusConfig& config) {
@@ -49,37 +34,33 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
   std::uint64_t too_long = 0;
   std::uint64_t empty = 0;
   std::uint64_t num_pairs = 0;
-  std::vector<TextPair> chunk(kChunkPairs);
   const auto max_length = static_cast<std::size_t>(config.max_length);
-  for (bool more = true; more;) {
-    std::size_t count = 0;
-    if (signals::stop_requested()) throw Interrupted("stopped while the text was encoded");
-    while (count < chunk.size() && (more = reader.next(chunk[count]))) ++count;
-    const auto encoded = encode_chunk(source, std::span(chunk).first(count));
-    for (std::size_t k = 0; k < count; ++k) {
-      const auto& [src, tgt] = encoded[k];
-      if (src.empty() || tgt.empty()) {
-        ++empty;
-        continue;
-      }
-      if (std::max(src.size(), tgt.size()) > max_length) {
-        ++too_long;
-        continue;
-      }
-      if (chunk[k].line > std::numeric_limits<std::uint32_t>::max()) {
-        throw UserError(source.src_files.front() + ": more than 4294967295 lines", "split the corpus");
-      }
-      cache.add_record(
-          Record{.begin = summary.num_src_tokens + summary.num_tgt_tokens,
-                 .line = static_cast<std::uint32_t>(chunk[k].line),
-                 .length = {static_cast<std::uint16_t>(src.size()), static_cast<std::uint16_t>(tgt.size())}});
-      cache.add_ids(src);
-      cache.add_ids(tgt);
-      ++num_pairs;
-      summary.num_src_tokens += src.size();
-      summary.num_tgt_tokens += tgt.size();
-    }
-  }
+  const auto make_encoder = [&source] {
+    return [&source](const TextPair& pair) {
+      return EncodedPair{source.src_tokenizer.encode(pair.src), source.tgt_tokenizer.encode(pair.tgt)};
+    };
+  };
+  encode_in_order<TextPair>(
+      reader, source.src_files.front(), make_encoder, [&](const TextPair& pair, const EncodedPair& encoded) {
+        const auto& [src, tgt] = encoded;
+        if (src.empty() || tgt.empty()) {
+          ++empty;
+          return;
+        }
+        if (std::max(src.size(), tgt.size()) > max_length) {
+          ++too_long;
+          return;
+        }
+        cache.add_record(
+            Record{.begin = summary.num_src_tokens + summary.num_tgt_tokens,
+                   .line = static_cast<std::uint32_t>(pair.line),
+                   .length = {static_cast<std::uint16_t>(src.size()), static_cast<std::uint16_t>(tgt.size())}});
+        cache.add_ids(src);
+        cache.add_ids(tgt);
+        ++num_pairs;
+        summary.num_src_tokens += src.size();
+        summary.num_tgt_tokens += tgt.size();
+      });
   summary.counts = reader.counts();
   summary.counts.empty += empty;
   summary.counts.too_long += too_long;

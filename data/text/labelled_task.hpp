@@ -29,6 +29,9 @@ struct EnumNames<TaskKind> {
 // Whether a text or pair is answered as a whole, not token by token.
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }
 
+// A file to learn from or to score has labels; one that is to be predicted may lack them, and is read without.
+enum class Labelled { yes, no };
+
 struct LabelledTask {
   TaskKind kind = TaskKind::classification;
   std::vector<std::string> text = {"sentence"};

@@ -52,9 +52,14 @@ std::vector<double> targets_of(const std::string& value, const LabelledTask& tas
   return targets;
 }
 
-std::vector<LabelledText> read(const std::string& file, const LabelledTask& task, TableShape shape, bool labelled) {
+}  // namespace
+
+std::vector<LabelledText> read_labelled_texts(const std::string& file, const LabelledTask& task, Labelled labelled) {
+  const bool own_columns = labelled == Labelled::no && !task.test_text.empty();
+  TableShape shape{
+      .columns = own_columns ? task.test_text : task.text, .format = task.format, .header = own_columns || task.header};
   const std::size_t num_texts = shape.columns.size();
-  if (labelled) shape.columns.push_back(task.label);
+  if (labelled == Labelled::yes) shape.columns.push_back(task.label);
   TableReader table(file, shape);
   std::vector<LabelledText> texts;
   for (Record record; table.next(record);) {
@@ -67,23 +72,11 @@ std::vector<LabelledText> read(const std::string& file, const LabelledTask& task
     texts.push_back({.line = record.line,
                      .first = record.values[0],
                      .second = num_texts == 2 ? record.values[1] : std::string(),
-                     .targets = labelled ? targets_of(record.values[num_texts], task, place) : std::vector<double>()});
+                     .targets = {}});
+    if (labelled == Labelled::yes) texts.back().targets = targets_of(record.values[num_texts], task, place);
   }
   if (texts.empty()) throw UserError(file + ": no texts", "check that it is the right file");
   return texts;
-}
-
-}  // namespace
-
-std::vector<LabelledText> read_labelled_texts(const std::string& file, const LabelledTask& task) {
-  return read(file, task, {.columns = task.text, .format = task.format, .header = task.header}, true);
-}
-
-std::vector<LabelledText> read_texts(const std::string& file, const LabelledTask& task) {
-  const bool own = task.test_text.empty();
-  return read(file, task,
-              {.columns = own ? task.text : task.test_text, .format = task.format, .header = !own || task.header},
-              false);
 }
 
 std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) {

@@ -20,13 +20,11 @@ struct LabelledText {
                                      // regression: the number; empty where the file has no labels
 };
 
-// A file of labelled texts. `task.labels` must be known unless it is a regression. UserError naming file and line for
+// The texts of a file. `task.labels` must be known unless it is a regression. UserError naming file and line for
 // what TableReader refuses, a label that is none, labels that are hidden (-1), a number that is none or not finite, a
-// text that is empty, and for a file without texts.
-std::vector<LabelledText> read_labelled_texts(const std::string& file, const LabelledTask& task);
-
-// The texts alone, of a file that has a header and may lack labels: the columns are test-text, or text.
-std::vector<LabelledText> read_texts(const std::string& file, const LabelledTask& task);
+// text that is empty, and for a file without texts. Where the labels are not read, the columns are test-text, if the
+// task has that.
+std::vector<LabelledText> read_labelled_texts(const std::string& file, const LabelledTask& task, Labelled labelled);
 
 // The labels that occur in a file: in order of their numbers where all are numbers, else of their names. UserError as
 // above, and where there is one alone.

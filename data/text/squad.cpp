@@ -34,7 +34,7 @@ std::optional<std::size_t> nearest(std::string_view context, std::string_view te
 
 }  // namespace
 
-QuestionSet read_squad(const std::string& file, bool labelled) {
+QuestionSet read_squad(const std::string& file, Labelled labelled) {
   const nlohmann::json root = read_json(file, std::size_t{1} << 30);
   QuestionSet set;
   std::set<std::string> ids;
@@ -53,7 +53,7 @@ QuestionSet read_squad(const std::string& file, bool labelled) {
         question.text = json_member<std::string>(entry, "question", where);
         const bool impossible = entry.contains("is_impossible") && json_member<bool>(entry, "is_impossible", where);
         set.may_lack_answers = set.may_lack_answers || entry.contains("is_impossible");
-        const bool none = impossible || (!labelled && !entry.contains("answers"));
+        const bool none = impossible || (labelled == Labelled::no && !entry.contains("answers"));
         for (const nlohmann::json& answer : none ? List() : json_member<List>(entry, "answers", where)) {
           const auto text = json_member<std::string>(answer, "text", where);
           const auto offset = json_member<std::uint64_t>(answer, "answer_start", where);

@@ -116,13 +116,13 @@ TEST_F(ToySets, EveryFileHasWhatItSays) {
   EXPECT_EQ(documents("valid").size(), 20U);
   for (const auto& [set, size] : {std::pair("train", 1800U), std::pair("dev", 120U), std::pair("test", 600U)}) {
     for (const TableTask& task : table_tasks()) EXPECT_EQ(rows(task, set).size(), size) << task.folder << " " << set;
-    const QuestionSet questions = read_squad(directory_ / "questions" / (std::string(set) + ".json"));
+    const QuestionSet questions = read_squad(directory_ / "questions" / (std::string(set) + ".json"), Labelled::yes);
     EXPECT_EQ(questions.questions.size(), size);
     EXPECT_EQ(questions.contexts.size(), size / 3);
     EXPECT_EQ(questions.moved, 0U) << "every answer stands where the file says";
     EXPECT_EQ(questions.lost, 0U);
     EXPECT_TRUE(questions.may_lack_answers);
-    const auto sentences = read_conll(directory_ / "entities" / (std::string(set) + ".txt"));
+    const auto sentences = read_conll(directory_ / "entities" / (std::string(set) + ".txt"), Labelled::yes);
     EXPECT_EQ(sentences.size(), size);
     EXPECT_EQ(tag_set(sentences), (Strings{"O", "B-LOC", "B-ORG", "I-ORG", "B-PER", "I-PER"}));
   }
@@ -143,7 +143,7 @@ TEST_F(ToySets, LabelsAreBalanced) {
       EXPECT_LE(std::stod(row.label), 5.0);
     }
   }
-  const QuestionSet questions = read_squad(directory_ / "questions" / "test.json");
+  const QuestionSet questions = read_squad(directory_ / "questions" / "test.json", Labelled::yes);
   EXPECT_EQ(std::ranges::count_if(questions.questions, [](const Question& q) { return q.answers.empty(); }), 200);
 }
 
@@ -169,13 +169,14 @@ TEST_F(ToySets, NoTextOfTestIsInTrain) {
     expect_apart(std::string(task.folder), train, test);
   }
   const auto contexts = [](const char* set) {
-    return read_squad(directory_ / "questions" / (std::string(set) + ".json")).contexts;
+    return read_squad(directory_ / "questions" / (std::string(set) + ".json"), Labelled::yes).contexts;
   };
   const Strings trained = contexts("train");
   expect_apart("questions", {trained.begin(), trained.end()}, contexts("test"));
   const auto sentences = [](const char* set) {
     Strings texts;
-    for (const TaggedSentence& sentence : read_conll(directory_ / "entities" / (std::string(set) + ".txt"))) {
+    for (const TaggedSentence& sentence :
+         read_conll(directory_ / "entities" / (std::string(set) + ".txt"), Labelled::yes)) {
       texts.emplace_back();
       for (const std::string& token : sentence.tokens) texts.back() += token + ' ';
     }
@@ -285,7 +286,8 @@ TEST_F(ToySets, OverlapAloneIsNotSimilarity) {
 TEST_F(ToySets, TheQuestionAloneDoesNotSayWhetherItHasAnAnswer) {
   const auto asked = [](const char* set) {
     std::vector<Row> rows;
-    for (const Question& question : read_squad(directory_ / "questions" / (std::string(set) + ".json")).questions) {
+    for (const Question& question :
+         read_squad(directory_ / "questions" / (std::string(set) + ".json"), Labelled::yes).questions) {
       rows.push_back({{question.text}, question.answers.empty() ? "no" : "yes"});
     }
     return rows;
@@ -368,7 +370,7 @@ TEST_F(ToySets, AnExistingFileIsNotReplacedUnasked) {
   EXPECT_EQ(bytes(other, "questions/dev.json"), "{}");
   config.overwrite = true;
   write_toy_corpus(config);
-  EXPECT_EQ(read_squad(other / "questions" / "dev.json").questions.size(), 12U);
+  EXPECT_EQ(read_squad(other / "questions" / "dev.json", Labelled::yes).questions.size(), 12U);
 }
 
 }  // namespace
