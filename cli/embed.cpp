@@ -2,17 +2,21 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/command.hpp"
 #include "cli/model_use.hpp"
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "data/text/lines.hpp"
 #include "eval/text_use.hpp"
 #include "models/bert_run.hpp"
 #include "models/device.hpp"
 #include "models/run.hpp"
+#include "models/text_run.hpp"
 
 namespace attend {
 namespace {
@@ -28,7 +32,10 @@ struct EmbedConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "a run of attend pretrain", .placeholder = "DIR", .required = true, .positional = true});
+          {.help = "a run of attend pretrain, or of finetune",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
     visit("input", self.input, {.help = "text, one a line; - is standard input", .placeholder = "FILE"});
     ModelUse::visit(self.use, visit);
     visit("pooling", self.pooling, {.help = "the mean of all pieces' states, or the state of [CLS]"});
@@ -65,19 +72,35 @@ void write(const std::vector<std::vector<float>>& vectors, const EmbedConfig& co
   }
 }
 
+std::pair<Bert, Tokenizer> load_encoder(const EmbedConfig& config) {
+  const std::filesystem::path path = run_of_best_seed(config.run);
+  const torch::Device device = device_named(config.use.device);
+  if (kind_of_run(path) != RunKind::finetune) {
+    const BertRun run = BertRun::load(path, config.use.checkpoint, device);
+    return {run.model->bert, run.tokenizer};
+  }
+  const TextRun run = TextRun::load(path, config.use.checkpoint, device);
+  if (!run.model->bert()) throw UserError(path.string() + ": no encoder of BERT's kind", "embed reads with one");
+  return {run.model->bert(), run.tokenizer};
+}
+
 void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
   LineReader reader(config.input);
-  const BertRun trained = BertRun::load(config.run, config.use.checkpoint, device_named(config.use.device));
-  freeze(*trained.model, config.use.precision);
+  auto [bert, tokenizer] = load_encoder(config);
+  freeze(*bert, config.use.precision);
+  std::int64_t num_cut = 0;
   std::string line;
   for (bool more = reader.next(line); more;) {
     std::vector<std::string> texts;
     for (; more && texts.size() < lines_at_once(config.input); more = reader.next(line)) {
       append_texts(line, config, reader.counts().lines, texts);
     }
-    write(embed(*trained.model->bert, trained.tokenizer, texts, config.pooling), config);
+    const TextVectors embedded = embed(*bert, tokenizer, texts, config.pooling);
+    num_cut += embedded.num_cut;
+    write(embedded.vectors, config);
     if (is_typed(config.input)) std::cout.flush();
   }
+  if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, bert->config().max_length);
   if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
 }
 

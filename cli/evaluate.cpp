@@ -73,8 +73,9 @@ struct EvaluateConfig {
     }
     using Names = std::vector<std::string_view>;
     for (const std::string_view option :
-         run.empty() ? Names{"data", "valid", "checkpoint", "precision", "device"}
-                     : Names{"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order"}) {
+         run.empty()
+             ? Names{"data", "valid", "checkpoint", "precision", "device", "max-answer", "nbest", "null-threshold"}
+             : Names{"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order"}) {
       if (!origins.given(option)) continue;
       throw UserError(origins(option) + ": a run and translations are scored in different calls", "leave one out");
     }
@@ -109,10 +110,11 @@ void warn_of_pieces(const std::string& path, const std::vector<std::string>& hyp
   if (pieces > 0) log::warn("{}: {} lines have \"@@ \" or \"▁\" in them: subword pieces, not joined?", path, pieces);
 }
 
-void evaluate_task(const EvaluateConfig& config) {
+void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
   signals::install();
   const torch::Device device = device_named(config.use.device);
   const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
+  adopt_answers(config.answers, config.run, trained.task, origins);
   freeze(*trained.model, config.use.precision);
   std::vector<std::string> files = config.valid;
   for (const std::string& name : config.valid.empty() ? trained.task.valid : std::vector<std::string>()) {
@@ -186,8 +188,8 @@ void evaluate_translations(const EvaluateConfig& config) {
   std::cout << result.dump(2) << '\n' << std::flush;
 }
 
-void run(const EvaluateConfig& config, const OptionOrigins& /*origins*/) {
-  config.run.empty() ? evaluate_translations(config) : evaluate_task(config);
+void run(const EvaluateConfig& config, const OptionOrigins& origins) {
+  config.run.empty() ? evaluate_translations(config) : evaluate_task(config, origins);
 }
 
 }  // namespace

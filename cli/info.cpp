@@ -13,6 +13,7 @@
 #include "core/manifest.hpp"
 #include "core/safetensors.hpp"
 #include "core/version.hpp"
+#include "models/bert_run.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/run.hpp"
@@ -100,9 +101,13 @@ void about_run(const fs::path& path) {
       about_options(read_config<TextModelOptions>(config, UnknownKeys::ignore));
       about_options(load_run_task(path));
   }
-  const auto tokenizers = TokenizerPair::load(path / "tokenizer");
-  about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
-  if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
+  if (kind_of_run(path) == RunKind::train) {
+    const auto tokenizers = TokenizerPair::load(path / "tokenizer");
+    about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
+    if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
+  } else {
+    about_tokenizer("tokenizer", load_run_tokenizer(path));
+  }
   std::string steps;
   for (const std::int64_t step : checkpoint_steps(path)) steps += (steps.empty() ? "" : ", ") + std::to_string(step);
   say("checkpoints", steps.empty() ? "none yet" : "steps " + steps);

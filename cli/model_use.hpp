@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 
+#include "eval/task_answers.hpp"
 #include "models/ops/weight.hpp"
 
 namespace attend {
@@ -24,6 +26,11 @@ struct ModelUse {
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
   }
 };
+
+// Sets `answers` to what a run of finetune was validated with, but for the options that are given. UserError for one of
+// these that has no meaning for its task.
+void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const LabelledTask& task,
+                   const OptionOrigins& origins);
 
 // Whether `input` is a person, who waits for the answer to a line.
 inline bool is_typed(const std::string& input) { return input == "-" && isatty(STDIN_FILENO) != 0; }

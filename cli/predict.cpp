@@ -61,7 +61,7 @@ struct PredictConfig {
     AnswerConfig::visit(self.answers, visit);
     visit("fill-mask", self.fill_mask, {.help = "the likeliest pieces for every [MASK] of a line"});
     visit("top", self.top, {.help = "fill-mask: how many", .min = 1, .max = 1000});
-    visit("json", self.json, {.help = "one JSON object a line, with all probabilities"});
+    visit("json", self.json, {.help = "one JSON object a line, with probabilities"});
   }
 
   void validate(const OptionOrigins& origins) const {
@@ -69,13 +69,14 @@ struct PredictConfig {
       if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
     };
     if (fill_mask) {
-      for (const char* file : {"data", "test"}) refuse(file, "for --fill-mask, which reads lines");
+      for (const char* option : {"data", "test", "max-answer", "nbest", "null-threshold"}) {
+        refuse(option, "for --fill-mask, which reads lines with gaps");
+      }
     } else {
       refuse("top", "without --fill-mask");
     }
     if (data.empty() && test.empty()) return;
     refuse("input", "beside a test file");
-    refuse("json", "for a test file, which is predicted as its leaderboard wants");
     if (!test.empty()) refuse("data", "beside --test");
   }
 };
@@ -100,22 +101,23 @@ class Lines {
                       fmt::format("the task reads {}", pair ? "two texts" : "one text"));
     }
     records_.emplace_back(split_.size());
-    add_record(line.substr(0, tab), pair ? line.substr(tab + 1) : "");
+    add_record(line.substr(0, tab), pair ? std::optional(line.substr(tab + 1)) : std::nullopt);
   }
 
   const TaskSplit& split() const { return split_; }
+  std::int64_t num_cut() const { return maker_.num_cut(); }
   // The record of every line, or nothing.
   const std::vector<std::optional<std::int64_t>>& records() const { return records_; }
 
  private:
-  void add_record(const std::string& first, const std::string& second) {
+  void add_record(const std::string& first, const std::optional<std::string>& second) {
     const std::int64_t record = split_.size();
     std::vector<Sample> samples;
     if (task_.kind == TaskKind::spans) {
       const Question& question =
           split_.questions.questions.emplace_back(Question{.text = first, .context = split_.contexts.size()});
-      split_.questions.contexts.push_back(second);
-      samples = maker_.of_question(question, split_.contexts.emplace_back(tokenizer_.encode_pieces(second)), record);
+      const std::string& context = split_.questions.contexts.emplace_back(*second);
+      samples = maker_.of_question(question, split_.contexts.emplace_back(tokenizer_.encode_pieces(context)), record);
     } else if (task_.kind == TaskKind::tags) {
       std::istringstream words(first);
       TaggedSentence sentence;
@@ -136,24 +138,41 @@ class Lines {
   std::vector<std::optional<std::int64_t>> records_;
 };
 
+// The labels of a text that has several: those that are likelier than not.
+std::vector<std::string> given_labels(const std::vector<double>& probabilities, const LabelledTask& task) {
+  std::vector<std::string> labels;
+  for (std::size_t label = 0; label < task.labels.size(); ++label) {
+    if (probabilities[label] > 0.5) labels.push_back(task.labels[label]);
+  }
+  return labels;
+}
+
 // What is said of record `i`.
-ordered_json as_json(const TaskAnswers& answers, std::size_t i, const LabelledTask& task, const PredictConfig& config) {
+ordered_json as_json(const TaskAnswers& answers, std::size_t i, const TaskSplit& split, const LabelledTask& task,
+                     const PredictConfig& config) {
   ordered_json object;
   if (task.kind == TaskKind::spans) {
     const SpanAnswer& answer = answers.spans[i];
     object["answer"] = given_answer(answer, task.may_lack_answers, config.answers);
     object["no_answer"] = answer.no_answer;
+    object["nbest"] = ordered_json::array();
     for (const SpanAnswer::Candidate& candidate : answer.candidates) {
       object["nbest"].push_back(
           {{"text", candidate.text}, {"probability", candidate.probability}, {"score", candidate.score}});
     }
   } else if (task.kind == TaskKind::tags) {
+    object["tokens"] = split.sentences[i].tokens;
     object["tags"] = answers.tags[i];
+    object["probabilities"] = answers.numbers[i];
   } else if (task.kind == TaskKind::regression) {
     object["number"] = answers.numbers[i][0];
   } else {
     const std::vector<double>& probabilities = answers.numbers[i];
-    if (task.kind == TaskKind::classification) object["label"] = task.labels[best_label(probabilities)];
+    if (task.kind == TaskKind::classification) {
+      object["label"] = task.labels[best_label(probabilities)];
+    } else {
+      object["labels"] = given_labels(probabilities, task);
+    }
     for (std::size_t label = 0; label < task.labels.size(); ++label) {
       object["probabilities"][task.labels[label]] = probabilities[label];
     }
@@ -171,13 +190,8 @@ std::string answer_text(const TaskAnswers& answers, std::size_t i, const Labelle
   switch (task.kind) {
     case TaskKind::classification:
       return task.labels[best_label(answers.numbers[i])];
-    case TaskKind::multi_label: {
-      std::vector<std::string> labels;
-      for (std::size_t label = 0; label < task.labels.size(); ++label) {
-        if (answers.numbers[i][label] > 0.5) labels.push_back(task.labels[label]);
-      }
-      return joined(labels, task.separator);
-    }
+    case TaskKind::multi_label:
+      return joined(given_labels(answers.numbers[i], task), task.separator);
     case TaskKind::regression:
       return fmt::format("{:.3f}", answers.numbers[i][0]);
     case TaskKind::spans:
@@ -207,7 +221,7 @@ void predict_window(const PredictConfig& config, const TextRun& run, torch::Devi
     }
     const auto i = static_cast<std::size_t>(*record);
     if (config.json) {
-      std::cout << as_json(answers, i, run.task, config).dump();
+      std::cout << as_json(answers, i, lines.split(), run.task, config).dump();
     } else {
       std::cout << answer_text(answers, i, run.task, config);
       if (const auto p = probability(answers, i, run.task, config)) std::cout << fmt::format("\t{:.4f}", *p);
@@ -219,26 +233,38 @@ void predict_window(const PredictConfig& config, const TextRun& run, torch::Devi
 void predict_lines(const PredictConfig& config, const TextRun& run, torch::Device device) {
   LineReader reader(config.input);
   std::string line;
+  std::int64_t num_cut = 0;
   for (bool more = reader.next(line); more;) {
     Lines lines(run, config.input);
     for (std::size_t n = 0; more && n < lines_at_once(config.input); ++n, more = reader.next(line))
       lines.add(line, reader.counts().lines);
     predict_window(config, run, device, lines);
+    num_cut += lines.num_cut();
     if (is_typed(config.input)) std::cout.flush();
   }
+  if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, *run.samples.length);
 }
 
-// GLUE wants a table of index and prediction, SQuAD an object of ids, CoNLL a token and its tag a line.
+// GLUE wants a table of index and prediction, SQuAD an object of ids, CoNLL a token and its tag a line; in JSON every
+// record is a line.
 void predict_test_file(const PredictConfig& config, const TextRun& run, torch::Device device) {
   const std::string file = config.test.empty() ? find_file(config.data, run.task.test)->string() : config.test;
   const TaskSplit split = read_split(file, run.task, run.tokenizer, run.samples, Labelled::no);
   log::info("{}: {}", file, split.report());
   const TaskAnswers answers = answer(*run.model, split, run.task, config.answers, device, Labelled::no);
-  if (run.task.kind == TaskKind::spans) {
+  const bool spans = run.task.kind == TaskKind::spans;
+  if (config.json) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(split.size()); ++i) {
+      ordered_json object = {{spans ? "id" : "index", i}};
+      if (spans) object["id"] = split.questions.questions[i].id;
+      object.update(as_json(answers, i, split, run.task, config));
+      std::cout << object.dump() << '\n';
+    }
+  } else if (spans) {
     ordered_json object;
     for (std::size_t q = 0; q < answers.spans.size(); ++q) {
       object[split.questions.questions[q].id] =
-          given_answer(answers.spans[q], split.questions.may_lack_answers, config.answers);
+          given_answer(answers.spans[q], run.task.may_lack_answers, config.answers);
     }
     std::cout << object.dump(1) << '\n';
   } else if (run.task.kind == TaskKind::tags) {
@@ -280,13 +306,15 @@ void fill(const PredictConfig& config, torch::Device device) {
   }
 }
 
-void run(const PredictConfig& config, const OptionOrigins& /*origins*/) {
+void run(const PredictConfig& given, const OptionOrigins& origins) {
   signals::install();
+  PredictConfig config = given;
   const torch::Device device = device_named(config.use.device);
   if (config.fill_mask) {
     fill(config, device);
   } else {
     const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
+    adopt_answers(config.answers, config.run, trained.task, origins);
     freeze(*trained.model, config.use.precision);
     const bool lines = config.data.empty() && config.test.empty();
     lines ? predict_lines(config, trained, device) : predict_test_file(config, trained, device);

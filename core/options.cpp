@@ -409,6 +409,15 @@ OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const
   return texts;
 }
 
+void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
+                    const std::vector<std::string_view>& names, std::string_view what) {
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const std::string_view name = options[i].name;
+    if (std::ranges::find(names, name) == names.end() || options[i].get() == defaults[i].get()) continue;
+    throw UserError("option " + std::string(name) + " has no meaning for " + std::string(what), "leave it out");
+  }
+}
+
 std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names) {
   std::string_view nearest;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;

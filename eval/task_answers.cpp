@@ -11,6 +11,7 @@
 #include <span>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
 #include "eval/metrics/chunks.hpp"
@@ -212,18 +213,30 @@ std::vector<NamedMeasure> span_measures(const TaskAnswers& answers, const TaskSp
   return {{"f1", [=](Subset s) { return mean(f1, s); }}, {"exact", [=](Subset s) { return mean(exact, s); }}};
 }
 
-std::vector<NamedMeasure> tag_measures(const TaskAnswers& answers, const TaskSplit& split) {
-  const auto tally = [&answers, &split](Subset subset, metrics::ChunkMode mode) {
-    metrics::ChunkTally result(mode);
-    for (const std::size_t i : subset) result.add(answers.tags[i], split.sentences[i].tags);
-    return result;
+using metrics::ChunkMode;
+using metrics::ChunkTally;
+
+// The tally of some sentences, out of one a sentence.
+auto tally_of(const TaskAnswers& answers, const TaskSplit& split, ChunkMode mode) {
+  std::vector<ChunkTally> tallies(split.sentences.size(), ChunkTally(mode));
+  for (std::size_t i = 0; i < tallies.size(); ++i) tallies[i].add(answers.tags[i], split.sentences[i].tags);
+  return [mode, tallies = std::move(tallies)](Subset subset) {
+    ChunkTally sum(mode);
+    for (const std::size_t i : subset) sum.add(tallies[i]);
+    return sum;
   };
-  using metrics::ChunkMode;
-  return {{"f1", [=](Subset s) { return tally(s, ChunkMode::conlleval).total().f1(); }},
-          {"precision", [=](Subset s) { return tally(s, ChunkMode::conlleval).total().precision(); }},
-          {"recall", [=](Subset s) { return tally(s, ChunkMode::conlleval).total().recall(); }},
-          {"accuracy", [=](Subset s) { return tally(s, ChunkMode::conlleval).token_accuracy(); }},
-          {"strict_f1", [=](Subset s) { return tally(s, ChunkMode::strict).total().f1(); }}};
+}
+
+std::vector<NamedMeasure> tag_measures(const TaskAnswers& answers, const TaskSplit& split, bool chunks) {
+  const auto tally = tally_of(answers, split, ChunkMode::conlleval);
+  const NamedMeasure accuracy{"accuracy", [=](Subset s) { return tally(s).token_accuracy(); }};
+  if (!chunks) return {accuracy};
+  const auto strict = tally_of(answers, split, ChunkMode::strict);
+  return {{"f1", [=](Subset s) { return tally(s).total().f1(); }},
+          {"precision", [=](Subset s) { return tally(s).total().precision(); }},
+          {"recall", [=](Subset s) { return tally(s).total().recall(); }},
+          accuracy,
+          {"strict_f1", [=](Subset s) { return strict(s).total().f1(); }}};
 }
 
 std::vector<NamedMeasure> measures_of(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
@@ -238,16 +251,16 @@ std::vector<NamedMeasure> measures_of(const TaskAnswers& answers, const TaskSpli
     case TaskKind::spans:
       return span_measures(answers, split, config);
     case TaskKind::tags:
-      return tag_measures(answers, split);
+      return tag_measures(answers, split, task.chunks);
   }
   ensure(false, "a known task");
   return {};
 }
 
 // What chooses the best checkpoint where the task does not say it.
-std::vector<std::string> default_metrics(TaskKind kind) {
-  if (kind == TaskKind::classification) return {"accuracy"};
-  if (kind == TaskKind::regression) return {"pearson", "spearman"};
+std::vector<std::string> default_metrics(const LabelledTask& task) {
+  if (task.kind == TaskKind::classification || !task.chunks) return {"accuracy"};
+  if (task.kind == TaskKind::regression) return {"pearson", "spearman"};
   return {"f1"};
 }
 
@@ -259,7 +272,10 @@ TaskAnswers answer(const TextModelImpl& model, const TaskSplit& split, const Lab
   TaskAnswers answers;
   const bool of_texts = !split.texts.empty();
   if (of_texts) answers.numbers.resize(split.texts.size());
-  for (const TaggedSentence& sentence : split.sentences) answers.tags.emplace_back(sentence.tokens.size());
+  for (const TaggedSentence& sentence : split.sentences) {
+    answers.tags.emplace_back(sentence.tokens.size());
+    answers.numbers.emplace_back(sentence.tokens.size());
+  }
   std::optional<SpanAnswers> spans;
   if (task.kind == TaskKind::spans) spans.emplace(split, config);
   double loss = 0;
@@ -287,11 +303,13 @@ TaskAnswers answer(const TextModelImpl& model, const TaskSplit& split, const Lab
         spans->add(*samples[i], on_cpu.slice(0, offsets[i], offsets[i + 1]));
       }
     } else {
-      const at::Tensor tags = logits.argmax(1).cpu();
-      const auto* tag = tags.const_data_ptr<std::int64_t>();
+      const auto [probabilities_K, tags_K] = at::softmax(logits, 1).cpu().max(1);
+      const auto* tag = tags_K.const_data_ptr<std::int64_t>();
+      const auto* probability = probabilities_K.const_data_ptr<float>();
       for (const Sample* sample : samples) {
         for (std::size_t word = 0; word < sample->places.size(); ++word) {
           answers.tags[sample->example][sample->skipped + word] = task.labels[*tag++];
+          answers.numbers[sample->example][sample->skipped + word] = *probability++;
         }
       }
     }
@@ -315,7 +333,7 @@ std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& spli
   const std::vector<NamedMeasure> measures = measures_of(answers, split, task, config);
   std::vector<std::size_t> all(static_cast<std::size_t>(split.size()));
   std::iota(all.begin(), all.end(), std::size_t{0});
-  const std::vector<std::string> wanted = task.metrics.empty() ? default_metrics(task.kind) : task.metrics;
+  const std::vector<std::string> wanted = task.metrics.empty() ? default_metrics(task) : task.metrics;
   const Measure mean = [&](Subset subset) {
     double sum = 0;
     for (const std::string& name : wanted) {
@@ -329,7 +347,11 @@ std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& spli
     return metric;
   };
   std::vector<MetricValue> result;
-  for (const NamedMeasure& named : measures) result.push_back(value(named.name, named.measure));
+  for (const NamedMeasure& named : measures) {
+    result.push_back(value(named.name, named.measure));
+    if (!std::isnan(result.back().value)) continue;
+    log::warn("{}: {} has no value where all answers or all labels are alike", split.file, named.name);
+  }
   result.push_back(value("score", mean));
   return result;
 }

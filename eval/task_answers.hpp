@@ -45,7 +45,8 @@ struct SpanAnswer {
 
 // One entry a record, of the kind that the task has.
 struct TaskAnswers {
-  std::vector<std::vector<double>> numbers = {};  // probabilities of the labels; of a regression the number
+  std::vector<std::vector<double>> numbers = {};  // probabilities of the labels, or of the tags; of a regression the
+                                                  // number
   std::vector<SpanAnswer> spans = {};
   std::vector<std::vector<std::string>> tags = {};
   std::optional<double> loss = {};  // the mean, where the samples are labelled
@@ -68,12 +69,13 @@ struct MetricValue {
 };
 
 // All metrics of the task's kind, the ones that choose the best checkpoint first, under "score" their mean.
-//   classification  accuracy, f1 (of `positive`, or the mean over labels), matthews
+//   classification  accuracy, f1 (of `positive`, or the mean over all labels of the task), matthews
 //   multi-label     f1 (of all labels together), accuracy (of all labels of a text)
 //   regression      pearson, spearman
 //   spans           exact, f1, in percent, as the script of the file's version of SQuAD
-//   tags            f1, precision, recall of chunks as conlleval, accuracy of tokens, strict_f1
-// Intervals are found where asked for. The split is labelled.
+//   tags            f1, precision, recall of chunks as conlleval, accuracy of tokens, strict_f1; without chunks the
+//                   accuracy alone
+// Intervals are found where asked for. A value that is no number is warned of. The split is labelled.
 std::vector<MetricValue> score(const TaskAnswers& answers, const TaskSplit& split, const LabelledTask& task,
                                const AnswerConfig& config, bool with_intervals);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -50,18 +51,20 @@ std::vector<std::int32_t> encode_inside(const Tokenizer& tokenizer, std::string_
 
 }  // namespace
 
-std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tokenizer,
-                                      const std::vector<std::string>& texts, SentencePooling pooling) {
+TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::vector<std::string>& texts,
+                  SentencePooling pooling) {
   const torch::NoGradGuard no_grad;
   std::vector<Sample> samples(texts.size());
-  in_parallel(texts.size(), [&](std::size_t begin, std::size_t end) {
+  const std::vector<std::int64_t> cut = in_parallel(texts.size(), [&](std::size_t begin, std::size_t end) {
     SampleMaker maker(tokenizer, {.length = bert.config().max_length});
     for (std::size_t i = begin; i < end; ++i) {
       samples[i] = maker.of_text({.first = texts[i]}, static_cast<std::int64_t>(i));
     }
+    return maker.num_cut();
   });
   const torch::Device device = bert.parameters().front().device();
-  std::vector<std::vector<float>> vectors(texts.size());
+  TextVectors result{.vectors = std::vector<std::vector<float>>(texts.size()),
+                     .num_cut = std::accumulate(cut.begin(), cut.end(), std::int64_t{0})};
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
     const SegmentedSequences input = on_device(make_labelled_batch(batch, TaskKind::classification), device).input;
     Context context = Context::inference();
@@ -71,10 +74,10 @@ std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tok
     const at::Tensor states_KH = bert.forward(input, context, wanted).to(at::kFloat).cpu();
     const auto& offsets = (wanted ? wanted->layout : layout).offsets;
     for (std::size_t b = 0; b < batch.size(); ++b) {
-      vectors[batch[b]->example] = mean_of(states_KH, offsets[b], offsets[b + 1]);
+      result.vectors[batch[b]->example] = mean_of(states_KH, offsets[b], offsets[b + 1]);
     }
   }
-  return vectors;
+  return result;
 }
 
 double cosine(const std::vector<float>& a, const std::vector<float>& b) {

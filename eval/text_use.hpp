@@ -21,9 +21,13 @@ struct EnumNames<SentencePooling> {
 };
 
 // A vector for every text: the mean of the hidden states of its pieces, or the state of [CLS]. Texts longer than the
-// encoder reads are cut.
-std::vector<std::vector<float>> embed(const BertImpl& bert, const Tokenizer& tokenizer,
-                                      const std::vector<std::string>& texts, SentencePooling pooling);
+// encoder reads are cut, and counted.
+struct TextVectors {
+  std::vector<std::vector<float>> vectors;
+  std::int64_t num_cut = 0;
+};
+TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::vector<std::string>& texts,
+                  SentencePooling pooling);
 
 // a · b / (|a| |b|); 0 where one of them is 0.
 double cosine(const std::vector<float>& a, const std::vector<float>& b);

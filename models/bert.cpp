@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "models/ops/plain_support.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend {
 
-using ops::plain::to_tensor;
+using ops::to_tensor;
 using torch::Tensor;
 
 namespace {

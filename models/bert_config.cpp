@@ -25,9 +25,11 @@ Size size_of(BertShape shape) {
 
 }  // namespace
 
+std::int64_t width_of(const BertOptions& options) { return options.width.value_or(size_of(options.shape).width); }
+
 BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
   const Size size = size_of(options.shape);
-  const std::int64_t width = options.width.value_or(size.width);
+  const std::int64_t width = width_of(options);
   const std::int64_t heads = options.heads.value_or(default_heads(width));
   if (width % heads != 0) {
     throw UserError("width " + std::to_string(width) + " is not a multiple of heads " + std::to_string(heads),

@@ -80,6 +80,9 @@ struct BertOptions {
   }
 };
 
+// That of the options, or of their shape.
+std::int64_t width_of(const BertOptions& options);
+
 // UserError where the sizes do not go together.
 BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary);
 

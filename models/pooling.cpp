@@ -7,15 +7,15 @@
 
 #include "core/error.hpp"
 #include "models/ops/ops.hpp"
-#include "models/ops/plain_support.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend {
 namespace {
 
-using ops::plain::lengths;
-using ops::plain::masked_softmax;
-using ops::plain::missing;
-using ops::plain::to_tensor;
+using ops::lengths;
+using ops::masked_softmax;
+using ops::missing;
+using ops::to_tensor;
 using torch::Tensor;
 
 // One of the two texts of every sequence.

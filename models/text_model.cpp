@@ -65,7 +65,11 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std
     deviation = config.block.deviation;
     bert_ = register_module("bert", Bert(config));
   } else {
-    width = options.encoder.width.value_or(256);
+    refuse_changed(options.encoder,
+                   {"heads", "feed-forward", "embedding-width", "positions", "share-layers", "norm", "gelu",
+                    "attention-dropout", "initial-deviation", "initial-positions"},
+                   "the model lstm");
+    width = width_of(options.encoder);
     if (width % 2 != 0)
       throw UserError("--width " + std::to_string(width) + ": an LSTM that reads both ways halves it");
     lstm_ = register_module("lstm", LstmTextEncoder(LstmTextConfig{.vocabulary = vocabulary,
@@ -73,7 +77,9 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std
                                                                    .layers = options.encoder.layers.value_or(1),
                                                                    .dropout = options.encoder.dropout}));
   }
-  if (is_of_sequences(task)) {
+  if (!is_of_sequences(task)) {
+    refuse_changed(options, {"pooling"}, name_of(task));
+  } else {
     pooler_ = register_module("pooler", make_pooling(chosen_pooling(options, pairs), width, deviation));
   }
   classifier_ =

@@ -44,7 +44,8 @@ struct TextModelOptions {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("model", self.model, {.help = "the encoder: BERT, or an LSTM that reads both ways"});
+    visit("model", self.model,
+          {.help = "the encoder: BERT, or an LSTM that reads both ways, of which shape is the width alone"});
     visit("pooling", self.pooling,
           {.help = "what a label is told from: [CLS] (BERT), where the LSTM stopped, the mean, attention with a "
                    "learnt query, or an alignment of two texts; auto: cls, of an LSTM last"});
@@ -87,6 +88,9 @@ class TextModelImpl : public torch::nn::Module {
   // squared error; of spans the mean of begin and end.
   torch::Tensor loss(const torch::Tensor& answers, const LabelledBatch& batch,
                      const torch::Tensor& label_weights_L) const;
+
+  // The encoder; nothing where it is an LSTM.
+  const Bert& bert() const { return bert_; }
 
   // What the loss is a sum of.
   std::int64_t count(const LabelledBatch& batch) const;

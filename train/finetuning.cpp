@@ -46,6 +46,7 @@ class FinetuningJob : public Job {
         config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
     task_.labels = labels_of_task(task_, train_file);
     task_.validate(train_file);
+    refuse_foreign_options();
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
     const std::int64_t longest = config_.model.model == TextEncoderKind::bert ? config_.model.encoder.positions : 65535;
@@ -98,7 +99,7 @@ class FinetuningJob : public Job {
     if (!config_.schedule.learning_rate) {
       // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
       // (1908.08962); an encoder that knows nothing yet larger ones.
-      const auto width = static_cast<double>(bert_config(config_.model.encoder, tokenizer_->size()).block.width);
+      const auto width = static_cast<double>(width_of(config_.model.encoder));
       const bool pretrained = !config_.run.init_from.empty();
       config_.schedule.learning_rate = pretrained ? std::clamp(0.0256 / width, 2e-5, 2e-4) : 5e-4;
     }
@@ -124,6 +125,14 @@ class FinetuningJob : public Job {
       if (const auto file = find_file(config_.data, name)) files.push_back(file->string());
     }
     return files;
+  }
+
+  void refuse_foreign_options() const {
+    const std::string_view kind = name_of(task_.kind);
+    if (task_.kind != TaskKind::tags) refuse_changed(config_.samples, {"document-context"}, kind);
+    if (task_.kind == TaskKind::spans) return;
+    refuse_changed(config_.samples, {"stride", "question-length"}, kind);
+    refuse_changed(config_.answers, {"max-answer", "nbest", "null-threshold"}, kind);
   }
 
   Tokenizer obtain_tokenizer(bool resumed) const {

@@ -34,7 +34,7 @@ struct FinetuningConfig {
   AnswerConfig answers = {};
   ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
   OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
-  TrainerConfig trainer = {.max_epochs = 3, .best_metric = "score"};
+  TrainerConfig trainer = {.best_metric = "score"};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 // labels that are learnt from is 1.
 torch::Tensor label_weights(const std::vector<std::string>& given, const LabelledTask& task, const TaskSplit& train) {
   if (given.empty()) return {};
-  if (task.kind != TaskKind::classification && task.kind != TaskKind::multi_label) {
+  if (task.kind == TaskKind::regression || task.kind == TaskKind::spans) {
     throw UserError("--label-weights has no meaning for " + std::string(name_of(task.kind)), "leave it out");
   }
   const std::size_t labels = task.labels.size();
@@ -33,10 +33,10 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   if (given == std::vector<std::string>{"balanced"}) {
     std::vector<double> counts(labels);
     for (const Sample& sample : train.samples) {
-      const LabelledText& text = train.texts[sample.example];
-      if (task.kind == TaskKind::classification) counts[static_cast<std::size_t>(text.targets[0])] += 1;
+      for (const std::int64_t tag : sample.tags) counts[static_cast<std::size_t>(tag)] += 1;
+      if (task.kind == TaskKind::classification) counts[static_cast<std::size_t>(sample.targets[0])] += 1;
       for (std::size_t label = 0; task.kind == TaskKind::multi_label && label < labels; ++label) {
-        counts[label] += text.targets[label];
+        counts[label] += sample.targets[label];
       }
     }
     const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
@@ -178,7 +178,7 @@ MicroBatch FinetuningTask::micro_batch(const std::vector<const Sample*>& samples
 
 std::vector<std::string> FinetuningTask::metrics() const {
   std::vector<std::string> names = {"loss"};
-  for (const std::string_view name : metrics_of(labelled_.kind)) names.emplace_back(name);
+  for (const std::string_view name : metrics_of(labelled_)) names.emplace_back(name);
   names.emplace_back("score");
   for (std::size_t i = 1; i < valid_.size(); ++i) names.push_back(score_name(valid_[i]));
   return names;

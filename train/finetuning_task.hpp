@@ -29,6 +29,7 @@ class FinetuningTask : public Task {
   MicroBatch next() override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override;
+  bool has_perplexity() const override { return false; }
   std::vector<std::string> metrics() const override;
   // Of the first validation file loss and all metrics of the task; of each further one its score, as FILE_score.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;

@@ -92,7 +92,9 @@ class PretrainingJob : public Job {
     }
     if (!config_.schedule.warmup_steps) {
       const bool counted = config_.schedule.end != ScheduleEnd::max_time;
-      config_.schedule.warmup_steps = counted ? std::clamp<std::int64_t>(*trainer.max_steps / 100, 100, 10'000) : 300;
+      const std::int64_t longest = *trainer.max_steps / 10;
+      config_.schedule.warmup_steps =
+          counted ? std::min(std::clamp<std::int64_t>(*trainer.max_steps / 100, 100, 10'000), longest) : 300;
     }
     if (!trainer.valid_every) trainer.valid_every = std::clamp<std::int64_t>(epoch / 4, 100, 5000);
     if (!trainer.save_every) trainer.save_every = trainer.valid_every;
@@ -116,6 +118,11 @@ class PretrainingJob : public Job {
   DocumentCorpus open(const std::vector<std::string>& files) const {
     DocumentCorpus corpus = DocumentCorpus::open(files, *tokenizer_);
     log::info("{}: {}", listed(files), corpus.counts().report(corpus.num_tokens()));
+    if (config_.instances.sequence_objective != SequenceObjective::none && corpus.num_single_sentences() > 0) {
+      log::warn(
+          "{} documents of one sentence are left out, since nothing follows it: --sequence-objective none reads them",
+          corpus.num_single_sentences());
+    }
     return corpus;
   }
 

@@ -15,11 +15,10 @@ namespace {
 constexpr auto kRedraw = std::chrono::milliseconds(250);
 
 std::string describe(const ProgressReport& report) {
-  std::string text = fmt::format("step {}/{}  epoch {}  loss {:.3f}  ppl {:.2f}  {:.0f} tok/s  lr {:.2e}", report.step,
-                                 report.max_steps, report.epoch, report.loss, std::exp(report.loss),
-                                 report.tokens_per_second, report.learning_rate);
-  text += "  left " + format_seconds(report.seconds_left);
-  return text;
+  const std::string perplexity = report.has_perplexity ? fmt::format("  ppl {:.2f}", std::exp(report.loss)) : "";
+  return fmt::format("step {}/{}  epoch {}  loss {:.3f}{}  {:.0f} tok/s  lr {:.2e}  left {}", report.step,
+                     report.max_steps, report.epoch, report.loss, perplexity, report.tokens_per_second,
+                     report.learning_rate, format_seconds(report.seconds_left));
 }
 
 std::size_t terminal_width() {

@@ -13,7 +13,8 @@ struct ProgressReport {
   std::int64_t step = 0;
   std::int64_t max_steps = 0;
   std::int64_t epoch = 0;  // from 1
-  double loss = 0;         // nats a token
+  double loss = 0;
+  bool has_perplexity = false;  // the loss is nats a token
   double learning_rate = 0;
   double tokens_per_second = 0;
   double seconds_left = 0;

@@ -8,7 +8,9 @@ namespace attend {
 
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps) {
   const double peak = config.learning_rate.value();
-  const double warmup = std::max(static_cast<double>(config.warmup_steps.value()), 1.0);
+  double warmup = static_cast<double>(config.warmup_steps.value());
+  if (config.end == ScheduleEnd::max_time) warmup = std::min(warmup, static_cast<double>(max_steps) / 10);
+  warmup = std::max(warmup, 1.0);
   const auto now = static_cast<double>(step);
   const auto end = static_cast<double>(max_steps) + 1;
   const double left = std::max(end - now, 0.0);

@@ -44,7 +44,8 @@ struct ScheduleConfig {
     visit("learning-rate", self.learning_rate,
           {.help = "peak learning rate; auto: by family and width", .min = 0, .max = 10});
     visit("warmup-steps", self.warmup_steps,
-          {.help = "updates of linear warm-up; auto: by family, and size of the data or number of updates",
+          {.help = "updates of linear warm-up, at most a tenth of what max-time leaves room for; auto: by family, and "
+                   "size of the data or number of updates",
            .min = 0,
            .max = 1e9});
     visit("decay-last", self.decay_last,
@@ -59,7 +60,8 @@ struct ScheduleConfig {
   }
 };
 
-// The rate of update `step` (1, 2, … max_steps). Warm-up gives peak * step / warmup_steps. Afterwards, with
+// The rate of update `step` (1, 2, … max_steps; by the clock max_steps is what is expected, of which the warm-up is at
+// most a tenth). Warm-up gives peak * step / warmup_steps. Afterwards, with
 // u = (max_steps + 1 - step) / (max_steps + 1 - warmup_steps), which goes from 1 to just above 0:
 // inverse-sqrt peak * sqrt(warmup_steps / step), linear peak * u, cosine peak * (1 - cos(πu)) / 2, constant peak.
 // The result never reaches 0 before max_steps + 1, so that no update is wasted. `config` must be resolved.

@@ -145,9 +145,12 @@ void train(Job& job, const OptionOrigins& origins) {
   }
   std::int64_t parameters = 0;
   for (const torch::Tensor& parameter : model.parameters()) parameters += parameter.numel();
-  log::info("{} of {:.2f} M parameters, {} on {}, {} threads; {} batches an epoch, {} updates at most",
-            job.model_name(), static_cast<double>(parameters) / 1e6, name_of(run.precision), run.device, *run.threads,
-            task->batches_per_epoch(), *config.trainer.max_steps);
+  const bool by_clock = config.schedule.end == ScheduleEnd::max_time;
+  log::info(
+      "{} of {:.2f} M parameters, {} on {}, {} threads; {} batches an epoch, {}", job.model_name(),
+      static_cast<double>(parameters) / 1e6, name_of(run.precision), run.device, *run.threads,
+      task->batches_per_epoch(),
+      by_clock ? "as many updates as max-time allows" : fmt::format("{} updates at most", *config.trainer.max_steps));
 
   ops::products::remember_programs(parameters, task->batches_are_alike());
   AdamW optimiser(model, config.optimiser, [&](const std::string& parameter) { return task->rate_of(parameter); });

@@ -76,6 +76,9 @@ class Task {
   // Whether all batches of a phase have about as many tokens.
   virtual bool batches_are_alike() const { return false; }
 
+  // Whether the first loss is nats a token, whose exponential is a perplexity.
+  virtual bool has_perplexity() const { return true; }
+
   // Names of what validate() finds, "loss" (nats) among them; none where there is nothing to validate on.
   virtual std::vector<std::string> metrics() const = 0;
 

@@ -164,6 +164,7 @@ ProgressReport Trainer::report(double rate) const {
           .max_steps = last_step(),
           .epoch = state_.position.epoch + 1,
           .loss = interval_.nll[0] / static_cast<double>(interval_.counts[0]),
+          .has_perplexity = task_.has_perplexity(),
           .learning_rate = rate,
           .tokens_per_second = static_cast<double>(interval_.tokens) / interval_.seconds,
           .seconds_left = left};

@@ -48,7 +48,8 @@ struct TrainerConfig {
     visit("seed", self.seed, {.help = "of weights, order and dropout", .min = 0, .max = 9e15});
     visit("accumulate", self.accumulate, {.help = "batches an update", .min = 1, .max = 1e6});
     visit("max-steps", self.max_steps,
-          {.help = "updates over the life of the run; auto: by max-epochs, or by the size of the data",
+          {.help = "updates over the life of the run; auto: by max-epochs, or by the size of the data; three "
+                   "passes in fine-tuning",
            .min = 1,
            .max = 1e9,
            .may_change = true});

@@ -65,7 +65,8 @@ class Maker {
     for (std::int64_t from = corpus_.first_sentence(document); from < end;) {
       const std::uint64_t count = wanted(most);
       std::int64_t to = std::max(gather(from, end, count), from + 2);
-      if (to > end) break;  // nothing follows the last sentence
+      if (to > end) break;          // a document of one sentence
+      if (end - to == 1) to = end;  // nothing would follow the last sentence
       const bool other = random_.below(2) == 1;
       const std::int64_t split = from + 1 + static_cast<std::int64_t>(random_.below(to - from - 1));
       Instance instance{.first = range(from, split), .second = {}, .relation = other};

@@ -9,12 +9,6 @@
 #include "core/random.hpp"
 
 namespace attend {
-namespace {
-
-torch::Tensor to_tensor(const std::vector<std::int64_t>& numbers) { return torch::tensor(numbers, torch::kLong); }
-
-}  // namespace
-
 PretrainingData::PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer,
                                  const InstanceConfig& instances, const MaskingConfig& masking, std::int64_t max_tokens,
                                  std::uint64_t seed)
@@ -87,10 +81,11 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
     layout.offsets.push_back(static_cast<std::int64_t>(ids.size()));
     layout.max_length = std::max(layout.max_length, static_cast<std::int64_t>(ids.size() - begin));
   }
-  batch.input.tokens.ids_M = to_tensor({ids.begin(), ids.end()});
-  batch.input.segments_M = to_tensor(segments);
-  batch.labels_K = to_tensor(labels);
-  if (instance_config_.sequence_objective != SequenceObjective::none) batch.relations_B = to_tensor(relations);
+  batch.input.tokens.ids_M = torch::tensor(ids, torch::kLong);
+  batch.input.segments_M = torch::tensor(segments, torch::kLong);
+  batch.labels_K = torch::tensor(labels, torch::kLong);
+  if (instance_config_.sequence_objective != SequenceObjective::none)
+    batch.relations_B = torch::tensor(relations, torch::kLong);
   return batch;
 }
 

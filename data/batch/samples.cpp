@@ -55,8 +55,8 @@ SampleMaker::SampleMaker(Tokenizer tokenizer, const SampleConfig& config)
 }
 
 Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {
-  std::vector<std::int32_t> first = tokenizer_.encode(text.first), second = tokenizer_.encode(text.second);
-  const bool pair = !text.second.empty();
+  const bool pair = text.second.has_value();
+  std::vector<std::int32_t> first = tokenizer_.encode(text.first), second = tokenizer_.encode(text.second.value_or(""));
   const std::size_t room = length_ - (pair ? 3 : 2);
   if (first.size() + second.size() > room) {
     ++num_cut_;

@@ -1,32 +1,39 @@
 #include "data/text/conll.hpp"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {
 namespace {
 
-bool is_tag(const std::string& tag) {
-  return tag == "O" || (tag.size() > 2 && (tag[0] == 'B' || tag[0] == 'I') && tag[1] == '-');
+bool marks_chunk(const std::string& tag) {
+  return tag == "O" ||
+         (tag.size() > 2 && std::string_view("BIES").find(tag[0]) != std::string_view::npos && tag[1] == '-');
 }
 
-// IOB1 and IOB2 alike: an I- that follows no chunk of its type begins one.
+// IOB1, IOB2 and IOBES alike: an I- or E- that follows no open chunk of its type begins one.
 void to_iob2(std::vector<std::string>& tags) {
-  std::string before = "O";
+  std::string open;  // the type of the chunk that may go on
   for (std::string& tag : tags) {
-    const std::string original = tag;
-    if (tag[0] == 'I' && (before == "O" || before.substr(1) != tag.substr(1))) tag[0] = 'B';
-    before = original;
+    const char place = tag[0];
+    const std::string type = place == 'O' ? "" : tag.substr(2);
+    if (place != 'O') tag[0] = (place == 'I' || place == 'E') && type == open ? 'I' : 'B';
+    open = place == 'E' || place == 'S' ? "" : type;
   }
 }
 
 }  // namespace
 
-std::vector<TaggedSentence> read_conll(const std::string& file, Labelled labelled) {
+std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTask& task, Labelled labelled) {
   const bool tagged = labelled == Labelled::yes;
+  const std::size_t column = parse_number<std::size_t>(task.label).value_or(0);  // 0: the last
   check_text_file(file);
   LineReader lines(file);
   std::vector<TaggedSentence> sentences;
@@ -35,7 +42,7 @@ std::vector<TaggedSentence> read_conll(const std::string& file, Labelled labelle
   std::size_t columns = 0;
   const auto finish = [&] {
     if (sentence.tokens.empty()) return;
-    to_iob2(sentence.tags);
+    if (task.chunks) to_iob2(sentence.tags);
     sentence.document = document;
     sentences.push_back(std::move(sentence));
     sentence = {};
@@ -56,34 +63,35 @@ std::vector<TaggedSentence> read_conll(const std::string& file, Labelled labelle
     }
     const std::string where = file + ":" + std::to_string(number) + ": ";
     if (columns == 0) columns = fields.size();
-    const std::size_t least = tagged ? 2 : 1;
+    const std::size_t least = tagged ? std::max<std::size_t>(column, 2) : 1;
     if (fields.size() < least || fields.size() != columns) {
       throw UserError(
           where + std::to_string(fields.size()) + " columns, expected " + std::to_string(std::max(columns, least)),
           "a token a line, its tag in the last column, a blank line between sentences");
     }
-    if (tagged && !is_tag(fields.back())) {
-      throw UserError(where + "found the tag " + fields.back() + ", expected O, B-TYPE or I-TYPE",
-                      "write the tags in IOB1 or IOB2");
+    const std::string& tag = fields[column == 0 ? fields.size() - 1 : column - 1];
+    if (tagged && task.chunks && !marks_chunk(tag)) {
+      throw UserError(where + "found the tag " + tag + ", expected O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
+                      "write the tags in IOB1, IOB2 or IOBES; a task with chunks = false takes any");
     }
     if (sentence.tokens.empty()) sentence.line = number;
     sentence.tokens.push_back(fields.front());
-    if (tagged) sentence.tags.push_back(fields.back());
+    if (tagged) sentence.tags.push_back(tag);
   }
   finish();
   if (sentences.empty()) throw UserError(file + ": no sentence", "check that it is the right file");
   return sentences;
 }
 
-std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences) {
-  std::set<std::pair<std::string, char>> found;  // by type, then B before I
-  for (const TaggedSentence& sentence : sentences) {
-    for (const std::string& tag : sentence.tags) {
-      if (tag != "O") found.emplace(tag.substr(2), tag[0]);
-    }
-  }
+std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences, const LabelledTask& task) {
+  std::set<std::string> found;
+  for (const TaggedSentence& sentence : sentences) found.insert(sentence.tags.begin(), sentence.tags.end());
+  if (!task.chunks) return {found.begin(), found.end()};
+  found.erase("O");
   std::vector<std::string> tags = {"O"};
-  for (const auto& [type, prefix] : found) tags.push_back(std::string(1, prefix) + "-" + type);
+  tags.insert(tags.end(), found.begin(), found.end());
+  const auto type_first = [](const std::string& tag) { return std::pair(tag.substr(1), tag[0]); };
+  std::ranges::sort(tags.begin() + 1, tags.end(), {}, type_first);
   return tags;
 }
 

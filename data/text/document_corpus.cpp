@@ -90,7 +90,7 @@ DocumentCorpus DocumentCorpus::open(const std::vector<std::string>& files, const
                                     const std::filesystem::path& cache) {
   const DocumentReader refuses_what_cannot_be_read(files);  // before anything is hashed
   return {IdCache::open(
-              files, "documents " + tokenizer.hash(),
+              files, "documents, split by ICU's standard " + tokenizer.hash(),
               {.vocabulary = tokenizer.size(), .record_bytes = sizeof(Record), .summary_bytes = sizeof(DocumentCounts)},
               cache, [&](IdCache::Writer& writer) { encode_to<Record>(writer, files, tokenizer); }),
           tokenizer.size()};
@@ -103,6 +103,12 @@ DocumentCorpus::DocumentCorpus(IdCache cache, std::int32_t vocabulary)
     if (records[i].first) first_sentences_.push_back(static_cast<std::int64_t>(i));
   }
   first_sentences_.push_back(static_cast<std::int64_t>(records.size()));
+}
+
+std::int64_t DocumentCorpus::num_single_sentences() const {
+  std::int64_t count = 0;
+  for (std::int64_t d = 0; d < num_documents(); ++d) count += first_sentence(d + 1) - first_sentence(d) == 1;
+  return count;
 }
 
 std::uint64_t DocumentCorpus::begin(std::int64_t sentence) const {

@@ -36,6 +36,8 @@ class DocumentCorpus {
 
   std::int64_t num_documents() const { return static_cast<std::int64_t>(first_sentences_.size()) - 1; }
   std::int64_t num_sentences() const { return first_sentences_.back(); }
+  // Documents that have no second sentence.
+  std::int64_t num_single_sentences() const;
   // Sentences of document d: first_sentence(d) … first_sentence(d + 1).
   std::int64_t first_sentence(std::int64_t document) const { return first_sentences_[document]; }
 

@@ -43,7 +43,7 @@ struct SentenceSplitter::Iterator {
 
 SentenceSplitter::SentenceSplitter() : iterator_(std::make_unique<Iterator>()) {
   UErrorCode error = U_ZERO_ERROR;
-  iterator_->icu.reset(icu::BreakIterator::createSentenceInstance(icu::Locale::getEnglish(), error));
+  iterator_->icu.reset(icu::BreakIterator::createSentenceInstance(icu::Locale("en@ss=standard"), error));
   ensure(U_SUCCESS(error), "ICU has the rules of sentences");
 }
 

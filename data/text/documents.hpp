@@ -39,7 +39,8 @@ class DocumentReader {
   LineCounts counts_;
 };
 
-// The sentences of a text by Unicode's rules (UAX 29, as ICU has them for English), each without the space around it.
+// The sentences of a text by Unicode's rules (UAX 29, as ICU has them for English, which knows that none ends at Mr. or
+// Mrs.), each without the space around it.
 class SentenceSplitter {
  public:
   SentenceSplitter();

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
@@ -49,6 +50,7 @@ const std::map<std::string, std::function<LabelledTask()>, std::less<>>& built_i
          task.label = "is_duplicate|label";
          task.positive = "1";
          task.metrics = {"accuracy", "f1"};
+         task.skip_incomplete = true;  // its training file has such rows
          return task;
        }},
       {"mnli",
@@ -129,8 +131,8 @@ std::string key_of(std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string_view> metrics_of(TaskKind kind) {
-  switch (kind) {
+std::vector<std::string_view> metrics_of(const LabelledTask& task) {
+  switch (task.kind) {
     case TaskKind::classification:
       return {"accuracy", "f1", "matthews"};
     case TaskKind::multi_label:
@@ -140,6 +142,7 @@ std::vector<std::string_view> metrics_of(TaskKind kind) {
     case TaskKind::spans:
       return {"f1", "exact"};
     case TaskKind::tags:
+      if (!task.chunks) return {"accuracy"};
       return {"f1", "precision", "recall", "accuracy", "strict_f1"};
   }
   return {};
@@ -153,6 +156,13 @@ void LabelledTask::validate(const std::string& source) const {
   if (!test_text.empty() && test_text.size() != text.size()) {
     throw UserError(source + ": test-text names " + std::to_string(test_text.size()) + " columns, and text " +
                     std::to_string(text.size()));
+  }
+  if (kind == TaskKind::tags && label != LabelledTask().label && parse_number<std::uint64_t>(label).value_or(0) == 0) {
+    throw UserError(source + ": the tags stand in the column \"" + label + "\", which is no number",
+                    "number the columns from 1, or leave label out: the last one");
+  }
+  if (!chunks && kind != TaskKind::tags) {
+    throw UserError(source + ": chunks has no meaning for " + std::string(name_of(kind)), "leave it out");
   }
   constexpr std::size_t kMostLabels = 10'000, kLongestLabel = 200;
   if (labels.size() > kMostLabels) {
@@ -190,7 +200,7 @@ void LabelledTask::validate(const std::string& source) const {
     throw UserError(source + ": positive is \"" + positive + "\", which is none of the labels",
                     "name the label whose F1 is to be reported");
   }
-  const std::vector<std::string_view> known = metrics_of(kind);
+  const std::vector<std::string_view> known = metrics_of(*this);
   const auto unknown = std::ranges::find_if(
       metrics, [&](const std::string& metric) { return std::ranges::find(known, metric) == known.end(); });
   if (unknown != metrics.end()) {

@@ -41,8 +41,10 @@ struct LabelledTask {
   std::string separator = ",";
   bool may_lack_answers = false;
   std::vector<std::string> metrics = {};
+  bool chunks = true;
   TableFormat format = TableFormat::automatic;
   bool header = true;
+  bool skip_incomplete = false;
   std::string train = "train.tsv";
   std::vector<std::string> valid = {"dev.tsv"};
   std::string test = "test.tsv";
@@ -55,17 +57,25 @@ struct LabelledTask {
           {.help =
                "the one or two columns to read, by name, or by number from 1 where there is no header; a|b: the first "
                "that there is"});
-    visit("label", self.label, {.help = "the column of the label or number"});
+    visit(
+        "label", self.label,
+        {.help = "the column of the label or number; tags: its number from 1, and the last one where it is \"label\""});
     visit("labels", self.labels, {.help = "names of the labels; none: those of the training text, sorted"});
     visit("positive", self.positive, {.help = "the label whose F1 is reported; empty: the mean over all labels"});
     visit("separator", self.separator, {.help = "multi-label: what stands between the labels of a text"});
     visit("may-lack-answers", self.may_lack_answers,
           {.help = "spans: a question may have no answer in its context; what is learnt from says it"});
-    visit("metrics", self.metrics,
-          {.help =
-               "whose mean makes a checkpoint the best; none: accuracy, for regression pearson and spearman, else f1"});
+    visit("chunks", self.chunks,
+          {.help = "tags: they mark chunks, as B-PER I-PER O do (IOB1, IOB2, IOBES); false: each stands for itself"});
+    visit(
+        "metrics", self.metrics,
+        {.help =
+             "whose mean makes a checkpoint the best; none: accuracy, for regression pearson and spearman, for several "
+             "labels, spans and chunks f1"});
     visit("format", self.format, {.help = "of the files; auto: by the end of their names"});
     visit("header", self.header, {.help = "the first line names the columns"});
+    visit("skip-incomplete", self.skip_incomplete,
+          {.help = "rows that lack a value are left out and counted, but for those of the test file"});
     visit("train", self.train, {.help = "file to learn from, in the folder --data"});
     visit("valid", self.valid, {.help = "files to validate on; the first one chooses the best checkpoint"});
     visit("test", self.test, {.help = "file without labels to predict"});
@@ -77,7 +87,7 @@ struct LabelledTask {
 };
 
 // What an answer to such a task is scored by, as eval/task_answers.hpp finds it.
-std::vector<std::string_view> metrics_of(TaskKind kind);
+std::vector<std::string_view> metrics_of(const LabelledTask& task);
 
 // A built-in task by name (in any case), or the TOML file of that path. UserError naming the nearest name.
 LabelledTask find_task(const std::string& name_or_file);

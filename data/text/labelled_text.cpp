@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/number.hpp"
 
 namespace attend {
@@ -23,6 +24,11 @@ std::vector<std::string> split(const std::string& value, const std::string& sepa
     begin = end + separator.size();
   }
   return parts;
+}
+
+// What may stand between the labels of a text.
+std::string list_separator(const LabelledTask& task) {
+  return task.kind == TaskKind::multi_label ? task.separator : std::string();
 }
 
 std::vector<std::string> labels_of(const std::string& value, const LabelledTask& task) {
@@ -56,8 +62,11 @@ std::vector<double> targets_of(const std::string& value, const LabelledTask& tas
 
 std::vector<LabelledText> read_labelled_texts(const std::string& file, const LabelledTask& task, Labelled labelled) {
   const bool own_columns = labelled == Labelled::no && !task.test_text.empty();
-  TableShape shape{
-      .columns = own_columns ? task.test_text : task.text, .format = task.format, .header = own_columns || task.header};
+  TableShape shape{.columns = own_columns ? task.test_text : task.text,
+                   .format = task.format,
+                   .header = own_columns || task.header,
+                   .separator = list_separator(task),
+                   .skip_incomplete = task.skip_incomplete && labelled == Labelled::yes};
   const std::size_t num_texts = shape.columns.size();
   if (labelled == Labelled::yes) shape.columns.push_back(task.label);
   TableReader table(file, shape);
@@ -71,16 +80,21 @@ std::vector<LabelledText> read_labelled_texts(const std::string& file, const Lab
     }
     texts.push_back({.line = record.line,
                      .first = record.values[0],
-                     .second = num_texts == 2 ? record.values[1] : std::string(),
+                     .second = num_texts == 2 ? std::optional(record.values[1]) : std::nullopt,
                      .targets = {}});
     if (labelled == Labelled::yes) texts.back().targets = targets_of(record.values[num_texts], task, place);
   }
   if (texts.empty()) throw UserError(file + ": no texts", "check that it is the right file");
+  if (table.num_incomplete() > 0) log::warn("{}: {} incomplete rows left out", file, table.num_incomplete());
   return texts;
 }
 
 std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) {
-  TableReader table(file, {.columns = {task.label}, .format = task.format, .header = task.header});
+  TableReader table(file, {.columns = {task.label},
+                           .format = task.format,
+                           .header = task.header,
+                           .separator = list_separator(task),
+                           .skip_incomplete = task.skip_incomplete});
   std::set<std::string> found;
   bool numbers = true;
   for (Record record; table.next(record);) {

@@ -32,11 +32,18 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// A JSON value as the text that a table would hold.
-std::optional<std::string> text_of(const nlohmann::json& value) {
+// A JSON value as the text that a table would hold; a list of such values where a separator may stand between them.
+std::optional<std::string> text_of(const nlohmann::json& value, const std::string& separator) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number() || value.is_boolean()) return value.dump();
-  return std::nullopt;
+  if (!value.is_array() || separator.empty()) return std::nullopt;
+  std::string text;
+  for (const nlohmann::json& element : value) {
+    const std::optional<std::string> part = text_of(element, "");
+    if (!part || part->find(separator) != std::string::npos) return std::nullopt;
+    text += (text.empty() ? "" : separator) + *part;
+  }
+  return text;
 }
 
 }  // namespace
@@ -102,6 +109,7 @@ bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line
   }
   values.assign(1, "");
   bool quoted = false;  // inside of quotes
+  bool closed = false;  // behind those of a value
   for (std::size_t at = 0;; ++at) {
     if (at == text.size()) {
       if (!quoted) return true;
@@ -109,14 +117,20 @@ bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line
       if (!lines_.next(text))
         refuse(line, "a quote that is not closed", "close it, or double a quote inside of quotes");
       at = static_cast<std::size_t>(-1);
-    } else if (text[at] == '"') {
-      if (quoted && at + 1 < text.size() && text[at + 1] == '"') {
+    } else if (quoted && text[at] == '"') {
+      if (at + 1 < text.size() && text[at + 1] == '"') {
         values.back() += text[at++];
       } else {
-        quoted = !quoted;
+        quoted = false;
+        closed = true;
       }
     } else if (text[at] == ',' && !quoted) {
       values.emplace_back();
+      closed = false;
+    } else if (closed) {
+      refuse(line, "text behind the quotes of a value", "double a quote inside of quotes");
+    } else if (text[at] == '"' && !quoted && values.back().empty()) {
+      quoted = true;
     } else {
       values.back() += text[at];
     }
@@ -124,6 +138,16 @@ bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line
 }
 
 bool TableReader::next(Record& record) {
+  while (next_record(record)) {
+    const bool complete =
+        record.values.size() == shape_.columns.size() && std::ranges::none_of(record.values, is_blank);
+    if (complete || !shape_.skip_incomplete) return true;
+    ++num_incomplete_;
+  }
+  return false;
+}
+
+bool TableReader::next_record(Record& record) {
   record.values.clear();
   if (shape_.format == TableFormat::jsonl) {
     std::string text;
@@ -136,8 +160,9 @@ bool TableReader::next(Record& record) {
     for (const std::string& column : shape_.columns) {
       std::optional<std::string> value;
       for (const std::string& name : alternatives(column)) {
-        if (!value && object.is_object() && object.contains(name)) value = text_of(object.at(name));
+        if (!value && object.is_object() && object.contains(name)) value = text_of(object.at(name), shape_.separator);
       }
+      if (!value && shape_.skip_incomplete) break;
       if (!value) {
         refuse(record.line, "no text, number or truth \"" + column + "\"",
                "each line is a JSON object with that member");
@@ -150,6 +175,7 @@ bool TableReader::next(Record& record) {
   if (!next_row(row, record.line)) return false;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (places_[i] >= row.size() || (shape_.header && row.size() != header_.size())) {
+      if (shape_.skip_incomplete) break;
       refuse(
           record.line,
           std::to_string(row.size()) + " values, expected " +

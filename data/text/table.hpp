@@ -31,6 +31,8 @@ struct TableShape {
   std::vector<std::string> columns = {};
   TableFormat format = TableFormat::automatic;  // by the end of the file's name
   bool header = true;                           // of TSV and CSV: the first line names the columns
+  std::string separator = {};                   // JSON: a list is one value, with this between its elements
+  bool skip_incomplete = false;                 // rows with too few or too many values, or a blank one, are passed over
 };
 
 // "a|b" is a and b.
@@ -48,11 +50,14 @@ class TableReader {
   ~TableReader();
 
   // The next record; false at the end. Blank lines are passed over. UserError naming file and line for a row with too
-  // few values, a quote that is not closed, or what is no JSON object with the wanted members (texts, numbers or
-  // truths).
+  // few values, a quote that is not closed or closed too soon, or what is no JSON object with the wanted members
+  // (texts, numbers or truths).
   bool next(Record& record);
+  // Rows that were passed over.
+  std::uint64_t num_incomplete() const { return num_incomplete_; }
 
  private:
+  bool next_record(Record& record);
   bool next_row(std::vector<std::string>& values, std::uint64_t& line);
   [[noreturn]] void refuse(std::uint64_t line, const std::string& what, const std::string& remedy) const;
 
@@ -61,6 +66,7 @@ class TableReader {
   LineReader lines_;
   std::vector<std::string> header_ = {};
   std::vector<std::size_t> places_ = {};  // of the wanted columns in a row
+  std::uint64_t num_incomplete_ = 0;
 };
 
 }  // namespace attend

@@ -213,7 +213,8 @@ std::string to_tokenizer_json(const Tokenizer& tokenizer) {
 std::string to_tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length) {
   json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},  // any other would make a tokenizer of its own
                  {"model_max_length", max_length},
-                 {"clean_up_tokenization_spaces", false}};
+                 {"clean_up_tokenization_spaces", false},
+                 {"model_input_names", {"input_ids", "token_type_ids", "attention_mask"}}};  // a pair has two segments
   for (const auto& [name, id] : named_ids(tokenizer.special())) {
     if (id >= 0) config[name] = tokenizer.piece(id);
   }

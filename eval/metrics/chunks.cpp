@@ -82,6 +82,15 @@ void ChunkTally::add(const std::vector<std::string>& predicted, const std::vecto
   for (const Chunk& chunk : ours) total_.both += right.contains(chunk);
 }
 
+void ChunkTally::add(const ChunkTally& other) {
+  ensure(mode_ == other.mode_, "chunks of one mode");
+  total_.predicted += other.total_.predicted;
+  total_.gold += other.total_.gold;
+  total_.both += other.total_.both;
+  tokens_ += other.tokens_;
+  equal_tokens_ += other.equal_tokens_;
+}
+
 double ChunkTally::token_accuracy() const { return share(equal_tokens_, tokens_); }
 
 }  // namespace attend::metrics

@@ -33,6 +33,8 @@ class ChunkTally {
   explicit ChunkTally(ChunkMode mode) : mode_(mode) {}
   // The tags of one sentence, as many on both sides.
   void add(const std::vector<std::string>& predicted, const std::vector<std::string>& gold);
+  // Those of another tally of the same mode.
+  void add(const ChunkTally& other);
 
   const Counts& total() const { return total_; }
   double token_accuracy() const;  // O among them

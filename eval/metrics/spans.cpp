@@ -123,8 +123,9 @@ BestThreshold best_threshold(std::vector<NoAnswerQuestion> questions) {
   // At first nothing is answered; question after question, the surest first, gives its answer.
   double current = 0;
   for (const NoAnswerQuestion& question : questions) current += !question.has_answer;
-  BestThreshold best{.mean = current, .threshold = 0};
   std::ranges::stable_sort(questions, {}, &NoAnswerQuestion::no_answer);
+  const double least = questions.front().no_answer;  // the script knows only probabilities, of which 0 is below all
+  BestThreshold best{.mean = current, .threshold = least > 0 ? 0 : least - 1};
   for (const NoAnswerQuestion& question : questions) {
     if (question.has_answer) {
       current += question.score;

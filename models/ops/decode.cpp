@@ -12,7 +12,7 @@
 #include "models/ops/kernels/loss.hpp"
 #include "models/ops/kernels/query.hpp"
 #include "models/ops/ops.hpp"
-#include "models/ops/plain_support.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend::ops {
 
@@ -32,9 +32,9 @@ Attended attend_plain(const Tensor& q_RH, const Tensor& k_RSH, const Tensor& v_R
   const std::int64_t rows = q_RH.size(0);
   const std::int64_t size = q_RH.size(1) / heads;
   const auto split = [&](const Tensor& x) { return x.to(at::kFloat).reshape({rows, -1, heads, size}).transpose(1, 2); };
-  const Tensor missing = plain::missing(lengths_R, k_RSH.size(1)).view({rows, 1, 1, k_RSH.size(1)});
+  const Tensor missing = ops::missing(lengths_R, k_RSH.size(1)).view({rows, 1, 1, k_RSH.size(1)});
   const Tensor scores = at::matmul(split(q_RH), split(k_RSH).transpose(-2, -1)) / std::sqrt(static_cast<double>(size));
-  const Tensor weights = plain::masked_softmax(scores, missing);
+  const Tensor weights = masked_softmax(scores, missing);
   const Tensor context = at::matmul(weights, split(v_RSH)).transpose(1, 2).reshape({rows, heads * size});
   return {.context_RH = context.to(q_RH.scalar_type()), .weights_RNS = weights.squeeze(2)};
 }
@@ -42,7 +42,7 @@ Attended attend_plain(const Tensor& q_RH, const Tensor& k_RSH, const Tensor& v_R
 Tensor self_plain(std::span<const Tensor> products, const Ancestry& ancestry, std::int64_t heads) {
   std::vector<Tensor> keys_values;
   for (std::size_t t = 0; t < products.size(); ++t) {
-    keys_values.push_back(products[t].index_select(0, plain::to_tensor(ancestry[t], products[t])));
+    keys_values.push_back(products[t].index_select(0, to_tensor(ancestry[t], products[t])));
   }
   const auto q_k_v = at::stack(keys_values, 1).chunk(3, 2);
   const Tensor lengths =
@@ -52,9 +52,9 @@ Tensor self_plain(std::span<const Tensor> products, const Ancestry& ancestry, st
 
 Attended cross_plain(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
                      std::span<const std::int64_t> sentences, std::int64_t heads) {
-  const Tensor rows = plain::to_tensor(sentences, kv_MC);
+  const Tensor rows = to_tensor(sentences, kv_MC);
   const auto k_v = ops::pad(kv_MC, memory).index_select(0, rows).chunk(2, 2);
-  return attend_plain(q_RH, k_v[0], k_v[1], plain::lengths(memory, kv_MC).index_select(0, rows), heads);
+  return attend_plain(q_RH, k_v[0], k_v[1], lengths(memory, kv_MC).index_select(0, rows), heads);
 }
 
 // ---- The fast path: every row gathers pointers to its keys, and one loop goes over them where they lie.

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "models/ops/mask.hpp"
-#include "models/ops/plain_support.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend::ops::plain {
 namespace {

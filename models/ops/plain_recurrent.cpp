@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "models/ops/padded.hpp"
 #include "models/ops/plain.hpp"
-#include "models/ops/plain_support.hpp"
 
 namespace attend::ops::plain {
 namespace {

@@ -1,5 +1,5 @@
 """Compares a run with what transformers makes of its export: ids of every piece, hidden states of [CLS], and the probabilities for
-[MASK] or of labels, on lines of text.
+[MASK] or of labels, on lines of text, of two texts with a tab between where the task reads pairs.
 
 Usage: check_hf.py ATTEND RUN TEXT      RUN: of attend pretrain, or of finetune with one label a text
 """
@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 def theirs(line):
     with torch.no_grad():
-        return model(**tokenizer(line, return_tensors="pt"))
+        return model(**tokenizer(*line.split("\t"), return_tensors="pt"))
 
 
 def first(line):

@@ -24,6 +24,9 @@ TEST(Schedule, WarmsUpLinearlyToThePeak) {
 
 TEST(Schedule, FallsAsItsNameSays) {
   EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::constant, 10), 90, 100), 2.0);
+  ScheduleConfig by_clock = make(ScheduleKind::constant, 10);
+  by_clock.end = ScheduleEnd::max_time;
+  EXPECT_DOUBLE_EQ(learning_rate_at(by_clock, 5, 50), 2.0);  // the warm-up is a tenth at most
   EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::inverse_sqrt, 10), 40, 100), 1.0);
   EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::inverse_sqrt, 0), 4, 100), 1.0);
   EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::linear, 11), 56, 100), 2.0 * 45 / 90);

@@ -77,6 +77,26 @@ TEST_F(InstancesTest, DocumentsAreReadSentenceBySentence) {
   EXPECT_TRUE(open("One cat. Two dogs!\nThree\n\n \nFour birds? Five.\n").from_cache());
 }
 
+TEST_F(InstancesTest, NoSentenceEndsBehindATitle) {
+  EXPECT_EQ(open("Mrs. Brown met Mr. Black. They slept.\n").num_sentences(), 2);
+}
+
+TEST_F(InstancesTest, TheLastSentenceIsNotLost) {
+  const DocumentCorpus corpus = open("One. Two. Three.\n\nOne. Two. Three.\n\nOne.\n");
+  EXPECT_EQ(corpus.num_single_sentences(), 1);
+  const InstanceConfig config{.sequence_objective = SequenceObjective::order, .length = 64, .short_sequences = 1};
+  std::size_t with_last = 0, count = 0;
+  for (std::int64_t epoch = 0; epoch < 50; ++epoch) {
+    for (const Instance& instance : make_instances(corpus, config, 1, epoch)) {
+      const std::uint64_t end =
+          std::max(instance.first.begin + instance.first.count, instance.second.begin + instance.second.count);
+      with_last += end == corpus.begin(3) || end == corpus.begin(6);
+      ++count;
+    }
+  }
+  EXPECT_EQ(with_last, count);  // an instance begins at the first sentence, and what is left is one at most
+}
+
 TEST_F(InstancesTest, ALineOfAMillionCharactersIsCut) {
   std::string line;
   while (line.size() < 1'000'000) line += "word and word ";

@@ -112,5 +112,13 @@ TEST(Answers, TheBestThresholdIsTheScripts) {
   }
 }
 
+// The scores of a model are no probabilities: to answer nothing takes a threshold below all of them.
+TEST(Spans, NothingIsAnsweredBelowTheLeastScore) {
+  const BestThreshold best = best_threshold({{.no_answer = -3, .has_answer = false, .answered = true, .score = 0},
+                                             {.no_answer = -5, .has_answer = false, .answered = true, .score = 0}});
+  EXPECT_EQ(best.mean, 1);
+  EXPECT_LT(best.threshold, -5);
+}
+
 }  // namespace
 }  // namespace attend::metrics

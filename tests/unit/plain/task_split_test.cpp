@@ -52,6 +52,48 @@ TEST_F(TaskSplitTest, ColumnsAreFoundByTheirNames) {
   EXPECT_EQ(split.line(1), 3);
 }
 
+TEST_F(TaskSplitTest, AQuoteOfCsvOpensAtTheBeginningOfAValueAlone) {
+  const LabelledTask task{.labels = {"0", "1"}};
+  const auto texts = [&](const std::string& rows) {
+    std::vector<std::string> found;
+    const std::string file = write("q.csv", "sentence,label\n" + rows);
+    for (const LabelledText& text : read_labelled_texts(file, task, Labelled::yes)) found.push_back(text.first);
+    return found;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(texts("a 5\" pipe broke,0\na 4\" nail held,1\n"), (Texts{"a 5\" pipe broke", "a 4\" nail held"}));
+  EXPECT_EQ(texts("\"one, \"\"two\"\"\nthree\",1\n"), (Texts{"one, \"two\"\nthree"}));
+  EXPECT_EQ(refusal("sentence,label\n\"one\" two,1\n", task, "q.csv"),
+            (directory_ / "q.csv").string() + ":2: text behind the quotes of a value");
+  EXPECT_EQ(refusal("sentence,label\n\"one,1\n", task, "q.csv"),
+            (directory_ / "q.csv").string() + ":2: a quote that is not closed");
+}
+
+TEST_F(TaskSplitTest, IncompleteRowsAreLeftOutWhereTheTaskSaysSo) {
+  LabelledTask task{.text = {"a", "b"}, .labels = {"0", "1"}, .skip_incomplete = true};
+  const std::string rows = "a\tb\tlabel\nx\ty\t0\nx\ty\nx\t\t1\nu\tv\t1\n";
+  const TaskSplit split = read_split(write("train.tsv", rows), task, tokenizer_, config_, Labelled::yes);
+  ASSERT_EQ(split.size(), 2);
+  EXPECT_EQ(split.line(1), 5);
+  const std::string json =
+      write("a.jsonl", "{\"a\": \"x\", \"b\": \"y\", \"label\": 1}\n{\"a\": \"x\", \"label\": 1}\n");
+  EXPECT_EQ(read_split(json, task, tokenizer_, config_, Labelled::yes).size(), 1);
+  EXPECT_THROW(read_split(write("test.tsv", rows), task, tokenizer_, config_, Labelled::no), UserError);
+  task.skip_incomplete = false;
+  EXPECT_EQ(refusal(rows, task), (directory_ / "train.tsv").string() + ":3: 2 values, expected 3");
+}
+
+TEST_F(TaskSplitTest, SeveralLabelsMayBeAListInJson) {
+  const LabelledTask task{.kind = TaskKind::multi_label, .labels = {"red", "green"}};
+  const std::string rows =
+      "{\"sentence\": \"x\", \"label\": [\"green\", \"red\"]}\n{\"sentence\": \"y\", \"label\": []}\n";
+  const TaskSplit split = read_split(write("a.jsonl", rows), task, tokenizer_, config_, Labelled::yes);
+  EXPECT_EQ(split.texts[0].targets, (std::vector<double>{1, 1}));
+  EXPECT_EQ(split.texts[1].targets, (std::vector<double>{0, 0}));
+  EXPECT_NE(refusal("{\"sentence\": \"x\", \"label\": [\"red\"]}\n", {.labels = {"red", "green"}}, "b.jsonl"),
+            "nothing");
+}
+
 TEST_F(TaskSplitTest, NumbersAsLabelsAreSortedAsNumbers) {
   const std::string file = write("train.tsv", "sentence\tlabel\na\t10\nb\t9\nc\t-1\n");
   EXPECT_EQ(labels_of_task({}, file), (std::vector<std::string>{"-1", "9", "10"}));
@@ -100,6 +142,7 @@ TEST_F(TaskSplitTest, TheLongerPartLosesTokens) {
   EXPECT_EQ(lengths(40, 40), std::pair(9u, std::size_t{8}));
   EXPECT_EQ(maker.num_cut(), 3);
   EXPECT_EQ(maker.of_text({.first = std::string(40, 'x')}, 0).ids.size(), 20u);
+  EXPECT_EQ(lengths(3, 0), std::pair(4u, std::size_t{0}));  // a pair all the same
 }
 
 TEST_F(TaskSplitTest, WindowsGoOverTheContextAndHoldTheAnswerWhereItIsWhole) {
@@ -178,6 +221,25 @@ TEST_F(TaskSplitTest, ASentenceIsReadBetweenTheNearestPiecesOfItsDocument) {
   EXPECT_EQ(read(6), (Texts{"aa bb cc", "aa bb cc", "bb cc dd ee", "cc dd ee", "ff gg", "ff gg"}));
   EXPECT_EQ(read(100),
             (Texts{"aa bb cc dd ee", "aa bb cc dd ee", "aa bb cc dd ee", "aa bb cc dd ee", "ff gg", "ff gg"}));
+}
+
+TEST_F(TaskSplitTest, TagsOfEverySchemeAndColumnAreRead) {
+  const auto tags = [&](const std::string& text, LabelledTask task) {
+    task.kind = TaskKind::tags;
+    const std::vector<TaggedSentence> sentences = read_conll(write("tags.txt", text), task, Labelled::yes);
+    return std::pair(sentences[0].tags, tag_set(sentences, task));
+  };
+  using Tags = std::vector<std::string>;
+  const auto iobes = tags("a B-X\nb I-X\nc E-X\nd S-X\ne S-Y\nf O\ng I-X\n", {});
+  EXPECT_EQ(iobes.first, (Tags{"B-X", "I-X", "I-X", "B-X", "B-Y", "O", "B-X"}));
+  EXPECT_EQ(iobes.second, (Tags{"O", "B-X", "I-X", "B-Y"}));
+  const auto parts_of_speech = tags("a NN x\nb O x\nc DT x\n", {.label = "2", .chunks = false});
+  EXPECT_EQ(parts_of_speech.first, (Tags{"NN", "O", "DT"}));
+  EXPECT_EQ(parts_of_speech.second, (Tags{"DT", "NN", "O"}));
+  EXPECT_NE(refusal("a NN\n", {.kind = TaskKind::tags}, "train.txt"), "nothing");
+  EXPECT_EQ(refusal("a NN\n", {.kind = TaskKind::tags, .label = "3", .chunks = false}, "train.txt"),
+            (directory_ / "train.txt").string() + ":1: 2 columns, expected 3");
+  EXPECT_THROW(find_task(write("bad.toml", "kind = \"tags\"\nlabel = \"pos\"\n")), UserError);
 }
 
 TEST_F(TaskSplitTest, ATestFileOfTokensAloneIsRead) {

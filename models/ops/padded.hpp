@@ -1,4 +1,5 @@
-// What the plain formulations share.
+// Blocks of sequences padded to the longest, as the plain formulations read them: what is missing in them, and a
+// softmax that knows it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,7 +10,7 @@
 
 #include "models/ops/ops.hpp"
 
-namespace attend::ops::plain {
+namespace attend::ops {
 
 // int64, on the device of `like`.
 inline torch::Tensor to_tensor(std::span<const std::int64_t> numbers, const torch::Tensor& like) {
@@ -34,4 +35,4 @@ inline torch::Tensor masked_softmax(const torch::Tensor& scores, const torch::Te
   return at::softmax(scores.masked_fill(missing, std::numeric_limits<float>::lowest()), -1).masked_fill(missing, 0);
 }
 
-}  // namespace attend::ops::plain
+}  // namespace attend::ops
