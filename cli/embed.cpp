@@ -50,8 +50,9 @@ void append_texts(const std::string& line, const EmbedConfig& config, std::uint6
                   std::vector<std::string>& texts) {
   if (!config.similarity) return texts.push_back(line);
   const auto tab = line.find('\t');
-  if (tab == std::string::npos) {
-    throw UserError(fmt::format("{}:{}: one text, expected two with a tab between", config.input, number),
+  if (tab == std::string::npos || line.find('\t', tab + 1) != std::string::npos) {
+    throw UserError(fmt::format("{}:{}: {}, expected two texts with a tab between", config.input, number,
+                                tab == std::string::npos ? "one text" : "more than one tab"),
                     "without --similarity every line is one text");
   }
   texts.push_back(line.substr(0, tab));
@@ -100,6 +101,7 @@ void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
     write(embedded.vectors, config);
     if (is_typed(config.input)) std::cout.flush();
   }
+  if (!reader.counts().clean()) log::info("{}: {}", config.input, reader.counts().report());
   if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, bert->config().max_length);
   if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
 }

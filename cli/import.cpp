@@ -48,6 +48,12 @@ void say(const WeightReport& report, const fs::path& file, bool allow_missing) {
     for (const std::string& name : names) text += "\n  " + name;
     return text;
   };
+  std::vector<std::string> layers = report.unused;
+  std::erase_if(layers, [](const std::string& name) { return name.find("encoder.layer.") == std::string::npos; });
+  if (!layers.empty()) {
+    throw UserError(file.string() + ": more layers than config.json says" + list(layers),
+                    "config.json and model.safetensors are not of one model");
+  }
   if (!report.unused.empty()) log::info("{}: unused{}", file.string(), list(report.unused));
   if (!report.mismatched.empty()) {
     throw UserError(file.string() + ": of another type or shape" + list(report.mismatched),
@@ -73,7 +79,7 @@ LabelledTask task_of(const HfConfig& config, const std::string& name) {
                         std::to_string(config.labels.size()),
                     "choose the task that it was taught");
   }
-  if (task.kind == TaskKind::spans) return task;
+  if (task.kind == TaskKind::spans || task.kind == TaskKind::regression) return task;
   if (task.labels.empty() || std::ranges::is_permutation(task.labels, config.labels)) {
     task.labels = config.labels;  // in the order of its outputs
   } else {

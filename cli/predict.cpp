@@ -100,12 +100,17 @@ class Lines {
                                   pair ? "one text, expected two with a tab between" : "a tab, expected one text"),
                       fmt::format("the task reads {}", pair ? "two texts" : "one text"));
     }
+    if (pair && line.find('\t', tab + 1) != std::string::npos) {
+      throw UserError(fmt::format("{}:{}: more than one tab", file_, number), "the task reads two texts");
+    }
+    num_bytes_ += line.size();
     records_.emplace_back(split_.size());
     add_record(line.substr(0, tab), pair ? std::optional(line.substr(tab + 1)) : std::nullopt);
   }
 
   const TaskSplit& split() const { return split_; }
   std::int64_t num_cut() const { return maker_.num_cut(); }
+  std::size_t num_bytes() const { return num_bytes_; }
   // The record of every line, or nothing.
   const std::vector<std::optional<std::int64_t>>& records() const { return records_; }
 
@@ -136,6 +141,7 @@ class Lines {
   std::string file_;
   TaskSplit split_;
   std::vector<std::optional<std::int64_t>> records_;
+  std::size_t num_bytes_ = 0;
 };
 
 // The labels of a text that has several: those that are likelier than not.
@@ -230,18 +236,23 @@ void predict_window(const PredictConfig& config, const TextRun& run, torch::Devi
   }
 }
 
+constexpr std::size_t kMostBytes = 1 << 20;  // of lines that are answered together
+
 void predict_lines(const PredictConfig& config, const TextRun& run, torch::Device device) {
   LineReader reader(config.input);
   std::string line;
   std::int64_t num_cut = 0;
   for (bool more = reader.next(line); more;) {
     Lines lines(run, config.input);
-    for (std::size_t n = 0; more && n < lines_at_once(config.input); ++n, more = reader.next(line))
+    for (std::size_t n = 0; more && n < lines_at_once(config.input) && lines.num_bytes() < kMostBytes;
+         ++n, more = reader.next(line)) {
       lines.add(line, reader.counts().lines);
+    }
     predict_window(config, run, device, lines);
     num_cut += lines.num_cut();
     if (is_typed(config.input)) std::cout.flush();
   }
+  if (!reader.counts().clean()) log::info("{}: {}", config.input, reader.counts().report());
   if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, *run.samples.length);
 }
 
@@ -297,8 +308,8 @@ void fill(const PredictConfig& config, torch::Device device) {
     for (const std::vector<Filling>& fillings : fill_masks(*run.model, run.tokenizer, line, place, config.top)) {
       ordered_json& mask = object.emplace_back(ordered_json::array());
       for (const Filling& filling : fillings) {
-        mask.push_back({{"word", filling.word}, {"probability", filling.probability}});
-        text += fmt::format("{}{} {:.4f}", text.empty() ? "" : "\t", filling.word, filling.probability);
+        mask.push_back({{"word", as_one_line(filling.word)}, {"probability", filling.probability}});
+        text += fmt::format("{}{} {:.4f}", text.empty() ? "" : "\t", as_one_line(filling.word), filling.probability);
       }
     }
     std::cout << (config.json ? object.dump() : text) << '\n';

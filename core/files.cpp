@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kStagePrefix = "tmp-";
-constexpr std::string_view kHiddenPrefix = ".";
+constexpr std::string_view kHiddenPrefix = ".attend-tmp-";
 constexpr std::string_view kHolder = "process ";
 
 // The process in whose name `name` is, which name_beside gave; 0 where it did not.
@@ -131,6 +131,18 @@ void make_directories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) fail(path, "cannot be created", error.value());
+}
+
+NewDirectories::NewDirectories(const fs::path& path) {
+  for (fs::path missing = fs::absolute(path); !fs::exists(missing); missing = missing.parent_path()) {
+    missing_.push_back(missing);
+  }
+  make_directories(path);
+}
+
+NewDirectories::~NewDirectories() {
+  std::error_code not_empty;
+  for (const fs::path& path : missing_) fs::remove(path, not_empty);
 }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {

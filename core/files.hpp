@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace attend {
 
@@ -27,6 +28,18 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view bytes
 
 // Creates a directory and its parents unless they exist.
 void make_directories(const std::filesystem::path& path);
+
+// Makes a directory with those above it; whichever of them stay empty go again with this object.
+class NewDirectories {
+ public:
+  explicit NewDirectories(const std::filesystem::path& path);
+  NewDirectories(const NewDirectories&) = delete;
+  NewDirectories& operator=(const NewDirectories&) = delete;
+  ~NewDirectories();
+
+ private:
+  std::vector<std::filesystem::path> missing_;  // the deepest first
+};
 
 // An open file descriptor, closed in the end.
 class Descriptor {

@@ -6,30 +6,68 @@
 #include "core/files.hpp"
 
 namespace attend {
+namespace {
 
-nlohmann::json parse_json(std::string_view text, const std::string& file, int max_depth) {
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::set<std::string>> open_objects;  // the keys met in each
-  const auto check = [&](int depth, Event event, nlohmann::json& parsed) {
-    if (depth > max_depth) throw UserError(file + ": nests deeper than " + std::to_string(max_depth) + " levels");
-    if (event == Event::object_start) open_objects.emplace_back();
-    if (event == Event::object_end) open_objects.pop_back();
-    if (event == Event::key && !open_objects.back().insert(parsed.get<std::string>()).second) {
-      throw UserError(file + ": the key " + parsed.dump() + " stands twice in one object");
-    }
-    return true;
-  };
-  try {
-    return nlohmann::json::parse(text, check);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw UserError(file + ": not valid JSON at byte " + std::to_string(error.byte),
-                    "the file is damaged or was edited: take another copy");
-  } catch (const nlohmann::json::exception&) {  // a number beyond what a double holds
-    throw UserError(file + ": not valid JSON", "the file is damaged or was edited: take another copy");
+using nlohmann::json;
+
+// Looks through a text before anything is made of it. (A callback of json::parse would see the same, in a time that is
+// quadratic in the members of an object.)
+class Guard final : public nlohmann::json_sax<json> {
+ public:
+  Guard(const std::string& file, int max_depth) : file_(file), max_depth_(max_depth) {}
+
+  bool start_object(std::size_t /*size*/) override {
+    open_objects_.emplace_back();
+    return deeper();
   }
+  bool key(std::string& name) override {
+    if (open_objects_.back().insert(name).second) return true;
+    throw UserError(file_ + ": the key " + json(name).dump() + " stands twice in one object");
+  }
+  bool end_object() override {
+    open_objects_.pop_back();
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t /*size*/) override { return deeper(); }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(std::int64_t /*value*/) override { return true; }
+  bool number_unsigned(std::uint64_t /*value*/) override { return true; }
+  bool number_float(double /*value*/, const std::string& /*text*/) override { return true; }
+  bool string(std::string& /*value*/) override { return true; }
+  bool binary(json::binary_t& /*value*/) override { return true; }
+  bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& error) override {
+    const bool is_number = dynamic_cast<const json::parse_error*>(&error) == nullptr;  // beyond what a double holds
+    throw UserError(file_ + ": not valid JSON" + (is_number ? "" : " at byte " + std::to_string(position)),
+                    "the file is damaged or was edited: take another copy");
+  }
+
+ private:
+  bool deeper() {
+    if (++depth_ <= max_depth_) return true;
+    throw UserError(file_ + ": nests deeper than " + std::to_string(max_depth_) + " levels");
+  }
+
+  const std::string& file_;
+  int max_depth_;
+  int depth_ = 0;
+  std::vector<std::set<std::string>> open_objects_;  // the keys met in each
+};
+
+}  // namespace
+
+json parse_json(std::string_view text, const std::string& file, int max_depth) {
+  Guard guard(file, max_depth);
+  json::sax_parse(text, &guard);
+  return json::parse(text);
 }
 
-nlohmann::json read_json(const std::filesystem::path& file, std::size_t max_bytes) {
+json read_json(const std::filesystem::path& file, std::size_t max_bytes) {
   return parse_json(read_file(file, max_bytes), file.string());
 }
 

@@ -11,11 +11,6 @@
 namespace attend {
 namespace {
 
-[[noreturn]] void refuse_foreign(std::string_view option, ModelKind kind) {
-  throw UserError("option " + std::string(option) + " has no meaning for the model " + std::string(name_of(kind)),
-                  "leave it out, or choose another --model");
-}
-
 template <class T>
 T chosen(const std::optional<T>& value, const char* option) {
   if (value) return *value;
@@ -31,9 +26,7 @@ std::int64_t default_heads(std::int64_t width) {
 }
 
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  const ModelConfig defaults;
-  if (config.bidirectional != defaults.bidirectional) refuse_foreign("bidirectional", config.model);
-  if (config.input_feeding != defaults.input_feeding) refuse_foreign("input-feeding", config.model);
+  refuse_changed(config, {"bidirectional", "input-feeding"}, "the model transformer");
   const std::int64_t width = chosen(config.width, "width");
   const std::int64_t heads = config.heads.value_or(default_heads(width));
   if (width % heads != 0) {
@@ -57,13 +50,9 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
 }
 
 Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  const ModelConfig defaults;
-  if (config.heads) refuse_foreign("heads", config.model);
-  if (config.feed_forward) refuse_foreign("feed-forward", config.model);
-  if (config.norm != defaults.norm) refuse_foreign("norm", config.model);
-  if (config.attention_dropout != defaults.attention_dropout) refuse_foreign("attention-dropout", config.model);
-  if (config.activation_dropout != defaults.activation_dropout) refuse_foreign("activation-dropout", config.model);
-  if (config.initial_deviation != defaults.initial_deviation) refuse_foreign("initial-deviation", config.model);
+  refuse_changed(config,
+                 {"heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"},
+                 "the model luong");
   const std::int64_t width = chosen(config.width, "width"), memory = config.bidirectional ? 2 * width : width;
   return std::make_shared<RnnSeq2SeqImpl>(
       RnnSeq2SeqConfig{.src_vocabulary = vocabulary.src,

@@ -208,6 +208,7 @@ WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn:
         continue;
       }
       target.copy_(as_fp32(*found).slice(0, part.rows_before));
+      refuse_nonfinite(target, path.string() + ": " + found->name);
       ++report.loaded;
     }
   }
@@ -283,6 +284,9 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   if (json.contains("type_vocab_size") && size("type_vocab_size", 2) != 2) refuse("type_vocab_size", "1", "2");
   if (json.contains("tie_word_embeddings") && json["tie_word_embeddings"] == false) {
     refuse("tie_word_embeddings", "false", "true");
+  }
+  for (const char* key : {"is_decoder", "add_cross_attention"}) {
+    if (json.contains(key) && json[key] == true) refuse(key, "true", "false");
   }
   HfConfig config;
   config.vocabulary = size("vocab_size", 10'000'000);

@@ -26,9 +26,10 @@ bool fits(const TensorView& view, const torch::Tensor& tensor) {
   return view.dtype == DType::f32 && view.shape == tensor.sizes().vec();
 }
 
-void copy(const TensorView& view, const torch::Tensor& tensor) {
+void copy(const TensorView& view, const torch::Tensor& tensor, const std::filesystem::path& file) {
   auto* bytes = const_cast<std::byte*>(view.bytes.data());  // read only: from_blob knows no const
   tensor.copy_(torch::from_blob(bytes, tensor.sizes(), torch::kFloat32));
+  refuse_nonfinite(tensor, file.string() + ": " + view.name);
 }
 
 WeightReport compare(const SafetensorsFile& file, const NamedTensors& tensors) {
@@ -69,6 +70,12 @@ void check_fit(const SafetensorsFile& file, const std::string& path, const Named
 
 }  // namespace
 
+void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place) {
+  if (at::isfinite(tensor).all().item<bool>()) return;
+  throw UserError(place + " holds what is no number (NaN or infinity)",
+                  "the file is damaged, or the training diverged");
+}
+
 NamedTensors parameters_of(const torch::nn::Module& module) {
   NamedTensors result;
   for (const auto& parameter : module.named_parameters()) result.emplace_back(parameter.key(), parameter.value());
@@ -93,7 +100,7 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors
   const SafetensorsFile file(path);
   check_fit(file, path.string(), tensors);
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : tensors) copy(*file.find(name), tensor);
+  for (const auto& [name, tensor] : tensors) copy(*file.find(name), tensor, path);
 }
 
 WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
@@ -102,7 +109,7 @@ WeightReport load_common_weights(const std::filesystem::path& path, const torch:
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : parameters) {
     const TensorView* found = file.find(name);
-    if (found != nullptr && fits(*found, tensor)) copy(*found, tensor);
+    if (found != nullptr && fits(*found, tensor)) copy(*found, tensor, path);
   }
   visit_weights(module, [](ops::Weight& weight) { weight.refresh(); });
   return compare(file, parameters);

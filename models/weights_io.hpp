@@ -25,6 +25,9 @@ void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors
 // another type or shape.
 void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors);
 
+// UserError naming `place` for a tensor that holds NaN or infinity.
+void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place);
+
 // What a file and a module do not have in common.
 struct WeightReport {
   std::vector<std::string> missing;     // of the module, not in the file

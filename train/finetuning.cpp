@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/log.hpp"
 #include "data/batch/task_split.hpp"
 #include "models/bert_run.hpp"
@@ -64,8 +66,11 @@ class FinetuningJob : public Job {
     });
     if (train_->samples.empty())
       throw UserError(train_file + ": nothing to learn from", "check that it is the right file");
+    refuse_one_answer();
     for (const std::string& file : validation_files()) valid_.push_back(open(file));
-    inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
+    const std::string task = to_toml(task_);
+    inputs_ = {{"the task", hash_hex(std::as_bytes(std::span(task))), "task.toml"},
+               {"the tokenizer", tokenizer_->hash(), "tokenizer/"},
                {"the text to learn from", train_->hash, "--train " + train_->file}};
     std::set<std::string> names;
     for (const TaskSplit& split : valid_) {
@@ -125,6 +130,26 @@ class FinetuningJob : public Job {
       if (const auto file = find_file(config_.data, name)) files.push_back(file->string());
     }
     return files;
+  }
+
+  // Where all records have the same label, number or tag there is nothing to tell apart.
+  void refuse_one_answer() const {
+    if (task_.kind == TaskKind::spans) return;
+    std::set<double> answers;
+    for (const Sample& sample : train_->samples) {
+      answers.insert(sample.tags.begin(), sample.tags.end());
+      for (std::size_t i = 0; i < sample.targets.size(); ++i) {
+        answers.insert(task_.kind == TaskKind::multi_label ? 2 * static_cast<double>(i) + sample.targets[i]
+                                                           : sample.targets[i]);
+      }
+    }
+    const std::size_t alike = task_.kind == TaskKind::multi_label ? task_.labels.size() : 1;
+    if (answers.size() > alike) return;
+    throw UserError(train_->file + ": all records have the same " +
+                        (task_.kind == TaskKind::tags         ? "tag"
+                         : task_.kind == TaskKind::regression ? "number"
+                                                              : "label"),
+                    "there must be two at least to learn to tell them apart");
   }
 
   void refuse_foreign_options() const {

@@ -32,9 +32,12 @@ std::pair<std::int64_t, std::int64_t> seeds_of(const std::string& text, const st
   if (dots != std::string::npos) {
     const auto first = parse_number<std::int64_t>(std::string_view(text).substr(0, dots));
     const auto last = parse_number<std::int64_t>(std::string_view(text).substr(dots + 2));
-    if (first && last && *first >= 0 && *last >= *first) return {*first, *last};
+    constexpr std::int64_t kMost = 1000, kLargest = 9'000'000'000'000'000;
+    if (first && last && *first >= 0 && *last >= *first && *last <= kLargest && *last - *first < kMost) {
+      return {*first, *last};
+    }
   }
-  throw UserError(origin + ": \"" + text + "\" is no range of seeds", "write it as 1..3");
+  throw UserError(origin + ": \"" + text + "\" is no range of at most 1000 seeds", "write it as 1..3");
 }
 
 }  // namespace attend

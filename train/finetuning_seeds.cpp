@@ -36,6 +36,8 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
   if (fs::exists(run / "config.toml")) {
     throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
   }
+  const NewDirectories made(run);
+  const DirectoryLock lock(run);
   const fs::path record_file = run / "seeds.json";
   if (fs::exists(record_file)) {
     if (command.config.run.resume == "never") {

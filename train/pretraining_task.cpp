@@ -74,6 +74,11 @@ void PretrainingTask::refresh() {
 }
 
 void PretrainingTask::seek(DataPosition position) {
+  if (position.phase >= std::ssize(phases_)) {
+    throw UserError("the checkpoint is of phase " + std::to_string(position.phase) + ", and the training has " +
+                        std::to_string(phases_.size()) + " from 0 on",
+                    "its state.json was edited, or is damaged");
+  }
   phase_ = position.phase;
   const auto made = std::make_shared<PretrainingData>(training_data(position.phase));
   loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {

@@ -72,26 +72,6 @@ void check_validation(const Task& task, const TrainerConfig& config, const Optio
   }
 }
 
-// Makes a directory with those above it; whichever of them stay empty go again with this object.
-class NewDirectories {
- public:
-  explicit NewDirectories(const fs::path& path) {
-    for (fs::path missing = fs::absolute(path); !fs::exists(missing); missing = missing.parent_path()) {
-      missing_.push_back(missing);
-    }
-    make_directories(path);
-  }
-  NewDirectories(const NewDirectories&) = delete;
-  NewDirectories& operator=(const NewDirectories&) = delete;
-  ~NewDirectories() {
-    std::error_code not_empty;
-    for (const fs::path& path : missing_) fs::remove(path, not_empty);
-  }
-
- private:
-  std::vector<fs::path> missing_;  // the innermost first
-};
-
 }  // namespace
 
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins) {

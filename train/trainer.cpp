@@ -97,6 +97,7 @@ void Trainer::update() {
   const std::int64_t step = state_.step + 1;
   std::vector<torch::Tensor> scalars;
   for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (i > 0 && signals::stop_requested()) return;  // the update that has begun is not made
     const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, i);
     const std::vector<torch::Tensor> learnt = learn(batches[i], totals, Context::train(key));
     scalars.insert(scalars.end(), learnt.begin(), learnt.end());

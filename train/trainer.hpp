@@ -46,7 +46,8 @@ struct TrainerConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Training");
     visit("seed", self.seed, {.help = "of weights, order and dropout", .min = 0, .max = 9e15});
-    visit("accumulate", self.accumulate, {.help = "batches an update", .min = 1, .max = 1e6});
+    visit("accumulate", self.accumulate,
+          {.help = "batches an update, which are in memory together", .min = 1, .max = 4096});
     visit("max-steps", self.max_steps,
           {.help = "updates over the life of the run; auto: by max-epochs, or by the size of the data; three "
                    "passes in fine-tuning",

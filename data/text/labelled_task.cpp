@@ -196,6 +196,9 @@ void LabelledTask::validate(const std::string& source) const {
   if (!positive.empty() && kind != TaskKind::classification) {
     throw UserError(source + ": positive has no meaning for " + std::string(name_of(kind)), "leave it out");
   }
+  if (!labels.empty() && (kind == TaskKind::regression || kind == TaskKind::spans)) {
+    throw UserError(source + ": labels has no meaning for " + std::string(name_of(kind)), "leave it out");
+  }
   if (!positive.empty() && !labels.empty() && !seen.contains(positive)) {
     throw UserError(source + ": positive is \"" + positive + "\", which is none of the labels",
                     "name the label whose F1 is to be reported");

@@ -85,6 +85,10 @@ std::vector<LabelledText> read_labelled_texts(const std::string& file, const Lab
     if (labelled == Labelled::yes) texts.back().targets = targets_of(record.values[num_texts], task, place);
   }
   if (texts.empty()) throw UserError(file + ": no texts", "check that it is the right file");
+  const auto hidden = [](const LabelledText& text) { return text.targets == std::vector<double>{-1}; };
+  if (task.kind == TaskKind::regression && texts.size() > 1 && std::ranges::all_of(texts, hidden)) {
+    throw UserError(at(file, texts[0].line) + "the labels are hidden (-1)", "predict this file; it cannot be scored");
+  }
   if (table.num_incomplete() > 0) log::warn("{}: {} incomplete rows left out", file, table.num_incomplete());
   return texts;
 }

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "data/text/lines.hpp"
 #include "data/text/utf8.hpp"
 
 namespace attend {
@@ -35,6 +36,7 @@ std::optional<std::size_t> nearest(std::string_view context, std::string_view te
 }  // namespace
 
 QuestionSet read_squad(const std::string& file, Labelled labelled) {
+  check_text_file(file);
   const nlohmann::json root = read_json(file, std::size_t{1} << 30);
   QuestionSet set;
   std::set<std::string> ids;
@@ -63,6 +65,9 @@ QuestionSet read_squad(const std::string& file, Labelled labelled) {
           set.lost += !place;
           set.moved += place && *place != at;
           question.answers.push_back({.text = text, .begin = place});
+        }
+        if (labelled == Labelled::yes && !entry.contains("is_impossible") && question.answers.empty()) {
+          throw UserError(where + " has no answer", "say is_impossible where there is none; predict a file without");
         }
         set.questions.push_back(std::move(question));
       }

@@ -58,8 +58,8 @@ std::vector<std::string> alternatives(const std::string& name) {
   }
 }
 
-TableReader::TableReader(const std::string& file, const TableShape& shape) : file_(file), shape_(shape), lines_(file) {
-  check_text_file(file);
+TableReader::TableReader(const std::string& file, const TableShape& shape)
+    : file_(file), shape_(shape), lines_((check_text_file(file), file)) {
   if (shape_.format == TableFormat::automatic) shape_.format = format_of(file);
   if (shape_.format == TableFormat::jsonl) return;
   if (!shape_.header) {
@@ -75,6 +75,7 @@ TableReader::TableReader(const std::string& file, const TableShape& shape) : fil
   }
   std::uint64_t line = 0;
   if (!next_row(header_, line)) refuse(1, "no header", "the first line names the columns");
+  num_columns_ = header_.size();
   for (const std::string& column : shape_.columns) {
     const std::vector<std::string> names = alternatives(column);
     auto found = header_.end();
@@ -173,13 +174,12 @@ bool TableReader::next_record(Record& record) {
   }
   std::vector<std::string> row;
   if (!next_row(row, record.line)) return false;
+  if (num_columns_ == 0) num_columns_ = std::max(row.size(), *std::ranges::max_element(places_) + 1);
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i] >= row.size() || (shape_.header && row.size() != header_.size())) {
+    if (row.size() != num_columns_) {
       if (shape_.skip_incomplete) break;
       refuse(
-          record.line,
-          std::to_string(row.size()) + " values, expected " +
-              std::to_string(shape_.header ? header_.size() : places_[i] + 1),
+          record.line, std::to_string(row.size()) + " values, expected " + std::to_string(num_columns_),
           shape_.format == TableFormat::tsv ? "values are separated by single tabs" : "values are separated by commas");
     }
     record.values.push_back(row[places_[i]]);

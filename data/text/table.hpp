@@ -49,9 +49,9 @@ class TableReader {
   TableReader(const std::string& file, const TableShape& shape);
   ~TableReader();
 
-  // The next record; false at the end. Blank lines are passed over. UserError naming file and line for a row with too
-  // few values, a quote that is not closed or closed too soon, or what is no JSON object with the wanted members
-  // (texts, numbers or truths).
+  // The next record; false at the end. Blank lines are passed over. UserError naming file and line for a row with
+  // another number of values than the first, a quote that is not closed or closed too soon, or what is no JSON object
+  // with the wanted members (texts, numbers or truths).
   bool next(Record& record);
   // Rows that were passed over.
   std::uint64_t num_incomplete() const { return num_incomplete_; }
@@ -65,6 +65,7 @@ class TableReader {
   TableShape shape_;
   LineReader lines_;
   std::vector<std::string> header_ = {};
+  std::size_t num_columns_ = 0;           // of the first row
   std::vector<std::size_t> places_ = {};  // of the wanted columns in a row
   std::uint64_t num_incomplete_ = 0;
 };

@@ -182,7 +182,7 @@ TEST(Files, WhatAKilledProcessLeftIsRemoved) {
     return kill(getpid(), SIGKILL);
   });
   AtomicFile here(directory / "b");
-  write_file_atomic(directory / ".hidden-1-x", "kept");
+  write_file_atomic(directory / ".hidden-31999-05", "kept");
   EXPECT_EQ(entries(directory.path()), 4);
   AtomicFile::remove_leftovers(directory.path());
   EXPECT_EQ(entries(directory.path()), 3);
