@@ -56,7 +56,8 @@ struct PredictConfig {
           {.help = "predict the task's test file in this folder, in the form its leaderboard wants",
            .placeholder = "DIR"});
     visit("test", self.test,
-          {.help = "predict this file so, such as the mismatched one of MNLI", .placeholder = "FILE"});
+          {.help = "the test file itself, in place of --data, such as the mismatched one of MNLI",
+           .placeholder = "FILE"});
     ModelUse::visit(self.use, visit);
     AnswerConfig::visit(self.answers, visit);
     visit("fill-mask", self.fill_mask, {.help = "the likeliest pieces for every [MASK] of a line"});

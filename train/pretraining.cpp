@@ -55,8 +55,8 @@ class PretrainingJob : public Job {
       config_.short_first = from_nothing ? 0.2 : 0;
     }
     inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
-               {"the text to learn from", train_->content_hash(), "--train " + listed(config_.train)},
-               {"the text to validate on", valid_ ? valid_->content_hash() : "", "--valid " + listed(config_.valid)}};
+               {"the text to learn from", train_->identity(), "--train " + listed(config_.train)},
+               {"the text to validate on", valid_ ? valid_->identity() : "", "--valid " + listed(config_.valid)}};
   }
   Inputs inputs() const override { return inputs_; }
   void save_inputs(const fs::path& run) const override { save_run_tokenizer(*tokenizer_, run); }

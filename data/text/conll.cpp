@@ -69,14 +69,15 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTa
           where + std::to_string(fields.size()) + " columns, expected " + std::to_string(std::max(columns, least)),
           "a token a line, its tag in the last column, a blank line between sentences");
     }
+    if (sentence.tokens.empty()) sentence.line = number;
+    sentence.tokens.push_back(fields.front());
+    if (!tagged) continue;
     const std::string& tag = fields[column == 0 ? fields.size() - 1 : column - 1];
-    if (tagged && task.chunks && !marks_chunk(tag)) {
+    if (task.chunks && !marks_chunk(tag)) {
       throw UserError(where + "found the tag " + tag + ", expected O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
                       "write the tags in IOB1, IOB2 or IOBES; a task with chunks = false takes any");
     }
-    if (sentence.tokens.empty()) sentence.line = number;
-    sentence.tokens.push_back(fields.front());
-    if (tagged) sentence.tags.push_back(tag);
+    sentence.tags.push_back(tag);
   }
   finish();
   if (sentences.empty()) throw UserError(file + ": no sentence", "check that it is the right file");

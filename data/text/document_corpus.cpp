@@ -1,6 +1,7 @@
 #include "data/text/document_corpus.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "data/text/documents.hpp"
@@ -16,6 +17,8 @@ struct DocumentCorpus::Record {
 };
 
 namespace {
+
+constexpr std::string_view kSplitting = "documents by ICU's standard ";  // to be changed with what makes sentences
 
 using Ids = std::vector<std::int32_t>;
 
@@ -90,7 +93,7 @@ DocumentCorpus DocumentCorpus::open(const std::vector<std::string>& files, const
                                     const std::filesystem::path& cache) {
   const DocumentReader refuses_what_cannot_be_read(files);  // before anything is hashed
   return {IdCache::open(
-              files, "documents, split by ICU's standard " + tokenizer.hash(),
+              files, std::string(kSplitting) + tokenizer.hash(),
               {.vocabulary = tokenizer.size(), .record_bytes = sizeof(Record), .summary_bytes = sizeof(DocumentCounts)},
               cache, [&](IdCache::Writer& writer) { encode_to<Record>(writer, files, tokenizer); }),
           tokenizer.size()};
@@ -122,6 +125,8 @@ std::uint64_t DocumentCorpus::line_of_token(std::uint64_t token) const {
   const auto records = cache_.records<Record>();
   return (std::ranges::upper_bound(records, token, {}, &Record::begin) - 1)->line;
 }
+
+std::string DocumentCorpus::identity() const { return std::string(kSplitting) + cache_.content_hash(); }
 
 const DocumentCounts& DocumentCorpus::counts() const { return cache_.summary<DocumentCounts>(); }
 

@@ -51,8 +51,8 @@ class DocumentCorpus {
   std::uint64_t line_of_token(std::uint64_t token) const;
 
   const DocumentCounts& counts() const;
-  // XXH3 of the text's bytes: tells whether a run goes on with the text it began with.
-  const std::string& content_hash() const { return cache_.content_hash(); }
+  // Of the text's bytes and the way it is split: tells whether a run goes on with the sentences it began with.
+  std::string identity() const;
   bool from_cache() const { return cache_.found(); }
 
  private:

@@ -239,6 +239,8 @@ TEST_F(TaskSplitTest, TagsOfEverySchemeAndColumnAreRead) {
   EXPECT_NE(refusal("a NN\n", {.kind = TaskKind::tags}, "train.txt"), "nothing");
   EXPECT_EQ(refusal("a NN\n", {.kind = TaskKind::tags, .label = "3", .chunks = false}, "train.txt"),
             (directory_ / "train.txt").string() + ":1: 2 columns, expected 3");
+  const LabelledTask second{.kind = TaskKind::tags, .label = "2"};
+  EXPECT_EQ(read_conll(write("tokens.txt", "a\n"), second, Labelled::no)[0].tokens, (Tags{"a"}));
   EXPECT_THROW(find_task(write("bad.toml", "kind = \"tags\"\nlabel = \"pos\"\n")), UserError);
 }
 
