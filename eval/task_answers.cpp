@@ -188,6 +188,7 @@ std::vector<NamedMeasure> number_measures(const TaskAnswers& answers, const Task
 
 std::vector<std::string> texts_of(const Question& question) {
   std::vector<std::string> texts;
+  texts.reserve(question.answers.size());
   for (const Answer& answer : question.answers) texts.push_back(answer.text);
   return texts;
 }

@@ -75,7 +75,7 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
 
 EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig& config,
                                   const std::filesystem::path& cache) {
-  ParallelReader(source.src_files, source.tgt_files);  // refuses files that cannot be read before any are hashed
+  const ParallelReader refuses_what_cannot_be_read(source.src_files, source.tgt_files);  // before anything is hashed
   std::vector<std::string> files = source.src_files;
   files.insert(files.end(), source.tgt_files.begin(), source.tgt_files.end());
   return {IdCache::open(files,
