@@ -49,14 +49,10 @@ struct EmbedConfig {
 void append_texts(const std::string& line, const EmbedConfig& config, std::uint64_t number,
                   std::vector<std::string>& texts) {
   if (!config.similarity) return texts.push_back(line);
-  const auto tab = line.find('\t');
-  if (tab == std::string::npos || line.find('\t', tab + 1) != std::string::npos) {
-    throw UserError(fmt::format("{}:{}: {}, expected two texts with a tab between", config.input, number,
-                                tab == std::string::npos ? "one text" : "more than one tab"),
-                    "without --similarity every line is one text");
-  }
-  texts.push_back(line.substr(0, tab));
-  texts.push_back(line.substr(tab + 1));
+  auto [first, second] =
+      two_texts(line, fmt::format("{}:{}", config.input, number), "without --similarity every line is one text");
+  texts.push_back(std::move(first));
+  texts.push_back(std::move(second));
 }
 
 void write(const std::vector<std::vector<float>>& vectors, const EmbedConfig& config) {
@@ -101,7 +97,7 @@ void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
     write(embedded.vectors, config);
     if (is_typed(config.input)) std::cout.flush();
   }
-  if (!reader.counts().clean()) log::info("{}: {}", config.input, reader.counts().report());
+  say_what_was_cleaned(config.input, reader.counts());
   if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, bert->config().max_length);
   if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
 }

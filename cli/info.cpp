@@ -91,22 +91,21 @@ void about_run(const fs::path& path) {
   say("run", path.string());
   const fs::path config = path / "config.toml";
   switch (kind_of_run(path)) {
-    case RunKind::train:
+    case RunKind::train: {
       about_options(read_config<ModelConfig>(config, UnknownKeys::ignore));
+      const auto tokenizers = TokenizerPair::load(path / "tokenizer");
+      about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
+      if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
       break;
+    }
     case RunKind::pretrain:
       about_options(read_config<BertOptions>(config, UnknownKeys::ignore));
+      about_tokenizer("tokenizer", load_run_tokenizer(path));
       break;
     case RunKind::finetune:
       about_options(read_config<TextModelOptions>(config, UnknownKeys::ignore));
       about_options(load_run_task(path));
-  }
-  if (kind_of_run(path) == RunKind::train) {
-    const auto tokenizers = TokenizerPair::load(path / "tokenizer");
-    about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
-    if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
-  } else {
-    about_tokenizer("tokenizer", load_run_tokenizer(path));
+      about_tokenizer("tokenizer", load_run_tokenizer(path));
   }
   std::string steps;
   for (const std::int64_t step : checkpoint_steps(path)) steps += (steps.empty() ? "" : ", ") + std::to_string(step);

@@ -1,22 +1,36 @@
 #include "cli/model_use.hpp"
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "models/text_run.hpp"
+#include "train/session.hpp"
 
 namespace attend {
 
 void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const LabelledTask& task,
                    const OptionOrigins& origins) {
   auto theirs = read_config<AnswerConfig>(run_of_best_seed(run) / "config.toml", UnknownKeys::ignore);
-  const BoundOptions ours = bind(answers), trained = bind(theirs);
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    const std::string_view name = ours[i].name;
-    if (!origins.given(name)) {
-      ours[i].set(trained[i].get());
-    } else if (task.kind != TaskKind::spans) {
-      throw UserError(origins(name) + " has no meaning for " + std::string(name_of(task.kind)), "leave it out");
-    }
+  const BoundOptions ours = bind(answers);
+  for (const BoundOption& option : ours) {
+    if (task.kind == TaskKind::spans || !origins.given(option.name)) continue;
+    throw UserError(origins(option.name) + " has no meaning for " + std::string(name_of(task.kind)), "leave it out");
   }
+  adopt_options(ours, bind(theirs), origins);
+}
+
+std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
+                                              const std::string& remedy) {
+  const auto tab = line.find('\t');
+  const bool one = tab == std::string::npos;
+  if (one || line.find('\t', tab + 1) != std::string::npos) {
+    throw UserError(place + ": " + (one ? "one text" : "more than one tab") + ", expected two with a tab between",
+                    remedy);
+  }
+  return {line.substr(0, tab), line.substr(tab + 1)};
+}
+
+void say_what_was_cleaned(const std::string& input, const LineCounts& counts) {
+  if (!counts.clean()) log::info("{}: {}", input == "-" ? "standard input" : input, counts.report());
 }
 
 }  // namespace attend

@@ -94,19 +94,18 @@ class Lines {
       records_.emplace_back();
       return;
     }
-    const auto tab = line.find('\t');
-    const bool pair = task_.kind == TaskKind::spans || (task_.kind != TaskKind::tags && task_.text.size() == 2);
-    if (pair != (tab != std::string::npos)) {
-      throw UserError(fmt::format("{}:{}: {}", file_, number,
-                                  pair ? "one text, expected two with a tab between" : "a tab, expected one text"),
-                      fmt::format("the task reads {}", pair ? "two texts" : "one text"));
+    const std::string place = fmt::format("{}:{}", file_, number);
+    const std::int64_t record = split_.size();
+    if (task_.kind == TaskKind::spans || (task_.kind != TaskKind::tags && task_.text.size() == 2)) {
+      const auto [first, second] = two_texts(line, place, "the task reads two texts");
+      add_record(first, second);
+    } else if (line.find('\t') == std::string::npos) {
+      add_record(line, std::nullopt);
+    } else {
+      throw UserError(place + ": a tab, expected one text", "the task reads one text");
     }
-    if (pair && line.find('\t', tab + 1) != std::string::npos) {
-      throw UserError(fmt::format("{}:{}: more than one tab", file_, number), "the task reads two texts");
-    }
+    records_.emplace_back(record);
     num_bytes_ += line.size();
-    records_.emplace_back(split_.size());
-    add_record(line.substr(0, tab), pair ? std::optional(line.substr(tab + 1)) : std::nullopt);
   }
 
   const TaskSplit& split() const { return split_; }
@@ -253,8 +252,10 @@ void predict_lines(const PredictConfig& config, const TextRun& run, torch::Devic
     num_cut += lines.num_cut();
     if (is_typed(config.input)) std::cout.flush();
   }
-  if (!reader.counts().clean()) log::info("{}: {}", config.input, reader.counts().report());
-  if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, *run.samples.length);
+  say_what_was_cleaned(config.input, reader.counts());
+  if (num_cut > 0) {
+    log::warn("{} texts had more than {} tokens and were cut there", num_cut, run.samples.longest(run.task.kind));
+  }
 }
 
 // GLUE wants a table of index and prediction, SQuAD an object of ids, CoNLL a token and its tag a line; in JSON every

@@ -66,8 +66,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
                                   if (at_once) std::cout.flush();
                                 },
                                 at_once);
-    if (!reader.counts().clean())
-      log::info("{}: {}", inputs[i] == "-" ? "standard input" : inputs[i], reader.counts().report());
+    say_what_was_cleaned(inputs[i], reader.counts());
   }
   if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
   if (translator.num_cut() > 0) {

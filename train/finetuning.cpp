@@ -135,16 +135,12 @@ class FinetuningJob : public Job {
   // Where all records have the same label, number or tag there is nothing to tell apart.
   void refuse_one_answer() const {
     if (task_.kind == TaskKind::spans) return;
-    std::set<double> answers;
-    for (const Sample& sample : train_->samples) {
-      answers.insert(sample.tags.begin(), sample.tags.end());
-      for (std::size_t i = 0; i < sample.targets.size(); ++i) {
-        answers.insert(task_.kind == TaskKind::multi_label ? 2 * static_cast<double>(i) + sample.targets[i]
-                                                           : sample.targets[i]);
-      }
-    }
-    const std::size_t alike = task_.kind == TaskKind::multi_label ? task_.labels.size() : 1;
-    if (answers.size() > alike) return;
+    const Sample& first = train_->samples.front();
+    const bool alike = std::ranges::all_of(train_->samples, [&first](const Sample& sample) {
+      return sample.targets == first.targets &&
+             std::ranges::all_of(sample.tags, [&first](std::int64_t tag) { return tag == first.tags.front(); });
+    });
+    if (!alike) return;
     throw UserError(train_->file + ": all records have the same " +
                         (task_.kind == TaskKind::tags         ? "tag"
                          : task_.kind == TaskKind::regression ? "number"

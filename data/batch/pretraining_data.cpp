@@ -9,6 +9,7 @@
 #include "core/random.hpp"
 
 namespace attend {
+
 PretrainingData::PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer,
                                  const InstanceConfig& instances, const MaskingConfig& masking, std::int64_t max_tokens,
                                  std::uint64_t seed)

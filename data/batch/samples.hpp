@@ -32,6 +32,9 @@ struct SampleConfig {
   // Most tokens of a question: the other half of a sequence is for its context. `length` is known.
   std::int64_t longest_question() const { return std::min(question_length, *length / 2); }
 
+  // Tokens beyond which a sample is cut, of spans its question.
+  std::int64_t longest(TaskKind kind) const { return kind == TaskKind::spans ? longest_question() : *length; }
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("length", self.length,

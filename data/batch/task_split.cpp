@@ -66,7 +66,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
   }
   split.hash = hash_hex_of_file(file);  // readers refuse what has no end
   split.num_cut = maker.num_cut();
-  split.length = task.kind == TaskKind::spans ? config.longest_question() : config.length.value();
+  split.length = config.longest(task.kind);
   return split;
 }
 

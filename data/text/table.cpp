@@ -74,21 +74,22 @@ TableReader::TableReader(const std::string& file, const TableShape& shape)
     return;
   }
   std::uint64_t line = 0;
-  if (!next_row(header_, line)) refuse(1, "no header", "the first line names the columns");
-  num_columns_ = header_.size();
+  std::vector<std::string> header;
+  if (!next_row(header, line)) refuse(1, "no header", "the first line names the columns");
+  num_columns_ = header.size();
   for (const std::string& column : shape_.columns) {
     const std::vector<std::string> names = alternatives(column);
-    auto found = header_.end();
+    auto found = header.end();
     for (const std::string& name : names) {
-      if (found == header_.end()) found = std::ranges::find(header_, name);
+      if (found == header.end()) found = std::ranges::find(header, name);
     }
-    if (found == header_.end()) {
-      refuse(line, "no column \"" + column + "\"", "the columns are: " + listed(header_));
+    if (found == header.end()) {
+      refuse(line, "no column \"" + column + "\"", "the columns are: " + listed(header));
     }
-    if (std::find(found + 1, header_.end(), *found) != header_.end()) {
+    if (std::find(found + 1, header.end(), *found) != header.end()) {
       refuse(line, "two columns \"" + *found + "\"", "rename one of them");
     }
-    places_.push_back(static_cast<std::size_t>(found - header_.begin()));
+    places_.push_back(static_cast<std::size_t>(found - header.begin()));
   }
 }
 
@@ -140,9 +141,8 @@ bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line
 
 bool TableReader::next(Record& record) {
   while (next_record(record)) {
-    const bool complete =
-        record.values.size() == shape_.columns.size() && std::ranges::none_of(record.values, is_blank);
-    if (complete || !shape_.skip_incomplete) return true;
+    if (!shape_.skip_incomplete) return true;
+    if (record.values.size() == shape_.columns.size() && std::ranges::none_of(record.values, is_blank)) return true;
     ++num_incomplete_;
   }
   return false;

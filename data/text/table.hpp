@@ -64,7 +64,6 @@ class TableReader {
   std::string file_ = {};
   TableShape shape_;
   LineReader lines_;
-  std::vector<std::string> header_ = {};
   std::size_t num_columns_ = 0;           // of the first row
   std::vector<std::size_t> places_ = {};  // of the wanted columns in a row
   std::uint64_t num_incomplete_ = 0;
