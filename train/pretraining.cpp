@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "data/text/documents.hpp"
 #include "data/text/tokenizer_trainer.hpp"
 #include "models/bert_run.hpp"
 #include "models/checkpoint_reader.hpp"
@@ -21,10 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kNoLimit = 1'000'000'000;
-
-std::string listed(const std::vector<std::string>& files) {
-  return files.empty() ? "none" : files.size() == 1 ? files[0] : files[0] + " … " + files.back();
-}
 
 class PretrainingJob : public Job {
  public:
@@ -54,9 +51,10 @@ class PretrainingJob : public Job {
           !resumed && config_.run.init_from.empty() && config_.phases.empty() && !config_.trainer.max_epochs;
       config_.short_first = from_nothing ? 0.2 : 0;
     }
-    inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
-               {"the text to learn from", train_->identity(), "--train " + listed(config_.train)},
-               {"the text to validate on", valid_ ? valid_->identity() : "", "--valid " + listed(config_.valid)}};
+    inputs_ = {
+        {"the tokenizer", tokenizer_->hash(), "tokenizer/"},
+        {"the text to learn from", train_->identity(), "--train " + name_of_files(config_.train)},
+        {"the text to validate on", valid_ ? valid_->identity() : "", "--valid " + name_of_files(config_.valid)}};
   }
   Inputs inputs() const override { return inputs_; }
   void save_inputs(const fs::path& run) const override { save_run_tokenizer(*tokenizer_, run); }
@@ -111,17 +109,18 @@ class PretrainingJob : public Job {
     if (resumed) return load_run_tokenizer(config_.run.run);
     if (!config_.tokenizer.empty()) return Tokenizer::load(config_.tokenizer[0]);
     if (!config_.run.init_from.empty()) return load_run_tokenizer(config_.run.init_from);
-    log::info("learning a tokenizer from {}", listed(config_.train));
+    log::info("learning a tokenizer from {}", name_of_files(config_.train));
     return train_tokenizer(config_.train, config_.vocabulary);
   }
 
   DocumentCorpus open(const std::vector<std::string>& files) const {
     DocumentCorpus corpus = DocumentCorpus::open(files, *tokenizer_);
-    log::info("{}: {}", listed(files), corpus.counts().report(corpus.num_tokens()));
+    log::info("{}: {}", corpus.name(), corpus.counts().report(corpus.num_tokens()));
     if (config_.instances.sequence_objective != SequenceObjective::none && corpus.num_single_sentences() > 0) {
       log::warn(
-          "{} documents of one sentence are left out, since nothing follows it: --sequence-objective none reads them",
-          corpus.num_single_sentences());
+          "{}: {} documents of one sentence are left out, since nothing follows it: --sequence-objective none reads "
+          "them",
+          corpus.name(), corpus.num_single_sentences());
     }
     return corpus;
   }

@@ -114,12 +114,13 @@ class Maker {
 std::vector<Instance> make_instances(const DocumentCorpus& corpus, const InstanceConfig& config, std::uint64_t seed,
                                      std::int64_t epoch) {
   if (config.sequence_objective == SequenceObjective::next && corpus.num_documents() < 2) {
-    throw UserError("the text is one document, and --sequence-objective next needs a second one for random next parts",
-                    "put a blank line between documents, or take --sequence-objective none");
+    throw UserError(
+        corpus.name() + ": one document, and --sequence-objective next needs a second one for random next parts",
+        "put a blank line between documents, or take --sequence-objective none");
   }
   std::vector<Instance> instances = Maker(corpus, config, combine_keys(seed, epoch, 0x1457)).make();
   if (instances.empty()) {
-    throw UserError("no document has two sentences, and --sequence-objective " +
+    throw UserError(corpus.name() + ": no document has two sentences, and --sequence-objective " +
                         std::string(name_of(config.sequence_objective)) + " needs them",
                     "take --sequence-objective none");
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "data/text/documents.hpp"
@@ -76,7 +77,7 @@ void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, co
         }
       });
   counts.lines = reader.counts();
-  if (counts.sentences == 0) throw UserError(files.front() + ": no sentence to learn from", "check the text");
+  if (counts.sentences == 0) throw UserError(name_of_files(files) + ": no sentence to learn from", "check the text");
   cache.set_summary(counts);
 }
 
@@ -92,15 +93,16 @@ std::string DocumentCounts::report(std::uint64_t tokens) const {
 DocumentCorpus DocumentCorpus::open(const std::vector<std::string>& files, const Tokenizer& tokenizer,
                                     const std::filesystem::path& cache) {
   const DocumentReader refuses_what_cannot_be_read(files);  // before anything is hashed
-  return {IdCache::open(
+  return {name_of_files(files),
+          IdCache::open(
               files, std::string(kSplitting) + tokenizer.hash(),
               {.vocabulary = tokenizer.size(), .record_bytes = sizeof(Record), .summary_bytes = sizeof(DocumentCounts)},
               cache, [&](IdCache::Writer& writer) { encode_to<Record>(writer, files, tokenizer); }),
           tokenizer.size()};
 }
 
-DocumentCorpus::DocumentCorpus(IdCache cache, std::int32_t vocabulary)
-    : cache_(std::move(cache)), vocabulary_(vocabulary) {
+DocumentCorpus::DocumentCorpus(std::string name, IdCache cache, std::int32_t vocabulary)
+    : name_(std::move(name)), cache_(std::move(cache)), vocabulary_(vocabulary) {
   const auto records = cache_.records<Record>();
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (records[i].first) first_sentences_.push_back(static_cast<std::int64_t>(i));

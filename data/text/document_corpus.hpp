@@ -34,6 +34,8 @@ class DocumentCorpus {
   static DocumentCorpus open(const std::vector<std::string>& files, const Tokenizer& tokenizer,
                              const std::filesystem::path& cache = IdCache::default_directory());
 
+  // Its files, see name_of_files.
+  const std::string& name() const { return name_; }
   std::int64_t num_documents() const { return static_cast<std::int64_t>(first_sentences_.size()) - 1; }
   std::int64_t num_sentences() const { return first_sentences_.back(); }
   // Documents that have no second sentence.
@@ -57,8 +59,9 @@ class DocumentCorpus {
 
  private:
   struct Record;
-  DocumentCorpus(IdCache cache, std::int32_t vocabulary);
+  DocumentCorpus(std::string name, IdCache cache, std::int32_t vocabulary);
 
+  std::string name_;
   IdCache cache_;
   std::int32_t vocabulary_;
   std::vector<std::int64_t> first_sentences_;

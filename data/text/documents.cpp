@@ -9,6 +9,10 @@
 
 namespace attend {
 
+std::string name_of_files(const std::vector<std::string>& files) {
+  return files.empty() ? "none" : files.size() == 1 ? files[0] : files[0] + " … " + files.back();
+}
+
 DocumentReader::DocumentReader(std::vector<std::string> files) : files_(std::move(files)) {
   if (files_.empty()) throw UserError("no file of text is given");
   for (const auto& file : files_) check_text_file(file);

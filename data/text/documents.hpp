@@ -20,6 +20,9 @@ struct DocumentLine {
   std::string text;
 };
 
+// What to call texts of these files: "FILE", or "FIRST … LAST"; "none".
+std::string name_of_files(const std::vector<std::string>& files);
+
 class DocumentReader {
  public:
   // The end of a file ends a document. UserError before anything is read when a file cannot be read or is no text.
