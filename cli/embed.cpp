@@ -11,6 +11,7 @@
 #include "cli/model_use.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "eval/text_use.hpp"
 #include "models/bert_run.hpp"
@@ -82,6 +83,7 @@ std::pair<Bert, Tokenizer> load_encoder(const EmbedConfig& config) {
 }
 
 void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
+  signals::install();
   LineReader reader(config.input);
   auto [bert, tokenizer] = load_encoder(config);
   freeze(*bert, config.use.precision);
@@ -99,7 +101,6 @@ void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
   }
   say_what_was_cleaned(config.input, reader.counts());
   if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, bert->config().max_length);
-  if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "eval/metrics/bleu.hpp"
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/ter.hpp"
-#include "eval/task_answers.hpp"
+#include "eval/task_scores.hpp"
 #include "models/device.hpp"
 #include "models/run.hpp"
 #include "models/text_run.hpp"
@@ -79,6 +79,9 @@ struct EvaluateConfig {
       if (!origins.given(option)) continue;
       throw UserError(origins(option) + ": a run and translations are scored in different calls", "leave one out");
     }
+    if (!valid.empty() && origins.given("data")) {
+      throw UserError(origins("data") + ": --valid names the files themselves", "leave one out");
+    }
   }
 };
 
@@ -139,7 +142,6 @@ void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
     }
   }
   if (config.json) std::cout << results.dump(2) << '\n';
-  if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
 }
 
 void evaluate_translations(const EvaluateConfig& config) {

@@ -123,6 +123,15 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
                         " pieces, config.json says " + std::to_string(theirs.vocabulary),
                     "they are not of one model");
   }
+  const SpecialIds& special = tokenizer.special();
+  if (special.cls < 0 || special.sep < 0 || special.mask < 0) {
+    throw UserError(directory.string() + ": the tokenizer has no piece for [CLS], [SEP] or [MASK]",
+                    "give the directory of a BERT with its own tokenizer");
+  }
+  if (!theirs.task && !config.task.empty()) {
+    throw UserError("--task " + config.task + ": the model in " + directory.string() + " has no head of a task",
+                    "leave it out, and teach it the task with attend finetune --init-from");
+  }
   refuse_larger_model(theirs, weights);
   StagedDirectory staged(config.run);
   save_run_tokenizer(tokenizer, staged.path());

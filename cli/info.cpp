@@ -114,10 +114,9 @@ void about_run(const fs::path& path) {
 }
 
 void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
+  if (config.path.empty()) return about_program();
   const fs::path path = run_of_best_seed(config.path);
-  if (config.path.empty()) {
-    about_program();
-  } else if (fs::exists(path / "config.toml")) {
+  if (fs::exists(path / "config.toml")) {
     about_run(path);
   } else if (fs::exists(path / "manifest.json")) {
     about_checkpoint(path);

@@ -300,6 +300,7 @@ void fill(const PredictConfig& config, torch::Device device) {
   const BertRun run = BertRun::load(config.run, config.use.checkpoint, device);
   freeze(*run.model, config.use.precision);
   for (std::string line; reader.next(line);) {
+    if (signals::stop_requested()) throw Interrupted("stopped before all was filled");
     if (is_blank(line)) {
       std::cout << (config.json ? "[]\n" : "\n");
       continue;
@@ -317,6 +318,7 @@ void fill(const PredictConfig& config, torch::Device device) {
     std::cout << (config.json ? object.dump() : text) << '\n';
     if (is_typed(config.input)) std::cout.flush();
   }
+  say_what_was_cleaned(config.input, reader.counts());
 }
 
 void run(const PredictConfig& given, const OptionOrigins& origins) {
@@ -332,7 +334,6 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
     const bool lines = config.data.empty() && config.test.empty();
     lines ? predict_lines(config, trained, device) : predict_test_file(config, trained, device);
   }
-  if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
 }
 
 }  // namespace

@@ -62,8 +62,6 @@ void run(const TokenizeConfig& config, const OptionOrigins&) {
     }
     std::cout << line << '\n';
   }
-  std::cout.flush();
-  if (!std::cout) throw UserError("standard output: cannot be written", "check the disk and the pipe that it leads to");
 }
 
 }  // namespace

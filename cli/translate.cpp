@@ -68,7 +68,6 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
                                 at_once);
     say_what_was_cleaned(inputs[i], reader.counts());
   }
-  if (!std::cout.flush()) throw UserError("standard output: cannot be written", "is the disk full?");
   if (translator.num_cut() > 0) {
     log::warn("{} lines had more than {} pieces and were cut there", translator.num_cut(), Translator::kLongestSource);
   }

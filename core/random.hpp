@@ -46,9 +46,6 @@ class RandomStream {
     return static_cast<std::uint64_t>((static_cast<Wide>((*this)()) * bound) >> 64);
   }
 
-  std::uint64_t key() const { return key_; }
-  std::uint64_t counter() const { return counter_; }
-
  private:
   __extension__ using Wide = unsigned __int128;
   std::uint64_t key_;

@@ -15,8 +15,6 @@ class Context {
   static Context inference() { return Context(false, 0); }
   static Context train(std::uint64_t key) { return Context(true, key); }
 
-  bool training() const { return training_; }
-
   // The next dropout place: nothing is dropped outside training.
   ops::Dropout dropout(double rate) {
     ++places_;

@@ -3,6 +3,8 @@
 #include <ATen/Context.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
 #include "core/error.hpp"
 
@@ -14,11 +16,13 @@ c10::Device device_named(const std::string& name) {
     const c10::Device device(name);
     if (device.is_cpu()) return device;
     if (device.is_cuda()) {
-      if (!at::hasCUDA()) {
-        throw UserError("--device " + name + ": there is no CUDA device, or LibTorch is built without",
-                        "use --device cpu");
+      const auto index = std::max<c10::DeviceIndex>(device.index(), 0);
+      const std::int64_t devices = at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+      if (index >= devices) {
+        throw UserError("--device " + name + ": LibTorch finds " + std::to_string(devices) + " CUDA devices",
+                        devices == 0 ? "use --device cpu" : "they are numbered from cuda:0");
       }
-      return c10::Device(c10::kCUDA, std::max<c10::DeviceIndex>(device.index(), 0));
+      return c10::Device(c10::kCUDA, index);
     }
   } catch (const c10::Error&) {  // not the name of a device
   }

@@ -215,7 +215,7 @@ WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn:
   for (const TensorView& view : file.tensors()) {
     if (!used.contains(view.name) && !is_copy(view.name)) report.unused.push_back(view.name);
   }
-  visit_weights(model, [](ops::Weight& weight) { weight.refresh(); });
+  refresh_weights(model);
   return report;
 }
 
@@ -226,6 +226,7 @@ std::string to_hf_config(const HfConfig& theirs) {
   };
   if (config.share_layers) refuse("shared layers");
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
+  if (is_pre(theirs) && theirs.pad < 0) refuse("tokenizer without a padding piece");
   const Family& family = family_of(theirs);
   const std::string_view head = !theirs.task                     ? family.pretraining
                                 : theirs.task == TaskKind::spans ? kSpans
@@ -245,8 +246,8 @@ std::string to_hf_config(const HfConfig& theirs) {
                        {"type_vocab_size", config.segments},
                        {"initializer_range", config.block.deviation},
                        {"layer_norm_eps", config.block.norm_eps},
-                       {"pad_token_id", theirs.pad},
                        {"tie_word_embeddings", true}};
+  if (theirs.pad >= 0) json["pad_token_id"] = theirs.pad;
   if (is_of_sequences(theirs)) {
     json["problem_type"] = theirs.task == TaskKind::regression    ? "regression"
                            : theirs.task == TaskKind::multi_label ? "multi_label_classification"
@@ -273,15 +274,16 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   if (json.contains("position_embedding_type") && json["position_embedding_type"] != "absolute") {
     refuse("position_embedding_type", json["position_embedding_type"].dump(), "absolute");
   }
-  const auto size = [&](const char* key, std::int64_t most) {
+  const auto size = [&](const char* key, std::int64_t least, std::int64_t most) {
     const auto value = json_member<std::int64_t>(json, key, file);
-    if (value < 1 || value > most) refuse(key, std::to_string(value), "an integer from 1 to " + std::to_string(most));
+    if (value < least || value > most)
+      refuse(key, std::to_string(value), fmt::format("an integer from {} to {}", least, most));
     return value;
   };
   if (json.contains("layer_norm_eps") && json_member<double>(json, "layer_norm_eps", file) != 1e-12) {
     refuse("layer_norm_eps", json["layer_norm_eps"].dump(), "1e-12");
   }
-  if (json.contains("type_vocab_size") && size("type_vocab_size", 2) != 2) refuse("type_vocab_size", "1", "2");
+  if (json.contains("type_vocab_size") && size("type_vocab_size", 1, 2) != 2) refuse("type_vocab_size", "1", "2");
   if (json.contains("tie_word_embeddings") && json["tie_word_embeddings"] == false) {
     refuse("tie_word_embeddings", "false", "true");
   }
@@ -289,12 +291,12 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
     if (json.contains(key) && json[key] == true) refuse(key, "true", "false");
   }
   HfConfig config;
-  config.vocabulary = size("vocab_size", 10'000'000);
+  config.vocabulary = size("vocab_size", 1, 10'000'000);
   BertOptions& options = config.options;
-  options.layers = size("num_hidden_layers", 96);
-  options.width = size("hidden_size", 16384);
-  options.heads = size("num_attention_heads", 256);
-  options.feed_forward = size("intermediate_size", 65536);
+  options.layers = size("num_hidden_layers", 1, 96);
+  options.width = size("hidden_size", 2, 16384);
+  options.heads = size("num_attention_heads", 1, 256);
+  options.feed_forward = size("intermediate_size", 1, 65536);
   options.norm = pre ? NormPlace::pre : NormPlace::post;
   std::int64_t pad = pre ? 1 : 0;  // their defaults
   if (json.contains("pad_token_id") && !json["pad_token_id"].is_null()) {
@@ -302,9 +304,8 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   }
   if (pad < 0 || pad >= config.vocabulary) refuse("pad_token_id", std::to_string(pad), "the id of a piece");
   config.pad = static_cast<std::int32_t>(pad);
-  const std::int64_t rows = size("max_position_embeddings", 65535), unused = unused_positions(config);
-  if (rows <= unused) refuse("max_position_embeddings", std::to_string(rows), "more than " + std::to_string(unused));
-  options.positions = rows - unused;
+  const std::int64_t unused = unused_positions(config);
+  options.positions = size("max_position_embeddings", 8 + unused, 65535 + unused) - unused;
   const auto activation = json_member<std::string>(json, "hidden_act", file);
   if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") {
     options.gelu = GeluForm::tanh;

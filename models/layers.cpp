@@ -47,6 +47,10 @@ void visit_weights(const torch::nn::Module& root, const std::function<void(ops::
   for_each_layer(root, [&](Layer& layer) { layer.visit_weights(f); });
 }
 
+void refresh_weights(const torch::nn::Module& root) {
+  visit_weights(root, [](ops::Weight& weight) { weight.refresh(); });
+}
+
 void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random) {
   fill(parameter, [&] { return (2 * random.uniform() - 1) * bound; });
 }

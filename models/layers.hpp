@@ -34,6 +34,8 @@ void initialise(const torch::nn::Module& root, std::uint64_t seed);
 
 // Calls f on every ops::Weight below `root`.
 void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f);
+// To be called after every change of the parameters: makes anew what those weights hold of them.
+void refresh_weights(const torch::nn::Module& root);
 
 // Fills an fp32 parameter: uniform in [-bound, bound), or normal with mean 0.
 void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random);

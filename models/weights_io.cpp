@@ -111,13 +111,13 @@ WeightReport load_common_weights(const std::filesystem::path& path, const torch:
     const TensorView* found = file.find(name);
     if (found != nullptr && fits(*found, tensor)) copy(*found, tensor, path);
   }
-  visit_weights(module, [](ops::Weight& weight) { weight.refresh(); });
+  refresh_weights(module);
   return compare(file, parameters);
 }
 
 void load_weights(const std::filesystem::path& path, const torch::nn::Module& module) {
   load_tensors(path, parameters_of(module));
-  visit_weights(module, [](ops::Weight& weight) { weight.refresh(); });
+  refresh_weights(module);
 }
 
 }  // namespace attend

@@ -121,7 +121,7 @@ std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
 }
 
 void Checkpoint::load(const torch::nn::Module& model, const AdamW& optimiser) const {
-  load_weights(directory_ / "model.safetensors", model);
+  load_weights(weights(), model);
   load_tensors(directory_ / "optimizer.safetensors", optimiser.state());
 }
 

@@ -60,6 +60,7 @@ class Checkpoint {
   static std::optional<Checkpoint> newest(const std::filesystem::path& run);
 
   const std::filesystem::path& directory() const { return directory_; }
+  std::filesystem::path weights() const { return directory_ / "model.safetensors"; }
   const TrainState& state() const { return state_; }
 
   // Copies weights and moments in. UserError when a tensor is missing or of another shape.

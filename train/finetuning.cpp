@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -36,6 +35,7 @@ class FinetuningJob : public Job {
   void adopt_model(const OptionOrigins& origins) override {
     const fs::path from = run_of_best_seed(config_.run.init_from);
     auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
+    if (!reads_alike(from)) theirs.pooling = config_.model.pooling;
     adopt_options(bind(config_.model), bind(theirs), origins);
   }
 
@@ -68,9 +68,7 @@ class FinetuningJob : public Job {
       throw UserError(train_file + ": nothing to learn from", "check that it is the right file");
     refuse_one_answer();
     for (const std::string& file : validation_files()) valid_.push_back(open(file));
-    const std::string task = to_toml(task_);
-    inputs_ = {{"the task", hash_hex(std::as_bytes(std::span(task))), "task.toml"},
-               {"the tokenizer", tokenizer_->hash(), "tokenizer/"},
+    inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
                {"the text to learn from", train_->hash, "--train " + train_->file}};
     std::set<std::string> names;
     for (const TaskSplit& split : valid_) {
@@ -130,6 +128,13 @@ class FinetuningJob : public Job {
       if (const auto file = find_file(config_.data, name)) files.push_back(file->string());
     }
     return files;
+  }
+
+  // Whether the task of a run of finetune pools as many texts as ours.
+  bool reads_alike(const fs::path& from) const {
+    if (!fs::exists(from / "task.toml")) return false;
+    const LabelledTask ours = find_task(config_.task), theirs = load_run_task(from);
+    return is_of_sequences(ours.kind) && is_of_sequences(theirs.kind) && ours.text.size() == theirs.text.size();
   }
 
   // Where all records have the same label, number or tag there is nothing to tell apart.

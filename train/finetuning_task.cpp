@@ -7,12 +7,15 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/random.hpp"
 #include "data/batch/labelled_batch.hpp"
+#include "eval/task_scores.hpp"
 #include "models/layers.hpp"
 #include "models/text_run.hpp"
 
@@ -62,6 +65,21 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   return at::tensor(weights, at::kDouble).to(at::kFloat);
 }
 
+// Leaves the samples of a share of the examples; those of one example follow each other.
+void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) {
+  std::vector<std::int64_t> examples;
+  for (const Sample& sample : samples) {
+    if (examples.empty() || examples.back() != sample.example) examples.push_back(sample.example);
+  }
+  RandomStream random(combine_keys(seed, 0xe7a3));
+  shuffle(examples, random);
+  const std::size_t all = examples.size();
+  examples.resize(static_cast<std::size_t>(std::ceil(share * static_cast<double>(all))));
+  log::info("learning from {} of {} examples", examples.size(), all);
+  const std::set<std::int64_t> kept(examples.begin(), examples.end());
+  std::erase_if(samples, [&kept](const Sample& sample) { return !kept.contains(sample.example); });
+}
+
 // What the score on a further validation file is called.
 std::string score_name(const TaskSplit& split) { return fs::path(split.file).stem().string() + "_score"; }
 
@@ -96,10 +114,7 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
       train_(std::move(train)),
       valid_(std::move(valid)) {
   if (config.examples < 1) {
-    const auto kept = static_cast<std::size_t>(std::ceil(config.examples * static_cast<double>(train_.samples.size())));
-    RandomStream random(combine_keys(static_cast<std::uint64_t>(config.trainer.seed), 0xe7a3));
-    shuffle(train_.samples, random);
-    train_.samples.erase(train_.samples.begin() + static_cast<std::ptrdiff_t>(kept), train_.samples.end());
+    keep_share(train_.samples, config.examples, static_cast<std::uint64_t>(config.trainer.seed));
   }
   label_weights_L_ = label_weights(config.label_weights, task, train_);
   if (label_weights_L_.defined()) label_weights_L_ = label_weights_L_.to(torch::Device(config.run.device));
@@ -122,10 +137,6 @@ std::int64_t FinetuningTask::depth(const std::string& parameter) const {
 
 double FinetuningTask::rate_of(const std::string& parameter) const {
   return std::pow(config_.layer_decay, top_ + 1 - depth(parameter));
-}
-
-void FinetuningTask::refresh() {
-  visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); });
 }
 
 std::int64_t FinetuningTask::batches_per_epoch() const {

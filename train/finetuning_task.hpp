@@ -24,7 +24,6 @@ class FinetuningTask : public Task {
   TensorMetadata identity() const override { return identity_; }
   // Layer-wise decay: layer_decay to the power of the layers above.
   double rate_of(const std::string& parameter) const override;
-  void refresh() override;
   void seek(DataPosition position) override;
   MicroBatch next() override;
   MicroBatch largest() override;

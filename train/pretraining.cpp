@@ -21,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kNoLimit = 1'000'000'000;
-
 class PretrainingJob : public Job {
  public:
   explicit PretrainingJob(PretrainingConfig config) : config_(std::move(config)) {}
@@ -51,6 +49,9 @@ class PretrainingJob : public Job {
           !resumed && config_.run.init_from.empty() && config_.phases.empty() && !config_.trainer.max_epochs;
       config_.short_first = from_nothing ? 0.2 : 0;
     }
+    const TrainerConfig& trainer = config_.trainer;
+    const bool by_clock = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
+    if (!config_.schedule.end && by_clock) config_.schedule.end = ScheduleEnd::max_time;
     inputs_ = {
         {"the tokenizer", tokenizer_->hash(), "tokenizer/"},
         {"the text to learn from", train_->identity(), "--train " + name_of_files(config_.train)},
@@ -76,9 +77,6 @@ class PretrainingJob : public Job {
   void resolve_schedule(const Task& task) override {
     TrainerConfig& trainer = config_.trainer;
     const std::int64_t epoch = trainer.updates_of(task.batches_per_epoch());
-    const bool by_clock = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
-    if (!config_.schedule.end && by_clock) config_.schedule.end = ScheduleEnd::max_time;
-    if (!trainer.max_steps && config_.schedule.end == ScheduleEnd::max_time) trainer.max_steps = kNoLimit;
     if (!trainer.max_steps) {
       trainer.max_steps = trainer.max_epochs ? trainer.updates_of(*trainer.max_epochs * task.batches_per_epoch())
                                              : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);

@@ -53,7 +53,7 @@ struct PretrainingConfig {
     visit("tokenizer", self.tokenizer,
           {.help = "none: one is learnt from the training text", .placeholder = "FILE", .may_change = true});
     visit("vocab-size", self.vocabulary.size,
-          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 16, .max = 1e6});
+          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 1, .max = 1e6});
     visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
     visit("lower-case", self.vocabulary.lower_case, {.help = "the tokenizer that is learnt lowers all letters"});
     InstanceConfig::visit(self.instances, visit);

@@ -69,10 +69,6 @@ std::int64_t PretrainingTask::phase_at(double share) const {
   return std::min(found - phases_.begin(), std::ssize(phases_) - 1);
 }
 
-void PretrainingTask::refresh() {
-  visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); });
-}
-
 void PretrainingTask::seek(DataPosition position) {
   if (position.phase >= std::ssize(phases_)) {
     throw UserError("the checkpoint is of phase " + std::to_string(position.phase) + ", and the training has " +

@@ -29,7 +29,6 @@ class PretrainingTask : public Task {
 
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }
-  void refresh() override;
   std::int64_t phase_at(double share) const override;
   void seek(DataPosition position) override;
   MicroBatch next() override;

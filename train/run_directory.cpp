@@ -131,13 +131,19 @@ void write_run(const RunConfig& config, const BoundOptions& options, const Input
 
 void check_same_inputs(const fs::path& run, const Inputs& inputs) {
   const std::string file = run_file(run).string();
-  const auto recorded = json_member<std::map<std::string, std::string>>(read_json(file), "inputs", file);
+  auto recorded = json_member<std::map<std::string, std::string>>(read_json(file), "inputs", file);
+  const std::string remedy = "bring it back, or start another run (--init-from takes over its weights)";
   for (const Input& input : inputs) {
     const auto found = recorded.find(input.name);
-    if (found != recorded.end() && found->second == input.hash) continue;
-    throw UserError(fmt::format("{} ({}) is not what the run in {} began with", input.name, input.place, run.string()),
-                    "bring it back, or start another run (--init-from takes over its weights)");
+    if (found == recorded.end() || found->second != input.hash) {
+      throw UserError(
+          fmt::format("{} ({}) is not what the run in {} began with", input.name, input.place, run.string()), remedy);
+    }
+    recorded.erase(found);
   }
+  if (recorded.empty()) return;
+  throw UserError(
+      fmt::format("{}, which the run in {} began with, is not there", recorded.begin()->first, run.string()), remedy);
 }
 
 }  // namespace attend

@@ -20,6 +20,7 @@
 #include "models/checkpoint_reader.hpp"
 #include "models/layers.hpp"
 #include "models/ops/products.hpp"
+#include "models/run.hpp"
 #include "train/checkpoint.hpp"
 #include "train/memory.hpp"
 
@@ -112,6 +113,10 @@ void train(Job& job, const OptionOrigins& origins) {
   model.to(torch::Device(run.device));
   visit_weights(model, [&](ops::Weight& weight) { weight.set_precision(run.precision); });
   check_validation(*task, config.trainer, origins);
+  const bool by_clock = config.schedule.end == ScheduleEnd::max_time;
+  if (by_clock && !config.trainer.max_steps && !config.trainer.max_epochs) {
+    config.trainer.max_steps = TrainerConfig::kMostSteps;
+  }
   job.resolve_schedule(*task);
   if (!config.schedule.end) config.schedule.end = ScheduleEnd::max_steps;
   if (config.schedule.end == ScheduleEnd::max_time && !config.trainer.max_time) {
@@ -119,13 +124,13 @@ void train(Job& job, const OptionOrigins& origins) {
   }
   if (resumed) {
     check_same_inputs(run.run, job.inputs());
+    if (checkpoint) check_identity(checkpoint->weights(), task->identity(), run.run);
     write_config(run.run, config.options);
   } else if (writes) {
     write_run(run, config.options, job.inputs(), [&](const fs::path& directory) { job.save_inputs(directory); });
   }
   std::int64_t parameters = 0;
   for (const torch::Tensor& parameter : model.parameters()) parameters += parameter.numel();
-  const bool by_clock = config.schedule.end == ScheduleEnd::max_time;
   log::info(
       "{} of {:.2f} M parameters, {} on {}, {} threads; {} batches an epoch, {}", job.model_name(),
       static_cast<double>(parameters) / 1e6, name_of(run.precision), run.device, *run.threads,

@@ -60,9 +60,6 @@ class Task {
   // What the learning rate is multiplied by for a parameter.
   virtual double rate_of(const std::string& /*parameter*/) const { return 1; }
 
-  // To be called after every change of the parameters: makes what is computed from them anew.
-  virtual void refresh() = 0;
-
   // The phase that a training is in when `share` of its updates are made.
   virtual std::int64_t phase_at(double /*share*/) const { return 0; }
 

@@ -12,6 +12,7 @@
 #include "core/random.hpp"
 #include "core/signals.hpp"
 #include "models/checkpoint_reader.hpp"
+#include "models/layers.hpp"
 
 namespace attend {
 namespace {
@@ -45,7 +46,6 @@ Trainer::Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, cons
 
 void Trainer::restore(const Checkpoint& checkpoint) {
   checkpoint.load(task_.model(), optimiser_);
-  task_.refresh();
   state_ = checkpoint.state();
   saved_ = state_.step;
   remove_later_checkpoints(run_, state_.step);
@@ -81,7 +81,9 @@ void Trainer::update() {
   const Clock::time_point start = Clock::now();
   std::vector<MicroBatch> batches;
   std::vector<std::int64_t> totals;
-  const std::int64_t phase = task_.phase_at(static_cast<double>(state_.step) / static_cast<double>(last_step()));
+  // A training that is made longer does not go back to a phase that is over.
+  const std::int64_t phase = std::max(
+      state_.position.phase, task_.phase_at(static_cast<double>(state_.step) / static_cast<double>(last_step())));
   if (phase != state_.position.phase) {
     state_.position = {.phase = phase};
     task_.seek(state_.position);
@@ -116,7 +118,7 @@ void Trainer::update() {
 
   const double rate = learning_rate_at(schedule_, step, last_step());
   optimiser_.step(rate, norm);
-  task_.refresh();
+  refresh_weights(task_.model());
 
   state_.step = step;
   state_.position = position;

@@ -4,6 +4,7 @@
 // checkpoint, so a run that goes on from one is the run that never stopped, bit for bit (one thread count, on a CPU).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -39,8 +40,12 @@ struct TrainerConfig {
   std::string best_metric = "loss";
   std::int64_t log_every = 50;
 
-  // Updates that learn from `batches`, the last of them perhaps from fewer than the others.
-  std::int64_t updates_of(std::int64_t batches) const { return (batches + accumulate - 1) / accumulate; }
+  static constexpr std::int64_t kMostSteps = 1'000'000'000;
+
+  // Updates that learn from `batches`, the last of them perhaps from fewer than the others; kMostSteps at most.
+  std::int64_t updates_of(std::int64_t batches) const {
+    return std::min(kMostSteps, (batches + accumulate - 1) / accumulate);
+  }
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -52,7 +57,7 @@ struct TrainerConfig {
           {.help = "updates over the life of the run; auto: by max-epochs, or by the size of the data; three "
                    "passes in fine-tuning",
            .min = 1,
-           .max = 1e9,
+           .max = kMostSteps,
            .may_change = true});
     visit("max-epochs", self.max_epochs,
           {.help = "passes over the data, over the life of the run; auto: no limit",

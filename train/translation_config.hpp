@@ -50,7 +50,7 @@ struct TranslationConfig {
            .placeholder = "FILE",
            .may_change = true});
     visit("vocab-size", self.vocabulary.size,
-          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 16, .max = 1e6});
+          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 1, .max = 1e6});
     visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
     CorpusConfig::visit(self.corpus, visit);
     BatchConfig::visit(self.batches, visit);

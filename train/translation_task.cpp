@@ -51,10 +51,6 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
   }
 }
 
-void TranslationTask::refresh() {
-  visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); });
-}
-
 void TranslationTask::seek(DataPosition position) {
   loader_ = std::make_unique<Loader>(train_, order_, ids_, position);
 }

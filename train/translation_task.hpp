@@ -27,7 +27,6 @@ class TranslationTask : public Task {
 
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }
-  void refresh() override;
   void seek(DataPosition position) override;
   MicroBatch next() override;
   MicroBatch largest() override;

@@ -24,7 +24,6 @@ class PretrainingData {
 
   // Makes the instances of an epoch; batch() is of these.
   void begin_epoch(std::int64_t epoch);
-  std::int64_t epoch() const { return epoch_; }
   std::int64_t num_batches() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
   PretrainingBatch batch(std::int64_t number) const;
 

@@ -71,7 +71,7 @@ std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Samp
 
 class SampleMaker {
  public:
-  // `config.length` is known. UserError when the tokenizer lacks a piece for cls or sep, and when a window has no room.
+  // `config.length` is known. UserError when the tokenizer lacks a piece for cls or sep.
   SampleMaker(Tokenizer tokenizer, const SampleConfig& config);
 
   Sample of_text(const LabelledText& text, std::int64_t example);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <set>
 
@@ -12,110 +11,77 @@
 namespace attend {
 namespace {
 
-LabelledTask pair_of(const char* first, const char* second, std::vector<std::string> labels) {
-  return {.text = {first, second}, .labels = std::move(labels)};
+using Names = std::vector<std::string>;
+
+const Names kTruth = {"0", "1"};
+const Names kEntailment = {"entailment", "not_entailment"};
+const Names kInference = {"entailment", "neutral", "contradiction"};
+
+LabelledTask of_pairs(const char* first, const char* second, const Names& labels) {
+  return {.text = {first, second}, .labels = labels};
 }
 
-LabelledTask regression_of_pairs() {
+LabelledTask similarity() {
   return {.kind = TaskKind::regression, .text = {"sentence1", "sentence2"}, .label = "score"};
 }
 
-const std::vector<std::string> kTruth = {"0", "1"};
-const std::vector<std::string> kEntailment = {"entailment", "not_entailment"};
-const std::vector<std::string> kInference = {"entailment", "neutral", "contradiction"};
+LabelledTask in_files(TaskKind kind, const char* train, const char* valid, const char* test) {
+  return {.kind = kind, .train = train, .valid = {valid}, .test = test};
+}
+
+LabelledTask questions(const char* train, const char* valid, const char* test, bool may_lack_answers) {
+  LabelledTask task = in_files(TaskKind::spans, train, valid, test);
+  task.may_lack_answers = may_lack_answers;
+  return task;
+}
+
+using Tasks = std::map<std::string, LabelledTask, std::less<>>;
 
 // Files and columns as GLUE (Wang et al. 2018, arXiv 1804.07461) ships them, and as `attend toy` writes them.
-const std::map<std::string, std::function<LabelledTask()>, std::less<>>& built_in() {
-  static const std::map<std::string, std::function<LabelledTask()>, std::less<>> tasks = {
+const Tasks& built_in() {
+  static const Tasks tasks = {
       {"cola",
-       [] {
-         LabelledTask task{.text = {"4"}, .label = "2", .labels = kTruth, .positive = "1", .metrics = {"matthews"}};
-         task.header = false;
-         task.test_text = {"sentence"};
-         return task;
-       }},
-      {"sst2", [] { return LabelledTask{.labels = kTruth, .positive = "1"}; }},
+       {.text = {"4"},
+        .label = "2",
+        .labels = kTruth,
+        .positive = "1",
+        .metrics = {"matthews"},
+        .header = false,
+        .test_text = {"sentence"}}},
+      {"sst2", {.labels = kTruth, .positive = "1"}},
       {"mrpc",
-       [] {
-         LabelledTask task = pair_of("#1 String", "#2 String", kTruth);
-         task.label = "Quality";
-         task.positive = "1";
-         task.metrics = {"accuracy", "f1"};
-         return task;
-       }},
-      {"stsb", regression_of_pairs},
+       {.text = {"#1 String", "#2 String"},
+        .label = "Quality",
+        .labels = kTruth,
+        .positive = "1",
+        .metrics = {"accuracy", "f1"}}},
+      {"stsb", similarity()},
       {"qqp",
-       [] {
-         LabelledTask task = pair_of("question1", "question2", kTruth);
-         task.label = "is_duplicate|label";
-         task.positive = "1";
-         task.metrics = {"accuracy", "f1"};
-         task.skip_incomplete = true;  // its training file has such rows
-         return task;
-       }},
+       {.text = {"question1", "question2"},
+        .label = "is_duplicate|label",
+        .labels = kTruth,
+        .positive = "1",
+        .metrics = {"accuracy", "f1"},
+        .skip_incomplete = true}},  // its training file has such rows
       {"mnli",
-       [] {
-         LabelledTask task = pair_of("sentence1", "sentence2", kInference);
-         task.label = "gold_label|label";
-         task.valid = {"dev_matched.tsv|dev.tsv", "dev_mismatched.tsv|"};
-         task.test = "test_matched.tsv";
-         return task;
-       }},
-      {"qnli", [] { return pair_of("question", "sentence", kEntailment); }},
-      {"rte", [] { return pair_of("sentence1", "sentence2", kEntailment); }},
-      {"wnli", [] { return pair_of("sentence1", "sentence2", kTruth); }},
-      {"squad",
-       [] {
-         LabelledTask task{.kind = TaskKind::spans};
-         task.train = "train-v1.1.json";
-         task.valid = {"dev-v1.1.json"};
-         task.test = "dev-v1.1.json";
-         return task;
-       }},
-      {"squad2",
-       [] {
-         LabelledTask task{.kind = TaskKind::spans};
-         task.may_lack_answers = true;
-         task.train = "train-v2.0.json";
-         task.valid = {"dev-v2.0.json"};
-         task.test = "dev-v2.0.json";
-         return task;
-       }},
-      {"conll2003",
-       [] {
-         LabelledTask task{.kind = TaskKind::tags};
-         task.train = "eng.train";
-         task.valid = {"eng.testa"};
-         task.test = "eng.testb";
-         return task;
-       }},
-      {"sentiment", [] { return LabelledTask{}; }},
-      {"acceptability",
-       [] {
-         LabelledTask task;
-         task.metrics = {"matthews"};
-         return task;
-       }},
-      {"inference", [] { return pair_of("premise", "hypothesis", kInference); }},
-      {"paraphrase", [] { return pair_of("sentence1", "sentence2", {}); }},
-      {"similarity", regression_of_pairs},
-      {"questions",
-       [] {
-         LabelledTask task{.kind = TaskKind::spans};
-         task.may_lack_answers = true;
-         task.train = "train.json";
-         task.valid = {"dev.json"};
-         task.test = "test.json";
-         return task;
-       }},
-      {"entities",
-       [] {
-         LabelledTask task{.kind = TaskKind::tags};
-         task.train = "train.txt";
-         task.valid = {"dev.txt"};
-         task.test = "test.txt";
-         return task;
-       }},
+       {.text = {"sentence1", "sentence2"},
+        .label = "gold_label|label",
+        .labels = kInference,
+        .valid = {"dev_matched.tsv|dev.tsv", "dev_mismatched.tsv|"},
+        .test = "test_matched.tsv"}},
+      {"qnli", of_pairs("question", "sentence", kEntailment)},
+      {"rte", of_pairs("sentence1", "sentence2", kEntailment)},
+      {"wnli", of_pairs("sentence1", "sentence2", kTruth)},
+      {"squad", questions("train-v1.1.json", "dev-v1.1.json", "dev-v1.1.json", /*may_lack_answers=*/false)},
+      {"squad2", questions("train-v2.0.json", "dev-v2.0.json", "dev-v2.0.json", /*may_lack_answers=*/true)},
+      {"conll2003", in_files(TaskKind::tags, "eng.train", "eng.testa", "eng.testb")},
+      {"sentiment", {}},
+      {"acceptability", {.metrics = {"matthews"}}},
+      {"inference", of_pairs("premise", "hypothesis", kInference)},
+      {"paraphrase", of_pairs("sentence1", "sentence2", {})},
+      {"similarity", similarity()},
+      {"questions", questions("train.json", "dev.json", "test.json", /*may_lack_answers=*/true)},
+      {"entities", in_files(TaskKind::tags, "train.txt", "dev.txt", "test.txt")},
   };
   return tasks;
 }
@@ -221,7 +187,7 @@ std::vector<std::string> built_in_tasks() {
 }
 
 LabelledTask find_task(const std::string& name_or_file) {
-  if (const auto found = built_in().find(key_of(name_or_file)); found != built_in().end()) return found->second();
+  if (const auto found = built_in().find(key_of(name_or_file)); found != built_in().end()) return found->second;
   if (!std::filesystem::exists(name_or_file)) {
     const std::vector<std::string> names = built_in_tasks();
     const std::string_view nearest =

@@ -86,7 +86,7 @@ struct LabelledTask {
   void validate(const std::string& source) const;
 };
 
-// What an answer to such a task is scored by, as eval/task_answers.hpp finds it.
+// What an answer to such a task is scored by, as eval/task_scores.hpp finds it.
 std::vector<std::string_view> metrics_of(const LabelledTask& task);
 
 // A built-in task by name (in any case), or the TOML file of that path. UserError naming the nearest name.

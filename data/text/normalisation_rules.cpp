@@ -15,6 +15,7 @@ namespace attend {
 namespace {
 
 constexpr std::size_t kMaxNodes = 4'000'000;  // a made-up trie may have far more paths than nodes
+constexpr std::size_t kLongestKey = 1024;     // and longer ones
 
 struct Trie {
   std::vector<std::uint32_t> units;
@@ -26,7 +27,9 @@ struct Trie {
 
   // Every key below the node at `base`, which `key` leads to.
   void collect(std::size_t base, std::string& key) {
-    if (++num_nodes > kMaxNodes) throw UserError("the normalisation table has too many rules");
+    if (++num_nodes > kMaxNodes || key.size() > kLongestKey) {
+      throw UserError("the normalisation table has too many rules, or too long ones");
+    }
     for (std::size_t c = 0; c < 256; ++c) {
       const std::size_t at = base ^ c;
       if ((units[at] & 0x800000FF) != c) continue;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/json.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/utf8.hpp"
@@ -37,7 +38,10 @@ std::optional<std::size_t> nearest(std::string_view context, std::string_view te
 
 QuestionSet read_squad(const std::string& file, Labelled labelled) {
   check_text_file(file);
-  const nlohmann::json root = read_json(file, std::size_t{1} << 30);
+  const std::string bytes = read_file(file, std::size_t{1} << 30);
+  if (bytes.starts_with("\x1f\x8b"))
+    throw UserError(file + ": packed with gzip, expected JSON", "unpack it: gunzip " + file);
+  const nlohmann::json root = parse_json(bytes, file);
   QuestionSet set;
   std::set<std::string> ids;
   using List = std::vector<nlohmann::json>;

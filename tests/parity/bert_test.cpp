@@ -42,9 +42,7 @@ double backward(BertForPretraining& model, const PretrainingBatch& batch) {
   return loss.item<double>();
 }
 
-void refresh(BertForPretraining& model) {
-  visit_weights(*model, [](ops::Weight& weight) { weight.refresh(); });
-}
+void refresh(BertForPretraining& model) { refresh_weights(*model); }
 
 class BertParity : public testing::TestWithParam<Variant> {
  protected:

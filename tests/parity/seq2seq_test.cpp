@@ -88,8 +88,7 @@ TEST_P(Seq2SeqParity, EveryGradient) {
 
 TEST_P(Seq2SeqParity, TheLossesOfTenUpdates) {
   expect_losses_of_updates(
-      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); },
-      [&] { visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); }); });
+      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqParity, testing::ValuesIn(families()),

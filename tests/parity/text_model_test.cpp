@@ -65,8 +65,7 @@ TEST_P(TextModelParity, EveryGradient) {
 
 TEST_P(TextModelParity, TheLossesOfTenUpdates) {
   expect_losses_of_updates(
-      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); },
-      [&] { visit_weights(*model_, [](ops::Weight& weight) { weight.refresh(); }); });
+      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, TextModelParity,

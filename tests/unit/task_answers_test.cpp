@@ -1,4 +1,4 @@
-#include "eval/task_answers.hpp"
+#include "eval/task_scores.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,19 +7,31 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <memory>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "models/checkpoint_reader.hpp"
+#include "models/layers.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
 namespace {
 
+class Coordinates : public Layer {
+ public:
+  Coordinates() { x = register_parameter("x", torch::full({2, 2}, 4.0F)); }
+  void initialise(RandomStream&) override {}
+  void visit_weights(const std::function<void(ops::Weight&)>&) override { ++refreshed; }
+  torch::Tensor x;
+  int refreshed = 0;
+};
+
 class Point : public torch::nn::Module {
  public:
-  Point() { x = register_parameter("x", torch::full({2, 2}, 4.0F)); }
+  Point() : layer(register_module("layer", std::make_shared<Coordinates>())), x(layer->x) {}
+  std::shared_ptr<Coordinates> layer;
   torch::Tensor x;
 };
 
@@ -28,11 +40,12 @@ class Point : public torch::nn::Module {
 class PointTask : public Task {
  public:
   torch::nn::Module& model() override { return point; }
-  void refresh() override { ++refreshed; }
+  std::int64_t phase_at(double share) const override { return share >= second_phase; }
   void seek(DataPosition position) override { position_ = position; }
   MicroBatch next() override {
     const DataPosition here = position_;
-    position_ = here.batch == 3 ? DataPosition{here.epoch + 1, 0} : DataPosition{here.epoch, here.batch + 1};
+    position_.batch = (here.batch + 1) % 4;
+    position_.epoch += position_.batch == 0;
     const std::int64_t count = here.batch + 1;
     MicroBatch batch{.position = here, .after = position_, .terms = {{.name = "nll", .count = count}}, .tokens = count};
     for (std::int64_t i = 0; i < count; ++i) batch.examples.push_back(10 * here.batch + i);
@@ -52,9 +65,9 @@ class PointTask : public Task {
   }
 
   Point point;
-  int refreshed = 0;
   double noise_scale = 1;
   double best_step = 1e9;
+  double second_phase = 2;  // of the updates: none
   bool spoilt = false;
 
  private:
@@ -142,6 +155,19 @@ TEST(Trainer, ResumeIsTheSameRun) {
   EXPECT_EQ(second.trainer->state().position, never_stopped.trainer->state().position);
 }
 
+TEST(Trainer, ALongerTrainingDoesNotGoBackToAPhase) {
+  const TemporaryDirectory run;
+  Session first(run.path(), {.max_steps = 4});
+  first.task.second_phase = 0.5;
+  first.trainer->train();
+  EXPECT_EQ(first.trainer->state().position, (DataPosition{.epoch = 0, .batch = 2, .phase = 1}));
+  Session longer(run.path(), {.max_steps = 16});
+  longer.task.second_phase = 0.5;
+  longer.trainer->restore(*Checkpoint::newest(run.path()));
+  longer.trainer->train();
+  EXPECT_EQ(longer.trainer->state().position, (DataPosition{.epoch = 3, .batch = 2, .phase = 1}));
+}
+
 TEST(Trainer, AccumulationIsExact) {
   const TemporaryDirectory run;
   // Batches of 1 to 4 examples around targets 0 to 3: the gradient of their joint mean is 2 (x - (0 + 2 + 6 + 12) /
@@ -150,7 +176,8 @@ TEST(Trainer, AccumulationIsExact) {
   session.task.noise_scale = 0;
   session.trainer->train();
   const auto state = session.optimiser->state();
-  const auto mean = std::find_if(state.begin(), state.end(), [](const auto& entry) { return entry.first == "mean.x"; });
+  const auto mean =
+      std::find_if(state.begin(), state.end(), [](const auto& entry) { return entry.first == "mean.layer.x"; });
   ASSERT_NE(mean, state.end());
   EXPECT_NEAR(mean->second.flatten()[0].item<double>(), 0.1 * 2 * (4 - 2.0), 1e-6);
 }
@@ -168,7 +195,7 @@ TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
   EXPECT_TRUE(std::isfinite(session.weights()[0]));
   const auto report = read_json(run / "nonfinite-step-7.json");
   EXPECT_EQ(report["batches"][0]["examples"], (std::vector<int>{20, 21, 22}));
-  EXPECT_EQ(session.task.refreshed, 6);
+  EXPECT_EQ(session.task.point.layer->refreshed, 6);
 }
 
 TEST(Checkpoint, FallsBackWhenDamaged) {
