@@ -6,7 +6,6 @@
 
 #include "cli/command.hpp"
 #include "cli/model_use.hpp"
-#include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"

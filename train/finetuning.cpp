@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/log.hpp"
 #include "data/batch/task_split.hpp"
 #include "models/bert_run.hpp"
