@@ -8,6 +8,7 @@
 #include "core/log.hpp"
 #include "core/manifest.hpp"
 #include "data/text/bert_vocabulary.hpp"
+#include "data/text/conll.hpp"
 #include "models/bert_run.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "models/hf.hpp"
@@ -82,6 +83,7 @@ LabelledTask task_of(const HfConfig& config, const std::string& name) {
   if (task.kind == TaskKind::spans || task.kind == TaskKind::regression) return task;
   if (task.labels.empty() || std::ranges::is_permutation(task.labels, config.labels)) {
     task.labels = config.labels;  // in the order of its outputs
+    if (name.empty() && task.kind == TaskKind::tags) task.chunks = std::ranges::all_of(task.labels, marks_chunk);
   } else {
     for (std::size_t i = 0; i < task.labels.size(); ++i) {
       log::warn("the model's label {} is taken for {}", config.labels[i], task.labels[i]);

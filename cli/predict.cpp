@@ -50,7 +50,7 @@ struct PredictConfig {
            .positional = true});
     visit("input", self.input,
           {.help = "one text a line, or two with a tab between (spans: question, tab, context; tags: words with spaces "
-                   "between); - is standard input",
+                   "between, with --document-context a blank line between documents); - is standard input",
            .placeholder = "FILE"});
     visit("data", self.data,
           {.help = "predict the task's test file in this folder, in the form its leaderboard wants",
@@ -92,6 +92,7 @@ class Lines {
   void add(const std::string& line, std::uint64_t number) {
     if (is_blank(line)) {
       records_.emplace_back();
+      ++document_;
       return;
     }
     const std::string place = fmt::format("{}:{}", file_, number);
@@ -106,6 +107,11 @@ class Lines {
     }
     records_.emplace_back(record);
     num_bytes_ += line.size();
+  }
+
+  // To be called behind the last line: tags are told from the lines around, too.
+  void finish() {
+    if (task_.kind == TaskKind::tags) split_.samples = maker_.of_sentences(split_.sentences, task_.labels, 0);
   }
 
   const TaskSplit& split() const { return split_; }
@@ -125,10 +131,8 @@ class Lines {
       samples = maker_.of_question(question, split_.contexts.emplace_back(tokenizer_.encode_pieces(context)), record);
     } else if (task_.kind == TaskKind::tags) {
       std::istringstream words(first);
-      TaggedSentence sentence;
+      TaggedSentence& sentence = split_.sentences.emplace_back(TaggedSentence{.document = document_});
       for (std::string word; words >> word;) sentence.tokens.push_back(word);
-      split_.sentences.push_back(std::move(sentence));
-      samples = maker_.of_sentences(std::span(split_.sentences).last(1), task_.labels, record);
     } else {
       samples = {maker_.of_text(split_.texts.emplace_back(LabelledText{.first = first, .second = second}), record)};
     }
@@ -141,6 +145,7 @@ class Lines {
   std::string file_;
   TaskSplit split_;
   std::vector<std::optional<std::int64_t>> records_;
+  std::int64_t document_ = 0;
   std::size_t num_bytes_ = 0;
 };
 
@@ -248,6 +253,7 @@ void predict_lines(const PredictConfig& config, const TextRun& run, torch::Devic
          ++n, more = reader.next(line)) {
       lines.add(line, reader.counts().lines);
     }
+    lines.finish();
     predict_window(config, run, device, lines);
     num_cut += lines.num_cut();
     if (is_typed(config.input)) std::cout.flush();

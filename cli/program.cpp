@@ -97,9 +97,15 @@ bool apply_line(const std::string& program, BoundOptions& options, const std::ve
   for (const std::string& word : app.remaining()) {
     if (word != "--") positionals.push_back(value(word));
   }
+  std::vector<OptionValue> defaults;
+  for (const BoundOption& option : options) defaults.push_back(option.get());
   for (const std::string& word : app["--config"]->results()) {
     if (word.empty()) throw UserError("--config: found nothing, expected a TOML file");
     apply_toml_file(options, value(word), origins);
+  }
+  // A whole config file names all options: what has its default there is not asked for.
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    if (options[i].get() == defaults[i]) origins.forget(options[i].name);
   }
   auto next = positionals.begin();
   for (const BoundOption& option : options) {

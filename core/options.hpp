@@ -203,6 +203,7 @@ class OptionOrigins {
   void record(std::string_view name, std::string place) {
     places_.insert_or_assign(std::string(name), std::move(place));
   }
+  void forget(std::string_view name) { places_.erase(std::string(name)); }
 
  private:
   std::map<std::string, std::string, std::less<>> places_;

@@ -103,7 +103,9 @@ Tensor TextModelImpl::answers(const LabelledBatch& batch, Context& context) cons
     if (wanted) encoded.hidden_MH = wanted->of(encoded.hidden_MH);
   }
   const Tensor read = pooler_ ? pooler_->forward(encoded, batch.input) : encoded.hidden_MH;
-  const Tensor answers = classifier_->forward(ops::dropout(read, context.dropout(dropout_))).to(at::kFloat);
+  // In fp32 whatever the encoder computes in: a number is to have all its digits.
+  const Tensor answers = at::linear(ops::dropout(read, context.dropout(dropout_)).to(at::kFloat),
+                                    classifier_->weight.master(), classifier_->bias);
   return task_ == TaskKind::regression ? answers.squeeze(1) : answers;
 }
 

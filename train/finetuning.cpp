@@ -12,9 +12,11 @@
 #include "models/bert_run.hpp"
 #include "models/checkpoint_reader.hpp"
 #include "models/layers.hpp"
+#include "models/run.hpp"
 #include "models/text_run.hpp"
 #include "models/weights_io.hpp"
 #include "train/finetuning_task.hpp"
+#include "train/pretraining_config.hpp"
 #include "train/session.hpp"
 
 namespace attend {
@@ -25,6 +27,15 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kLength = 128, kSpanLength = 384;
 constexpr std::int64_t kMostValidations = 20;
 
+// Whether attend trained it: what it imported has no record of a training.
+bool is_trained(const fs::path& run) { return fs::exists(run / "run.json"); }
+
+// How the encoder of a run of attend pretrain was taught; nothing of other runs.
+std::optional<PretrainingConfig> pretraining_of(const fs::path& run) {
+  if (!is_trained(run) || kind_of_run(run) != RunKind::pretrain) return std::nullopt;
+  return read_config<PretrainingConfig>(run / "config.toml", UnknownKeys::ignore);
+}
+
 class FinetuningJob : public Job {
  public:
   explicit FinetuningJob(FinetuningConfig config) : config_(std::move(config)) {}
@@ -34,8 +45,14 @@ class FinetuningJob : public Job {
   void adopt_model(const OptionOrigins& origins) override {
     const fs::path from = run_of_best_seed(config_.run.init_from);
     auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
-    if (!reads_alike(from)) theirs.pooling = config_.model.pooling;
-    adopt_options(bind(config_.model), bind(theirs), origins);
+    if (origins.given("pooling") || !reads_alike(from)) theirs.pooling = config_.model.pooling;
+    adopt_model_options(bind(config_.model), bind(theirs), from, origins);
+    const std::optional<PretrainingConfig> taught = pretraining_of(from);
+    // Nothing has taught [CLS] there.
+    const bool no_cls = taught && taught->instances.sequence_objective == SequenceObjective::none;
+    if (no_cls && is_of_sequences(find_task(config_.task).kind) && !config_.model.pooling) {
+      config_.model.pooling = Pooling::mean;
+    }
   }
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
@@ -100,10 +117,11 @@ class FinetuningJob : public Job {
     if (!trainer.max_steps) trainer.max_steps = trainer.updates_of(passes * epoch);
     if (!config_.schedule.learning_rate) {
       // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
-      // (1908.08962); an encoder that knows nothing yet larger ones.
+      // (1908.08962); those that attend taught have read less, and want three times as large ones.
       const auto width = static_cast<double>(width_of(config_.model.encoder));
-      const bool pretrained = !config_.run.init_from.empty();
-      config_.schedule.learning_rate = pretrained ? std::clamp(0.0256 / width, 2e-5, 2e-4) : 5e-4;
+      const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
+      const bool imported = !config_.run.init_from.empty() && !is_trained(run_of_best_seed(config_.run.init_from));
+      config_.schedule.learning_rate = config_.run.init_from.empty() ? 5e-4 : imported ? rate : 3 * rate;
     }
     if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
     if (!trainer.valid_every) {
@@ -193,7 +211,20 @@ class FinetuningJob : public Job {
     log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
               parameters_of(model).size() - report.loaded, report.unused.size());
     if (other_labels) log::info("  the head begins anew, for other labels");
+    warn_of_length(from);
     for (const std::string& other : report.mismatched) log::info("  begins anew: {}", other);
+  }
+
+  void warn_of_length(const fs::path& from) const {
+    const std::optional<PretrainingConfig> taught = pretraining_of(from);
+    if (!taught) return;
+    const auto longer = [&](const Sample& sample) { return std::ssize(sample.ids) > taught->longest(); };
+    const auto count = std::ranges::count_if(train_->samples, longer);
+    if (count == 0) return;
+    log::warn(
+        "{} of {} samples have more than the {} tokens that the encoder has read at a time: what stands behind is new "
+        "to it",
+        count, train_->samples.size(), taught->longest());
   }
 
   FinetuningConfig config_;

@@ -29,7 +29,7 @@ class PretrainingJob : public Job {
 
   void adopt_model(const OptionOrigins& origins) override {
     auto theirs = read_config<BertOptions>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
-    adopt_options(bind(config_.model), bind(theirs), origins);
+    adopt_model_options(bind(config_.model), bind(theirs), config_.run.init_from, origins);
   }
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }

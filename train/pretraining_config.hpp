@@ -82,9 +82,8 @@ struct PretrainingConfig {
     OptimiserConfig::visit(self.optimiser, visit);
 
     TrainerConfig::visit(self.trainer, visit);
-    visit(
-        "valid-tokens", self.valid_tokens,
-        {.help = "tokens of the held-out text that a validation reads, always the same", .min = 1, .may_change = true});
+    visit("valid-tokens", self.valid_tokens,
+          {.help = "tokens of the held-out text that a validation reads, always the same", .min = 1});
   }
 
   // The lengths and batches of the run, one after another; of `tokens` where no phase says another.

@@ -49,6 +49,9 @@ std::string_view describe(Ending ending) {
   return std::ranges::find(kWords, ending, &std::pair<Ending, std::string_view>::first)->second;
 }
 
+// A dropout is no property of the weights.
+bool is_of_training(const BoundOption& option) { return option.name.ends_with("dropout"); }
+
 void rehearse(Trainer& trainer) {
   trainer.rehearse();  // the first time pays for memory and for code that is made to measure
   const auto start = std::chrono::steady_clock::now();
@@ -77,9 +80,19 @@ void check_validation(const Task& task, const TrainerConfig& config, const Optio
 
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    const bool of_training = ours[i].name.ends_with("dropout");
-    if (!origins.given(ours[i].name) && !of_training) ours[i].set(theirs[i].get());
+    if (!origins.given(ours[i].name) && !is_of_training(ours[i])) ours[i].set(theirs[i].get());
   }
+}
+
+void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
+                         const OptionOrigins& origins) {
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (!origins.given(ours[i].name) || is_of_training(ours[i]) || ours[i].get() == theirs[i].get()) continue;
+    throw UserError(fmt::format("{}: {}, but the weights of {} have {}", origins(ours[i].name), text_of(ours[i].get()),
+                                from, text_of(theirs[i].get())),
+                    "leave it out: the options of the model are taken over with the weights");
+  }
+  adopt_options(ours, theirs, origins);
 }
 
 void train(Job& job, const OptionOrigins& origins) {

@@ -40,7 +40,7 @@ class Job {
 
   virtual SessionConfig config() = 0;
 
-  // Takes over the model's options of the run that --init-from names: adopt_options.
+  // Takes over the model's options of the run that --init-from names: adopt_model_options.
   virtual void adopt_model(const OptionOrigins& origins) = 0;
 
   // UserError when options contradict each other, those of a run that is gone on with or begun from among them.
@@ -66,6 +66,11 @@ class Job {
 
 // Sets `ours` to what `theirs` are, but for those that are given, and dropouts, which are no property of the weights.
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
+
+// The same of a model whose weights in `from` are taken over. UserError for an option that is given and is another
+// there.
+void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
+                         const OptionOrigins& origins);
 
 // UserError for what the user can put right; Interrupted after a signal, when everything is saved.
 void train(Job& job, const OptionOrigins& origins);

@@ -165,7 +165,7 @@ ProgressReport Trainer::report(double rate) const {
   }
   return {.step = state_.step,
           .max_steps = last_step(),
-          .epoch = state_.position.epoch + 1,
+          .epoch = state_.position.epoch + (state_.position.batch > 0),
           .loss = interval_.nll[0] / static_cast<double>(interval_.counts[0]),
           .has_perplexity = task_.has_perplexity(),
           .learning_rate = rate,

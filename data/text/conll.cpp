@@ -13,11 +13,6 @@
 namespace attend {
 namespace {
 
-bool marks_chunk(const std::string& tag) {
-  return tag == "O" ||
-         (tag.size() > 2 && std::string_view("BIES").find(tag[0]) != std::string_view::npos && tag[1] == '-');
-}
-
 // IOB1, IOB2 and IOBES alike: an I- or E- that follows no open chunk of its type begins one.
 void to_iob2(std::vector<std::string>& tags) {
   std::string open;  // the type of the chunk that may go on
@@ -30,6 +25,11 @@ void to_iob2(std::vector<std::string>& tags) {
 }
 
 }  // namespace
+
+bool marks_chunk(const std::string& tag) {
+  return tag == "O" ||
+         (tag.size() > 2 && std::string_view("BIES").find(tag[0]) != std::string_view::npos && tag[1] == '-');
+}
 
 std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTask& task, Labelled labelled) {
   const bool tagged = labelled == Labelled::yes;

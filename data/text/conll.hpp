@@ -23,6 +23,9 @@ struct TaggedSentence {
 // that is to be predicted are not read.
 std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTask& task, Labelled labelled);
 
+// Whether it is O, B-TYPE, I-TYPE, E-TYPE or S-TYPE.
+bool marks_chunk(const std::string& tag);
+
 // Every tag once: of chunks O first, the others in order of their types, B-LOC I-LOC B-ORG …; else by name.
 std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences, const LabelledTask& task);
 

@@ -158,7 +158,10 @@ void LabelledTask::validate(const std::string& source) const {
   if (columns && kind != TaskKind::regression && labels.size() == 1) {
     throw UserError(source + ": one label alone leaves nothing to decide", "name two at least, or none");
   }
-  if (kind == TaskKind::multi_label && separator.empty()) throw UserError(source + ": separator is empty");
+  if (kind == TaskKind::multi_label && (separator.empty() || separator.find_first_of("\t\r\n") != std::string::npos)) {
+    throw UserError(source + ": separator is empty, a tab or a line end",
+                    "labels are given with it between, in a line");
+  }
   if (!positive.empty() && kind != TaskKind::classification) {
     throw UserError(source + ": positive has no meaning for " + std::string(name_of(kind)), "leave it out");
   }

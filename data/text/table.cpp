@@ -1,6 +1,7 @@
 #include "data/text/table.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -9,8 +10,9 @@
 namespace attend {
 namespace {
 
-TableFormat format_of(std::string_view file) {
-  if (file.ends_with(".gz")) file.remove_suffix(3);
+TableFormat format_of(std::string file) {
+  std::ranges::transform(file, file.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (file.ends_with(".gz")) file.resize(file.size() - 3);
   if (file.ends_with(".csv")) return TableFormat::csv;
   if (file.ends_with(".jsonl") || file.ends_with(".json")) return TableFormat::jsonl;
   return TableFormat::tsv;
