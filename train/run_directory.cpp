@@ -31,7 +31,8 @@ void refuse_foreign_files(const fs::path& run) {
   for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
     const std::string name = entry->path().filename().string();
     if (begun && (name == "lock" || name == "config.toml" || name == "tokenizer" || name == "task.toml")) continue;
-    throw UserError(run.string() + ": exists and holds " + name, "choose another --run");
+    throw UserError(run.string() + ": exists and holds " + name,
+                    name.starts_with("seed") ? "--seeds goes on with runs of several seeds" : "choose another --run");
   }
 }
 
