@@ -30,7 +30,8 @@ struct RunConfig {
            .may_change = true});
     visit("init-from", self.init_from, {.help = "begin with the weights of another run", .placeholder = "RUN"});
     visit("dry-run", self.dry_run,
-          {.help = "build everything, learn from the largest batch, say what it took, and write nothing",
+          {.help = "build everything, learn from the largest batch, say what it took, and write nothing but the cache "
+                   "of encoded text",
            .may_change = true});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .may_change = true});
     visit("threads", self.threads,
