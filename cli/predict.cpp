@@ -96,7 +96,7 @@ class Lines {
       return;
     }
     const std::string place = fmt::format("{}:{}", file_, number);
-    const std::int64_t record = split_.size();
+    records_.emplace_back(split_.size());
     if (task_.kind == TaskKind::spans || (task_.kind != TaskKind::tags && task_.text.size() == 2)) {
       const auto [first, second] = two_texts(line, place, "the task reads two texts");
       add_record(first, second);
@@ -105,7 +105,6 @@ class Lines {
     } else {
       throw UserError(place + ": a tab, expected one text", "the task reads one text");
     }
-    records_.emplace_back(record);
     num_bytes_ += line.size();
   }
 

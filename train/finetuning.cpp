@@ -17,6 +17,7 @@
 #include "models/weights_io.hpp"
 #include "train/finetuning_task.hpp"
 #include "train/pretraining_config.hpp"
+#include "train/run_directory.hpp"
 #include "train/session.hpp"
 
 namespace attend {
@@ -27,15 +28,6 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kLength = 128, kSpanLength = 384;
 constexpr std::int64_t kMostValidations = 20;
 
-// Whether attend trained it: what it imported has no record of a training.
-bool is_trained(const fs::path& run) { return fs::exists(run / "run.json"); }
-
-// How the encoder of a run of attend pretrain was taught; nothing of other runs.
-std::optional<PretrainingConfig> pretraining_of(const fs::path& run) {
-  if (!is_trained(run) || kind_of_run(run) != RunKind::pretrain) return std::nullopt;
-  return read_config<PretrainingConfig>(run / "config.toml", UnknownKeys::ignore);
-}
-
 class FinetuningJob : public Job {
  public:
   explicit FinetuningJob(FinetuningConfig config) : config_(std::move(config)) {}
@@ -43,16 +35,16 @@ class FinetuningJob : public Job {
   SessionConfig config() override { return SessionConfig(config_); }
 
   void adopt_model(const OptionOrigins& origins) override {
-    const fs::path from = run_of_best_seed(config_.run.init_from);
+    const fs::path from = begun_from();
     auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
-    if (origins.given("pooling") || !reads_alike(from)) theirs.pooling = config_.model.pooling;
+    const LabelledTask task = find_task(config_.task);
+    if (origins.given("pooling") || !pools_alike(from, task)) theirs.pooling = config_.model.pooling;
     adopt_model_options(bind(config_.model), bind(theirs), from, origins);
-    const std::optional<PretrainingConfig> taught = pretraining_of(from);
-    // Nothing has taught [CLS] there.
-    const bool no_cls = taught && taught->instances.sequence_objective == SequenceObjective::none;
-    if (no_cls && is_of_sequences(find_task(config_.task).kind) && !config_.model.pooling) {
-      config_.model.pooling = Pooling::mean;
+    if (holds_training(from) && kind_of_run(from) == RunKind::pretrain) {
+      taught_ = read_config<PretrainingConfig>(from / "config.toml", UnknownKeys::ignore);
     }
+    const bool no_cls = taught_ && taught_->instances.sequence_objective == SequenceObjective::none;
+    if (no_cls && is_of_sequences(task.kind) && !config_.model.pooling) config_.model.pooling = Pooling::mean;
   }
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
@@ -120,8 +112,9 @@ class FinetuningJob : public Job {
       // (1908.08962); those that attend taught have read less, and want three times as large ones.
       const auto width = static_cast<double>(width_of(config_.model.encoder));
       const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
-      const bool imported = !config_.run.init_from.empty() && !is_trained(run_of_best_seed(config_.run.init_from));
-      config_.schedule.learning_rate = config_.run.init_from.empty() ? 5e-4 : imported ? rate : 3 * rate;
+      config_.schedule.learning_rate = config_.run.init_from.empty()  ? 5e-4
+                                       : holds_training(begun_from()) ? 3 * rate
+                                                                      : rate;
     }
     if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
     if (!trainer.valid_every) {
@@ -147,10 +140,13 @@ class FinetuningJob : public Job {
     return files;
   }
 
-  // Whether the task of a run of finetune pools as many texts as ours.
-  bool reads_alike(const fs::path& from) const {
+  // The run whose weights are taken over.
+  fs::path begun_from() const { return run_of_best_seed(config_.run.init_from); }
+
+  // Whether `from` is a run of finetune whose task pools as many texts as ours.
+  static bool pools_alike(const fs::path& from, const LabelledTask& ours) {
     if (!fs::exists(from / "task.toml")) return false;
-    const LabelledTask ours = find_task(config_.task), theirs = load_run_task(from);
+    const LabelledTask theirs = load_run_task(from);
     return is_of_sequences(ours.kind) && is_of_sequences(theirs.kind) && ours.text.size() == theirs.text.size();
   }
 
@@ -181,7 +177,7 @@ class FinetuningJob : public Job {
   Tokenizer obtain_tokenizer(bool resumed) const {
     if (resumed) return load_run_tokenizer(config_.run.run);
     if (!config_.tokenizer.empty()) return Tokenizer::load(config_.tokenizer);
-    if (!config_.run.init_from.empty()) return load_run_tokenizer(run_of_best_seed(config_.run.init_from));
+    if (!config_.run.init_from.empty()) return load_run_tokenizer(begun_from());
     throw UserError(
         "neither --init-from nor --tokenizer is given: there are no pieces to read texts in",
         "--init-from RUN of attend pretrain, or --tokenizer FILE of attend vocab to begin with random weights");
@@ -194,7 +190,7 @@ class FinetuningJob : public Job {
   }
 
   void load_encoder(const TextModelImpl& model) const {
-    const fs::path from = run_of_best_seed(config_.run.init_from);
+    const fs::path from = begun_from();
     const fs::path weights = find_weights(from, "best");
     NamedTensors taken = parameters_of(model);
     // A head that decided between other labels begins anew, also where they are as many.
@@ -211,23 +207,23 @@ class FinetuningJob : public Job {
     log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
               parameters_of(model).size() - report.loaded, report.unused.size());
     if (other_labels) log::info("  the head begins anew, for other labels");
-    warn_of_length(from);
     for (const std::string& other : report.mismatched) log::info("  begins anew: {}", other);
+    if (taught_) warn_of_length();
   }
 
-  void warn_of_length(const fs::path& from) const {
-    const std::optional<PretrainingConfig> taught = pretraining_of(from);
-    if (!taught) return;
-    const auto longer = [&](const Sample& sample) { return std::ssize(sample.ids) > taught->longest(); };
+  void warn_of_length() const {
+    const std::int64_t longest = taught_->longest();
+    const auto longer = [longest](const Sample& sample) { return std::ssize(sample.ids) > longest; };
     const auto count = std::ranges::count_if(train_->samples, longer);
     if (count == 0) return;
     log::warn(
         "{} of {} samples have more than the {} tokens that the encoder has read at a time: what stands behind is new "
         "to it",
-        count, train_->samples.size(), taught->longest());
+        count, train_->samples.size(), longest);
   }
 
   FinetuningConfig config_;
+  std::optional<PretrainingConfig> taught_;  // how attend pretrain taught the encoder that is begun with
   LabelledTask task_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<TaskSplit> train_;

@@ -45,8 +45,10 @@ bool is_of_this_call(const BoundOption& option) {
 
 }  // namespace
 
+bool holds_training(const fs::path& run) { return fs::exists(run_file(run)); }
+
 bool is_resumed(const RunConfig& config) {
-  const bool exists = fs::exists(run_file(config.run));
+  const bool exists = holds_training(config.run);
   if (config.resume == "never" && exists) {
     throw UserError(config.run + ": holds a run already",
                     "add --resume auto to go on with it, or choose another --run");

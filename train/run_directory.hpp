@@ -20,6 +20,9 @@ struct Input {
 };
 using Inputs = std::vector<Input>;
 
+// Whether a training has begun there; a run that was imported has no record of one.
+bool holds_training(const std::filesystem::path& run);
+
 // Whether --resume leads into a run that exists. UserError where it must not exist, or must and does not, or the
 // directory holds something else.
 bool is_resumed(const RunConfig& config);

@@ -132,7 +132,7 @@ void train(Job& job, const OptionOrigins& origins) {
   }
   job.resolve_schedule(*task);
   if (!config.schedule.end) config.schedule.end = ScheduleEnd::max_steps;
-  if (config.schedule.end == ScheduleEnd::max_time && !config.trainer.max_time) {
+  if (by_clock && !config.trainer.max_time) {
     throw UserError(origins("schedule-end") + ": max-time, but there is none", "give --max-time, such as 90m");
   }
   if (resumed) {
