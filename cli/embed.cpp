@@ -99,7 +99,7 @@ void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
     write(embedded.vectors, config);
     if (is_typed(config.input)) std::cout.flush();
   }
-  say_what_was_cleaned(config.input, reader.counts());
+  reader.counts().log(config.input);
   if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, bert->config().max_length);
 }
 

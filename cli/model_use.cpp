@@ -1,7 +1,6 @@
 #include "cli/model_use.hpp"
 
 #include "core/error.hpp"
-#include "core/log.hpp"
 #include "models/text_run.hpp"
 #include "train/session.hpp"
 
@@ -27,10 +26,6 @@ std::pair<std::string, std::string> two_texts(const std::string& line, const std
                     remedy);
   }
   return {line.substr(0, tab), line.substr(tab + 1)};
-}
-
-void say_what_was_cleaned(const std::string& input, const LineCounts& counts) {
-  if (!counts.clean()) log::info("{}: {}", input == "-" ? "standard input" : input, counts.report());
 }
 
 }  // namespace attend

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "data/text/lines.hpp"
 #include "eval/task_answers.hpp"
 #include "models/ops/weight.hpp"
 
@@ -37,9 +36,6 @@ void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, cons
 // The two texts of a line, with a tab between. UserError naming `place` where it is another number of texts.
 std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
                                               const std::string& remedy);
-
-// Says what reading `input` has cleaned, if anything.
-void say_what_was_cleaned(const std::string& input, const LineCounts& counts);
 
 // Whether `input` is a person, who waits for the answer to a line.
 inline bool is_typed(const std::string& input) { return input == "-" && isatty(STDIN_FILENO) != 0; }

@@ -257,7 +257,7 @@ void predict_lines(const PredictConfig& config, const TextRun& run, torch::Devic
     num_cut += lines.num_cut();
     if (is_typed(config.input)) std::cout.flush();
   }
-  say_what_was_cleaned(config.input, reader.counts());
+  reader.counts().log(config.input);
   if (num_cut > 0) {
     log::warn("{} texts had more than {} tokens and were cut there", num_cut, run.samples.longest(run.task.kind));
   }
@@ -323,7 +323,7 @@ void fill(const PredictConfig& config, torch::Device device) {
     std::cout << (config.json ? object.dump() : text) << '\n';
     if (is_typed(config.input)) std::cout.flush();
   }
-  say_what_was_cleaned(config.input, reader.counts());
+  reader.counts().log(config.input);
 }
 
 void run(const PredictConfig& given, const OptionOrigins& origins) {

@@ -65,7 +65,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
                                   if (at_once) std::cout.flush();
                                 },
                                 at_once);
-    say_what_was_cleaned(inputs[i], reader.counts());
+    reader.counts().log(inputs[i]);
   }
   if (translator.num_cut() > 0) {
     log::warn("{} lines had more than {} pieces and were cut there", translator.num_cut(), Translator::kLongestSource);

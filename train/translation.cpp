@@ -40,8 +40,8 @@ EncodedCorpus open_corpus(const std::vector<std::string>& files, const Tokenizer
                                              config);
   const ParallelCounts& counts = corpus.counts();
   log::info("{} {}: {}", files[0], files[1], counts.report());
-  if (!counts.src.clean()) log::info("{}: {}", files[0], counts.src.report());
-  if (!counts.tgt.clean()) log::info("{}: {}", files[1], counts.tgt.report());
+  counts.src.log(files[0]);
+  counts.tgt.log(files[1]);
   return corpus;
 }
 

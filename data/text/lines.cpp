@@ -16,6 +16,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/utf8.hpp"
 
@@ -138,6 +139,10 @@ LineCounts& LineCounts::operator+=(const LineCounts& other) {
 }
 
 bool LineCounts::clean() const { return carriage_returns + byte_order_marks + nul + line_ends + invalid_utf8 == 0; }
+
+void LineCounts::log(const std::string& name) const {
+  if (!clean()) attend::log::info("{}: {}", name == "-" ? "standard input" : name, report());
+}
 
 std::string LineCounts::report() const {
   std::string text = std::to_string(lines) + " lines";

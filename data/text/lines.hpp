@@ -30,6 +30,8 @@ struct LineCounts {
   bool clean() const;
   // "120 lines: 3 with invalid UTF-8, 120 with CRLF (CR taken away)"; names only what was met.
   std::string report() const;
+  // Says in the log what reading `name`, a file or - for standard input, has cleaned, if anything.
+  void log(const std::string& name) const;
 };
 
 class LineReader {

@@ -63,7 +63,7 @@ Sample draw_sample(const std::vector<std::string>& files, std::size_t size) {
     counts += reader.counts();
   }
   sample.num_lines = counts.lines;
-  if (!counts.clean()) log::info("tokenizer: {}", counts.report());
+  counts.log("tokenizer");
   if (const std::uint64_t text = counts.lines - empty; usable < text) {
     log::info("tokenizer: {} of {} lines left out: without words, not UTF-8, or longer than {} bytes", text - usable,
               text, kMaxLineBytes);
