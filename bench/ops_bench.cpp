@@ -35,8 +35,7 @@ Weight weight(const benchmark::State& state, std::int64_t out, std::int64_t in) 
 
 Layout sentences_of(std::int64_t length) {
   Layout layout;
-  layout.max_length = length;
-  while (layout.num_tokens() < kTokens) layout.offsets.push_back(layout.num_tokens() + length);
+  while (layout.num_tokens() < kTokens) layout.append(length);
   return layout;
 }
 

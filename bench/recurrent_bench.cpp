@@ -19,8 +19,7 @@ constexpr std::int64_t kWidth = 256;
 
 Layout some_layout() {
   Layout layout;
-  layout.max_length = 16;
-  for (std::int64_t b = 0; b < 256; ++b) layout.offsets.push_back(layout.offsets.back() + 10 + b * 5 % 7);
+  for (std::int64_t b = 0; b < 256; ++b) layout.append(10 + b * 5 % 7);
   return layout;
 }
 

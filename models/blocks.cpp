@@ -41,7 +41,8 @@ Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Contex
 
 Tensor feed_forward(const Linear& linear1, const Linear& linear2, const Tensor& x_MH, const BlockConfig& config,
                     Context& context) {
-  return linear2->forward(linear1->forward(x_MH, config.activation, context.dropout(config.activation_dropout)));
+  return ops::feed_forward(x_MH, {linear1->weight, linear1->bias}, config.activation,
+                           context.dropout(config.activation_dropout), {linear2->weight, linear2->bias});
 }
 
 Tensor PostNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Context& context,

@@ -35,8 +35,7 @@ Text text_of(const Tensor& hidden_MH, const SegmentedSequences& input, std::int6
     for (std::int64_t row = whole.offsets[b]; row < whole.offsets[b + 1]; ++row) {
       if (of[row] == segment) rows.push_back(row);
     }
-    layout.offsets.push_back(std::ssize(rows));
-    layout.max_length = std::max(layout.max_length, layout.length(b));
+    layout.append(std::ssize(rows) - layout.num_tokens());
   }
   const Tensor chosen = hidden_MH.index_select(0, to_tensor(rows, hidden_MH)).to(at::kFloat);
   const Tensor lengths_B = lengths(layout, hidden_MH);

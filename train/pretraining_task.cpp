@@ -76,6 +76,11 @@ void PretrainingTask::seek(DataPosition position) {
                     "its state.json was edited, or is damaged");
   }
   phase_ = position.phase;
+  if (phases_.size() > 1) {
+    const Phase& phase = phases_[static_cast<std::size_t>(phase_)];
+    log::info("phase {} of {}: sequences of {} tokens, batches of {}", phase_ + 1, phases_.size(), phase.length,
+              phase.max_tokens);
+  }
   const auto made = std::make_shared<PretrainingData>(training_data(position.phase));
   loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
     made->begin_epoch(position.epoch);

@@ -11,9 +11,9 @@ Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, to
   Selection selection{.rows_K = torch::tensor(rows, torch::kLong).to(device), .layout = {}};
   auto row = rows.begin();
   for (std::int64_t b = 0; b < layout.size(); ++b) {
-    row = std::lower_bound(row, rows.end(), layout.offsets[b + 1]);
-    selection.layout.offsets.push_back(row - rows.begin());
-    selection.layout.max_length = std::max(selection.layout.max_length, selection.layout.length(b));
+    const auto next = std::lower_bound(row, rows.end(), layout.offsets[b + 1]);
+    selection.layout.append(next - row);
+    row = next;
   }
   return selection;
 }
@@ -25,14 +25,9 @@ std::vector<std::int64_t> first_rows(const Layout& layout) {
 Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
                       std::int32_t end) {
   Sequences sequences;
-  auto& [offsets, max_length] = sequences.layout;
-  offsets.reserve(sentences.size() + 1);
-  for (const auto sentence : sentences) {
-    const auto length = static_cast<std::int64_t>(sentence.size()) + (begin >= 0) + (end >= 0);
-    offsets.push_back(offsets.back() + length);
-    max_length = std::max(max_length, length);
-  }
-  sequences.ids_M = torch::empty({offsets.back()}, torch::kLong);
+  sequences.layout.offsets.reserve(sentences.size() + 1);
+  for (const auto sentence : sentences) sequences.layout.append(std::ssize(sentence) + (begin >= 0) + (end >= 0));
+  sequences.ids_M = torch::empty({sequences.layout.num_tokens()}, torch::kLong);
   auto* id = sequences.ids_M.data_ptr<std::int64_t>();
   for (const auto sentence : sentences) {
     if (begin >= 0) *id++ = begin;

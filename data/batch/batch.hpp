@@ -6,6 +6,7 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,6 +21,11 @@ struct Layout {
   std::int64_t size() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   std::int64_t num_tokens() const { return offsets.back(); }
   std::int64_t length(std::int64_t b) const { return offsets[b + 1] - offsets[b]; }
+  // Puts a sentence of `length` tokens behind the others.
+  void append(std::int64_t length) {
+    offsets.push_back(num_tokens() + length);
+    max_length = std::max(max_length, length);
+  }
 };
 
 // Some tokens of a ragged batch, in its order. The layout of the example and its rows 1, 3 and 4 make

@@ -1,7 +1,5 @@
 #include "data/batch/labelled_batch.hpp"
 
-#include <algorithm>
-
 namespace attend {
 namespace {
 
@@ -42,8 +40,7 @@ LabelledBatch make_labelled_batch(std::span<const Sample* const> samples, TaskKi
     if (kind == TaskKind::tags) {
       for (const std::uint32_t place : sample->places) batch.places.push_back(begin + place);
     }
-    layout.offsets.push_back(std::ssize(ids));
-    layout.max_length = std::max<std::int64_t>(layout.max_length, std::ssize(sample->ids));
+    layout.append(std::ssize(sample->ids));
     batch.examples.push_back(sample->example);
   }
   batch.input.tokens.ids_M = torch::tensor(ids, torch::kLong);

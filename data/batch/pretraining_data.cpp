@@ -1,6 +1,5 @@
 #include "data/batch/pretraining_data.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -79,8 +78,7 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
     }
     relations.push_back(instance.relation);
     batch.lines.push_back(static_cast<std::int64_t>(corpus_.line_of_token(instance.first.begin)));
-    layout.offsets.push_back(static_cast<std::int64_t>(ids.size()));
-    layout.max_length = std::max(layout.max_length, static_cast<std::int64_t>(ids.size() - begin));
+    layout.append(static_cast<std::int64_t>(ids.size() - begin));
   }
   batch.input.tokens.ids_M = torch::tensor(ids, torch::kLong);
   batch.input.segments_M = torch::tensor(segments, torch::kLong);

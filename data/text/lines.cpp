@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -94,6 +95,10 @@ class LineReader::Source {
       } while (count < 0 && errno == EINTR);
       if (count < 0) fail(errno);
       end_ = static_cast<std::size_t>(count);
+      if (std::exchange(at_start_, false) && std::string_view(block_.data(), end_).starts_with("\x1F\x8B")) {
+        throw UserError(name_ + ": a gzip file, expected text",
+                        "name the file in place of it, or unpack it: gunzip -c");
+      }
     } else {
       const int count = gzread(gz_, block_.data(), static_cast<unsigned>(block_.size()));
       int code = Z_OK;
@@ -122,6 +127,7 @@ class LineReader::Source {
 
   std::string name_;
   bool standard_input_;
+  bool at_start_ = true;
   gzFile gz_ = nullptr;
   std::array<char, 1 << 17> block_;
   std::size_t begin_ = 0;

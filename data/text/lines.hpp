@@ -37,7 +37,7 @@ struct LineCounts {
 class LineReader {
  public:
   // "-" is standard input; a file that starts with gzip's mark is unpacked. UserError when the file cannot be read, and
-  // from next() when it breaks off.
+  // from next() when it breaks off, or standard input starts with that mark.
   explicit LineReader(const std::filesystem::path& path);
   ~LineReader();
 

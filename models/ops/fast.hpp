@@ -10,6 +10,7 @@ namespace attend::ops::fast {
 torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias, Activation activation,
                      Dropout after);
+torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Dropout between, Affine second);
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
 AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, const torch::Tensor& gamma,
                        const torch::Tensor& beta, double eps, Dropout dropout);

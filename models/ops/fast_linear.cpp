@@ -1,4 +1,4 @@
-// linear and dropout. The product with its bias, and relu or tanh, are one call; gelu needs what came
+// linear, feed_forward and dropout. The product with its bias, and relu or tanh, are one call; gelu needs what came
 // before it for its gradient and takes a pass of its own, together with the dropout.
 #include "models/ops/fast_support.hpp"
 #include "models/ops/kernels/pointwise.hpp"
@@ -27,18 +27,17 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
   });
 }
 
-struct PointwiseGradient {
-  Tensor dx;
-  Tensor column_sums;  // undefined unless asked for
-};
-PointwiseGradient pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
-                                     bool want_column_sums) {
-  const bool identity = activation == Activation::none && dropout.rate == 0;
-  PointwiseGradient gradient{.dx = identity ? dy : at::empty_like(dy), .column_sums = {}};
-  if (identity && !want_column_sums) return gradient;
+bool is_identity(Activation activation, Dropout dropout) { return activation == Activation::none && dropout.rate == 0; }
+
+// Writes the gradient to `dx`, which may be dy and is where nothing was done, and makes y of gelu anew where it is
+// defined. The sums of dx's columns, if they are wanted.
+Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
+                          const Tensor& dx, const Tensor& y, bool want_column_sums) {
+  const bool identity = is_identity(activation, dropout);
+  if (identity && !want_column_sums) return {};
   const std::int64_t width = dy.size(-1);
   const Chunks chunks(width > 0 ? dy.numel() / width : 0, width);
-  Tensor partial = want_column_sums ? chunks.partial_sums(width) : Tensor();
+  const Tensor partial = want_column_sums ? chunks.partial_sums(width) : Tensor();
   with_type(dy.scalar_type(), [&](auto type) {
     using T = decltype(type);
     const DropoutMask mask(dropout);
@@ -47,7 +46,8 @@ PointwiseGradient pointwise_backward(const Tensor& dy, const Tensor& saved, Acti
           kernels::PointwiseBackward<T>{
               .dy = read<T>(dy),
               .saved = read<T>(saved),
-              .dx = identity ? nullptr : write<T>(gradient.dx),
+              .dx = identity ? nullptr : write<T>(dx),
+              .y = write<T>(y),
               .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
               .width = width,
               .activation = activation,
@@ -56,8 +56,7 @@ PointwiseGradient pointwise_backward(const Tensor& dy, const Tensor& saved, Acti
           begin, end);
     });
   });
-  if (want_column_sums) gradient.column_sums = chunks.total(partial);
-  return gradient;
+  return want_column_sums ? chunks.total(partial) : Tensor();
 }
 
 // What linear gives, and what its gradient needs of it.
@@ -97,13 +96,45 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const Tensor& x_MI = saved[0];
     const Tensor& working = saved[1];
     const bool want_bias = context->saved_data["bias"].toBool() && context->needs_input_grad(2);
-    const PointwiseGradient gradient = pointwise_backward(
-        gradients[0].contiguous(), saved[2], static_cast<Activation>(context->saved_data["activation"].toInt()),
-        remembered_dropout(*context), want_bias);
+    const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
+    const Dropout after = remembered_dropout(*context);
+    const Tensor dy = gradients[0].contiguous(), dx = is_identity(activation, after) ? dy : at::empty_like(dy);
     variable_list result(6);
-    if (context->needs_input_grad(0)) result[0] = products::linear(gradient.dx, working.t(), Tensor());
-    if (context->needs_input_grad(1)) result[1] = products::outer(gradient.dx, x_MI);
-    result[2] = gradient.column_sums;
+    result[2] = pointwise_backward(dy, saved[2], activation, after, dx, Tensor(), want_bias);
+    if (context->needs_input_grad(0)) result[0] = products::linear(dx, working.t(), Tensor());
+    if (context->needs_input_grad(1)) result[1] = products::outer(dx, x_MI);
+    return result;
+  }
+};
+
+// With gelu. What is before it is kept, what comes out of it is not.
+class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x_MH, const Tensor& /*master1*/, const Tensor& bias1,
+                        const Tensor& /*master2*/, const Tensor& bias2, const Tensor& working1, const Tensor& working2,
+                        Activation activation, Dropout between) {
+    const LinearResult hidden = compute_linear(x_MH, working1, bias1, activation, between);
+    context->save_for_backward({x_MH, working1, hidden.saved, working2});
+    context->saved_data["activation"] = static_cast<std::int64_t>(activation);
+    remember(*context, between);
+    return compute_linear(hidden.y, working2, bias2, Activation::none, {}).y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor &x_MH = saved[0], &working1 = saved[1], &before_MF = saved[2], &working2 = saved[3];
+    const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
+    const Tensor dy_MH = gradients[0].contiguous();
+    const Tensor hidden_MF = context->needs_input_grad(3) ? at::empty_like(before_MF) : Tensor();
+    const Tensor d_MF = products::linear(dy_MH, working2.t(), Tensor());  // of what comes out, then of what is before
+    variable_list result(9);
+    result[2] = pointwise_backward(d_MF, before_MF, activation, remembered_dropout(*context), d_MF, hidden_MF,
+                                   context->needs_input_grad(2));
+    if (hidden_MF.defined()) result[3] = products::outer(dy_MH, hidden_MF);
+    result[4] =
+        pointwise_backward(dy_MH, Tensor(), Activation::none, {}, dy_MH, Tensor(), context->needs_input_grad(4));
+    if (context->needs_input_grad(0)) result[0] = products::linear(d_MF, working1.t(), Tensor());
+    if (context->needs_input_grad(1)) result[1] = products::outer(d_MF, x_MH);
     return result;
   }
 };
@@ -160,6 +191,17 @@ Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tenso
 Tensor dropout(const Tensor& x, Dropout dropout) {
   if (dropout.rate == 0) return x;
   return DropoutFunction::apply(x, dropout);
+}
+
+Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
+  const bool learns = wants_gradient(x) || wants_gradient(first.weight.master()) || wants_gradient(first.bias) ||
+                      wants_gradient(second.weight.master()) || wants_gradient(second.bias);
+  if (!learns || !is_gelu(activation)) {
+    const Tensor hidden = fast::linear(x, first.weight, first.bias, activation, between);
+    return fast::linear(hidden, second.weight, second.bias, Activation::none, {});
+  }
+  return FeedForwardFunction::apply(x, first.weight.master(), first.bias, second.weight.master(), second.bias,
+                                    first.weight.working(), second.weight.working(), activation, between);
 }
 
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {

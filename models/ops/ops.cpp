@@ -58,6 +58,13 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
                                      : plain::linear(x, weight, bias, activation, after);
 }
 
+Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
+  ensure(x.dim() == 2 && first.bias.defined() && second.bias.defined(), "a feed-forward network of rows, with biases");
+  const bool trained = first.weight.packed() == nullptr;
+  if (trained && has_fast_product(x, first.weight)) return fast::feed_forward(x, first, activation, between, second);
+  return linear(linear(x, first.weight, first.bias, activation, between), second.weight, second.bias);
+}
+
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   return has_fast_path(x) ? fast::layer_norm(x, gamma, beta, eps) : plain::layer_norm(x, gamma, beta, eps);
 }

@@ -25,6 +25,15 @@ torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias,
                      Activation activation = Activation::none, Dropout after = {});
 
+// The two layers of a Transformer block's feed-forward network (arXiv 1706.03762, eq. 2), with dropout between them:
+// linear(linear(x, first, activation, between), second). x [M, H], weights [F, H] and [H, F], biases [F] and [H]. A
+// gradient through gelu makes the F numbers between the layers anew, where linear twice would keep them.
+struct Affine {
+  const Weight& weight;
+  const torch::Tensor& bias;
+};
+torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Dropout between, Affine second);
+
 // (x - mean) / sqrt(var + eps) * gamma + beta over the last dimension. Ba et al. 2016 (arXiv 1607.06450).
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
 

@@ -10,40 +10,11 @@
 #include "models/factory.hpp"
 #include "models/layers.hpp"
 #include "models/weights_io.hpp"
+#include "tests/support/families.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {
 namespace {
-
-struct Family {
-  std::string name;  // of the fixture
-  ModelConfig config;
-};
-
-std::vector<Family> families() {
-  ModelConfig post;
-  post.encoder_layers = 2;
-  post.decoder_layers = 3;
-  post.width = 12;
-  post.heads = 3;
-  post.feed_forward = 19;
-  post.dropout = 0;
-  ModelConfig pre = post;
-  pre.norm = NormPlace::pre;
-  pre.tie_embeddings = false;
-  ModelConfig luong;
-  luong.model = ModelKind::luong;
-  luong.encoder_layers = 2;
-  luong.decoder_layers = 2;
-  luong.width = 13;
-  luong.dropout = 0;
-  ModelConfig one_way = luong;
-  one_way.encoder_layers = 1;
-  one_way.bidirectional = false;
-  one_way.input_feeding = false;
-  one_way.tie_embeddings = false;
-  return {{"transformer_post", post}, {"transformer_pre", pre}, {"luong", luong}, {"luong_one_way", one_way}};
-}
 
 class Seq2SeqParity : public testing::TestWithParam<Family> {
  protected:
@@ -91,7 +62,7 @@ TEST_P(Seq2SeqParity, TheLossesOfTenUpdates) {
       fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqParity, testing::ValuesIn(families()),
+INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqParity, testing::ValuesIn(families(/*dropout=*/0)),
                          [](const auto& instance) { return instance.param.name; });
 
 }  // namespace

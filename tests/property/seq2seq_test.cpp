@@ -1,4 +1,4 @@
-// What holds of every Seq2Seq, at odd and unequal sizes. A new family joins by one line in `families`.
+// What holds of every Seq2Seq, at odd and unequal sizes.
 #include "models/seq2seq.hpp"
 
 #include <ATen/ATen.h>
@@ -13,43 +13,13 @@
 #include "models/layers.hpp"
 #include "models/ops/dispatch.hpp"
 #include "tests/support/device.hpp"
+#include "tests/support/families.hpp"
 
 namespace attend {
 namespace {
 
 constexpr std::int64_t kVocabulary = 37;
 constexpr std::int64_t kBos = 2;
-
-struct Family {
-  std::string name;
-  ModelConfig config;
-};
-
-std::vector<Family> families() {
-  ModelConfig post;
-  post.encoder_layers = 2;
-  post.decoder_layers = 3;
-  post.width = 12;
-  post.heads = 3;
-  post.feed_forward = 19;
-  post.dropout = 0.1;
-  ModelConfig pre = post;
-  pre.norm = NormPlace::pre;
-  pre.tie_embeddings = false;
-  ModelConfig luong;
-  luong.model = ModelKind::luong;
-  luong.encoder_layers = 1;
-  luong.decoder_layers = 2;
-  luong.width = 13;
-  luong.dropout = 0.1;
-  ModelConfig one_way = luong;
-  one_way.encoder_layers = 2;
-  one_way.bidirectional = false;
-  one_way.input_feeding = false;
-  one_way.tie_embeddings = false;
-  return {
-      {"transformer_post", post}, {"transformer_pre_untied", pre}, {"luong", luong}, {"luong_one_way_untied", one_way}};
-}
 
 torch::Tensor tokens(const std::vector<std::int64_t>& ids) {
   return torch::tensor(ids, torch::kLong).to(test_device());
@@ -60,8 +30,7 @@ Sequences sequences(const std::vector<std::vector<std::int64_t>>& sentences) {
   std::vector<std::int64_t> ids;
   for (const auto& sentence : sentences) {
     ids.insert(ids.end(), sentence.begin(), sentence.end());
-    result.layout.offsets.push_back(static_cast<std::int64_t>(ids.size()));
-    result.layout.max_length = std::max(result.layout.max_length, static_cast<std::int64_t>(sentence.size()));
+    result.layout.append(std::ssize(sentence));
   }
   result.ids_M = tokens(ids);
   return result;
@@ -287,7 +256,7 @@ TEST_P(Seq2SeqProperties, ABeamOfOneIsGreedyAndItsScoreThatOfForward) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqProperties, testing::ValuesIn(families()),
+INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqProperties, testing::ValuesIn(families(/*dropout=*/0.1)),
                          [](const auto& instance) { return instance.param.name; });
 
 }  // namespace

@@ -20,11 +20,7 @@ namespace attend {
 
 inline Sequences sequences(const torch::Tensor& ids_M, const torch::Tensor& length_B) {
   Sequences result{.ids_M = ids_M, .layout = {}};
-  for (std::int64_t b = 0; b < length_B.size(0); ++b) {
-    const auto length = length_B[b].item<std::int64_t>();
-    result.layout.offsets.push_back(result.layout.offsets.back() + length);
-    result.layout.max_length = std::max(result.layout.max_length, length);
-  }
+  for (std::int64_t b = 0; b < length_B.size(0); ++b) result.layout.append(length_B[b].item<std::int64_t>());
   return result;
 }
 

@@ -21,10 +21,7 @@ using torch::Tensor;
 
 Layout layout_of(const std::vector<std::int64_t>& lengths) {
   Layout layout;
-  for (const auto length : lengths) {
-    layout.offsets.push_back(layout.offsets.back() + length);
-    layout.max_length = std::max(layout.max_length, length);
-  }
+  for (const auto length : lengths) layout.append(length);
   return layout;
 }
 
@@ -132,6 +129,29 @@ TEST_P(EveryType, Linear) {
     return {linear(in[0], weight(in[1]), in[2], Activation::gelu, {.rate = 0.1, .key = 2})};
   };
   expect_fast_equals_plain(with_bias, {randn({701, 37}), at::randn({130, 37}), at::randn({130})}, type(), "many rows");
+}
+
+TEST_P(EveryType, FeedForwardIsTwoLinears) {
+  const auto two_linears = [](const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
+    return linear(linear(x, first.weight, first.bias, activation, between), second.weight, second.bias);
+  };
+  for (const auto activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh}) {
+    for (const double rate : {0.0, 0.3}) {
+      const auto run = [&](const auto& feed_forward, const std::vector<Tensor>& in) {
+        return feed_forward(in[0], Affine{weight(in[1]), in[2]}, activation, Dropout{.rate = rate, .key = 11},
+                            Affine{weight(in[3]), in[4]});
+      };
+      std::vector<Tensor> in = {randn({71, 37}), at::randn({130, 37}), at::randn({130}), at::randn({37, 130}),
+                                at::randn({37})};
+      for (Tensor& tensor : in) tensor.requires_grad_();
+      const Tensor ours = run(feed_forward, in), expected = run(two_linears, in);
+      const Tensor seed = randn({71, 37});
+      const auto gradients = torch::autograd::grad({ours}, in, {seed});
+      const auto expected_gradients = torch::autograd::grad({expected}, in, {seed});
+      EXPECT_TRUE(at::equal(ours, expected));
+      for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(at::equal(gradients[i], expected_gradients[i])) << i;
+    }
+  }
 }
 
 TEST_P(EveryType, ReluGradientIsThatOfItsOutput) {

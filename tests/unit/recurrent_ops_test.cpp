@@ -18,10 +18,7 @@ using torch::Tensor;
 
 Layout layout_of(const std::vector<std::int64_t>& lengths) {
   Layout layout;
-  for (const auto length : lengths) {
-    layout.offsets.push_back(layout.offsets.back() + length);
-    layout.max_length = std::max(layout.max_length, length);
-  }
+  for (const auto length : lengths) layout.append(length);
   return layout;
 }
 

@@ -93,9 +93,8 @@ Sequences sources(const std::vector<std::int64_t>& first_ids) {
   for (const auto first : first_ids) {  // lengths 2, 3, 2, 3, …
     ids.insert(ids.end(), {first, kEos});
     if (src.layout.size() % 2 == 1) ids.push_back(kEos);
-    src.layout.offsets.push_back(std::ssize(ids));
+    src.layout.append(std::ssize(ids) - src.layout.num_tokens());
   }
-  src.layout.max_length = 3;
   src.ids_M = torch::tensor(ids, torch::kLong);
   return src;
 }

@@ -1,12 +1,15 @@
 // The loops of pointwise.hpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
+// exp(-x² / 2), which the normal distribution's density and its distribution function share.
+ATTEND_INLINE Floats bell(Floats x) { return exp(-0.5f * x * x); }
+
 // The distribution function of the normal distribution; erf by Abramowitz and Stegun 7.1.26, within 1.5e-7.
-ATTEND_INLINE Floats normal_cdf(Floats x) {
+ATTEND_INLINE Floats normal_cdf(Floats x, Floats bell_of_x) {
   const Floats z = (x < 0 ? -x : x) * 0.70710678f;
   const Floats t = 1.0f / (1.0f + 0.3275911f * z);
   const Floats tail = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) *
-                      t * exp(-z * z) * 0.5f;
+                      t * bell_of_x * 0.5f;
   return x < 0 ? tail : 1.0f - tail;
 }
 
@@ -17,7 +20,7 @@ template <Activation kind>
 ATTEND_INLINE Floats activate(Floats x) {
   if constexpr (kind == Activation::relu) return max(Floats{}, x);
   if constexpr (kind == Activation::tanh) return tanh(x);
-  if constexpr (kind == Activation::gelu) return x * normal_cdf(x);
+  if constexpr (kind == Activation::gelu) return x * normal_cdf(x, bell(x));
   if constexpr (kind == Activation::gelu_tanh) {
     return 0.5f * x * (1.0f + tanh(kTanhScale * x * (1.0f + kTanhCubic * x * x)));
   }
@@ -33,7 +36,8 @@ ATTEND_INLINE Floats slope(Floats saved, float unscale) {
     return 1.0f - y * y;
   }
   if constexpr (kind == Activation::gelu) {
-    return normal_cdf(saved) + saved * 0.39894228f * exp(-0.5f * saved * saved);
+    const Floats b = bell(saved);
+    return normal_cdf(saved, b) + saved * 0.39894228f * b;
   }
   if constexpr (kind == Activation::gelu_tanh) {
     const Floats t = tanh(kTanhScale * saved * (1.0f + kTanhCubic * saved * saved));
@@ -57,13 +61,19 @@ ATTEND_INLINE void backward_rows(const PointwiseBackward<T>& a, std::int64_t beg
   for (std::int64_t row = begin; row < end; ++row) {
     for (std::int64_t c = 0; c < a.width; c += kLanes) {
       const std::int64_t i = row * a.width + c, n = a.width - c;
+      const Floats saved = kind == Activation::none ? Floats{} : load(a.saved + i, n);
       Floats dx = load(a.dy + i, n);
       if (kind == Activation::relu && a.drop) {
         // What was dropped is 0 in y as what relu cut off: no need to hash again.
-        dx = select(load(a.saved + i, n) > 0, dx * a.mask.scale(), Floats{});
+        dx = select(saved > 0, dx * a.mask.scale(), Floats{});
       } else {
         if (a.drop) dx *= keep(a.mask, static_cast<std::uint32_t>(i));
-        if (kind != Activation::none) dx *= slope<kind>(load(a.saved + i, n), unscale);
+        if (kind != Activation::none) dx *= slope<kind>(saved, unscale);
+      }
+      if (a.y) {
+        Floats y = activate<kind>(saved);
+        if (a.drop) y *= keep(a.mask, static_cast<std::uint32_t>(i));
+        store(a.y + i, y, n);
       }
       if (a.dx) store(a.dx + i, dx, n);
       if (a.column_sums) store(a.column_sums + c, load(a.column_sums + c, n) + dx, n);
