@@ -287,6 +287,7 @@ void predict_test_file(const PredictConfig& config, const TextRun& run, torch::D
     std::cout << object.dump(1) << '\n';
   } else if (run.task.kind == TaskKind::tags) {
     for (std::size_t s = 0; s < answers.tags.size(); ++s) {
+      if (split.sentences[s].after_mark) std::cout << "-DOCSTART- O\n\n";
       for (std::size_t w = 0; w < answers.tags[s].size(); ++w) {
         std::cout << split.sentences[s].tokens[w] << ' ' << answers.tags[s][w] << '\n';
       }

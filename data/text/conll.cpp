@@ -39,11 +39,13 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTa
   std::vector<TaggedSentence> sentences;
   TaggedSentence sentence;
   std::int64_t document = 0;
+  bool marked = false;
   std::size_t columns = 0;
   const auto finish = [&] {
     if (sentence.tokens.empty()) return;
     if (task.chunks) to_iob2(sentence.tags);
     sentence.document = document;
+    sentence.after_mark = std::exchange(marked, false);
     sentences.push_back(std::move(sentence));
     sentence = {};
   };
@@ -59,6 +61,7 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTa
     if (fields[0] == "-DOCSTART-") {
       finish();
       document += !sentences.empty();
+      marked = true;
       continue;
     }
     const std::string where = file + ":" + std::to_string(number) + ": ";

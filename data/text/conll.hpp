@@ -14,6 +14,7 @@ namespace attend {
 struct TaggedSentence {
   std::uint64_t line = 0;     // of its first token
   std::int64_t document = 0;  // from 0
+  bool after_mark = false;    // a -DOCSTART- line stands before it
   std::vector<std::string> tokens = {};
   std::vector<std::string> tags = {};
 };
