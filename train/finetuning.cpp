@@ -43,8 +43,6 @@ class FinetuningJob : public Job {
     if (holds_training(from) && kind_of_run(from) == RunKind::pretrain) {
       taught_ = read_config<PretrainingConfig>(from / "config.toml", UnknownKeys::ignore);
     }
-    const bool no_cls = taught_ && taught_->instances.sequence_objective == SequenceObjective::none;
-    if (no_cls && is_of_sequences(task.kind) && !config_.model.pooling) config_.model.pooling = Pooling::mean;
   }
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
@@ -57,6 +55,7 @@ class FinetuningJob : public Job {
     task_.labels = labels_of_task(task_, train_file);
     task_.validate(train_file);
     refuse_foreign_options();
+    if (!resumed) choose_pooling();
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
     const std::int64_t longest = config_.model.model == TextEncoderKind::bert ? config_.model.encoder.positions : 65535;
@@ -148,6 +147,16 @@ class FinetuningJob : public Job {
     if (!fs::exists(from / "task.toml")) return false;
     const LabelledTask theirs = load_run_task(from);
     return is_of_sequences(ours.kind) && is_of_sequences(theirs.kind) && ours.text.size() == theirs.text.size();
+  }
+
+  // [CLS] knows little of two texts until an encoder has read as much as those that are imported; attend's own tell
+  // more from an alignment of their tokens. Of one text it knows nothing where pretraining has not taught it.
+  void choose_pooling() {
+    TextModelOptions& model = config_.model;
+    const bool imported = !config_.run.init_from.empty() && !holds_training(begun_from());
+    if (model.pooling || model.model != TextEncoderKind::bert || !is_of_sequences(task_.kind) || imported) return;
+    const bool cls_unknown = taught_ && taught_->instances.sequence_objective == SequenceObjective::none;
+    model.pooling = task_.text.size() == 2 ? Pooling::alignment : cls_unknown ? Pooling::mean : Pooling::cls;
   }
 
   // Where all records have the same label, number or tag there is nothing to tell apart.
