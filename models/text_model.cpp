@@ -25,7 +25,7 @@ Tensor padded_logits(const Tensor& logits_M, const Layout& layout) {
 
 Pooling chosen_pooling(const TextModelOptions& options, bool pairs) {
   const bool lstm = options.model == TextEncoderKind::lstm;
-  const Pooling pooling = options.pooling.value_or(lstm ? Pooling::last : Pooling::cls);
+  const Pooling pooling = options.pooling_of_run();
   const std::string name = "--pooling " + std::string(name_of(pooling));
   if (pooling == Pooling::last && !lstm) {
     throw UserError(name + ": an encoder of BERT's kind does not stop anywhere", "choose another, or --model lstm");

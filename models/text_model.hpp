@@ -54,6 +54,11 @@ struct TextModelOptions {
           {.help = "dropout before the labels; auto: dropout", .min = 0, .max = 0.95});
     BertOptions::visit(self.encoder, visit);
   }
+
+  // What a run pools by whose own pooling is auto, such as one that was imported.
+  Pooling pooling_of_run() const {
+    return pooling.value_or(model == TextEncoderKind::lstm ? Pooling::last : Pooling::cls);
+  }
 };
 
 // Embeddings and LSTM layers, each reading both ways with half of the width.

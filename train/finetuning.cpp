@@ -38,7 +38,8 @@ class FinetuningJob : public Job {
     const fs::path from = begun_from();
     auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
     const LabelledTask task = find_task(config_.task);
-    if (origins.given("pooling") || !pools_alike(from, task)) theirs.pooling = config_.model.pooling;
+    const bool takes_pooling = !origins.given("pooling") && pools_alike(from, task);
+    theirs.pooling = takes_pooling ? theirs.pooling_of_run() : config_.model.pooling;
     adopt_model_options(bind(config_.model), bind(theirs), from, origins);
     if (holds_training(from) && kind_of_run(from) == RunKind::pretrain) {
       taught_ = read_config<PretrainingConfig>(from / "config.toml", UnknownKeys::ignore);
@@ -111,9 +112,7 @@ class FinetuningJob : public Job {
       // (1908.08962); those that attend taught have read less, and want three times as large ones.
       const auto width = static_cast<double>(width_of(config_.model.encoder));
       const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
-      config_.schedule.learning_rate = config_.run.init_from.empty()  ? 5e-4
-                                       : holds_training(begun_from()) ? 3 * rate
-                                                                      : rate;
+      config_.schedule.learning_rate = config_.run.init_from.empty() ? 5e-4 : is_imported() ? rate : 3 * rate;
     }
     if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
     if (!trainer.valid_every) {
@@ -141,6 +140,8 @@ class FinetuningJob : public Job {
 
   // The run whose weights are taken over.
   fs::path begun_from() const { return run_of_best_seed(config_.run.init_from); }
+  // Whether attend has not taught them itself.
+  bool is_imported() const { return !config_.run.init_from.empty() && !holds_training(begun_from()); }
 
   // Whether `from` is a run of finetune whose task pools as many texts as ours.
   static bool pools_alike(const fs::path& from, const LabelledTask& ours) {
@@ -153,8 +154,7 @@ class FinetuningJob : public Job {
   // more from an alignment of their tokens. Of one text it knows nothing where pretraining has not taught it.
   void choose_pooling() {
     TextModelOptions& model = config_.model;
-    const bool imported = !config_.run.init_from.empty() && !holds_training(begun_from());
-    if (model.pooling || model.model != TextEncoderKind::bert || !is_of_sequences(task_.kind) || imported) return;
+    if (model.pooling || model.model != TextEncoderKind::bert || !is_of_sequences(task_.kind) || is_imported()) return;
     const bool cls_unknown = taught_ && taught_->instances.sequence_objective == SequenceObjective::none;
     model.pooling = task_.text.size() == 2 ? Pooling::alignment : cls_unknown ? Pooling::mean : Pooling::cls;
   }

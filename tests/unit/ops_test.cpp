@@ -13,17 +13,12 @@
 #include <vector>
 
 #include "models/ops/dispatch.hpp"
+#include "tests/support/layout.hpp"
 
 namespace attend::ops {
 namespace {
 
 using torch::Tensor;
-
-Layout layout_of(const std::vector<std::int64_t>& lengths) {
-  Layout layout;
-  for (const auto length : lengths) layout.append(length);
-  return layout;
-}
 
 // Odd and unequal: an empty sentence, one token, more than a vector, more than a block of products.
 const Layout kQueries = layout_of({7, 1, 0, 13, 37, 2});

@@ -10,17 +10,12 @@
 
 #include "models/attention/general.hpp"
 #include "models/ops/dispatch.hpp"
+#include "tests/support/layout.hpp"
 
 namespace attend::ops {
 namespace {
 
 using torch::Tensor;
-
-Layout layout_of(const std::vector<std::int64_t>& lengths) {
-  Layout layout;
-  for (const auto length : lengths) layout.append(length);
-  return layout;
-}
 
 // 13 sentences a side, none of one length with its partner; one source is empty.
 const Layout kSource = layout_of({3, 7, 1, 0, 5, 2, 7, 4, 6, 1, 3, 5, 2});
