@@ -67,7 +67,8 @@ void about_weights(const fs::path& path) {
   say("weights", path.string());
   say("tensors", file.tensors().size());
   say("parameters", numbers);
-  for (const auto& [key, value] : file.metadata()) say("metadata " + key, value);
+  // As JSON, in which nothing that the file says can steer a terminal.
+  if (!file.metadata().empty()) say("metadata", nlohmann::json(file.metadata()).dump());
 }
 
 void about_checkpoint(const fs::path& directory) {

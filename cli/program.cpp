@@ -153,6 +153,10 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     return word;
   };
   if (words.empty()) throw UserError("no command given", "`attend --help` lists the commands");
+  if (words[0] == "help") {  // attend help train is attend train --help
+    take();
+    words.emplace_back("--help");
+  }
   if (words[0] == "--help" || words[0] == "-h") {
     std::cout << program_help(commands);
     return;

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
+#include "data/text/lines.hpp"
 
 namespace attend {
 namespace {
@@ -48,13 +49,6 @@ void gather(const Sample& window, std::span<const float> begin, std::span<const 
                             .last = window.skipped + e - from});
     }
   }
-}
-
-std::string trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\n\r");
-  return first == std::string_view::npos
-             ? ""
-             : std::string(text.substr(first, text.find_last_not_of(" \t\n\r") + 1 - first));
 }
 
 SpanAnswer choose(std::vector<Candidate>& candidates, double null_score, const std::string& context,

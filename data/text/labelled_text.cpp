@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -18,9 +19,8 @@ std::vector<std::string> split(const std::string& value, const std::string& sepa
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= value.size();) {
     const std::size_t end = std::min(value.find(separator, begin), value.size());
-    std::string part = value.substr(begin, end - begin);
-    const auto first = part.find_first_not_of(' ');
-    if (first != std::string::npos) parts.push_back(part.substr(first, part.find_last_not_of(' ') + 1 - first));
+    std::string part = trimmed(std::string_view(value).substr(begin, end - begin));
+    if (!part.empty()) parts.push_back(std::move(part));
     begin = end + separator.size();
   }
   return parts;
@@ -31,8 +31,9 @@ std::string list_separator(const LabelledTask& task) {
   return task.kind == TaskKind::multi_label ? task.separator : std::string();
 }
 
+// Without the spaces around them, which would make others of them.
 std::vector<std::string> labels_of(const std::string& value, const LabelledTask& task) {
-  return task.kind == TaskKind::multi_label ? split(value, task.separator) : std::vector{value};
+  return task.kind == TaskKind::multi_label ? split(value, task.separator) : std::vector{trimmed(value)};
 }
 
 std::size_t number_of_label(const std::string& label, const LabelledTask& task, const std::string& place) {
@@ -47,14 +48,15 @@ std::size_t number_of_label(const std::string& label, const LabelledTask& task, 
 }
 
 std::vector<double> targets_of(const std::string& value, const LabelledTask& task, const std::string& place) {
+  const std::vector<std::string> labels = labels_of(value, task);
   if (task.kind == TaskKind::regression) {
-    const std::optional<double> number = parse_number<double>(value);
+    const std::optional<double> number = parse_number<double>(labels[0]);
     if (!number) throw UserError(place + "\"" + value + "\" is not a number", "the label of a regression is one");
     return {*number};
   }
-  if (task.kind == TaskKind::classification) return {static_cast<double>(number_of_label(value, task, place))};
+  if (task.kind == TaskKind::classification) return {static_cast<double>(number_of_label(labels[0], task, place))};
   std::vector<double> targets(task.labels.size());
-  for (const std::string& label : labels_of(value, task)) targets[number_of_label(label, task, place)] = 1;
+  for (const std::string& label : labels) targets[number_of_label(label, task, place)] = 1;
   return targets;
 }
 

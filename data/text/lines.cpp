@@ -223,6 +223,12 @@ void LineReader::clean(std::string& line) {
   line.assign(cleaned_);
 }
 
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\n\r";
+  const auto first = text.find_first_not_of(kSpace);
+  return std::string(first == text.npos ? "" : text.substr(first, text.find_last_not_of(kSpace) + 1 - first));
+}
+
 std::string as_one_line(std::string_view text) {
   std::string line;
   for (std::size_t at = 0; at < text.size();) {

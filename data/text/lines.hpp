@@ -65,6 +65,9 @@ class LineReader {
 // Whether a line or value holds nothing but spaces and tabs.
 inline bool is_blank(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
 
+// `text` without the spaces, tabs and line ends around it.
+std::string trimmed(std::string_view text);
+
 // `text` with a space for every line end and NUL in it.
 std::string as_one_line(std::string_view text);
 

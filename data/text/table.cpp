@@ -35,14 +35,20 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 // A JSON value as the text that a table would hold; a list of such values where a separator may stand between them.
-std::optional<std::string> text_of(const nlohmann::json& value, const std::string& separator) {
+// UserError naming `where` for one of these that holds the separator itself.
+std::optional<std::string> text_of(const nlohmann::json& value, const std::string& separator,
+                                   const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number() || value.is_boolean()) return value.dump();
   if (!value.is_array() || separator.empty()) return std::nullopt;
   std::string text;
   for (const nlohmann::json& element : value) {
-    const std::optional<std::string> part = text_of(element, "");
-    if (!part || part->find(separator) != std::string::npos) return std::nullopt;
+    const std::optional<std::string> part = text_of(element, "", where);
+    if (!part) return std::nullopt;
+    if (part->find(separator) != std::string::npos) {
+      throw UserError(where + ": \"" + *part + "\" holds \"" + separator + "\", which stands between labels",
+                      "name another separator in the task");
+    }
     text += (text.empty() ? "" : separator) + *part;
   }
   return text;
@@ -163,7 +169,8 @@ bool TableReader::next_record(Record& record) {
     for (const std::string& column : shape_.columns) {
       std::optional<std::string> value;
       for (const std::string& name : alternatives(column)) {
-        if (!value && object.is_object() && object.contains(name)) value = text_of(object.at(name), shape_.separator);
+        if (!value && object.is_object() && object.contains(name))
+          value = text_of(object.at(name), shape_.separator, where);
       }
       if (!value && shape_.skip_incomplete) break;
       if (!value) {

@@ -196,6 +196,8 @@ TEST(Program, HelpListsCommandsAndOptions) {
   EXPECT_EQ(attend({"--version"}).out.substr(0, 7), "attend ");
   const Outcome help = attend({"draw", "--help"});
   EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(attend({"help", "draw"}).out, help.out);
+  EXPECT_EQ(attend({"help"}).out, attend({"--help"}).out);
   EXPECT_EQ(help.out,
             "attend draw: draws a line\n\n"
             "Usage: attend draw RUN [FILE...] [options]\n\n"

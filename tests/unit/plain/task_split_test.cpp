@@ -92,6 +92,17 @@ TEST_F(TaskSplitTest, SeveralLabelsMayBeAListInJson) {
   EXPECT_EQ(split.texts[1].targets, (std::vector<double>{0, 0}));
   EXPECT_NE(refusal("{\"sentence\": \"x\", \"label\": [\"red\"]}\n", {.labels = {"red", "green"}}, "b.jsonl"),
             "nothing");
+  EXPECT_EQ(refusal("{\"sentence\": \"x\", \"label\": [\"red, green\"]}\n", task, "c.jsonl"),
+            (directory_ / "c.jsonl").string() + ":1: \"red, green\" holds \",\", which stands between labels");
+}
+
+TEST_F(TaskSplitTest, SpacesAroundALabelMakeNoOtherOfIt) {
+  const std::string file = write("train.tsv", "sentence\tlabel\na\tyes \nb\tno\nc\t yes\n");
+  LabelledTask task;
+  task.labels = labels_of_task(task, file);
+  EXPECT_EQ(task.labels, (std::vector<std::string>{"no", "yes"}));
+  EXPECT_EQ(read_split(file, task, tokenizer_, config_, Labelled::yes).texts[2].targets, (std::vector<double>{1}));
+  EXPECT_EQ(refusal("sentence\tlabel\na\t 2.5 \n", {.kind = TaskKind::regression}), "nothing");
 }
 
 TEST_F(TaskSplitTest, NumbersAsLabelsAreSortedAsNumbers) {
