@@ -19,7 +19,7 @@ namespace attend {
 namespace {
 
 // A span of a window: an answer is the best of the n best begins with the n best ends.
-struct Candidate {
+struct ScoredSpan {
   double score = 0;
   std::size_t first = 0, last = 0;  // pieces of the context
 };
@@ -37,7 +37,7 @@ std::vector<std::size_t> largest(std::span<const float> numbers, std::size_t fro
 }
 
 void gather(const Sample& window, std::span<const float> begin, std::span<const float> end, const AnswerConfig& config,
-            std::vector<Candidate>& candidates) {
+            std::vector<ScoredSpan>& candidates) {
   const std::size_t from = window.first, to = window.ids.size() - 1;
   const auto count = static_cast<std::size_t>(config.nbest);
   const std::vector<std::size_t> ends = largest(end, from, to, count);
@@ -51,12 +51,12 @@ void gather(const Sample& window, std::span<const float> begin, std::span<const 
   }
 }
 
-SpanAnswer choose(std::vector<Candidate>& candidates, double null_score, const std::string& context,
+SpanAnswer choose(std::vector<ScoredSpan>& candidates, double null_score, const std::string& context,
                   const std::vector<Piece>& pieces, std::int64_t nbest) {
-  std::ranges::stable_sort(candidates, std::greater<>(), &Candidate::score);
+  std::ranges::stable_sort(candidates, std::greater<>(), &ScoredSpan::score);
   SpanAnswer answer;
   std::set<std::string> seen;
-  for (const Candidate& candidate : candidates) {
+  for (const ScoredSpan& candidate : candidates) {
     if (std::ssize(answer.candidates) == nbest) break;
     const std::size_t begin = pieces[candidate.first].begin;
     std::string text = trimmed(std::string_view(context).substr(begin, pieces[candidate.last].end - begin));
@@ -103,7 +103,7 @@ class SpanAnswers {
   static constexpr double kNone = std::numeric_limits<double>::infinity();
   const TaskSplit& split_;
   const AnswerConfig& config_;
-  std::vector<std::vector<Candidate>> candidates_;
+  std::vector<std::vector<ScoredSpan>> candidates_;
   std::vector<double> null_scores_;
 };
 

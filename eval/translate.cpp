@@ -23,7 +23,7 @@ constexpr std::int64_t kBatchesInWindow = 16;
 // Source pieces of a batch, the longest sentence times their number: bounds the memory of one search.
 constexpr std::size_t kPiecesInBatch = 8192;
 
-using Encoded = std::vector<std::int32_t>;
+using Ids = std::vector<std::int32_t>;
 
 // Calls work(i) for i = 0 … count - 1 on `workers` threads, each of which computes with `threads`. The first exception
 // stops them all and is thrown again here.
@@ -55,7 +55,7 @@ void run_workers(std::size_t count, std::size_t workers, int threads, const std:
 }
 
 // Batches of sentences of nearly equal length, the longest first, so that no worker ends with the longest alone.
-std::vector<std::vector<std::size_t>> make_batches(const std::vector<Encoded>& encoded, std::size_t batch_size) {
+std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encoded, std::size_t batch_size) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     if (!encoded[i].empty()) order.push_back(i);
@@ -83,9 +83,9 @@ std::int64_t Translator::num_workers() const {
 }
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
-  std::vector<Encoded> encoded;
+  std::vector<Ids> encoded;
   for (const std::string& line : lines) {
-    Encoded& ids = encoded.emplace_back(tokenizers_.src.encode(line));
+    Ids& ids = encoded.emplace_back(tokenizers_.src.encode(line));
     if (ids.size() <= kLongestSource) continue;
     ids.resize(kLongestSource);
     ++num_cut_;

@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kStepPrefix = "step-";
 constexpr const char* kWeights = "model.safetensors";
 
 // 1200 of "step-1200".
 std::optional<std::int64_t> step_of(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  name.remove_prefix(kStepPrefix.size());
   const auto step = parse_number<std::int64_t>(name);
   return step && *step >= 0 ? step : std::nullopt;
 }
@@ -50,7 +50,7 @@ fs::path given_weights(const fs::path& path) {
 }  // namespace
 
 fs::path checkpoint_path(const fs::path& run, std::int64_t step) {
-  return run / "checkpoints" / (std::string(kPrefix) + std::to_string(step));
+  return run / "checkpoints" / (std::string(kStepPrefix) + std::to_string(step));
 }
 
 std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {

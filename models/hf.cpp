@@ -31,15 +31,15 @@ struct Family {
   std::string_view type;         // its model_type
   std::string_view name;         // what its classes begin with
   std::string_view pretraining;  // and end with, with the heads of pretraining
-  std::string_view prefix;       // of the encoder's tensors, ours are kPrefix
+  std::string_view prefix;       // of the encoder's tensors, ours are kEncoderPrefix
   Names layers;
   Names heads;
 };
-constexpr std::string_view kPrefix = "bert.";
+constexpr std::string_view kEncoderPrefix = "bert.";
 constexpr Family kBert = {.type = "bert",
                           .name = "Bert",
                           .pretraining = "ForPreTraining",
-                          .prefix = kPrefix,
+                          .prefix = kEncoderPrefix,
                           .layers = {{{"self_attn.out_proj.", "attention.output.dense."},
                                       {"norm1.", "attention.output.LayerNorm."},
                                       {"linear1.", "intermediate.dense."},
@@ -159,7 +159,7 @@ std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfConfig& co
   if (is_pre(config) && parameter.starts_with("seq_relationship.")) return {};
   std::vector<HfPart> parts = parts_under_our_prefix(parameter, config);
   for (HfPart& part : parts) {
-    if (part.name.starts_with(kPrefix)) part.name.replace(0, kPrefix.size(), family_of(config).prefix);
+    if (part.name.starts_with(kEncoderPrefix)) part.name.replace(0, kEncoderPrefix.size(), family_of(config).prefix);
   }
   if (parameter == "bert.embeddings.position_embeddings.weight") parts[0].rows_before = unused_positions(config);
   return parts;

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "data/text/tokenizer.hpp"
 #include "data/text/wordpiece_json.hpp"
 
 namespace attend {
@@ -13,11 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
-
 // As BERT's own reader: \n, \r or both end a line, nothing else does.
 std::vector<std::string> read_pieces(const fs::path& path) {
-  const std::string text = read_file(path, kMaxFileBytes);
+  const std::string text = read_file(path, kMaxTokenizerBytes);
   std::vector<std::string> pieces;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find_first_of("\r\n", at), text.size());
@@ -45,7 +44,7 @@ WordPieceConfig read_config(const fs::path& path) {
 
 WordPiece read_vocabulary(const fs::path& directory) {
   const fs::path whole = directory / "tokenizer.json", pieces = directory / "vocab.txt";
-  if (fs::exists(whole)) return parse_wordpiece_json(read_file(whole, kMaxFileBytes), whole.string());
+  if (fs::exists(whole)) return parse_wordpiece_json(read_file(whole, kMaxTokenizerBytes), whole.string());
   if (!fs::exists(pieces)) {
     throw UserError(directory.string() + ": neither tokenizer.json nor vocab.txt",
                     "give the directory of a BERT with its tokenizer");

@@ -24,12 +24,12 @@ constexpr int kMaxTrieDepth = 1024;
 constexpr float kMaxScore = 1e9f;
 
 // What is wrong, without the model's name.
-[[noreturn]] void refuse(const std::string& what) { throw UserError(what); }
+[[noreturn]] void reject(const std::string& what) { throw UserError(what); }
 
 void check_text(std::string_view text, std::size_t max_bytes, const std::string& what) {
-  if (text.size() > max_bytes) refuse(what + " is " + std::to_string(text.size()) + " bytes long");
-  if (text.find('\0') != std::string_view::npos) refuse(what + " contains NUL");
-  if (!is_utf8(text)) refuse(what + " is not UTF-8");
+  if (text.size() > max_bytes) reject(what + " is " + std::to_string(text.size()) + " bytes long");
+  if (text.find('\0') != std::string_view::npos) reject(what + " contains NUL");
+  if (!is_utf8(text)) reject(what + " is not UTF-8");
 }
 
 // The table of normalisation: the size of a trie, the trie, and NUL-ended strings that its values point into.
@@ -42,11 +42,11 @@ class NormalisationTable {
   static void check(std::string_view table) {
     if (table.empty()) return;
     std::uint32_t trie_bytes = 0;
-    if (table.size() <= sizeof trie_bytes) refuse("the normalisation table is cut short");
+    if (table.size() <= sizeof trie_bytes) reject("the normalisation table is cut short");
     std::memcpy(&trie_bytes, table.data(), sizeof trie_bytes);
     table.remove_prefix(sizeof trie_bytes);
     if (trie_bytes >= table.size() || trie_bytes < 4 || trie_bytes % 4 != 0) {
-      refuse("the normalisation table does not fit its trie");
+      reject("the normalisation table does not fit its trie");
     }
     NormalisationTable(table.substr(0, trie_bytes), table.substr(trie_bytes)).check();
   }
@@ -57,23 +57,23 @@ class NormalisationTable {
   }
 
   void check() {
-    if (strings_.back() != '\0') refuse("the strings of the normalisation table have no end");
-    if (!is_utf8(strings_)) refuse("the strings of the normalisation table are not UTF-8");
+    if (strings_.back() != '\0') reject("the strings of the normalisation table have no end");
+    if (!is_utf8(strings_)) reject("the strings of the normalisation table are not UTF-8");
     for (std::size_t begin = 0, end = 0; begin < strings_.size(); begin = end + 1) {
       end = strings_.find('\0', begin);
-      if (end - begin > kMaxReplacementBytes) refuse("a string of the normalisation table is too long");
+      if (end - begin > kMaxReplacementBytes) reject("a string of the normalisation table is too long");
     }
     matches_.assign(units_.size(), kUnseen);
     if (matches_from(offset_of(units_[0]), 0) > kMaxTrieMatches)
-      refuse("keys of the normalisation table nest too deep");
+      reject("keys of the normalisation table nest too deep");
   }
 
   static std::uint32_t offset_of(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
   // The most keys that end along one path down from the node at `base`.
   int matches_from(std::size_t base, int depth) {
-    if ((base | 0xFF) >= units_.size()) refuse("the trie of the normalisation table points outside itself");
-    if (depth > kMaxTrieDepth) refuse("the trie of the normalisation table is too deep");
+    if ((base | 0xFF) >= units_.size()) reject("the trie of the normalisation table points outside itself");
+    if (depth > kMaxTrieDepth) reject("the trie of the normalisation table is too deep");
     int most = 0;
     for (std::size_t c = 0; c < 256; ++c) {
       const std::size_t at = base ^ c;
@@ -90,7 +90,7 @@ class NormalisationTable {
         }
         matches_[at] = below;
       }
-      if (matches_[at] == kOpen) refuse("the trie of the normalisation table runs in a circle");
+      if (matches_[at] == kOpen) reject("the trie of the normalisation table runs in a circle");
       most = std::max(most, matches_[at]);
     }
     return most;
@@ -98,7 +98,7 @@ class NormalisationTable {
 
   void check_value(std::uint32_t value) const {
     const bool inside = value < strings_.size();
-    if (!inside || utf8_length_at(strings_, value) == 0) refuse("a value of the normalisation table is out of range");
+    if (!inside || utf8_length_at(strings_, value) == 0) reject("a value of the normalisation table is out of range");
   }
 
   static constexpr int kUnseen = -1;
@@ -117,14 +117,14 @@ class Pieces {
     protobuf::Message message(bytes);
     while (const auto field = message.next()) {
       if (field->number == 1) text = field->content();
-      if (field->number == 2 && !(std::abs(field->number32()) <= kMaxScore)) refuse(what + " has a score out of range");
+      if (field->number == 2 && !(std::abs(field->number32()) <= kMaxScore)) reject(what + " has a score out of range");
       if (field->number == 3) type = static_cast<PieceType>(field->varint());
     }
-    if (text.empty()) refuse(what + " is empty");
+    if (text.empty()) reject(what + " is empty");
     check_text(text, kMaxPieceBytes, what);
-    if (!seen_.insert(text).second) refuse(what + " is there twice");
+    if (!seen_.insert(text).second) reject(what + " is there twice");
     if (type < PieceType::normal || type > PieceType::byte) {
-      refuse(what + " has the unknown type " + std::to_string(static_cast<std::uint64_t>(type)));
+      reject(what + " has the unknown type " + std::to_string(static_cast<std::uint64_t>(type)));
     }
     if (type == PieceType::byte) check_byte(text, what);
     if (type == PieceType::user_defined) symbols_.push_back(text);
@@ -132,16 +132,16 @@ class Pieces {
   }
 
   void check(bool byte_fallback) {
-    if (seen_.empty()) refuse("no pieces");
-    if (num_unknown_ != 1) refuse(std::to_string(num_unknown_) + " unknown pieces, expected 1");
-    if (num_bytes_ != (byte_fallback ? 256 : 0)) refuse(std::to_string(num_bytes_) + " byte pieces");
+    if (seen_.empty()) reject("no pieces");
+    if (num_unknown_ != 1) reject(std::to_string(num_unknown_) + " unknown pieces, expected 1");
+    if (num_bytes_ != (byte_fallback ? 256 : 0)) reject(std::to_string(num_bytes_) + " byte pieces");
     // In sorted order the symbols that begin a symbol are the ones still open before it.
     std::sort(symbols_.begin(), symbols_.end());
     std::vector<std::string_view> open;
     for (const auto symbol : symbols_) {
       while (!open.empty() && !symbol.starts_with(open.back())) open.pop_back();
       open.push_back(symbol);
-      if (open.size() > kMaxNestedSymbols) refuse("user-defined symbols nest too deep");
+      if (open.size() > kMaxNestedSymbols) reject("user-defined symbols nest too deep");
     }
   }
 
@@ -153,7 +153,7 @@ class Pieces {
     constexpr std::string_view kDigits = "0123456789ABCDEF";
     if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>' || kDigits.find(text[3]) == kDigits.npos ||
         kDigits.find(text[4]) == kDigits.npos) {
-      refuse(what + " is no byte");
+      reject(what + " is no byte");
     }
     ++num_bytes_;
   }
@@ -169,7 +169,7 @@ void check_normaliser(std::string_view bytes) {
   int num_tables = 0;
   while (const auto field = message.next()) {
     if (field->number == 2) {
-      if (++num_tables > 1) refuse("two normalisation tables");
+      if (++num_tables > 1) reject("two normalisation tables");
       NormalisationTable::check(field->content());
     }
     if (field->number >= 3 && field->number <= 5) field->varint();
@@ -188,7 +188,7 @@ TrainerOptions check_trainer(std::string_view bytes) {
   while (const auto field = message.next()) {
     switch (field->number) {
       case 3:
-        if (field->varint() < 1 || field->varint() > 4) refuse("an unknown model type");
+        if (field->varint() < 1 || field->varint() > 4) reject("an unknown model type");
         break;
       case 35:
         options.byte_fallback = field->varint() != 0;
@@ -226,7 +226,7 @@ void check_model(std::string_view bytes) {
   protobuf::Message message(bytes);
   while (const auto field = message.next()) {
     if (field->number > 5) continue;
-    if (field->number > 1 && ++count[field->number] > 1) refuse("a part of the model is there twice");
+    if (field->number > 1 && ++count[field->number] > 1) reject("a part of the model is there twice");
     switch (field->number) {
       case 1:
         pieces.add(field->content());
@@ -242,8 +242,8 @@ void check_model(std::string_view bytes) {
     }
   }
   pieces.check(options.byte_fallback);
-  if (count[2] == 0 || count[3] == 0) refuse("truncated: its options are missing");  // they follow the pieces
-  if (!pieces.contains(options.unknown)) refuse("the unknown piece " + options.unknown + " is missing");
+  if (count[2] == 0 || count[3] == 0) reject("truncated: its options are missing");  // they follow the pieces
+  if (!pieces.contains(options.unknown)) reject("the unknown piece " + options.unknown + " is missing");
 }
 
 }  // namespace

@@ -12,8 +12,6 @@
 namespace attend {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
-
 std::unique_ptr<const TokenizerModel> make_model(const std::string& bytes, const std::string& name) {
   if (is_wordpiece_json(bytes)) return std::make_unique<WordPiece>(parse_wordpiece_json(bytes, name));
   return make_sentencepiece_model(bytes, name);
@@ -29,7 +27,7 @@ struct Tokenizer::Content {
 };
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {
-  return from_bytes(read_file(path, kMaxFileBytes), path.string());
+  return from_bytes(read_file(path, kMaxTokenizerBytes), path.string());
 }
 
 Tokenizer Tokenizer::from_bytes(std::string bytes, const std::string& name) {

@@ -41,6 +41,9 @@ struct Piece {
   std::size_t end = 0;
 };
 
+// A file of a tokenizer that is larger is refused.
+constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
+
 // Cheap to copy: copies share the model. All members may be called from several threads at once.
 class Tokenizer {
  public:

@@ -35,14 +35,14 @@ bool has_text(const std::string& line) {
 }
 
 // The lines that a tokenizer learns from.
-struct Sample {
+struct TextSample {
   std::vector<std::string> lines;
   std::uint64_t num_lines = 0;  // of all files
 };
 
 // Draws evenly (Vitter 1985, algorithm R), in an order that depends on the number of lines alone.
-Sample draw_sample(const std::vector<std::string>& files, std::size_t size) {
-  Sample sample;
+TextSample draw_sample(const std::vector<std::string>& files, std::size_t size) {
+  TextSample sample;
   LineCounts counts;
   std::uint64_t usable = 0, empty = 0;
   RandomStream random(size);
@@ -143,7 +143,7 @@ constexpr const char* kOfTrain = " (of a training: --vocab-type, --vocab-size)";
 }  // namespace
 
 Tokenizer train_tokenizer(const std::vector<std::string>& files, const TokenizerConfig& config) {
-  const Sample sample = draw_sample(files, static_cast<std::size_t>(config.sample));
+  const TextSample sample = draw_sample(files, static_cast<std::size_t>(config.sample));
   if (sample.lines.empty()) throw UserError("no line of text to make a tokenizer of", "give it files with text");
   const std::int64_t size = config.size.value_or(default_size(sample.num_lines));
   const double coverage = config.character_coverage ? *config.character_coverage : default_coverage(sample.lines);

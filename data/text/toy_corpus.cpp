@@ -17,19 +17,19 @@ constexpr std::size_t kShortest = 3, kLongest = 60;  // words, either side
 
 bool fits(std::size_t words) { return words >= kShortest && words <= kLongest; }
 
-enum class Set { test, valid, train };  // in the order in which sentences are taken
-constexpr std::string_view kNames[] = {"test", "valid", "train"};
+enum class CorpusSet { test, valid, train };  // in the order in which sentences are taken
+constexpr std::string_view kCorpusSets[] = {"test", "valid", "train"};
 
-class Writing {
+class CorpusWriting {
  public:
-  explicit Writing(const ToyConfig& config) : config_(config), directory_(config.directory) {}
+  explicit CorpusWriting(const ToyConfig& config) : config_(config), directory_(config.directory) {}
 
-  ToySet write(Set set, std::int64_t sentences) {
-    ToySet written{.name = std::string(kNames[static_cast<std::size_t>(set)]), .sentences = sentences};
+  ToySet write(CorpusSet set, std::int64_t sentences) {
+    ToySet written{.name = std::string(kCorpusSets[static_cast<std::size_t>(set)]), .sentences = sentences};
     AtomicFile english(directory_ / (written.name + ".en"));
     AtomicFile german(directory_ / (written.name + ".de"));
     std::optional<AtomicFile> alignment;
-    if (set == Set::test) alignment.emplace(directory_ / "test.align");
+    if (set == CorpusSet::test) alignment.emplace(directory_ / "test.align");
     for (std::int64_t i = 0; i < sentences; ++i) {
       const toy::SentencePair pair = new_pair(set, i);
       english.write(toy::to_text(pair.english) + '\n');
@@ -47,7 +47,7 @@ class Writing {
 
  private:
   // The pair of a set and a position: the first of its candidates that has the right length and is new.
-  toy::SentencePair new_pair(Set set, std::int64_t position) {
+  toy::SentencePair new_pair(CorpusSet set, std::int64_t position) {
     RandomStream random(combine_keys(static_cast<std::uint64_t>(config_.seed), set, position));
     const std::size_t words = toy::invent_length(random);
     while (true) {
@@ -76,10 +76,10 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
     }
   }
   make_directories(directory);
-  Writing writing(config);
-  ToySet test = writing.write(Set::test, config.test_sentences);
-  ToySet valid = writing.write(Set::valid, config.valid_sentences);
-  ToySet train = writing.write(Set::train, config.train_sentences);
+  CorpusWriting writing(config);
+  ToySet test = writing.write(CorpusSet::test, config.test_sentences);
+  ToySet valid = writing.write(CorpusSet::valid, config.valid_sentences);
+  ToySet train = writing.write(CorpusSet::train, config.train_sentences);
   // No fewer than a few of each label, and no more than there are different texts to tell.
   const auto examples = [](std::int64_t wanted, std::int64_t most) {
     return std::clamp(wanted, std::int64_t{12}, most);

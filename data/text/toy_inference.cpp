@@ -40,7 +40,7 @@ bool excludes(const Claim& premise, const Claim& hypothesis) {
 }
 
 constexpr int kAttempts = 500;
-constexpr std::string_view kVerbs[] = {"buy", "sell", "find", "lose", "steal", "see", "carry", "repair"};
+constexpr std::string_view kActions[] = {"buy", "sell", "find", "lose", "steal", "see", "carry", "repair"};
 
 class Claims {
  public:
@@ -101,7 +101,7 @@ class Claims {
     Claim claim;
     Event& event = claim.event;
     event.agent = invent_person(draw_);
-    event.verb = &verb(draw_.pick(std::span(kVerbs)));
+    event.verb = &verb(draw_.pick(std::span(kActions)));
     event.object = of(thing(event.verb->objects));
     if (draw_.chance(0.3)) event.object->noun = &word_near(*event.object->noun);
     if (draw_.chance(0.5)) event.object->adjective = &quality();

@@ -184,7 +184,7 @@ const Adjective kAdjectives[] = {
 constexpr Object acc = Object::accusative, dat = Object::dative, none = Object::none;
 
 // No verb whose past looks like its base (to read, to put): the tense would not be decided by the source.
-const Verb kVerbs[] = {
+const Verb kAllVerbs[] = {
     {"buy", "buys", "bought", "", "kaufen", "kaufe", "kauft", "gekauft", "", acc, kPerson, kGoods},
     {"sell", "sells", "sold", "", "verkaufen", "verkaufe", "verkauft", "verkauft", "", acc, kPerson, kGoods | kAnimal},
     {"see", "sees", "saw", "", "sehen", "sehe", "sieht", "gesehen", "", acc, kBeing, kBeing | kGoods | kPlace},
@@ -316,7 +316,7 @@ const auto& find(const Entries& entries, std::string_view english) {
 std::span<const Noun> nouns() { return kNouns; }
 std::span<const Modifier> modifiers() { return kModifiers; }
 std::span<const Adjective> adjectives() { return kAdjectives; }
-std::span<const Verb> verbs() { return kVerbs; }
+std::span<const Verb> verbs() { return kAllVerbs; }
 std::span<const Modal> modals() { return kModals; }
 std::span<const Phrase> past_times() { return kPastTimes; }
 std::span<const Phrase> present_times() { return kPresentTimes; }
@@ -330,7 +330,7 @@ std::span<const Conjunction> subordinators(bool past) { return past ? kSubordina
 std::span<const Preposition> beside_buildings() { return kBeside; }
 
 const Noun& noun(std::string_view english) { return find(kNouns, english); }
-const Verb& verb(std::string_view english) { return find(kVerbs, english); }
+const Verb& verb(std::string_view english) { return find(kAllVerbs, english); }
 const Adjective& adjective(std::string_view english) { return find(kAdjectives, english); }
 const Modal& modal(std::string_view english) { return find(kModals, english); }
 

@@ -19,9 +19,9 @@ constexpr Asks kAsks[] = {Asks::who, Asks::what, Asks::whom, Asks::where, Asks::
 
 // What is done on purpose, or happens, once: whoever did not do it cannot be meant by saying another thing (who drove
 // somewhere went there too). Both kinds of question ask about these alone, so that the verb does not tell them apart.
-constexpr std::string_view kVerbs[] = {"buy",    "sell",    "lose",   "find", "steal", "write",
-                                       "repair", "bring",   "send",   "give", "carry", "forget",
-                                       "open",   "prepare", "invite", "call", "eat"};
+constexpr std::string_view kAskedVerbs[] = {"buy",    "sell",    "lose",   "find", "steal", "write",
+                                            "repair", "bring",   "send",   "give", "carry", "forget",
+                                            "open",   "prepare", "invite", "call", "eat"};
 
 struct Query {
   Asks asks;
@@ -75,7 +75,7 @@ class Questions {
     const Event& event = query.event;
     if (event.verb == nullptr || event.negated) return false;
     const auto is_verb = [&](std::string_view word) { return event.verb == &verb(word); };
-    if (std::ranges::none_of(kVerbs, is_verb)) return false;
+    if (std::ranges::none_of(kAskedVerbs, is_verb)) return false;
     switch (query.asks) {
       case Asks::who:
         return event.agent.person() && event.object.has_value();

@@ -7,7 +7,7 @@
 namespace attend::toy {
 namespace {
 
-constexpr Object acc = Object::accusative;
+constexpr Object kTakes = Object::accusative;
 
 constexpr Verb english_verb(std::string_view base, std::string_view third, std::string_view past, Object object,
                             unsigned subjects, unsigned objects, const Preposition* complement = nullptr) {
@@ -41,18 +41,18 @@ constexpr Pair<Noun> kNounSynonyms[] = {
 };
 
 const Pair<Verb> kVerbSynonyms[] = {
-    {"buy", english_verb("purchase", "purchases", "purchased", acc, kPerson, kGoods)},
-    {"repair", english_verb("fix", "fixes", "fixed", acc, kPerson, kRepairable)},
-    {"find", english_verb("discover", "discovers", "discovered", acc, kPerson, kGoods)},
-    {"look for", english_verb("search for", "searches for", "searched for", acc, kPerson, kGoods)},
-    {"see", english_verb("notice", "notices", "noticed", acc, kPerson, kGoods)},
-    {"call", english_verb("telephone", "telephones", "telephoned", acc, kPerson, kPerson)},
-    {"help", english_verb("assist", "assists", "assisted", acc, kPerson, kPerson)},
-    {"love", english_verb("adore", "adores", "adored", acc, kPerson, kPerson)},
+    {"buy", english_verb("purchase", "purchases", "purchased", kTakes, kPerson, kGoods)},
+    {"repair", english_verb("fix", "fixes", "fixed", kTakes, kPerson, kRepairable)},
+    {"find", english_verb("discover", "discovers", "discovered", kTakes, kPerson, kGoods)},
+    {"look for", english_verb("search for", "searches for", "searched for", kTakes, kPerson, kGoods)},
+    {"see", english_verb("notice", "notices", "noticed", kTakes, kPerson, kGoods)},
+    {"call", english_verb("telephone", "telephones", "telephoned", kTakes, kPerson, kPerson)},
+    {"help", english_verb("assist", "assists", "assisted", kTakes, kPerson, kPerson)},
+    {"love", english_verb("adore", "adores", "adored", kTakes, kPerson, kPerson)},
     {"talk", english_verb("speak", "speaks", "spoke", Object::none, kPerson, kPerson, &kAbout)},
-    {"give", english_verb("hand", "hands", "handed", acc, kPerson, kGoods)},
-    {"show", english_verb("present", "presents", "presented", acc, kPerson, kGoods)},
-    {"send", english_verb("mail", "mails", "mailed", acc, kPerson, kText)},
+    {"give", english_verb("hand", "hands", "handed", kTakes, kPerson, kGoods)},
+    {"show", english_verb("present", "presents", "presented", kTakes, kPerson, kGoods)},
+    {"send", english_verb("mail", "mails", "mailed", kTakes, kPerson, kText)},
     {"cry", english_verb("weep", "weeps", "wept", Object::none, kPerson, 0)},
     {"return", english_verb("come back", "comes back", "came back", Object::none, kPerson, 0)},
 };
@@ -135,10 +135,10 @@ bool alike(const Entry& a, const Entry& b) {
 
 const Preposition kFrom{"from", "von", Case::dative};
 const Conjunction kAfter{"after", "nachdem"};
-const Verb kHave = english_verb("have", "has", "had", acc, kPerson, kGoods);
+const Verb kHave = english_verb("have", "has", "had", kTakes, kPerson, kGoods);
 const Verb kLiveIn = english_verb("live", "lives", "lived", Object::none, kPerson, 0);
 const Verb kWorkFor = english_verb("work", "works", "worked", Object::none, kPerson, 0, &kFor);
-const Verb kReceive = english_verb("receive", "receives", "received", acc, kPerson, kGoods);
+const Verb kReceive = english_verb("receive", "receives", "received", kTakes, kPerson, kGoods);
 
 const Noun* synonym(const Noun& noun) { return other(kNounSynonyms, noun.english); }
 const Verb* synonym(const Verb& verb) { return other(kVerbSynonyms, verb.english); }

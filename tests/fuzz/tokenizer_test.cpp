@@ -15,6 +15,7 @@
 #include "core/random.hpp"
 #include "data/text/tokenizer_trainer.hpp"
 #include "data/text/wordpiece_json.hpp"
+#include "tests/support/protobuf.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -112,13 +113,6 @@ INSTANTIATE_TEST_SUITE_P(Types, TokenizerFuzz,
                          [](const auto& type) { return std::string(name_of(type.param)); });
 
 // Models made by hand, each with one of the faults that the library falls for.
-std::string field(int number, const std::string& content) {
-  std::string bytes(1, static_cast<char>(number << 3 | 2));
-  std::size_t size = content.size();
-  for (; size >= 128; size >>= 7) bytes += static_cast<char>((size & 127) | 128);
-  return bytes + static_cast<char>(size) + content;
-}
-
 std::string piece(const std::string& text, int type = 1, float score = 0) {
   std::string number(4, '\0');
   std::memcpy(number.data(), &score, 4);

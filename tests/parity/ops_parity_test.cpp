@@ -16,7 +16,7 @@ namespace attend::ops {
 namespace {
 
 using torch::Tensor;
-using Op = std::function<Tensor(const std::vector<Tensor>&)>;
+using ParityOp = std::function<Tensor(const std::vector<Tensor>&)>;
 
 const Layout kLayout{.offsets = {0, 5, 6, 13}, .max_length = 7};
 
@@ -32,7 +32,7 @@ class OpsParity : public testing::TestWithParam<bool> {
     EXPECT_TRUE(at::allclose(ours, theirs, 1e-5, 1e-5)) << what << " differs by " << (ours - theirs).abs().max();
   }
 
-  void expect_parity(const std::string& name, const Op& op) const {
+  void expect_parity(const std::string& name, const ParityOp& op) const {
     std::vector<Tensor> inputs;
     for (int i = 0; fixture_.has(name + ".in." + std::to_string(i)); ++i) {
       inputs.push_back(fixture_.tensor(name + ".in." + std::to_string(i)).requires_grad_());

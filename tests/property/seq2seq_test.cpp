@@ -19,13 +19,13 @@ namespace attend {
 namespace {
 
 constexpr std::int64_t kVocabulary = 37;
-constexpr std::int64_t kBos = 2;
+constexpr std::int64_t kBegin = 2;
 
 torch::Tensor tokens(const std::vector<std::int64_t>& ids) {
   return torch::tensor(ids, torch::kLong).to(test_device());
 }
 
-Sequences sequences(const std::vector<std::vector<std::int64_t>>& sentences) {
+Sequences sequences_of(const std::vector<std::vector<std::int64_t>>& sentences) {
   Sequences result;
   std::vector<std::int64_t> ids;
   for (const auto& sentence : sentences) {
@@ -48,8 +48,8 @@ std::vector<std::vector<std::int64_t>> random_sentences(const std::vector<std::i
 
 // Targets that begin with bos, labels drawn apart: no test here depends on what they say.
 Batch make_batch(const std::vector<std::vector<std::int64_t>>& src, std::vector<std::vector<std::int64_t>> tgt) {
-  for (auto& sentence : tgt) sentence.insert(sentence.begin(), kBos);
-  Batch batch{.src = sequences(src), .tgt = sequences(tgt), .labels_M = {}, .examples = {}};
+  for (auto& sentence : tgt) sentence.insert(sentence.begin(), kBegin);
+  Batch batch{.src = sequences_of(src), .tgt = sequences_of(tgt), .labels_M = {}, .examples = {}};
   batch.labels_M = (batch.tgt.ids_M * 5 + 1) % kVocabulary;
   return batch;
 }
@@ -155,7 +155,7 @@ TEST_P(Seq2SeqProperties, AttentionSumsToOneOverTheSentenceAndIsZeroBehindIt) {
   const Batch batch = some_batch();
   const auto memory = model_->encode(batch.src, inference_);
   const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3, 4});
-  const auto weights = model_->step(*memory, *state, torch::full({5}, kBos, torch::kLong), true).weights_RS;
+  const auto weights = model_->step(*memory, *state, torch::full({5}, kBegin, torch::kLong), true).weights_RS;
   ASSERT_EQ(weights.size(1), 7);
   for (std::int64_t b = 0; b < 5; ++b) {
     const auto length = kSourceLengths[b];
@@ -205,7 +205,7 @@ TEST_P(Seq2SeqProperties, FrozenStepsAreTheSame) {
   const auto run = [&] {
     const auto memory = model_->encode(batch.src, inference_);
     const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3, 4});
-    return model_->step(*memory, *state, torch::full({5}, kBos, torch::kLong)).logits_RV;
+    return model_->step(*memory, *state, torch::full({5}, kBegin, torch::kLong)).logits_RV;
   };
   const auto before = run();
   visit_weights(*model_, [](ops::Weight& weight) { weight.freeze(Precision::fp32); });
@@ -222,8 +222,8 @@ TEST_P(Seq2SeqProperties, SearchOfABatchIsThatOfItsSentencesInAnyOrder) {
   for (const std::int64_t beam : {1, 4}) {
     const SearchConfig config{.beam = beam, .max_length = 8};
     const auto run = [&](const std::vector<std::vector<std::int64_t>>& sentences) {
-      return search({.model = *model_, .ids = {.bos = kBos, .eos = 3, .pad = 0}, .config = config},
-                    sequences(sentences));
+      return search({.model = *model_, .ids = {.bos = kBegin, .eos = 3, .pad = 0}, .config = config},
+                    sequences_of(sentences));
     };
     const auto together = run(src);
     const auto reversed = run({src.rbegin(), src.rend()});
@@ -239,7 +239,7 @@ TEST_P(Seq2SeqProperties, ABeamOfOneIsGreedyAndItsScoreThatOfForward) {
   const auto src = random_sentences(kSourceLengths, 5);
   const SearchConfig config{.max_length = 8};
   const auto found =
-      search({.model = *model_, .ids = {.bos = kBos, .eos = 3, .pad = 0}, .config = config}, sequences(src));
+      search({.model = *model_, .ids = {.bos = kBegin, .eos = 3, .pad = 0}, .config = config}, sequences_of(src));
   for (std::size_t b = 0; b < src.size(); ++b) {
     const std::vector<std::int64_t> ids(found[b][0].ids.begin(), found[b][0].ids.end());
     const auto log_p =
@@ -247,7 +247,7 @@ TEST_P(Seq2SeqProperties, ABeamOfOneIsGreedyAndItsScoreThatOfForward) {
     double total = 0;
     for (std::size_t t = 0; t < ids.size(); ++t) {
       auto row = log_p[static_cast<std::int64_t>(t)].clone();
-      row[0] = row[kBos] = -100;
+      row[0] = row[kBegin] = -100;
       EXPECT_EQ(row.argmax().item<std::int64_t>(), ids[t]);
       total += row[ids[t]].item<double>();
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <sstream>
 #include <string>
@@ -35,6 +36,13 @@ inline double overlap(const std::string& a, const std::string& b) {
 inline bool is_noun(const std::string& word) {
   return std::ranges::any_of(toy::nouns(),
                              [&](const toy::Noun& n) { return n.english == word || n.english_plural == word; });
+}
+
+// FNV-1a, so that an expected value depends on nothing else of ours.
+inline std::uint64_t fnv1a(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
 }
 
 }  // namespace attend

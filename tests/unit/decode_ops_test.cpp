@@ -16,7 +16,7 @@ double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
 }
 
 // bf16 keeps 8 bits: sums of a few unit-sized numbers, rounded once at the end by either path, differ by 1 in 2^7.
-double tolerance(at::ScalarType type) { return type == at::kFloat ? 1e-5 : 3e-2; }
+double decode_tolerance(at::ScalarType type) { return type == at::kFloat ? 1e-5 : 3e-2; }
 
 TEST(DecodeOps, SelfAttentionFollowsTheAncestry) {
   const at::NoGradGuard no_grad;
@@ -30,7 +30,7 @@ TEST(DecodeOps, SelfAttentionFollowsTheAncestry) {
       const auto fast = decode_self_attention(products, ancestry, heads);
       EXPECT_EQ(fast.scalar_type(), type);
       const PlainOps plain;
-      EXPECT_LE(largest_difference(fast, decode_self_attention(products, ancestry, heads)), tolerance(type));
+      EXPECT_LE(largest_difference(fast, decode_self_attention(products, ancestry, heads)), decode_tolerance(type));
 
       // And as ops::attention over the history written out.
       for (std::int64_t r = 0; r < 5; ++r) {
@@ -39,7 +39,7 @@ TEST(DecodeOps, SelfAttentionFollowsTheAncestry) {
         const auto q_k_v = torch::stack(history).chunk(3, 1);
         const Layout layout{.offsets = {0, 3}, .max_length = 3};
         const auto whole = attention(q_k_v[0], q_k_v[1], q_k_v[2], layout, layout, {.heads = heads, .causal = true});
-        EXPECT_LE(largest_difference(fast[r], whole[2]), tolerance(type));
+        EXPECT_LE(largest_difference(fast[r], whole[2]), decode_tolerance(type));
       }
     }
   }
@@ -62,7 +62,7 @@ TEST(DecodeOps, CrossAttentionReadsItsSentence) {
     const PlainOps plain;
     torch::Tensor expected_weights;
     EXPECT_LE(largest_difference(fast, decode_cross_attention(q, kv, memory, sentences, 2, &expected_weights)),
-              tolerance(type));
+              decode_tolerance(type));
     EXPECT_LE(largest_difference(weights, expected_weights), 1e-5);
   }
 }

@@ -15,7 +15,7 @@
 namespace attend {
 namespace {
 
-constexpr std::int64_t kPad = 0, kBos = 2, kEos = 3, kVocabulary = 6;
+constexpr std::int64_t kPad = 0, kBos = 2, kEos = 3, kWords = 6;
 constexpr TargetIds kIds{.bos = kBos, .eos = kEos, .pad = kPad};
 
 using Prefix = std::vector<std::int64_t>;  // the sentence's first id, then the tokens fed so far
@@ -39,7 +39,7 @@ class ScriptedModel : public Seq2SeqImpl {
   virtual std::vector<float> logits(const Prefix& prefix) const {
     RandomStream random(hash(prefix));
     std::vector<float> result;
-    for (std::int64_t i = 0; i < kVocabulary; ++i) result.push_back(static_cast<float>(4 * random.uniform()));
+    for (std::int64_t i = 0; i < kWords; ++i) result.push_back(static_cast<float>(4 * random.uniform()));
     return result;
   }
 
@@ -70,7 +70,7 @@ class ScriptedModel : public Seq2SeqImpl {
     auto& prefixes = static_cast<ScriptedState&>(state).prefixes;
     const std::int64_t rows = std::ssize(prefixes);
     EXPECT_EQ(previous_R.size(0), rows);
-    StepOutput output{.logits_RV = torch::empty({rows, kVocabulary}), .weights_RS = {}};
+    StepOutput output{.logits_RV = torch::empty({rows, kWords}), .weights_RS = {}};
     if (want_weights) output.weights_RS = torch::zeros({rows, memory.layout.max_length});
     for (std::int64_t r = 0; r < rows; ++r) {
       prefixes[r].push_back(previous_R[r].item<std::int64_t>());

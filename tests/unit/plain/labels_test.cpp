@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 constexpr double kClose = 1e-12;
 
-const json& fixture() {
+const json& labels_fixture() {
   static const json content = read_json(ATTEND_SOURCE_DIR "/tests/parity/fixtures/labels.json");
   return content;
 }
@@ -33,7 +33,7 @@ void expect_number(double ours, const json& theirs) {
 }
 
 TEST(Labels, EqualScikitLearn) {
-  for (const json& entry : fixture().at("labels")) {
+  for (const json& entry : labels_fixture().at("labels")) {
     const auto predicted = entry.at("predicted").get<std::vector<std::int64_t>>();
     const auto gold = entry.at("gold").get<std::vector<std::int64_t>>();
     expect_number(accuracy(predicted, gold), entry.at("accuracy"));
@@ -43,7 +43,7 @@ TEST(Labels, EqualScikitLearn) {
 }
 
 TEST(Labels, EqualSciPy) {
-  for (const json& entry : fixture().at("numbers")) {
+  for (const json& entry : labels_fixture().at("numbers")) {
     const auto predicted = entry.at("predicted").get<std::vector<double>>();
     const auto gold = entry.at("gold").get<std::vector<double>>();
     expect_number(pearson(predicted, gold), entry.at("pearson"));
@@ -70,7 +70,7 @@ TEST(Labels, AnIntervalHoldsTheValueAndIsTheSameAgain) {
 
 TEST(Chunks, EqualSeqeval) {
   using Tags = std::vector<std::vector<std::string>>;
-  for (const json& entry : fixture().at("tags")) {
+  for (const json& entry : labels_fixture().at("tags")) {
     const auto predicted = entry.at("predicted").get<Tags>(), gold = entry.at("gold").get<Tags>();
     for (const ChunkMode mode : {ChunkMode::conlleval, ChunkMode::strict}) {
       const std::string name = mode == ChunkMode::strict ? "strict" : "conlleval";
@@ -87,7 +87,7 @@ TEST(Chunks, EqualSeqeval) {
 }
 
 TEST(Answers, EqualTheOfficialScripts) {
-  for (const json& entry : fixture().at("answers")) {
+  for (const json& entry : labels_fixture().at("answers")) {
     const auto predicted = entry.at("predicted").get<std::string>();
     const auto gold = entry.at("gold").get<std::vector<std::string>>();
     EXPECT_EQ(normalise_answer(predicted), entry.at("normalised").get<std::string>());
@@ -100,7 +100,7 @@ TEST(Answers, EqualTheOfficialScripts) {
 }
 
 TEST(Answers, TheBestThresholdIsTheScripts) {
-  for (const json& entry : fixture().at("thresholds")) {
+  for (const json& entry : labels_fixture().at("thresholds")) {
     std::vector<NoAnswerQuestion> questions;
     for (const json& question : entry.at("questions")) {
       questions.push_back(

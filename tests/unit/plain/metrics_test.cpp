@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-const json& fixture() {
+const json& metrics_fixture() {
   static const json content = [] {
     const char* other = std::getenv("ATTEND_METRICS_FIXTURE");
     return read_json(other != nullptr ? other : ATTEND_SOURCE_DIR "/tests/parity/fixtures/metrics.json");
@@ -57,7 +57,7 @@ std::string joined(const std::vector<std::string_view>& words) {
 }
 
 TEST(Metrics, EqualSacreBleu) {
-  for (const json& corpus : fixture().at("cases")) {
+  for (const json& corpus : metrics_fixture().at("cases")) {
     const auto hypotheses = corpus.at("hypotheses").get<std::vector<std::string>>();
     const auto references = corpus.at("references").get<std::vector<std::vector<std::string>>>();
     for (const json& result : corpus.at("results")) {
@@ -92,7 +92,7 @@ TEST(Metrics, EqualSacreBleu) {
 }
 
 TEST(Metrics, Tokenize13aAsSacreBleu) {
-  for (const json& pair : fixture().at("tokenized")) {
+  for (const json& pair : metrics_fixture().at("tokenized")) {
     const std::string line = pair.at(0);
     EXPECT_EQ(joined(split_words(tokenize_13a(line))), pair.at(1).get<std::string>()) << line;
   }

@@ -71,7 +71,7 @@ Outer from_words(std::string_view name, const std::vector<std::string>& words) {
 }
 
 template <class Work>
-std::string mistake(Work work) {
+std::string mistake_and_remedy(Work work) {
   try {
     work();
   } catch (const UserError& error) {
@@ -153,13 +153,13 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
       {"max-tokens = 1\nmax_tokens = 2",
        "r.toml:2: max-tokens is given twice, as max-tokens and as max_tokens | keep one of them"},
   };
-  for (const auto& [text, message] : cases) EXPECT_EQ(mistake([&] { from_toml(text); }), message) << text;
-  const std::string syntax = mistake([] { from_toml("run = \"a\"\nrate = = 1"); });
+  for (const auto& [text, message] : cases) EXPECT_EQ(mistake_and_remedy([&] { from_toml(text); }), message) << text;
+  const std::string syntax = mistake_and_remedy([] { from_toml("run = \"a\"\nrate = = 1"); });
   EXPECT_TRUE(syntax.starts_with("r.toml:2: ")) << syntax;
-  EXPECT_TRUE(mistake([] { from_toml("train = [}"); }).starts_with("r.toml:1: "));
+  EXPECT_TRUE(mistake_and_remedy([] { from_toml("train = [}"); }).starts_with("r.toml:1: "));
   std::string deep = "rate = 1\na";
   for (int i = 0; i < 400'000; ++i) deep += ".a";
-  EXPECT_EQ(mistake([&] { from_toml(deep + " = 1"); }),
+  EXPECT_EQ(mistake_and_remedy([&] { from_toml(deep + " = 1"); }),
             "r.toml:2: found more than 200 dots, expected `name = value` | options are flat: a name has no dots");
 }
 
@@ -189,20 +189,21 @@ TEST(Options, EveryMistakeInWordsNamesTheFlag) {
       {"colr", {"blue"}, "--colr: no such option | did you mean --colour?"},
       {"elephant", {"blue"}, "--elephant: no such option | --help lists the options"},
   };
-  for (const auto& [name, words, message] : cases) EXPECT_EQ(mistake([&] { from_words(name, words); }), message);
+  for (const auto& [name, words, message] : cases)
+    EXPECT_EQ(mistake_and_remedy([&] { from_words(name, words); }), message);
 }
 
 TEST(Options, ARequiredOptionMustBeGiven) {
   Outer config;
-  EXPECT_EQ(mistake([&] { check_required(bind(config), "attend train"); }),
+  EXPECT_EQ(mistake_and_remedy([&] { check_required(bind(config), "attend train"); }),
             "attend train: DIR (or --run) is missing: directory | attend train --help lists the options");
   config.run = "runs/a";
-  EXPECT_EQ(mistake([&] { check_required(bind(config), "attend train"); }), "no mistake");
+  EXPECT_EQ(mistake_and_remedy([&] { check_required(bind(config), "attend train"); }), "no mistake");
 }
 
 TEST(Options, AReaderOfAPartIgnoresOtherKeysOnlyWhenAsked) {
   EXPECT_EQ(from_toml("other = 1\nmax-tokens = 5\n[table]\nx = 1", UnknownKeys::ignore).max_tokens, 5);
-  EXPECT_NE(mistake([] { from_toml("other = 1"); }), "no mistake");
+  EXPECT_NE(mistake_and_remedy([] { from_toml("other = 1"); }), "no mistake");
 }
 
 TEST(Options, LaterSourcesWinAndTheOriginIsRemembered) {

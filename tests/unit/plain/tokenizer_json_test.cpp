@@ -15,6 +15,7 @@
 #include "core/random.hpp"
 #include "data/text/tokenizer_trainer.hpp"
 #include "data/text/wordpiece_json.hpp"
+#include "tests/support/protobuf.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -133,11 +134,6 @@ TEST(TokenizerJson, NamesTheSpecialPieces) {
   const Tokenizer wordpiece = Tokenizer::from_bytes(to_wordpiece_json(WordPiece(pieces, {}, "test")));
   EXPECT_EQ(to_tokenizer_json(wordpiece), wordpiece.bytes());
   EXPECT_FALSE(json::parse(to_tokenizer_config_json(wordpiece, 128)).contains("bos_token"));
-}
-
-// A model made by hand.
-std::string field(int number, const std::string& content) {
-  return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(content.size()) + content;
 }
 
 TEST(TokenizerJson, RefusesWhatItCannotSay) {

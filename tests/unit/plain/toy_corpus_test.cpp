@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "data/text/toy_world.hpp"
+#include "tests/support/toy_words.hpp"
 
 namespace attend {
 namespace {
@@ -236,20 +237,13 @@ class ToyCorpus : public testing::Test {
   ToyConfig config_;
 };
 
-// FNV-1a, so that the expected value depends on nothing else of ours.
-std::uint64_t fnv(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
-}
-
 constexpr const char* kFiles[] = {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"};
 
 TEST_F(ToyCorpus, SameSeedSameBytesOnEveryPlatform) {
   write_toy_corpus(config_);
   std::string all;
   for (const char* file : kFiles) all += bytes(file);
-  EXPECT_EQ(fnv(all), 1773763572585165816ULL)
+  EXPECT_EQ(fnv1a(all), 1773763572585165816ULL)
       << "the corpus has changed: say so in CHANGELOG.md and take over the new value";
 
   config_.overwrite = true;

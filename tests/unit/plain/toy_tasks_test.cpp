@@ -221,7 +221,7 @@ TEST(ToyParaphrase, ExchangesWhoDoesWhatInBothLabelsAlike) {
     for (const bool same_meaning : {false, true}) {
       RandomStream random(combine_keys(6, i));
       Draw draw(random);
-      const TextPair pair = draw_paraphrase(draw, same_meaning);
+      const toy::TextPair pair = draw_paraphrase(draw, same_meaning);
       EXPECT_NE(pair.first, pair.second);
       overlaps[same_meaning] += overlap(pair.first, pair.second) / 1000;
     }

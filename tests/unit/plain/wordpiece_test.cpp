@@ -33,7 +33,7 @@ Tokenizer make(std::vector<std::string> pieces, const WordPieceConfig& config = 
   return Tokenizer::from_bytes(to_wordpiece_json(WordPiece(std::move(pieces), config, "test")));
 }
 
-const json& fixture() {
+const json& wordpiece_fixture() {
   static const json read = read_json(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/wordpiece.json");
   return read;
 }
@@ -52,9 +52,9 @@ std::string utf8(std::int32_t code_point) {
 }
 
 TEST(WordPieceParity, GivesTheIdsAndOffsetsOfBertTokenizer) {
-  const auto texts = fixture().at("texts").get<std::vector<std::string>>();
-  for (const json& setting : fixture().at("settings")) {
-    const WordPiece vocabulary(fixture().at("vocabulary"), config_of(setting), "fixture");
+  const auto texts = wordpiece_fixture().at("texts").get<std::vector<std::string>>();
+  for (const json& setting : wordpiece_fixture().at("settings")) {
+    const WordPiece vocabulary(wordpiece_fixture().at("vocabulary"), config_of(setting), "fixture");
     const Tokenizer tokenizer = Tokenizer::from_bytes(to_wordpiece_json(vocabulary));
     for (std::size_t i = 0; i < texts.size(); ++i) {
       std::vector<std::size_t> ours;
@@ -70,7 +70,7 @@ TEST(WordPieceParity, GivesTheIdsAndOffsetsOfBertTokenizer) {
 
 // What a character between a and b does, for every code point that the fixture has looked at.
 TEST(WordPieceParity, KnowsEveryCodePoint) {
-  for (const json& setting : fixture().at("settings")) {
+  for (const json& setting : wordpiece_fixture().at("settings")) {
     if (!setting.contains("classes")) continue;
     const Tokenizer tokenizer = make({"a", "b", "##b"}, config_of(setting));
     std::vector<std::pair<std::int32_t, std::int32_t>> wrong;
@@ -102,7 +102,7 @@ TEST(WordPieceParity, KnowsEveryCodePoint) {
 TEST(WordPieceParity, LowersAndStripsEveryCharacter) {
   for (const bool lower : {true, false}) {
     const WordPieceConfig config{.lower_case = lower, .strip_accents = !lower};
-    const json& changed = fixture().at(lower ? "lowered" : "stripped");
+    const json& changed = wordpiece_fixture().at(lower ? "lowered" : "stripped");
     std::vector<std::string> pieces;
     for (const auto& [from, to] : changed.items()) pieces.push_back(to);
     std::sort(pieces.begin(), pieces.end());
