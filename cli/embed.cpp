@@ -105,6 +105,6 @@ void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
 
 }  // namespace
 
-Command embed_command() { return make_command<EmbedConfig>("embed", "gives vectors of texts", run); }
+Command embed_command() { return make_command<EmbedConfig>("embed", "give vectors of texts", run); }
 
 }  // namespace attend

@@ -197,7 +197,7 @@ void run(const EvaluateConfig& config, const OptionOrigins& origins) {
 }  // namespace
 
 Command evaluate_command() {
-  return make_command<EvaluateConfig>("evaluate", "scores translations, or a run of finetune on its task", run);
+  return make_command<EvaluateConfig>("evaluate", "score translations, or a run of finetune on its task", run);
 }
 
 }  // namespace attend

@@ -83,6 +83,6 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
 
 }  // namespace
 
-Command export_command() { return make_command<ExportConfig>("export", "gives a BERT run to other programs", run); }
+Command export_command() { return make_command<ExportConfig>("export", "write a BERT run for other programs", run); }
 
 }  // namespace attend

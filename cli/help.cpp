@@ -94,7 +94,7 @@ std::string program_help(const std::vector<Command>& commands) {
       "Usage: attend COMMAND [options]\n\nCommands\n";
   for (const Command& command : commands) text += row(command.name, command.help);
   text += row("config COMMAND", "print the options that a command would use, as a TOML file for --config");
-  text += "\n`attend COMMAND --help` explains a command; `attend --version` names this one.\n";
+  text += "\n`attend help COMMAND` explains a command; `attend --version` names this one.\n";
   return text;
 }
 

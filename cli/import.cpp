@@ -162,7 +162,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command import_command() {
-  return make_command<ImportConfig>("import", "takes a BERT over from Hugging Face's transformers", run);
+  return make_command<ImportConfig>("import", "take a BERT over from Hugging Face's transformers", run);
 }
 
 }  // namespace attend

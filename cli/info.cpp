@@ -133,8 +133,7 @@ void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command info_command() {
-  return make_command<InfoConfig>("info", "says what a run, a checkpoint or a tokenizer is, or the program itself",
-                                  run);
+  return make_command<InfoConfig>("info", "say what a run, a checkpoint or a tokenizer is, or the program itself", run);
 }
 
 }  // namespace attend

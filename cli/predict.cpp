@@ -345,7 +345,7 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
 }  // namespace
 
 Command predict_command() {
-  return make_command<PredictConfig>("predict", "labels, answers and tags of text; words for gaps", run);
+  return make_command<PredictConfig>("predict", "give labels, answers and tags to text, and words to gaps", run);
 }
 
 }  // namespace attend

@@ -75,7 +75,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command translate_command() {
-  return make_command<TranslateConfig>("translate", "translates lines of text with a trained run", run);
+  return make_command<TranslateConfig>("translate", "translate lines of text with a trained run", run);
 }
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// attention: one work item a (sentence, head), see kernels/attention.hpp. The weights are kept for the backward pass in
-// the type of the activations.
+// attention: one work item a (sentence, head), see kernels/attention.hpp. The backward pass makes the weights again
+// instead of keeping [heads, queries, keys] of them for every layer.
 #include <cmath>
 
 #include "core/error.hpp"
@@ -24,36 +24,26 @@ struct Sources {
 
 // The work as numbers; the offsets are tensors since autograd functions remember those.
 struct Work {
-  Tensor query_offsets, key_offsets, weight_offsets;
-  std::int64_t sentences, max_queries, max_keys, weights_size;
+  Tensor query_offsets, key_offsets;
+  std::int64_t sentences, max_queries, max_keys;
   AttentionShape shape;
   Dropout dropout;
 
   Work(const Layout& queries, const Layout& keys, AttentionShape attention_shape, Dropout attention_dropout)
       : query_offsets(at::tensor(queries.offsets, at::kLong)),
         key_offsets(at::tensor(keys.offsets, at::kLong)),
-        weight_offsets(at::empty({queries.size()}, at::kLong)),
         sentences(queries.size()),
         max_queries(queries.max_length),
         max_keys(keys.max_length),
-        weights_size(0),
         shape(attention_shape),
-        dropout(attention_dropout) {
-    auto* offset = weight_offsets.mutable_data_ptr<std::int64_t>();
-    for (std::int64_t b = 0; b < sentences; ++b) {
-      offset[b] = weights_size;
-      weights_size += shape.heads * queries.length(b) * kernels::padded(keys.length(b));
-    }
-  }
+        dropout(attention_dropout) {}
 
   explicit Work(AutogradContext& context, const variable_list& saved)
       : query_offsets(saved[0]),
         key_offsets(saved[1]),
-        weight_offsets(saved[2]),
-        sentences(saved[2].size(0)),
+        sentences(saved[0].size(0) - 1),
         max_queries(context.saved_data["max_queries"].toInt()),
         max_keys(context.saved_data["max_keys"].toInt()),
-        weights_size(0),
         shape{.heads = context.saved_data["heads"].toInt(), .causal = context.saved_data["causal"].toBool()},
         dropout(remembered_dropout(context)) {}
 
@@ -68,7 +58,6 @@ struct Work {
   kernels::AttentionLayout layout(std::int64_t width) const {
     return {.query_offsets = read<std::int64_t>(query_offsets),
             .key_offsets = read<std::int64_t>(key_offsets),
-            .weight_offsets = read<std::int64_t>(weight_offsets),
             .max_queries = max_queries,
             .max_keys = max_keys,
             .heads = shape.heads,
@@ -86,21 +75,13 @@ struct Work {
   }
 };
 
-struct AttentionResult {
-  Tensor context;
-  Tensor weights;  // undefined unless asked for
-};
-AttentionResult compute_attention(const Sources& sources, const Work& work, bool want_weights) {
+Tensor compute_attention(const Sources& sources, const Work& work) {
   const Tensor q = sources.q(), k = sources.k(), v = sources.v();
-  AttentionResult result{.context = at::empty(q.sizes(), q.options()), .weights = {}};
-  if (want_weights) result.weights = at::empty({work.weights_size}, q.options());
+  Tensor result = at::empty(q.sizes(), q.options());
   with_type(q.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const kernels::Attention<T> kernel{.q = rows<const T>(q),
-                                       .k = rows<const T>(k),
-                                       .v = rows<const T>(v),
-                                       .out = rows<T>(result.context),
-                                       .weights = write<T>(result.weights)};
+    const kernels::Attention<T> kernel{
+        .q = rows<const T>(q), .k = rows<const T>(k), .v = rows<const T>(v), .out = rows<T>(result)};
     const auto layout = work.layout(q.size(1));
     work.run(q.size(1), [&](std::int64_t begin, std::int64_t end) { kernels::attention(layout, kernel, begin, end); });
   });
@@ -112,17 +93,15 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& first, const std::optional<Tensor>& second,
                         const std::optional<Tensor>& third, const Work& work) {
     const Sources sources{first, defined_or_not(second), defined_or_not(third)};
-    const AttentionResult result = compute_attention(sources, work, /*want_weights=*/true);
     work.remember_in(*context);
-    context->save_for_backward({work.query_offsets, work.key_offsets, work.weight_offsets, result.weights,
-                                sources.first, sources.second, sources.third});
-    return result.context;
+    context->save_for_backward({work.query_offsets, work.key_offsets, sources.first, sources.second, sources.third});
+    return compute_attention(sources, work);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const Work work(*context, saved);
-    const Sources sources{saved[4], saved[5], saved[6]};
+    const Sources sources{saved[2], saved[3], saved[4]};
     const auto like = [](const Tensor& x) { return x.defined() ? at::empty(x.sizes(), x.options()) : Tensor(); };
     const Sources result{like(sources.first), like(sources.second), like(sources.third)};
     const Tensor dout = gradients[0].contiguous();
@@ -132,7 +111,6 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                                                  .k = rows<const T>(sources.k()),
                                                  .v = rows<const T>(sources.v()),
                                                  .dout = rows<const T>(dout),
-                                                 .weights = read<T>(saved[3]),
                                                  .dq = rows<T>(result.q()),
                                                  .dk = rows<T>(result.k()),
                                                  .dv = rows<T>(result.v())};
@@ -150,7 +128,7 @@ Tensor attend(const Sources& sources, const Layout& queries, const Layout& keys,
   if (wants_gradient(sources.first) || wants_gradient(sources.second) || wants_gradient(sources.third)) {
     return AttentionFunction::apply(sources.first, optional(sources.second), optional(sources.third), work);
   }
-  return compute_attention(sources, work, /*want_weights=*/false).context;
+  return compute_attention(sources, work);
 }
 
 // Rows may lie anywhere, but each is a run of numbers.

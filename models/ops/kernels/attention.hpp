@@ -12,7 +12,6 @@ namespace attend::ops::kernels {
 struct AttentionLayout {
   const std::int64_t* query_offsets;   // [sentences + 1]
   const std::int64_t* key_offsets;     // [sentences + 1]
-  const std::int64_t* weight_offsets;  // [sentences]: where the weights of a sentence begin, see `weights`
   std::int64_t max_queries, max_keys;  // of the longest sentences
   std::int64_t heads, head_size;
   bool causal;
@@ -20,14 +19,10 @@ struct AttentionLayout {
   bool drop;
 };
 
-// Numbers a row of the saved weights takes: the keys, rounded up to whole vectors.
-constexpr std::int64_t padded(std::int64_t n) { return (n + kWidest - 1) / kWidest * kWidest; }
-
 template <class T>
 struct Attention {
   Rows<const T> q, k, v;
   Rows<T> out;
-  T* weights;  // before dropout: [heads, queries, padded(keys)] a sentence; null: not saved
 };
 void attention(const AttentionLayout& layout, const Attention<float>& a, std::int64_t begin, std::int64_t end);
 void attention(const AttentionLayout& layout, const Attention<Bf16>& a, std::int64_t begin, std::int64_t end);
@@ -35,7 +30,6 @@ void attention(const AttentionLayout& layout, const Attention<Bf16>& a, std::int
 template <class T>
 struct AttentionBackward {
   Rows<const T> q, k, v, dout;
-  const T* weights;
   Rows<T> dq, dk, dv;
 };
 void attention_backward(const AttentionLayout& layout, const AttentionBackward<float>& a, std::int64_t begin,

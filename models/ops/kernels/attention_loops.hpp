@@ -83,6 +83,9 @@ ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
   }
 }
 
+// Numbers a row of a matrix takes: `n`, rounded up to whole vectors.
+constexpr std::int64_t padded(std::int64_t n) { return (n + kWidest - 1) / kWidest * kWidest; }
+
 // to [columns, padded(count)] = rowsᵀ, zero behind the last row.
 template <class T>
 ATTEND_INLINE void transpose(Rows<const T> rows, std::int64_t count, std::int64_t columns, float* to) {
@@ -117,7 +120,6 @@ ATTEND_INLINE void widen(Rows<const T> rows, std::int64_t count, std::int64_t co
 // One sentence and head.
 struct Item {
   std::int64_t first_query, queries, first_key, keys, column;
-  std::int64_t weights;       // where its saved weights begin
   std::uint32_t first_index;  // of its elements, to dropout
 };
 
@@ -129,7 +131,6 @@ ATTEND_INLINE Item item_of(const AttentionLayout& a, std::int64_t number) {
   item.first_key = a.key_offsets[b];
   item.keys = a.key_offsets[b + 1] - item.first_key;
   item.column = h * a.head_size;
-  item.weights = a.weight_offsets[b] + h * item.queries * padded(item.keys);
   item.first_index = static_cast<std::uint32_t>(number * a.max_queries * a.max_keys);
   return item;
 }
@@ -172,6 +173,28 @@ ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
   for (; s < padded(keys); s += kLanes) store(row + s, Floats{});
 }
 
+// The weights before dropout: [queries, padded(keys)] of q [queries, padded(size)] and k_transposed [size,
+// padded(keys)].
+ATTEND_INLINE void weigh(const AttentionLayout& layout, const Item& item, const float* q, const float* k_transposed,
+                         float* weights) {
+  const std::int64_t size = layout.head_size, stride = padded(item.keys);
+  product(Product<float>{.a = q,
+                         .a_row = padded(size),
+                         .a_column = 1,
+                         .b = k_transposed,
+                         .b_stride = stride,
+                         .c = weights,
+                         .c_stride = stride,
+                         .m = item.queries,
+                         .n = stride,
+                         .k = size,
+                         .scale = 1 / std::sqrt(static_cast<float>(size)),
+                         .part = layout.causal ? Part::result_lower : Part::whole});
+  for (std::int64_t t = 0; t < item.queries && item.keys > 0; ++t) {
+    softmax(weights + t * stride, layout.causal ? t + 1 : item.keys, item.keys);
+  }
+}
+
 template <class T>
 void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t begin, std::int64_t end) {
   const std::int64_t size = layout.head_size, width = padded(size);
@@ -179,7 +202,7 @@ void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t 
   float* q = scratch.query_rows();
   float* k_transposed = scratch.key_rows();
   float* v = scratch.key_rows();
-  float* scores = scratch.scores();
+  float* weights = scratch.scores();
   for (std::int64_t number = begin; number < end; ++number) {
     const Item item = item_of(layout, number);
     const Rows<T> out = a.out.from(item.first_query).columns(item.column);
@@ -187,33 +210,15 @@ void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t 
     widen(a.q.from(item.first_query).columns(item.column), item.queries, size, q);
     transpose(a.k.from(item.first_key).columns(item.column), item.keys, size, k_transposed);
     widen(a.v.from(item.first_key).columns(item.column), item.keys, size, v);
-    product(Product<float>{.a = q,
-                           .a_row = width,
-                           .a_column = 1,
-                           .b = k_transposed,
-                           .b_stride = stride,
-                           .c = scores,
-                           .c_stride = stride,
-                           .m = item.queries,
-                           .n = stride,
-                           .k = size,
-                           .scale = 1 / std::sqrt(static_cast<float>(size)),
-                           .part = layout.causal ? Part::result_lower : Part::whole});
-    for (std::int64_t t = 0; t < item.queries && item.keys > 0; ++t) {
-      float* row = scores + t * stride;
-      softmax(row, layout.causal ? t + 1 : item.keys, item.keys);
-      if (a.weights) {
-        for (std::int64_t s = 0; s < stride; s += kLanes)
-          store(a.weights + item.weights + t * stride + s, load(row + s));
-      }
-      if (layout.drop) {
-        const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
-        for (std::int64_t s = 0; s < stride; s += kLanes) {
-          store(row + s, load(row + s) * keep(layout.mask, index + static_cast<std::uint32_t>(s)));
-        }
+    weigh(layout, item, q, k_transposed, weights);
+    for (std::int64_t t = 0; t < item.queries && layout.drop; ++t) {
+      float* row = weights + t * stride;
+      const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
+      for (std::int64_t s = 0; s < stride; s += kLanes) {
+        store(row + s, load(row + s) * keep(layout.mask, index + static_cast<std::uint32_t>(s)));
       }
     }
-    product(Product<T>{.a = scores,
+    product(Product<T>{.a = weights,
                        .a_row = stride,
                        .a_column = 1,
                        .b = v,
@@ -233,12 +238,14 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
   const float scale = 1 / std::sqrt(static_cast<float>(size));
   const Part lower = layout.causal ? Part::left_lower : Part::whole;
   const Part upper = layout.causal ? Part::left_upper : Part::whole;
-  Scratch scratch(layout, 2, 2, 2);
+  Scratch scratch(layout, 2, 3, 3);
   float* q = scratch.query_rows();
   float* dout = scratch.query_rows();
   float* k = scratch.key_rows();
+  float* k_transposed = scratch.key_rows();
   float* v_transposed = scratch.key_rows();
   float* weights = scratch.scores();
+  float* kept_weights = layout.drop ? scratch.scores() : weights;  // behind dropout
   float* dscores = scratch.scores();
   for (std::int64_t number = begin; number < end; ++number) {
     const Item item = item_of(layout, number);
@@ -246,7 +253,9 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
     widen(a.q.from(item.first_query).columns(item.column), item.queries, size, q);
     widen(a.k.from(item.first_key).columns(item.column), item.keys, size, k);
     widen(a.dout.from(item.first_query).columns(item.column), item.queries, size, dout);
+    transpose(a.k.from(item.first_key).columns(item.column), item.keys, size, k_transposed);
     transpose(a.v.from(item.first_key).columns(item.column), item.keys, size, v_transposed);
+    weigh(layout, item, q, k_transposed, weights);
     product(Product<float>{.a = dout,
                            .a_row = width,
                            .a_column = 1,
@@ -259,28 +268,25 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
                            .k = size,
                            .part = layout.causal ? Part::result_lower : Part::whole});
     for (std::int64_t t = 0; t < item.queries; ++t) {
-      const T* saved = a.weights + item.weights + t * stride;
-      float* weight_row = weights + t * stride;
+      const float* row = weights + t * stride;
       float* d_row = dscores + t * stride;
       // Behind the keys that row t sees dscores may be uninitialised; the weights are exactly 0 there.
       const std::int64_t seen = layout.causal ? t + 1 : item.keys;
       const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
       Floats total = {};
       for (std::int64_t s = 0; s < stride; s += kLanes) {
-        const Floats p = load(saved + s);
+        const Floats p = load(row + s);
         Floats d = first(seen - s, load(d_row + s), 0);
         if (layout.drop) {
           const Floats kept = keep(layout.mask, index + static_cast<std::uint32_t>(s));
           d *= kept;
-          store(weight_row + s, p * kept);
-        } else {
-          store(weight_row + s, p);
+          store(kept_weights + t * stride + s, p * kept);
         }
         store(d_row + s, d);
         total += p * d;
       }
       const float mean = sum(total);
-      for (std::int64_t s = 0; s < stride; s += kLanes) store(d_row + s, load(saved + s) * (load(d_row + s) - mean));
+      for (std::int64_t s = 0; s < stride; s += kLanes) store(d_row + s, load(row + s) * (load(d_row + s) - mean));
     }
     const Rows<T> dq = a.dq.from(item.first_query).columns(item.column);
     const Rows<T> dk = a.dk.from(item.first_key).columns(item.column);
@@ -309,7 +315,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
                        .k = item.queries,
                        .scale = scale,
                        .part = upper});
-    product(Product<T>{.a = weights,
+    product(Product<T>{.a = kept_weights,
                        .a_row = 1,
                        .a_column = stride,
                        .b = dout,
