@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/manifest.hpp"
+#include "tests/support/temporary.hpp"
 
 namespace attend {
 namespace {
@@ -16,8 +17,7 @@ namespace fs = std::filesystem;
 
 class CheckpointReader : public testing::Test {
  protected:
-  CheckpointReader() : run_(fs::path(testing::TempDir()) / "checkpoint_reader") {
-    fs::remove_all(run_);
+  CheckpointReader() {
     for (const std::int64_t step : {10, 9, 200}) {
       make_directories(checkpoint_path(run_, step));
       write_file_atomic(weights(step), "weights of " + std::to_string(step));
@@ -25,12 +25,12 @@ class CheckpointReader : public testing::Test {
     }
     make_directories(run_ / "checkpoints" / "step-300.tmp");
   }
-  ~CheckpointReader() override { fs::remove_all(run_); }
 
   fs::path weights(std::int64_t step) const { return checkpoint_path(run_, step) / "model.safetensors"; }
   void damage(std::int64_t step) const { write_file_atomic(weights(step), "torn"); }
 
-  fs::path run_;
+  TemporaryDirectory directory_;
+  fs::path run_ = directory_ / "run";
 };
 
 TEST_F(CheckpointReader, StepsAreNumbersInOrder) {

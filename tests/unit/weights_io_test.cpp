@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "models/factory.hpp"
+#include "tests/support/temporary.hpp"
 
 namespace attend {
 namespace {
@@ -29,7 +30,8 @@ std::string message_of(const std::filesystem::path& path, const torch::nn::Modul
 }
 
 TEST(WeightsIo, ComeBackBitForBit) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "weights_io.safetensors";
+  const TemporaryDirectory directory;
+  const auto path = directory / "model.safetensors";
   const auto model = make_seq2seq(tiny(), {.src = 11, .tgt = 11}, 1);
   save_tensors(path, parameters_of(*model));
   const auto other = make_seq2seq(tiny(), {.src = 11, .tgt = 11}, std::nullopt);
@@ -40,7 +42,8 @@ TEST(WeightsIo, ComeBackBitForBit) {
 }
 
 TEST(WeightsIo, SaysWhatDoesNotFit) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "weights_io_misfit.safetensors";
+  const TemporaryDirectory directory;
+  const auto path = directory / "model.safetensors";
   auto tensors = parameters_of(*make_seq2seq(tiny(), {.src = 11, .tgt = 11}, 1));
   const auto other = make_seq2seq(tiny(), {.src = 11, .tgt = 11}, 2);
   const auto before = parameters_of(*other)[0].second.detach().clone();

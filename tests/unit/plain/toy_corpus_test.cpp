@@ -2,7 +2,6 @@
 #include "data/text/toy_corpus.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -15,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "data/text/toy_world.hpp"
+#include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"
 
 namespace attend {
@@ -209,18 +209,8 @@ std::vector<std::string> split(const std::string& line) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// A corpus on disk, removed in the end.
 class ToyCorpus : public testing::Test {
  protected:
-  ToyCorpus()
-      : directory_(std::filesystem::temp_directory_path() /
-                   ("attend-toy-" + std::to_string(getpid()) + "-" +
-                    testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    config_ = {
-        .directory = directory_.string(), .train_sentences = 3000, .valid_sentences = 200, .test_sentences = 400};
-  }
-  ~ToyCorpus() override { std::filesystem::remove_all(directory_); }
-
   std::string bytes(const std::string& name) const {
     std::ifstream file(directory_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -233,8 +223,10 @@ class ToyCorpus : public testing::Test {
     return result;
   }
 
-  std::filesystem::path directory_;
-  ToyConfig config_;
+  TemporaryDirectory temporary_;
+  std::filesystem::path directory_ = temporary_ / "corpus";
+  ToyConfig config_ = {
+      .directory = directory_.string(), .train_sentences = 3000, .valid_sentences = 200, .test_sentences = 400};
 };
 
 constexpr const char* kFiles[] = {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"};

@@ -2,7 +2,6 @@
 #include "data/text/toy_sets.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -26,6 +26,7 @@
 #include "data/text/toy_story.hpp"
 #include "data/text/toy_tasks.hpp"
 #include "data/text/toy_thesaurus.hpp"
+#include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"
 
 namespace attend {
@@ -43,10 +44,10 @@ struct Row {
 class ToySets : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    directory_ = std::filesystem::temp_directory_path() / ("attend-toy-sets-" + std::to_string(getpid()));
+    directory_ = temporary_.emplace() / "corpus";
     parts_ = write_toy_sets(directory_, kSizes);
   }
-  static void TearDownTestSuite() { std::filesystem::remove_all(directory_); }
+  static void TearDownTestSuite() { temporary_.reset(); }
 
   static std::string bytes(const std::filesystem::path& directory, const std::string& name) {
     std::ifstream file(directory / name, std::ios::binary);
@@ -81,6 +82,7 @@ class ToySets : public testing::Test {
 
   static constexpr ToySetSizes kSizes{
       .seed = 1, .train_documents = 300, .valid_documents = 20, .train = 1800, .dev = 120, .test = 600};
+  static inline std::optional<TemporaryDirectory> temporary_;
   static inline std::filesystem::path directory_;
   static inline std::vector<ToyPart> parts_;
 };
