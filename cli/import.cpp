@@ -139,6 +139,9 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   save_run_tokenizer(tokenizer, staged.path());
   if (theirs.task) {
     const LabelledTask task = task_of(theirs, config.task);
+    if (task.kind == TaskKind::spans && config.task.empty()) {
+      log::info("{} answers every question; with --task squad2 it also gives none", config.run);
+    }
     const TextModelOptions options{.encoder = theirs.options};
     const TextModel model = make_text_model(options, task, tokenizer);
     initialise(*model, 1);

@@ -336,6 +336,11 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
   } else {
     const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
     adopt_answers(config.answers, config.run, trained.task, origins);
+    if (origins.given("null-threshold") && !trained.task.may_lack_answers) {
+      throw UserError(origins("null-threshold") + " has no meaning for " + config.run +
+                          ": its task has an answer to every question",
+                      "leave it out");
+    }
     freeze(*trained.model, config.use.precision);
     const bool lines = config.data.empty() && config.test.empty();
     lines ? predict_lines(config, trained, device) : predict_test_file(config, trained, device);

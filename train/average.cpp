@@ -14,6 +14,7 @@
 #include "core/manifest.hpp"
 #include "core/safetensors.hpp"
 #include "models/checkpoint_reader.hpp"
+#include "models/text_run.hpp"
 #include "models/weights_io.hpp"
 #include "train/checkpoint.hpp"
 
@@ -22,14 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::int64_t> chosen_steps(const AverageConfig& config) {
-  const std::vector<std::int64_t> all = checkpoint_steps(config.run);
-  if (all.empty()) throw UserError(config.run + ": no checkpoint", "give the directory of a run that was trained");
+std::vector<std::int64_t> chosen_steps(const fs::path& run, const AverageConfig& config) {
+  const std::vector<std::int64_t> all = checkpoint_steps(run);
+  if (all.empty()) throw UserError(run.string() + ": no checkpoint", "give the directory of a run that was trained");
   std::vector<std::int64_t> steps = all;
   std::string remedy = "train with a larger --keep-last";
   if (config.best) {
     steps.clear();
-    const auto newest = Checkpoint::newest(config.run);
+    const auto newest = Checkpoint::newest(run);
     for (const TrainState::Score& score : newest ? newest->state().scores : std::vector<TrainState::Score>()) {
       if (std::binary_search(all.begin(), all.end(), score.step)) steps.push_back(score.step);
     }
@@ -38,7 +39,7 @@ std::vector<std::int64_t> chosen_steps(const AverageConfig& config) {
   }
   const auto wanted = static_cast<std::size_t>(config.best.value_or(config.last.value_or(std::ssize(steps))));
   if (steps.size() < wanted) {
-    throw UserError(fmt::format("{}: {} of the {} checkpoints to average", config.run, steps.size(), wanted), remedy);
+    throw UserError(fmt::format("{}: {} of the {} checkpoints to average", run.string(), steps.size(), wanted), remedy);
   }
   steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(wanted));
   return steps;
@@ -74,17 +75,17 @@ void AverageConfig::validate(const OptionOrigins& origins) const {
 
 void average_checkpoints(const AverageConfig& config) {
   if (fs::exists(config.output)) throw UserError(config.output + ": exists", "choose another --output");
-  const std::vector<std::int64_t> steps = chosen_steps(config);
+  const fs::path run = run_of_best_seed(config.run);
+  const std::vector<std::int64_t> steps = chosen_steps(run, config);
   std::deque<SafetensorsFile> files;
   std::string names;
   for (const std::int64_t step : steps) {
-    verify_manifest(checkpoint_path(config.run, step));
-    files.emplace_back(checkpoint_path(config.run, step) / "model.safetensors");
+    verify_manifest(checkpoint_path(run, step));
+    files.emplace_back(checkpoint_path(run, step) / "model.safetensors");
     names += " step-" + std::to_string(step);
   }
 
   StagedDirectory staged(config.output);
-  const fs::path run = config.run;
   write_file_atomic(staged.path() / "config.toml", read_file(run / "config.toml", kMaxConfigBytes));
   make_directories(staged.path() / "tokenizer");
   std::error_code error;
@@ -99,7 +100,7 @@ void average_checkpoints(const AverageConfig& config) {
   metadata["mean_of"] = names.substr(1);
   const fs::path checkpoint = checkpoint_path(staged.path(), *std::max_element(steps.begin(), steps.end()));
   make_directories(checkpoint);
-  save_tensors(checkpoint / "model.safetensors", mean_of(files, config.run), metadata);
+  save_tensors(checkpoint / "model.safetensors", mean_of(files, run), metadata);
   write_manifest(checkpoint);
   staged.commit();
   log::info("the mean of{} is in {}", names, config.output);

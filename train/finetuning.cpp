@@ -32,6 +32,7 @@ class FinetuningJob : public Job {
  public:
   explicit FinetuningJob(FinetuningConfig config) : config_(std::move(config)) {}
 
+  RunKind kind() const override { return RunKind::finetune; }
   SessionConfig config() override { return SessionConfig(config_); }
 
   void adopt_model(const OptionOrigins& origins) override {
@@ -41,7 +42,7 @@ class FinetuningJob : public Job {
     const bool takes_pooling = !origins.given("pooling") && pools_alike(from, task);
     theirs.pooling = takes_pooling ? theirs.pooling_of_run() : config_.model.pooling;
     adopt_model_options(bind(config_.model), bind(theirs), from, origins);
-    if (holds_training(from) && kind_of_run(from) == RunKind::pretrain) {
+    if (was_trained(from) && kind_of_run(from) == RunKind::pretrain) {
       taught_ = read_config<PretrainingConfig>(from / "config.toml", UnknownKeys::ignore);
     }
   }
@@ -141,7 +142,7 @@ class FinetuningJob : public Job {
   // The run whose weights are taken over.
   fs::path begun_from() const { return run_of_best_seed(config_.run.init_from); }
   // Whether attend has not taught them itself.
-  bool is_imported() const { return !config_.run.init_from.empty() && !holds_training(begun_from()); }
+  bool is_imported() const { return !config_.run.init_from.empty() && !was_trained(begun_from()); }
 
   // Whether `from` is a run of finetune whose task pools as many texts as ours.
   static bool pools_alike(const fs::path& from, const LabelledTask& ours) {

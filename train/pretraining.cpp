@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "data/text/documents.hpp"
+#include "data/text/lines.hpp"
 #include "data/text/tokenizer_trainer.hpp"
 #include "models/bert_run.hpp"
 #include "models/checkpoint_reader.hpp"
@@ -25,9 +26,11 @@ class PretrainingJob : public Job {
  public:
   explicit PretrainingJob(PretrainingConfig config) : config_(std::move(config)) {}
 
+  RunKind kind() const override { return RunKind::pretrain; }
   SessionConfig config() override { return SessionConfig(config_); }
 
   void adopt_model(const OptionOrigins& origins) override {
+    check_is_run(config_.run.init_from, RunKind::pretrain);
     auto theirs = read_config<BertOptions>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
     adopt_model_options(bind(config_.model), bind(theirs), config_.run.init_from, origins);
   }
@@ -35,6 +38,7 @@ class PretrainingJob : public Job {
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   void load(bool resumed) override {
+    for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
     tokenizer_ = obtain_tokenizer(resumed);
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizer_->size();
     train_ = open(config_.train);

@@ -45,10 +45,12 @@ bool is_of_this_call(const BoundOption& option) {
 
 }  // namespace
 
-bool holds_training(const fs::path& run) { return fs::exists(run_file(run)); }
+bool was_trained(const fs::path& run) {
+  return !read_config<RunConfig>(config_file(run), UnknownKeys::ignore).run.empty();
+}
 
 bool is_resumed(const RunConfig& config) {
-  const bool exists = holds_training(config.run);
+  const bool exists = fs::exists(run_file(config.run));
   if (config.resume == "never" && exists) {
     throw UserError(config.run + ": holds a run already",
                     "add --resume auto to go on with it, or choose another --run");

@@ -20,8 +20,8 @@ struct Input {
 };
 using Inputs = std::vector<Input>;
 
-// Whether a training has begun there; a run that was imported has no record of one.
-bool holds_training(const std::filesystem::path& run);
+// Whether its options say how the weights were trained, as those of an average do and of an import do not.
+bool was_trained(const std::filesystem::path& run);
 
 // Whether --resume leads into a run that exists. UserError where it must not exist, or must and does not, or the
 // directory holds something else.

@@ -20,7 +20,6 @@
 #include "models/checkpoint_reader.hpp"
 #include "models/layers.hpp"
 #include "models/ops/products.hpp"
-#include "models/run.hpp"
 #include "train/checkpoint.hpp"
 #include "train/memory.hpp"
 
@@ -101,6 +100,9 @@ void train(Job& job, const OptionOrigins& origins) {
   RunConfig& run = config.run;
   run.resolve();
   const bool writes = !run.dry_run;
+  if (!writes && !run.run.empty() && run.resume != "never" && is_resumed(run)) {
+    throw UserError(run.run + ": a dry run goes on with no run", "leave --resume out, or choose another --run");
+  }
   const bool resumed = writes && is_resumed(run);
   std::optional<NewDirectories> made;
   std::optional<DirectoryLock> lock;
@@ -110,6 +112,7 @@ void train(Job& job, const OptionOrigins& origins) {
     StagedDirectory::remove_leftovers(fs::path(run.run) / "checkpoints");  // of a process that was killed
   }
   if (resumed) {
+    check_is_run(run.run, job.kind());
     resume_options(config.options, run, origins);
     run.resolve();
   } else if (!run.init_from.empty()) {

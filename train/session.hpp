@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/options.hpp"
+#include "models/run.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_config.hpp"
 #include "train/run_directory.hpp"
@@ -38,6 +39,7 @@ class Job {
  public:
   virtual ~Job() = default;
 
+  virtual RunKind kind() const = 0;
   virtual SessionConfig config() = 0;
 
   // Takes over the model's options of the run that --init-from names: adopt_model_options.

@@ -1,5 +1,6 @@
 #include "train/translation.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -7,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "data/text/encoded_corpus.hpp"
+#include "data/text/lines.hpp"
 #include "data/text/tokenizer_pair.hpp"
 #include "data/text/tokenizer_trainer.hpp"
 #include "models/checkpoint_reader.hpp"
@@ -49,9 +51,11 @@ class TranslationJob : public Job {
  public:
   explicit TranslationJob(TranslationConfig config) : config_(std::move(config)) {}
 
+  RunKind kind() const override { return RunKind::train; }
   SessionConfig config() override { return SessionConfig(config_); }
 
   void adopt_model(const OptionOrigins& origins) override {
+    check_is_run(config_.run.init_from, RunKind::train);
     auto theirs = read_config<ModelConfig>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
     adopt_model_options(bind(config_.model), bind(theirs), config_.run.init_from, origins);
   }
@@ -59,6 +63,7 @@ class TranslationJob : public Job {
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   void load(bool resumed) override {
+    for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
     tokenizers_ = obtain_tokenizers(config_, resumed);
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     train_ = open_corpus(config_.train, *tokenizers_, config_.corpus);

@@ -162,6 +162,13 @@ void LabelledTask::validate(const std::string& source) const {
     throw UserError(source + ": separator is empty, a tab or a line end",
                     "labels are given with it between, in a line");
   }
+  const auto split = std::ranges::find_if(labels, [&](const std::string& name) {
+    return kind == TaskKind::multi_label && name.find(separator) != std::string::npos;
+  });
+  if (split != labels.end()) {
+    throw UserError(source + ": the label \"" + *split + "\" holds the separator \"" + separator + "\"",
+                    "choose another separator");
+  }
   if (!positive.empty() && kind != TaskKind::classification) {
     throw UserError(source + ": positive has no meaning for " + std::string(name_of(kind)), "leave it out");
   }

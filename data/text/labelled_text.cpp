@@ -116,6 +116,10 @@ std::vector<std::string> labels_in(const std::string& file, const LabelledTask& 
         file + ": " + (labels.empty() ? "no label" : "one label alone, " + labels[0]) + ", in the column " + task.label,
         "there must be two at least to learn to tell them apart");
   }
+  if (!numbers && found.contains(std::string(kHidden))) {
+    throw UserError(file + ": hidden labels (-1) beside others, in the column " + task.label,
+                    "leave these lines out, or name all labels in the task");
+  }
   if (numbers) std::ranges::sort(labels, {}, [](const std::string& label) { return *parse_number<double>(label); });
   return labels;
 }

@@ -109,9 +109,12 @@ void TableReader::refuse(std::uint64_t line, const std::string& what, const std:
 
 bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line) {
   std::string text;
+  std::uint64_t empty = 0;  // the first such line
   do {
     if (!lines_.next(text)) return false;
+    if (text.empty() && empty == 0) empty = lines_.counts().lines;
   } while (text.empty());
+  if (empty > 0 && num_columns_ == 1) refuse(empty, "an empty line", "fill it, or leave it out");
   line = lines_.counts().lines;
   if (shape_.format == TableFormat::tsv) {
     values = split_tabs(text);
