@@ -173,23 +173,31 @@ ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
   for (; s < padded(keys); s += kLanes) store(row + s, Floats{});
 }
 
+// to [queries, padded(keys)] = scale * rows columns: rows [queries, padded(size)], a column [size] for each of the
+// keys.
+ATTEND_INLINE void score(const AttentionLayout& layout, const Item& item, const float* rows, const float* columns,
+                         float scale, float* to) {
+  const std::int64_t stride = padded(item.keys);
+  product(Product<float>{.a = rows,
+                         .a_row = padded(layout.head_size),
+                         .a_column = 1,
+                         .b = columns,
+                         .b_stride = stride,
+                         .c = to,
+                         .c_stride = stride,
+                         .m = item.queries,
+                         .n = stride,
+                         .k = layout.head_size,
+                         .scale = scale,
+                         .part = layout.causal ? Part::result_lower : Part::whole});
+}
+
 // The weights before dropout: [queries, padded(keys)] of q [queries, padded(size)] and k_transposed [size,
 // padded(keys)].
 ATTEND_INLINE void weigh(const AttentionLayout& layout, const Item& item, const float* q, const float* k_transposed,
                          float* weights) {
-  const std::int64_t size = layout.head_size, stride = padded(item.keys);
-  product(Product<float>{.a = q,
-                         .a_row = padded(size),
-                         .a_column = 1,
-                         .b = k_transposed,
-                         .b_stride = stride,
-                         .c = weights,
-                         .c_stride = stride,
-                         .m = item.queries,
-                         .n = stride,
-                         .k = size,
-                         .scale = 1 / std::sqrt(static_cast<float>(size)),
-                         .part = layout.causal ? Part::result_lower : Part::whole});
+  score(layout, item, q, k_transposed, 1 / std::sqrt(static_cast<float>(layout.head_size)), weights);
+  const std::int64_t stride = padded(item.keys);
   for (std::int64_t t = 0; t < item.queries && item.keys > 0; ++t) {
     softmax(weights + t * stride, layout.causal ? t + 1 : item.keys, item.keys);
   }
@@ -256,17 +264,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
     transpose(a.k.from(item.first_key).columns(item.column), item.keys, size, k_transposed);
     transpose(a.v.from(item.first_key).columns(item.column), item.keys, size, v_transposed);
     weigh(layout, item, q, k_transposed, weights);
-    product(Product<float>{.a = dout,
-                           .a_row = width,
-                           .a_column = 1,
-                           .b = v_transposed,
-                           .b_stride = stride,
-                           .c = dscores,
-                           .c_stride = stride,
-                           .m = item.queries,
-                           .n = stride,
-                           .k = size,
-                           .part = layout.causal ? Part::result_lower : Part::whole});
+    score(layout, item, dout, v_transposed, /*scale=*/1, dscores);
     for (std::int64_t t = 0; t < item.queries; ++t) {
       const float* row = weights + t * stride;
       float* d_row = dscores + t * stride;
