@@ -47,11 +47,10 @@ struct EmbedConfig {
 };
 
 // The texts of a line: one, or for a comparison two.
-void append_texts(const std::string& line, const EmbedConfig& config, std::uint64_t number,
+void append_texts(const std::string& line, const EmbedConfig& config, const std::string& place,
                   std::vector<std::string>& texts) {
   if (!config.similarity) return texts.push_back(line);
-  auto [first, second] =
-      two_texts(line, fmt::format("{}:{}", config.input, number), "without --similarity every line is one text");
+  auto [first, second] = two_texts(line, place, "without --similarity every line is one text");
   texts.push_back(std::move(first));
   texts.push_back(std::move(second));
 }
@@ -92,7 +91,7 @@ void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
   for (bool more = reader.next(line); more;) {
     std::vector<std::string> texts;
     for (; more && texts.size() < lines_at_once(config.input); more = reader.next(line)) {
-      append_texts(line, config, reader.counts().lines, texts);
+      append_texts(line, config, reader.place(), texts);
     }
     const TextVectors embedded = embed(*bert, tokenizer, texts, config.pooling);
     num_cut += embedded.num_cut;

@@ -67,7 +67,8 @@ void say(const WeightReport& report, const fs::path& file, bool allow_missing) {
   log::warn("{}: missing, begin at random{}", file.string(), list(report.missing));
 }
 
-LabelledTask task_of(const HfConfig& config, const std::string& name) {
+// `file` is the config.json.
+LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::path& file) {
   LabelledTask task = name.empty() ? LabelledTask() : find_task(name);
   if (name.empty()) task.kind = *config.task;
   if (task.kind != *config.task) {
@@ -89,7 +90,7 @@ LabelledTask task_of(const HfConfig& config, const std::string& name) {
       log::warn("the model's label {} is taken for {}", config.labels[i], task.labels[i]);
     }
   }
-  task.validate("config.json");
+  task.validate(file.string());
   return task;
 }
 
@@ -138,7 +139,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   StagedDirectory staged(config.run);
   save_run_tokenizer(tokenizer, staged.path());
   if (theirs.task) {
-    const LabelledTask task = task_of(theirs, config.task);
+    const LabelledTask task = task_of(theirs, config.task, directory / "config.json");
     if (task.kind == TaskKind::spans && config.task.empty()) {
       log::info("{} answers every question; with --task squad2 it also gives none", config.run);
     }

@@ -85,17 +85,15 @@ struct PredictConfig {
 // Lines that are answered together. A line without text is no record: no encoder is asked about it.
 class Lines {
  public:
-  Lines(const TextRun& run, const std::string& file)
-      : task_(run.task), tokenizer_(run.tokenizer), maker_(run.tokenizer, run.samples), file_(file) {}
+  explicit Lines(const TextRun& run) : task_(run.task), tokenizer_(run.tokenizer), maker_(run.tokenizer, run.samples) {}
 
-  // UserError naming `number` for a line with another number of texts than the task's.
-  void add(const std::string& line, std::uint64_t number) {
+  // UserError naming `place` for a line with another number of texts than the task's.
+  void add(const std::string& line, const std::string& place) {
     if (is_blank(line)) {
       records_.emplace_back();
       ++document_;
       return;
     }
-    const std::string place = fmt::format("{}:{}", file_, number);
     records_.emplace_back(split_.size());
     if (task_.kind == TaskKind::spans || (task_.kind != TaskKind::tags && task_.text.size() == 2)) {
       const auto [first, second] = two_texts(line, place, "the task reads two texts");
@@ -141,7 +139,6 @@ class Lines {
   const LabelledTask& task_;
   const Tokenizer& tokenizer_;
   SampleMaker maker_;
-  std::string file_;
   TaskSplit split_;
   std::vector<std::optional<std::int64_t>> records_;
   std::int64_t document_ = 0;
@@ -247,10 +244,10 @@ void predict_lines(const PredictConfig& config, const TextRun& run, torch::Devic
   std::string line;
   std::int64_t num_cut = 0;
   for (bool more = reader.next(line); more;) {
-    Lines lines(run, config.input);
+    Lines lines(run);
     for (std::size_t n = 0; more && n < lines_at_once(config.input) && lines.num_bytes() < kMostBytes;
          ++n, more = reader.next(line)) {
-      lines.add(line, reader.counts().lines);
+      lines.add(line, reader.place());
     }
     lines.finish();
     predict_window(config, run, device, lines);
@@ -311,10 +308,10 @@ void fill(const PredictConfig& config, torch::Device device) {
       std::cout << (config.json ? "[]\n" : "\n");
       continue;
     }
-    const std::string place = fmt::format("{}:{}", config.input, reader.counts().lines);
     ordered_json object = ordered_json::array();
     std::string text;
-    for (const std::vector<Filling>& fillings : fill_masks(*run.model, run.tokenizer, line, place, config.top)) {
+    for (const std::vector<Filling>& fillings :
+         fill_masks(*run.model, run.tokenizer, line, reader.place(), config.top)) {
       ordered_json& mask = object.emplace_back(ordered_json::array());
       for (const Filling& filling : fillings) {
         mask.push_back({{"word", as_one_line(filling.word)}, {"probability", filling.probability}});

@@ -35,11 +35,10 @@ std::string encode(const Tokenizer& tokenizer, const std::string& line, bool as_
   return words;
 }
 
-std::int32_t parse_id(const Tokenizer& tokenizer, const std::string& word, std::uint64_t line) {
+std::int32_t parse_id(const Tokenizer& tokenizer, const std::string& word, const std::string& place) {
   const auto id = parse_number<std::int32_t>(word);
   if (!id || *id < 0 || *id >= tokenizer.size()) {
-    throw UserError("standard input:" + std::to_string(line) + ": " + word + " is no id from 0 to " +
-                        std::to_string(tokenizer.size() - 1),
+    throw UserError(place + ": " + word + " is no id from 0 to " + std::to_string(tokenizer.size() - 1),
                     "check that it is the tokenizer that made the ids");
   }
   return *id;
@@ -54,7 +53,7 @@ void run(const TokenizeConfig& config, const OptionOrigins&) {
       std::vector<std::int32_t> ids;
       std::istringstream words(line);
       for (std::string word; words >> word;) {
-        ids.push_back(config.ids ? parse_id(tokenizer, word, reader.counts().lines) : tokenizer.id_of(word));
+        ids.push_back(config.ids ? parse_id(tokenizer, word, reader.place()) : tokenizer.id_of(word));
       }
       line = tokenizer.decode(ids);
     } else {

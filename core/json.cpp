@@ -44,7 +44,7 @@ class Guard final : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& error) override {
     const bool is_number = dynamic_cast<const json::parse_error*>(&error) == nullptr;  // beyond what a double holds
     throw UserError(file_ + ": not valid JSON" + (is_number ? "" : " at byte " + std::to_string(position)),
-                    "the file is damaged or was edited: take another copy");
+                    "mend the file, or take another copy");
   }
 
  private:

@@ -24,7 +24,7 @@ nlohmann::json read_json(const std::filesystem::path& file, std::size_t max_byte
 // must be written as one and fit T.
 template <class T>
 T json_member(const nlohmann::json& object, const std::string& key, const std::string& file) {
-  const std::string remedy = "the file is damaged or was edited: take another copy";
+  const std::string remedy = "mend the file, or take another copy";
   const auto found = object.find(key);
   if (found == object.end()) throw UserError(file + ": \"" + key + "\" is missing", remedy);
   if constexpr (std::integral<T> && !std::same_as<T, bool>) {

@@ -1,6 +1,7 @@
 #include "train/finetuning.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/random.hpp"
 #include "data/batch/task_split.hpp"
 #include "models/bert_run.hpp"
 #include "models/checkpoint_reader.hpp"
@@ -27,6 +29,21 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kLength = 128, kSpanLength = 384;
 constexpr std::int64_t kMostValidations = 20;
+
+// Leaves the samples of a share of the examples; those of one example follow each other.
+void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) {
+  std::vector<std::int64_t> examples;
+  for (const Sample& sample : samples) {
+    if (examples.empty() || examples.back() != sample.example) examples.push_back(sample.example);
+  }
+  RandomStream random(combine_keys(seed, 0xe7a3));
+  shuffle(examples, random);
+  const std::size_t all = examples.size();
+  examples.resize(static_cast<std::size_t>(std::ceil(share * static_cast<double>(all))));
+  log::info("learning from {} of {} examples", examples.size(), all);
+  const std::set<std::int64_t> kept(examples.begin(), examples.end());
+  std::erase_if(samples, [&kept](const Sample& sample) { return !kept.contains(sample.example); });
+}
 
 class FinetuningJob : public Job {
  public:
@@ -75,6 +92,9 @@ class FinetuningJob : public Job {
     });
     if (train_->samples.empty())
       throw UserError(train_file + ": nothing to learn from", "check that it is the right file");
+    if (config_.examples < 1) {
+      keep_share(train_->samples, config_.examples, static_cast<std::uint64_t>(config_.trainer.seed));
+    }
     refuse_one_answer();
     for (const std::string& file : validation_files()) valid_.push_back(open(file));
     inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},

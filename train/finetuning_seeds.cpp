@@ -27,6 +27,16 @@ double best_score(const fs::path& run) {
   return checkpoint->state().scores.front().value;
 }
 
+// UserError when the directory holds anything but runs of several seeds.
+void refuse_all_but_seeds(const fs::path& run) {
+  std::error_code missing;
+  for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with("seed-") || name == "seeds.json" || name == "lock") continue;
+    throw UserError(run.string() + ": exists and holds " + name, "choose another --run");
+  }
+}
+
 }  // namespace
 
 void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
@@ -36,6 +46,7 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
   if (fs::exists(run / "config.toml")) {
     throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
   }
+  refuse_all_but_seeds(run);
   const NewDirectories made(run);
   const DirectoryLock lock(run);
   const fs::path record_file = run / "seeds.json";

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
-#include <set>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -65,21 +64,6 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   return at::tensor(weights, at::kDouble).to(at::kFloat);
 }
 
-// Leaves the samples of a share of the examples; those of one example follow each other.
-void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) {
-  std::vector<std::int64_t> examples;
-  for (const Sample& sample : samples) {
-    if (examples.empty() || examples.back() != sample.example) examples.push_back(sample.example);
-  }
-  RandomStream random(combine_keys(seed, 0xe7a3));
-  shuffle(examples, random);
-  const std::size_t all = examples.size();
-  examples.resize(static_cast<std::size_t>(std::ceil(share * static_cast<double>(all))));
-  log::info("learning from {} of {} examples", examples.size(), all);
-  const std::set<std::int64_t> kept(examples.begin(), examples.end());
-  std::erase_if(samples, [&kept](const Sample& sample) { return !kept.contains(sample.example); });
-}
-
 // What the score on a further validation file is called.
 std::string score_name(const TaskSplit& split) { return fs::path(split.file).stem().string() + "_score"; }
 
@@ -113,9 +97,6 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
       identity_(identity_of(config.model, task, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
-  if (config.examples < 1) {
-    keep_share(train_.samples, config.examples, static_cast<std::uint64_t>(config.trainer.seed));
-  }
   label_weights_L_ = label_weights(config.label_weights, task, train_);
   if (label_weights_L_.defined()) label_weights_L_ = label_weights_L_.to(torch::Device(config.run.device));
   for (const auto& parameter : model_->named_parameters()) top_ = std::max(top_, layer_of(parameter.key()).value_or(0));

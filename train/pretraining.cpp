@@ -109,10 +109,14 @@ class PretrainingJob : public Job {
  private:
   Tokenizer obtain_tokenizer(bool resumed) const {
     if (resumed) return load_run_tokenizer(config_.run.run);
-    if (!config_.tokenizer.empty()) return Tokenizer::load(config_.tokenizer[0]);
-    if (!config_.run.init_from.empty()) return load_run_tokenizer(config_.run.init_from);
-    log::info("learning a tokenizer from {}", name_of_files(config_.train));
-    return train_tokenizer(config_.train, config_.vocabulary);
+    if (config_.tokenizer.empty() && config_.run.init_from.empty()) {
+      log::info("learning a tokenizer from {}", name_of_files(config_.train));
+      return train_tokenizer(config_.train, config_.vocabulary);
+    }
+    Tokenizer given =
+        config_.tokenizer.empty() ? load_run_tokenizer(config_.run.init_from) : Tokenizer::load(config_.tokenizer[0]);
+    warn_of_other(config_.vocabulary, given);
+    return given;
   }
 
   DocumentCorpus open(const std::vector<std::string>& files) const {

@@ -25,6 +25,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
   if (tokenizer.size() > 1) {
     throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one");
   }
+  if (valid.empty()) trainer.refuse_validation(origins);
   if (!phases.empty() && trainer.max_epochs) {
     throw UserError(origins("max-epochs") + ": phases are shares of updates", "use --max-steps or --max-time");
   }

@@ -56,7 +56,8 @@ bool is_resumed(const RunConfig& config) {
                     "add --resume auto to go on with it, or choose another --run");
   }
   if (config.resume != "never" && config.resume != "auto" && !exists) {
-    throw UserError(config.run + ": no run that --resume " + config.resume + " could go on with");
+    throw UserError(config.run + ": no run that --resume " + config.resume + " could go on with",
+                    "--run is the directory of the run, and PATH one of its checkpoints");
   }
   if (!exists) refuse_foreign_files(config.run);
   return exists;

@@ -63,12 +63,8 @@ void rehearse(Trainer& trainer) {
 // UserError where the options ask for what validation does not find.
 void check_validation(const Task& task, const TrainerConfig& config, const OptionOrigins& origins) {
   const std::vector<std::string> metrics = task.metrics();
-  const auto needs_text = [&](std::string_view option) {
-    throw UserError(origins(option) + ": there is nothing to validate on", "give --valid");
-  };
   if (metrics.empty()) {
-    if (config.patience) needs_text("patience");
-    if (origins.given("best-metric")) needs_text("best-metric");
+    config.refuse_validation(origins);
   } else if (std::ranges::find(metrics, config.best_metric) == metrics.end()) {
     throw UserError(origins("best-metric") + ": validation finds no \"" + config.best_metric + "\"",
                     fmt::format("it finds {}", fmt::join(metrics, ", ")));
@@ -135,6 +131,11 @@ void train(Job& job, const OptionOrigins& origins) {
   }
   job.resolve_schedule(*task);
   if (!config.schedule.end) config.schedule.end = ScheduleEnd::max_steps;
+  if (checkpoint && *config.trainer.max_steps < checkpoint->state().step) {
+    throw UserError(fmt::format("{}: {} updates, but the run in {} has made {}", origins("max-steps"),
+                                *config.trainer.max_steps, run.run, checkpoint->state().step),
+                    "allow more, or go back to an earlier checkpoint with --resume PATH");
+  }
   if (by_clock && !config.trainer.max_time) {
     throw UserError(origins("schedule-end") + ": max-time, but there is none", "give --max-time, such as 90m");
   }

@@ -40,6 +40,13 @@ std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std:
 
 }  // namespace
 
+void TrainerConfig::refuse_validation(const OptionOrigins& origins) const {
+  for (const char* option : {"patience", "best-metric"}) {
+    if (!origins.given(option)) continue;
+    throw UserError(origins(option) + ": there is nothing to validate on", "give --valid");
+  }
+}
+
 Trainer::Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
                  std::filesystem::path run)
     : task_(task), optimiser_(optimiser), config_(config), schedule_(schedule), run_(std::move(run)) {}
@@ -226,6 +233,7 @@ void Trainer::save() {
   }
   if (!state_.scores.empty()) mark_best(run_, state_.scores.front().step);
   std::vector<std::int64_t> best;
+  best.reserve(state_.scores.size());
   for (const TrainState::Score& score : state_.scores) best.push_back(score.step);
   remove_old_checkpoints(run_, config_.keep_last, best);
 }
@@ -273,6 +281,7 @@ void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double lo
 std::int64_t Trainer::rehearse() {
   const MicroBatch batch = task_.largest();
   std::vector<std::int64_t> totals;
+  totals.reserve(batch.terms.size());
   for (const LossTerm& term : batch.terms) totals.push_back(term.count);
   learn(batch, totals, Context::train(static_cast<std::uint64_t>(config_.seed)))[0].item<float>();
   task_.model().zero_grad();

@@ -88,6 +88,9 @@ struct TrainerConfig {
            .placeholder = "NAME"});
     visit("log-every", self.log_every, {.help = "updates between lines of the log", .min = 1, .may_change = true});
   }
+
+  // UserError for an option that asks for what a validation finds.
+  void refuse_validation(const OptionOrigins& origins) const;
 };
 
 // Of what validation finds.

@@ -26,11 +26,15 @@ namespace fs = std::filesystem;
 // Out of the run, the files given, the run whose weights are taken over, or learnt from the training text.
 TokenizerPair obtain_tokenizers(const TranslationConfig& config, bool resumed) {
   if (resumed) return TokenizerPair::load(fs::path(config.run.run) / "tokenizer");
-  if (!config.tokenizer.empty()) return TokenizerPair::from_files(config.tokenizer);
-  if (!config.run.init_from.empty()) return TokenizerPair::load(fs::path(config.run.init_from) / "tokenizer");
-  log::info("learning a tokenizer from {} and {}", config.train[0], config.train[1]);
-  const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
-  return {.src = joint, .tgt = joint};
+  if (config.tokenizer.empty() && config.run.init_from.empty()) {
+    log::info("learning a tokenizer from {} and {}", config.train[0], config.train[1]);
+    const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
+    return {.src = joint, .tgt = joint};
+  }
+  TokenizerPair given = config.tokenizer.empty() ? TokenizerPair::load(fs::path(config.run.init_from) / "tokenizer")
+                                                 : TokenizerPair::from_files(config.tokenizer);
+  warn_of_other(config.vocabulary, given.tgt);
+  return given;
 }
 
 EncodedCorpus open_corpus(const std::vector<std::string>& files, const TokenizerPair& tokenizers,

@@ -12,6 +12,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   };
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
+  if (valid.empty()) trainer.refuse_validation(origins);
   if (trainer.best_metric == "bleu" && bleu_sentences == 0) {
     throw UserError(origins("best-metric") + ": bleu, but no sentence is translated for it",
                     "set --bleu-sentences above 0");

@@ -23,7 +23,8 @@ struct MaskingConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("mask-rate", self.mask_rate, {.help = "share of the tokens that are predicted", .min = 0, .max = 1});
+    visit("mask-rate", self.mask_rate,
+          {.help = "share of the tokens that are predicted, one of a sequence at least", .min = 0, .max = 1});
     visit("masked", self.masked, {.help = "share of these that become [MASK]", .min = 0, .max = 1});
     visit("replaced", self.replaced,
           {.help = "share of these that become a random piece; the others stay as they are", .min = 0, .max = 1});

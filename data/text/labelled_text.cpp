@@ -1,6 +1,7 @@
 #include "data/text/labelled_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,7 @@ namespace attend {
 namespace {
 
 constexpr std::string_view kHidden = "-1";
+constexpr double kLargest = 1e15;  // of a regression
 
 std::string at(const std::string& file, std::uint64_t line) { return file + ":" + std::to_string(line) + ": "; }
 
@@ -52,6 +54,10 @@ std::vector<double> targets_of(const std::string& value, const LabelledTask& tas
   if (task.kind == TaskKind::regression) {
     const std::optional<double> number = parse_number<double>(labels[0]);
     if (!number) throw UserError(place + "\"" + value + "\" is not a number", "the label of a regression is one");
+    if (std::abs(*number) > kLargest) {
+      throw UserError(place + "\"" + value + "\" is beyond 1e15, and its square beyond what errors are counted in",
+                      "write the labels in a larger unit");
+    }
     return {*number};
   }
   if (task.kind == TaskKind::classification) return {static_cast<double>(number_of_label(labels[0], task, place))};

@@ -40,8 +40,7 @@ bool ends_line(std::string_view character) {
 // Blocks of bytes out of a file, unpacked, or out of standard input as soon as they are there.
 class LineReader::Source {
  public:
-  explicit Source(const fs::path& path)
-      : name_(path == "-" ? "standard input" : path.string()), standard_input_(path == "-") {
+  explicit Source(const fs::path& path) : name_(name_of_input(path)), standard_input_(path == "-") {
     if (standard_input_) return;
     Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat status {};
@@ -75,6 +74,8 @@ class LineReader::Source {
     }
     return any;
   }
+
+  const std::string& name() const { return name_; }
 
   // What is left in the current block; reads one when there is none.
   std::string_view peek() {
@@ -147,7 +148,7 @@ LineCounts& LineCounts::operator+=(const LineCounts& other) {
 bool LineCounts::clean() const { return carriage_returns + byte_order_marks + nul + line_ends + invalid_utf8 == 0; }
 
 void LineCounts::log(const std::string& name) const {
-  if (!clean()) attend::log::info("{}: {}", name == "-" ? "standard input" : name, report());
+  if (!clean()) attend::log::info("{}: {}", name_of_input(name), report());
 }
 
 std::string LineCounts::report() const {
@@ -183,6 +184,8 @@ bool LineReader::next(std::string& line) {
   ++counts_.lines;
   return true;
 }
+
+std::string LineReader::place() const { return source_->name() + ":" + std::to_string(counts_.lines); }
 
 void LineReader::clean(std::string& line) {
   invalid_ = false;
@@ -223,6 +226,8 @@ void LineReader::clean(std::string& line) {
   line.assign(cleaned_);
 }
 
+std::string name_of_input(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }
+
 std::string trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\n\r";
   const auto first = text.find_first_not_of(kSpace);
@@ -244,7 +249,7 @@ std::string as_one_line(std::string_view text) {
 }
 
 void check_text_file(const fs::path& path) {
-  if (path == "-") throw UserError("standard input: not a regular file", "write its content to a file first");
+  if (path == "-") throw UserError(name_of_input(path) + ": not a regular file", "write its content to a file first");
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
     throw UserError(path.string() + ": not a regular file", "write its content to a file first");

@@ -48,6 +48,8 @@ class LineReader {
   // Whether the line last read held bytes that are no UTF-8.
   bool invalid() const { return invalid_; }
   const LineCounts& counts() const { return counts_; }
+  // "corpus.en:12", of the line last read.
+  std::string place() const;
 
  private:
   class Source;
@@ -61,6 +63,9 @@ class LineReader {
   bool invalid_ = false;
   LineCounts counts_;
 };
+
+// What messages call a file, or - for standard input.
+std::string name_of_input(const std::filesystem::path& path);
 
 // Whether a line or value holds nothing but spaces and tabs.
 inline bool is_blank(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }

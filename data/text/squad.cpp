@@ -59,7 +59,7 @@ QuestionSet read_squad(const std::string& file, Labelled labelled) {
         question.text = json_member<std::string>(entry, "question", where);
         const bool impossible = entry.contains("is_impossible") && json_member<bool>(entry, "is_impossible", where);
         set.may_lack_answers = set.may_lack_answers || entry.contains("is_impossible");
-        const bool none = impossible || (labelled == Labelled::no && !entry.contains("answers"));
+        const bool none = !entry.contains("answers") && (impossible || labelled == Labelled::no);
         for (const nlohmann::json& answer : none ? List() : json_member<List>(entry, "answers", where)) {
           const auto text = json_member<std::string>(answer, "text", where);
           const auto offset = json_member<std::uint64_t>(answer, "answer_start", where);
@@ -70,7 +70,10 @@ QuestionSet read_squad(const std::string& file, Labelled labelled) {
           set.moved += place && *place != at;
           question.answers.push_back({.text = text, .begin = place});
         }
-        if (labelled == Labelled::yes && !entry.contains("is_impossible") && question.answers.empty()) {
+        if (impossible && !question.answers.empty()) {
+          throw UserError(where + " is_impossible and has answers", "leave out what is wrong of the two");
+        }
+        if (labelled == Labelled::yes && !impossible && question.answers.empty()) {
           throw UserError(where + " has no answer", "say is_impossible where there is none; predict a file without");
         }
         set.questions.push_back(std::move(question));

@@ -109,12 +109,11 @@ void TableReader::refuse(std::uint64_t line, const std::string& what, const std:
 
 bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line) {
   std::string text;
-  std::uint64_t empty = 0;  // the first such line
+  empty_line_ = 0;
   do {
     if (!lines_.next(text)) return false;
-    if (text.empty() && empty == 0) empty = lines_.counts().lines;
+    if (text.empty() && empty_line_ == 0) empty_line_ = lines_.counts().lines;
   } while (text.empty());
-  if (empty > 0 && num_columns_ == 1) refuse(empty, "an empty line", "fill it, or leave it out");
   line = lines_.counts().lines;
   if (shape_.format == TableFormat::tsv) {
     values = split_tabs(text);
@@ -187,6 +186,7 @@ bool TableReader::next_record(Record& record) {
   std::vector<std::string> row;
   if (!next_row(row, record.line)) return false;
   if (num_columns_ == 0) num_columns_ = std::max(row.size(), *std::ranges::max_element(places_) + 1);
+  if (empty_line_ > 0 && num_columns_ == 1) refuse(empty_line_, "an empty line", "fill it, or leave it out");
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (row.size() != num_columns_) {
       if (shape_.skip_incomplete) break;

@@ -65,6 +65,7 @@ class TableReader {
   TableShape shape_;
   LineReader lines_;
   std::size_t num_columns_ = 0;           // of the first row
+  std::uint64_t empty_line_ = 0;          // the first that was passed over before the row last read, or 0
   std::vector<std::size_t> places_ = {};  // of the wanted columns in a row
   std::uint64_t num_incomplete_ = 0;
 };

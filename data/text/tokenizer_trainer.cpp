@@ -170,4 +170,14 @@ Tokenizer train_tokenizer(const std::vector<std::string>& files, const Tokenizer
   return Tokenizer::from_bytes(std::move(bytes), "the tokenizer just made");
 }
 
+void warn_of_other(const TokenizerConfig& wanted, const Tokenizer& given) {
+  const TokenizerConfig usual;
+  std::string unmet;
+  if (wanted.size && *wanted.size != given.size()) unmet += " --vocab-size " + std::to_string(*wanted.size);
+  if (wanted.type != usual.type) unmet += " --vocab-type " + std::string(name_of(wanted.type));
+  if (wanted.lower_case) unmet += " --lower-case";
+  if (unmet.empty()) return;
+  log::warn("a tokenizer of {} pieces is given, and none is learnt:{} changes nothing", given.size(), unmet);
+}
+
 }  // namespace attend

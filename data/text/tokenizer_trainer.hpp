@@ -71,4 +71,7 @@ struct TokenizerConfig {
 // too large or too small for it.
 Tokenizer train_tokenizer(const std::vector<std::string>& files, const TokenizerConfig& config);
 
+// Says so where the options of a training ask for another tokenizer than the one that it has without learning it.
+void warn_of_other(const TokenizerConfig& wanted, const Tokenizer& given);
+
 }  // namespace attend
