@@ -6,6 +6,8 @@
 #include <numbers>
 #include <vector>
 
+#include "core/parallel.hpp"
+
 namespace attend {
 namespace {
 
@@ -35,11 +37,14 @@ double draw_normal(RandomStream& random) {
 }  // namespace
 
 void initialise(const torch::nn::Module& root, std::uint64_t seed) {
-  std::uint64_t index = 0;
-  for_each_layer(root, [&](Layer& layer) {
-    RandomStream random(combine_keys(seed, index++));
-    layer.initialise(random);
-    layer.visit_weights([](ops::Weight& weight) { weight.refresh(); });
+  std::vector<Layer*> layers;
+  for_each_layer(root, [&](Layer& layer) { layers.push_back(&layer); });
+  in_parallel(layers.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      RandomStream random(combine_keys(seed, i));
+      layers[i]->initialise(random);
+      layers[i]->visit_weights([](ops::Weight& weight) { weight.refresh(); });
+    }
   });
 }
 
