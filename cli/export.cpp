@@ -64,7 +64,7 @@ void write(const fs::path& output, const torch::nn::Module& model, const BertOpt
 }
 
 void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
-  if (fs::exists(config.output)) throw UserError(config.output + ": exists", "choose another --output");
+  refuse_existing(config.output, "--output");
   const fs::path run = run_of_best_seed(config.run);
   if (kind_of_run(run) == RunKind::finetune) {
     const TextRun trained = TextRun::load(run, config.checkpoint);

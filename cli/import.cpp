@@ -117,7 +117,7 @@ void write_checkpoint(const fs::path& run, const torch::nn::Module& model, const
 }
 
 void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
-  if (fs::exists(config.run)) throw UserError(config.run + ": exists", "choose another --run");
+  refuse_existing(config.run, "--run");
   const fs::path directory = config.directory, weights = directory / "model.safetensors";
   const HfConfig theirs = read_hf_config(directory / "config.json");
   const Tokenizer tokenizer = import_bert_tokenizer(directory);
@@ -125,11 +125,6 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
     throw UserError(directory.string() + ": the tokenizer has " + std::to_string(tokenizer.size()) +
                         " pieces, config.json says " + std::to_string(theirs.vocabulary),
                     "they are not of one model");
-  }
-  const SpecialIds& special = tokenizer.special();
-  if (special.cls < 0 || special.sep < 0 || special.mask < 0) {
-    throw UserError(directory.string() + ": the tokenizer has no piece for [CLS], [SEP] or [MASK]",
-                    "give the directory of a BERT with its own tokenizer");
   }
   if (!theirs.task && !config.task.empty()) {
     throw UserError("--task " + config.task + ": the model in " + directory.string() + " has no head of a task",

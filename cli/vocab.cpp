@@ -1,5 +1,4 @@
 // attend vocab: makes a tokenizer of text; one of all files together, or one of each.
-#include <filesystem>
 #include <set>
 
 #include "cli/command.hpp"
@@ -45,10 +44,8 @@ void make(const std::vector<std::string>& input, const std::string& output, cons
 void run(const VocabConfig& config, const OptionOrigins&) {
   std::set<std::string> names;
   for (const std::string& output : config.output) {
-    const bool exists = std::filesystem::exists(std::filesystem::symlink_status(output));
-    if (exists || !names.insert(output).second) {
-      throw UserError(output + (exists ? ": exists" : ": named twice"), "choose another --output");
-    }
+    refuse_existing(output, "--output");
+    if (!names.insert(output).second) throw UserError(output + ": named twice", "choose another --output");
   }
   if (config.output.size() == 1) {
     make(config.input, config.output.front(), config.tokenizer);

@@ -127,6 +127,12 @@ void write_file_atomic(const fs::path& path, std::string_view bytes) {
   file.commit();
 }
 
+void refuse_existing(const fs::path& path, std::string_view option) {
+  if (fs::exists(fs::symlink_status(path))) {
+    throw UserError(path.string() + ": exists", "choose another " + std::string(option));
+  }
+}
+
 void make_directories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

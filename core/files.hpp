@@ -26,6 +26,9 @@ void read_blocks(const std::filesystem::path& path, const std::function<void(std
 
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
+// UserError when anything stands at `path`, which the user named with `option`.
+void refuse_existing(const std::filesystem::path& path, std::string_view option);
+
 // Creates a directory and its parents unless they exist.
 void make_directories(const std::filesystem::path& path);
 

@@ -20,7 +20,7 @@ TensorMetadata identity_of(const BertOptions& options, const Tokenizer& tokenize
   return identity;
 }
 
-Tokenizer load_run_tokenizer(const fs::path& run) { return Tokenizer::load(run / "tokenizer" / kTokenizer); }
+Tokenizer load_run_tokenizer(const fs::path& run) { return load_encoder_tokenizer(run / "tokenizer" / kTokenizer); }
 
 void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& run) {
   make_directories(run / "tokenizer");

@@ -30,13 +30,16 @@ EncoderBlockImpl::EncoderBlockImpl(const BlockConfig& config)
 
 Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Context& context,
                                 const std::optional<Selection>& wanted) const {
-  const Tensor qkv_MC = self_attn_->in_proj->forward(x_MH);
+  const Linear &in_proj = self_attn_->in_proj, &out_proj = self_attn_->out_proj;
   const ops::AttentionShape shape{.heads = config_.heads, .causal = false};
   const ops::Dropout dropout = context.dropout(config_.attention_dropout);
-  if (!wanted) return self_attn_->out_proj->forward(ops::self_attention(qkv_MC, layout, shape, dropout));
-  const std::int64_t width = x_MH.size(1);
-  const Tensor q_KH = wanted->of(qkv_MC.narrow(1, 0, width)), kv = qkv_MC.narrow(1, width, 2 * width);
-  return self_attn_->out_proj->forward(ops::cross_attention(q_KH, kv, wanted->layout, layout, shape, dropout));
+  if (!wanted) return out_proj->forward(ops::self_attention(in_proj->forward(x_MH), layout, shape, dropout));
+  const auto part = [&](const Tensor& x, std::int64_t first, std::int64_t count) {
+    return ops::linear(x, in_proj->weight.rows(first, count), in_proj->bias.narrow(0, first, count));
+  };
+  const std::int64_t H = config_.width;
+  const Tensor q_KH = part(wanted->of(x_MH), 0, H), kv = part(x_MH, H, 2 * H);
+  return out_proj->forward(ops::cross_attention(q_KH, kv, wanted->layout, layout, shape, dropout));
 }
 
 Tensor feed_forward(const Linear& linear1, const Linear& linear2, const Tensor& x_MH, const BlockConfig& config,

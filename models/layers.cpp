@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/parallel.hpp"
 
 namespace attend {
@@ -18,14 +19,11 @@ void for_each_layer(const torch::nn::Module& root, const F& f) {
   }
 }
 
-// Draws on the CPU, whatever the device of the parameter, so that a seed means the same everywhere.
 template <class Draw>
 void fill(const torch::Tensor& parameter, const Draw& draw) {
-  const at::NoGradGuard no_grad;
-  const torch::Tensor values = torch::empty(parameter.sizes(), torch::kFloat32);
-  float* data = values.data_ptr<float>();
-  for (std::int64_t i = 0; i < values.numel(); ++i) data[i] = static_cast<float>(draw());
-  parameter.copy_(values);
+  ensure(parameter.is_cpu() && parameter.is_contiguous(), "weights are drawn where they were made");
+  auto* data = parameter.mutable_data_ptr<float>();
+  for (std::int64_t i = 0; i < parameter.numel(); ++i) data[i] = static_cast<float>(draw());
 }
 
 // Box and Muller 1958; 1 - u keeps the logarithm finite.
@@ -97,8 +95,8 @@ void LinearImpl::initialise(RandomStream& random) {
   if (config_.deviation > 0) {
     fill_truncated_normal(weight.master(), config_.deviation, random);
   } else {
-    const auto fans = static_cast<double>(config_.in + config_.out / config_.fused);
-    fill_uniform(weight.master(), config_.gain * std::sqrt(6 / fans), random);
+    const std::int64_t fans = config_.in + config_.out / config_.fused;
+    fill_uniform(weight.master(), config_.gain * std::sqrt(6 / static_cast<double>(fans)), random);
   }
   const at::NoGradGuard no_grad;
   if (bias.defined()) bias.zero_();

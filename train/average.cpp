@@ -74,7 +74,7 @@ void AverageConfig::validate(const OptionOrigins& origins) const {
 }
 
 void average_checkpoints(const AverageConfig& config) {
-  if (fs::exists(config.output)) throw UserError(config.output + ": exists", "choose another --output");
+  refuse_existing(config.output, "--output");
   const fs::path run = run_of_best_seed(config.run);
   const std::vector<std::int64_t> steps = chosen_steps(run, config);
   std::deque<SafetensorsFile> files;

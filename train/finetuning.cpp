@@ -206,7 +206,7 @@ class FinetuningJob : public Job {
 
   Tokenizer obtain_tokenizer(bool resumed) const {
     if (resumed) return load_run_tokenizer(config_.run.run);
-    if (!config_.tokenizer.empty()) return Tokenizer::load(config_.tokenizer);
+    if (!config_.tokenizer.empty()) return load_encoder_tokenizer(config_.tokenizer);
     if (!config_.run.init_from.empty()) return load_run_tokenizer(begun_from());
     throw UserError(
         "neither --init-from nor --tokenizer is given: there are no pieces to read texts in",

@@ -113,8 +113,8 @@ class PretrainingJob : public Job {
       log::info("learning a tokenizer from {}", name_of_files(config_.train));
       return train_tokenizer(config_.train, config_.vocabulary);
     }
-    Tokenizer given =
-        config_.tokenizer.empty() ? load_run_tokenizer(config_.run.init_from) : Tokenizer::load(config_.tokenizer[0]);
+    Tokenizer given = config_.tokenizer.empty() ? load_run_tokenizer(config_.run.init_from)
+                                                : load_encoder_tokenizer(config_.tokenizer[0]);
     warn_of_other(config_.vocabulary, given);
     return given;
   }

@@ -2,24 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "core/error.hpp"
 
 namespace attend {
-namespace {
-
-std::int32_t required(std::int32_t id, const char* name) {
-  if (id >= 0) return id;
-  throw UserError(std::string("the tokenizer has no piece for ") + name, "make one with attend vocab");
-}
-
-}  // namespace
 
 MaskVocabulary::MaskVocabulary(const Tokenizer& tokenizer)
-    : cls(required(tokenizer.special().cls, "cls")),
-      sep(required(tokenizer.special().sep, "sep")),
-      mask(required(tokenizer.special().mask, "mask")) {
+    : cls(tokenizer.special().cls), sep(tokenizer.special().sep), mask(tokenizer.special().mask) {
+  ensure(cls >= 0 && sep >= 0 && mask >= 0, "a tokenizer with [CLS], [SEP] and [MASK]");
   for (std::int32_t id = 0; id < tokenizer.size(); ++id) begins_word_.push_back(tokenizer.begins_word(id));
 }
 

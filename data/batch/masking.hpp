@@ -41,7 +41,7 @@ struct MaskingConfig {
 // What masking must know of a tokenizer.
 class MaskVocabulary {
  public:
-  // UserError when the tokenizer lacks a piece for cls, sep or mask.
+  // The tokenizer has all three.
   explicit MaskVocabulary(const Tokenizer& tokenizer);
 
   std::int32_t size() const { return static_cast<std::int32_t>(begins_word_.size()); }

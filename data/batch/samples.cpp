@@ -48,10 +48,7 @@ std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Samp
 
 SampleMaker::SampleMaker(Tokenizer tokenizer, const SampleConfig& config)
     : tokenizer_(std::move(tokenizer)), length_(static_cast<std::size_t>(config.length.value())), config_(config) {
-  if (tokenizer_.special().cls < 0 || tokenizer_.special().sep < 0) {
-    throw UserError("the tokenizer has no piece for [CLS] or [SEP]",
-                    "make one with attend vocab, which gives it all special pieces");
-  }
+  ensure(tokenizer_.special().cls >= 0 && tokenizer_.special().sep >= 0, "a tokenizer with [CLS] and [SEP]");
 }
 
 Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {

@@ -55,7 +55,7 @@ WordPiece read_vocabulary(const fs::path& directory) {
 }  // namespace
 
 Tokenizer import_bert_tokenizer(const fs::path& directory) {
-  if (fs::exists(directory / kSentencePieceFile)) return Tokenizer::load(directory / kSentencePieceFile);
+  if (fs::exists(directory / kSentencePieceFile)) return load_encoder_tokenizer(directory / kSentencePieceFile);
   return Tokenizer::from_bytes(to_wordpiece_json(read_vocabulary(directory)), directory.string());
 }
 

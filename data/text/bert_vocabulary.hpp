@@ -12,8 +12,8 @@ namespace attend {
 inline constexpr const char* kSentencePieceFile = "sentencepiece.model";
 
 // Out of DIRECTORY/sentencepiece.model, or else tokenizer.json, or vocab.txt, a piece a line, with do_lower_case,
-// strip_accents and tokenize_chinese_chars of tokenizer_config.json where there is one. UserError as Tokenizer::load,
-// naming the file.
+// strip_accents and tokenize_chinese_chars of tokenizer_config.json where there is one. UserError as
+// load_encoder_tokenizer, naming the file.
 Tokenizer import_bert_tokenizer(const std::filesystem::path& directory);
 
 }  // namespace attend

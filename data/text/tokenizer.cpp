@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hash.hpp"
 #include "data/text/lines.hpp"
@@ -72,5 +73,13 @@ std::int32_t Tokenizer::id_of(std::string_view piece) const { return content_->m
 
 const std::string& Tokenizer::bytes() const { return content_->bytes; }
 const std::string& Tokenizer::hash() const { return content_->hash; }
+
+Tokenizer load_encoder_tokenizer(const std::filesystem::path& path) {
+  Tokenizer tokenizer = Tokenizer::load(path);
+  const SpecialIds& ids = tokenizer.special();
+  if (ids.cls >= 0 && ids.sep >= 0 && ids.mask >= 0) return tokenizer;
+  throw UserError(path.string() + ": no pieces \"[CLS]\", \"[SEP]\" and \"[MASK]\", which encoders read",
+                  "make a tokenizer with attend vocab, which gives it all special pieces");
+}
 
 }  // namespace attend

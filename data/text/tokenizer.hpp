@@ -81,4 +81,7 @@ class Tokenizer {
   std::shared_ptr<const Content> content_;
 };
 
+// Tokenizer::load; UserError also without the pieces of an encoder's sequences: [CLS], [SEP] and [MASK].
+Tokenizer load_encoder_tokenizer(const std::filesystem::path& path);
+
 }  // namespace attend

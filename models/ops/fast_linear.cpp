@@ -84,7 +84,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
                         const std::optional<Tensor>& bias, const Tensor& working, Activation activation,
                         Dropout after) {
     const LinearResult result = compute_linear(x_MI, working, defined_or_not(bias), activation, after);
-    context->save_for_backward({x_MI, working, result.saved});
+    context->save_for_backward({unless_norm(x_MI), working, result.saved});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
     context->saved_data["bias"] = bias.has_value();
     remember(*context, after);
@@ -93,7 +93,6 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Tensor& x_MI = saved[0];
     const Tensor& working = saved[1];
     const bool want_bias = context->saved_data["bias"].toBool() && context->needs_input_grad(2);
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
@@ -102,19 +101,19 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     variable_list result(6);
     result[2] = pointwise_backward(dy, saved[2], activation, after, dx, Tensor(), want_bias);
     if (context->needs_input_grad(0)) result[0] = products::linear(dx, working.t(), Tensor());
-    if (context->needs_input_grad(1)) result[1] = products::outer(dx, x_MI);
+    if (context->needs_input_grad(1)) result[1] = products::outer(dx, or_norm(saved[0]));
     return result;
   }
 };
 
-// With gelu. What is before it is kept, what comes out of it is not.
+// With gelu. What is before it is kept; what comes out of it is made anew in its place.
 class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x_MH, const Tensor& /*master1*/, const Tensor& bias1,
                         const Tensor& /*master2*/, const Tensor& bias2, const Tensor& working1, const Tensor& working2,
                         Activation activation, Dropout between) {
     const LinearResult hidden = compute_linear(x_MH, working1, bias1, activation, between);
-    context->save_for_backward({x_MH, working1, hidden.saved, working2});
+    context->save_for_backward({unless_norm(x_MH), working1, hidden.saved, working2});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
     remember(*context, between);
     return compute_linear(hidden.y, working2, bias2, Activation::none, {}).y;
@@ -122,10 +121,11 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Tensor &x_MH = saved[0], &working1 = saved[1], &before_MF = saved[2], &working2 = saved[3];
+    const Tensor &working1 = saved[1], &before_MF = saved[2], &working2 = saved[3];
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     const Tensor dy_MH = gradients[0].contiguous();
-    const Tensor hidden_MF = context->needs_input_grad(3) ? at::empty_like(before_MF) : Tensor();
+    const Tensor hidden_MF = context->needs_input_grad(3) ? before_MF : Tensor();
+    before_MF.unsafeGetTensorImpl()->bump_version();  // autograd refuses to go back through the same graph again
     const Tensor d_MF = products::linear(dy_MH, working2.t(), Tensor());  // of what comes out, then of what is before
     variable_list result(9);
     result[2] = pointwise_backward(d_MF, before_MF, activation, remembered_dropout(*context), d_MF, hidden_MF,
@@ -134,7 +134,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     result[4] =
         pointwise_backward(dy_MH, Tensor(), Activation::none, {}, dy_MH, Tensor(), context->needs_input_grad(4));
     if (context->needs_input_grad(0)) result[0] = products::linear(d_MF, working1.t(), Tensor());
-    if (context->needs_input_grad(1)) result[1] = products::outer(d_MF, x_MH);
+    if (context->needs_input_grad(1)) result[1] = products::outer(d_MF, or_norm(saved[0]));
     return result;
   }
 };

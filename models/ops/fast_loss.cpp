@@ -11,6 +11,17 @@ namespace {
 
 // What logits of one block may take. A block costs an addition to the table's gradient, so they are not small.
 constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;
+// What the product for some rows of that gradient may take, before it is added.
+constexpr std::int64_t kProductBytes = std::int64_t{2} << 20;
+
+void add_outer(const Tensor& logits_KV, const Tensor& hidden_KH, const Tensor& dtable_VH) {
+  const std::int64_t vocabulary = dtable_VH.size(0), row_bytes = dtable_VH.size(1) * hidden_KH.element_size();
+  const std::int64_t most = std::max<std::int64_t>(1, kProductBytes / row_bytes);
+  for (std::int64_t first = 0; first < vocabulary; first += most) {
+    const std::int64_t count = std::min(most, vocabulary - first);
+    dtable_VH.narrow(0, first, count).add_(products::rounded_outer(logits_KV.narrow(1, first, count), hidden_KH));
+  }
+}
 
 struct LossResult {
   Tensor loss, nll, num_correct;
@@ -28,7 +39,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
   const Tensor correct = at::empty({rows}, at::kLong);
   LossResult result;
   if (wanted.hidden) result.dhidden = at::empty_like(hidden_MH);
-  if (wanted.table) result.dtable = rows == 0 ? at::zeros(table_VH.sizes(), at::kFloat) : Tensor();
+  if (wanted.table) result.dtable = at::zeros(table_VH.sizes(), at::kFloat);
   if (wanted.bias) result.dbias = at::zeros({vocabulary}, at::kFloat);
 
   const std::int64_t row_bytes = vocabulary * static_cast<std::int64_t>(hidden_MH.element_size());
@@ -51,14 +62,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
       chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::loss_rows(kernel, begin, end); });
     });
     if (wanted.hidden) result.dhidden.narrow(0, first, count).copy_(products::linear(logits, table_VH.t(), Tensor()));
-    if (wanted.table) {
-      const Tensor part = products::outer(logits, hidden);
-      if (result.dtable.defined()) {
-        result.dtable.add_(part);
-      } else {
-        result.dtable = part;
-      }
-    }
+    if (wanted.table) add_outer(logits, hidden, result.dtable);
     if (wanted.bias) result.dbias.add_(logits.sum(0, /*keepdim=*/false, at::kFloat));
   }
   result.loss = losses.sum();
@@ -79,11 +83,11 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list result(7);
-    const variable_list saved = context->get_saved_variables();
-    for (std::size_t i = 0; i < saved.size(); ++i) {
-      if (saved[i].defined()) result[i] = saved[i] * gradients[0].to(saved[i].scalar_type());
+    variable_list result = context->get_saved_variables();
+    for (Tensor& gradient : result) {  // in place: autograd refuses to go back through the same graph again
+      if (gradient.defined()) gradient.mul_(gradients[0].to(gradient.scalar_type()));
     }
+    result.resize(7);
     return result;
   }
 };

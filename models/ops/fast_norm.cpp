@@ -45,7 +45,8 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
   static variable_list forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& residual,
                                const Tensor& gamma, const Tensor& beta, double eps, Dropout dropout) {
     const NormResult result = compute_norm(x, defined_or_not(residual), gamma, beta, eps, dropout);
-    context->save_for_backward({result.sum, result.mean, result.rstd, gamma});
+    context->save_for_backward({result.sum, result.mean, result.rstd, gamma, beta});
+    context->saved_data["eps"] = eps;
     context->set_materialize_grads(false);
     remember(*context, dropout);
     if (!residual) return {result.y};
@@ -97,7 +98,22 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
   }
 };
 
+using NormNode = torch::autograd::CppNode<AddNormFunction>;
+
 }  // namespace
+
+Tensor unless_norm(const Tensor& x) {
+  const auto& node = x.grad_fn();
+  const bool is_norm = dynamic_cast<NormNode*>(node.get()) != nullptr && x.output_nr() + 1 == node->num_inputs();
+  return is_norm ? Tensor() : x;
+}
+
+Tensor or_norm(const Tensor& kept) {
+  if (kept.defined()) return kept;
+  auto& node = dynamic_cast<NormNode&>(*torch::autograd::get_current_node()->next_edge(0).function);
+  const variable_list saved = node.ctx_.get_saved_variables();
+  return compute_norm(saved[0], {}, saved[3], saved[4], node.ctx_.saved_data["eps"].toDouble(), {}).y;
+}
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   const Tensor rows = x.contiguous();

@@ -82,4 +82,10 @@ inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or
 
 inline bool wants_gradient(const Tensor& x) { return at::GradMode::is_enabled() && x.defined() && x.requires_grad(); }
 
+// What a product keeps of its first input for the gradient of its weight, and what it finds in its backward pass. The
+// output of a norm is not kept, a sixth of all that a block would keep: it is made again from the sum that the norm has
+// kept for itself.
+Tensor unless_norm(const Tensor& x);
+Tensor or_norm(const Tensor& kept);
+
 }  // namespace attend::ops::fast

@@ -20,6 +20,8 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
 
 // yᵀ x in fp32, the gradient of a weight: y [M, O], x [M, I]; [O, I].
 torch::Tensor outer(const torch::Tensor& y, const torch::Tensor& x);
+// The same in the type of y and x.
+torch::Tensor rounded_outer(const torch::Tensor& y, const torch::Tensor& x);
 
 // A bf16 weight [O, I] in the layout that `linear` reads fastest; opaque.
 torch::Tensor pack(const torch::Tensor& weight);

@@ -40,4 +40,10 @@ void Weight::freeze(Precision precision) {
   packed_ = std::make_shared<const PackedWeight>(std::move(packed));
 }
 
+Weight Weight::rows(std::int64_t first, std::int64_t count) const {
+  Weight some(master_.narrow(0, first, count));
+  if (working_.defined()) some.working_ = working_.narrow(0, first, count);
+  return some;
+}
+
 }  // namespace attend::ops

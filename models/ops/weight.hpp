@@ -53,6 +53,9 @@ class Weight {
 
   const PackedWeight* packed() const { return packed_.get(); }
 
+  // Some of its rows as a weight of their own, never packed. What is read and learnt there is read and learnt here.
+  Weight rows(std::int64_t first, std::int64_t count) const;
+
  private:
   torch::Tensor master_;
   torch::Tensor working_;

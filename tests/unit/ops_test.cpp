@@ -202,6 +202,25 @@ TEST_P(EveryType, LayerNormOfWhichOnlyOneResultIsUsed) {
   }
 }
 
+TEST_P(EveryType, ProductsMakeTheNormThatTheyReadAgain) {
+  const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    const Tensor post = add_layer_norm(in[0], in[1], in[2], in[3], 1e-5, {.rate = 0.1, .key = 7}).norm;
+    const Tensor pre = layer_norm(in[0], in[2], in[3], 1e-5);
+    return {linear(post, weight(in[4]), in[5]), feed_forward(pre, {weight(in[4]), in[5]}, Activation::gelu,
+                                                             {.rate = 0.1, .key = 8}, {weight(in[6]), in[2]})};
+  };
+  const std::vector<Tensor> in = {randn({13, 37}),      randn({13, 37}),  at::randn({37}),     at::randn({37}),
+                                  at::randn({130, 37}), at::randn({130}), at::randn({37, 130})};
+  expect_fast_equals_plain(op, in, type(), "products of norms");
+
+  Tensor norm = layer_norm(in[0].clone().requires_grad_(), in[2], in[3], 1e-5);
+  const Tensor y = linear(norm, weight(in[4]), in[5]);
+  const auto storage = norm.storage().getWeakStorageImpl();
+  EXPECT_FALSE(storage.expired());
+  norm.reset();
+  EXPECT_TRUE(storage.expired());
+}
+
 TEST_P(EveryType, Embed) {
   const Layout layout = layout_of({7, 1, 0, 13});
   const Tensor ids = at::randint(0, 11, {21}, at::kLong);
@@ -281,6 +300,30 @@ TEST(CrossEntropy, BlocksAddUp) {
     return {cross_entropy(in[0], Weight(in[1]), in[2], labels, 0.1).loss};
   };
   expect_fast_equals_plain(op, {hidden, table, bias}, at::kFloat, "blocks");
+  // The gradient of 300 rows of 4,096 fp32 numbers is made in three parts.
+  const Tensor few = 0.01 * at::randn({13, 4096}), wide = at::randn({300, 4096}), row = at::zeros({300});
+  const Tensor of_few = at::randint(0, 300, {13}, at::kLong);
+  const Op parts = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    return {cross_entropy(in[0], Weight(in[1]), in[2], of_few, 0.1).loss};
+  };
+  expect_fast_equals_plain(parts, {few, wide, row}, at::kFloat, "parts");
+}
+
+TEST(CrossEntropy, RefusesASecondBackward) {
+  // Its gradients were scaled in their place.
+  const Tensor hidden = at::randn({13, 7}).requires_grad_();
+  const Tensor loss = cross_entropy(hidden, Weight(at::randn({37, 7})), {}, at::zeros({13}, at::kLong), 0).loss;
+  loss.backward({}, /*retain_graph=*/true);
+  EXPECT_THROW(loss.backward(), c10::Error);
+}
+
+TEST(FeedForward, RefusesASecondBackward) {
+  // What is between its layers took the place of what it is made of.
+  const Tensor x = at::randn({13, 7}).requires_grad_(), first = at::randn({37, 7}).requires_grad_();
+  const Tensor second = at::randn({7, 37}).requires_grad_(), bias = at::zeros({37}), none = at::zeros({7});
+  const Tensor sum = feed_forward(x, {Weight(first), bias}, Activation::gelu, {}, {Weight(second), none}).sum();
+  sum.backward({}, /*retain_graph=*/true);
+  EXPECT_THROW(sum.backward(), c10::Error);
 }
 
 TEST(CrossEntropy, ABrokenLogitBreaksTheLoss) {

@@ -19,7 +19,7 @@ void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // The gradient of the above: dx from dy, which may be the same, and the sums of dx's columns added to `column_sums`
 // [width] (or null). `saved` is y for none, relu and tanh (null for none), x for gelu; of gelu y is made anew where it
-// is not null. With neither activation nor dropout dx is null: it is dy.
+// is not null, and may be `saved`. With neither activation nor dropout dx is null: it is dy.
 template <class T>
 struct PointwiseBackward {
   const T* dy;
