@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -45,14 +46,23 @@ QuestionSet read_squad(const std::string& file, Labelled labelled) {
   QuestionSet set;
   std::set<std::string> ids;
   using List = std::vector<nlohmann::json>;
-  for (const nlohmann::json& article : json_member<List>(root, "data", file)) {
-    for (const nlohmann::json& paragraph : json_member<List>(article, "paragraphs", file)) {
+  // Each element of a list of the object at `place`, with its own place: FILE: data[0].paragraphs[2].
+  const auto elements = [&](const nlohmann::json& object, const std::string& list, const std::string& place) {
+    std::vector<std::pair<nlohmann::json, std::string>> found;
+    for (nlohmann::json& element : json_member<List>(object, list, place)) {
+      const std::string index = "[" + std::to_string(found.size()) + "]";
+      found.emplace_back(std::move(element), place + (place == file ? ": " : ".") + list + index);
+    }
+    return found;
+  };
+  for (const auto& [article, article_place] : elements(root, "data", file)) {
+    for (const auto& [paragraph, paragraph_place] : elements(article, "paragraphs", article_place)) {
       const std::size_t number = set.contexts.size();
-      const std::string context = json_member<std::string>(paragraph, "context", file);
+      const auto context = json_member<std::string>(paragraph, "context", paragraph_place);
       const std::vector<std::size_t> begins = code_points(context);
-      for (const nlohmann::json& entry : json_member<List>(paragraph, "qas", file)) {
+      for (const auto& [entry, entry_place] : elements(paragraph, "qas", paragraph_place)) {
         Question question{
-            .id = json_member<std::string>(entry, "id", file), .text = {}, .context = number, .answers = {}};
+            .id = json_member<std::string>(entry, "id", entry_place), .text = {}, .context = number, .answers = {}};
         const std::string where = file + ": question " + question.id;
         if (!ids.insert(question.id).second)
           throw UserError(where + " is there twice", "give every question an id of its own");

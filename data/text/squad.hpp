@@ -36,8 +36,8 @@ struct QuestionSet {
 };
 
 // Offsets in the file count code points. An answer that is not at its offset is taken to be at the nearest place where
-// it stands. UserError naming the file and the question for what is missing or of another type, and for an id that is
-// there twice. Questions of a file that is to be predicted may lack `answers`.
+// it stands. UserError naming the file and the question, or its place, for what is missing or of another type, and for
+// an id that is there twice. Questions of a file that is to be predicted may lack `answers`.
 QuestionSet read_squad(const std::string& file, Labelled labelled);
 
 }  // namespace attend
