@@ -68,10 +68,14 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   const fs::path run = run_of_best_seed(config.run);
   if (kind_of_run(run) == RunKind::finetune) {
     const TextRun trained = TextRun::load(run, config.checkpoint);
-    if (trained.options.model != TextEncoderKind::bert ||
-        trained.options.pooling.value_or(Pooling::cls) != Pooling::cls) {
-      throw UserError(run.string() + ": only BERT that pools [CLS] has a counterpart there",
-                      "such a model stays with attend");
+    if (trained.options.model != TextEncoderKind::bert) {
+      throw UserError(run.string() + ": an LSTM, which Hugging Face's transformers do not have",
+                      "export a run whose --model is bert");
+    }
+    if (const Pooling pooling = trained.options.pooling_of_run(); pooling != Pooling::cls) {
+      throw UserError(run.string() + ": its labels are told from " + std::string(name_of(pooling)) +
+                          ", those of Hugging Face's transformers from [CLS]",
+                      "export a run that is fine-tuned with --pooling cls");
     }
     write(config.output, *trained.model, trained.options.encoder, trained.tokenizer, &trained.task);
   } else {

@@ -28,11 +28,12 @@ struct ImportConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("directory", self.directory,
-          {.help = "config.json, model.safetensors, and vocab.txt or tokenizer.json of a BERT",
-           .placeholder = "DIR",
-           .required = true,
-           .positional = true});
+    visit(
+        "directory", self.directory,
+        {.help = "config.json, model.safetensors, and vocab.txt, tokenizer.json or what attend has exported of a BERT",
+         .placeholder = "DIR",
+         .required = true,
+         .positional = true});
     visit("run", self.run, {.help = "directory that is made", .placeholder = "DIR", .required = true});
     visit("task", self.task,
           {.help =

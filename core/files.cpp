@@ -61,7 +61,7 @@ std::string remedy_of(int code) {
 Descriptor open_for_reading(const fs::path& path, struct stat& status) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file || fstat(file.number(), &status) != 0) fail(path, "cannot be read");
-  if (S_ISDIR(status.st_mode)) throw UserError(path.string() + ": is a directory, expected a file");
+  if (S_ISDIR(status.st_mode)) throw UserError(path.string() + ": is a directory, expected a file", "name a file");
   return file;
 }
 

@@ -22,7 +22,7 @@ class Guard final : public nlohmann::json_sax<json> {
   }
   bool key(std::string& name) override {
     if (open_objects_.back().insert(name).second) return true;
-    throw UserError(file_ + ": the key " + json(name).dump() + " stands twice in one object");
+    throw UserError(file_ + ": the key " + json(name).dump() + " stands twice in one object", "leave one of them out");
   }
   bool end_object() override {
     open_objects_.pop_back();
@@ -50,7 +50,7 @@ class Guard final : public nlohmann::json_sax<json> {
  private:
   bool deeper() {
     if (++depth_ <= max_depth_) return true;
-    throw UserError(file_ + ": nests deeper than " + std::to_string(max_depth_) + " levels");
+    throw UserError(file_ + ": nests deeper than " + std::to_string(max_depth_) + " levels", "is it the right file?");
   }
 
   const std::string& file_;

@@ -31,7 +31,10 @@ T json_member(const nlohmann::json& object, const std::string& key, const std::s
     const bool fits = found->is_number_unsigned()
                           ? std::in_range<T>(found->template get<std::uint64_t>())
                           : found->is_number_integer() && std::in_range<T>(found->template get<std::int64_t>());
-    if (!fits) throw UserError(file + ": \"" + key + "\" is " + found->dump() + ", expected an integer", remedy);
+    if (!fits)
+      throw UserError(file + ": \"" + key + "\" is " + found->dump() + ", expected an integer" +
+                          (std::unsigned_integral<T> ? " from 0" : ""),
+                      remedy);
   }
   try {
     return found->template get<T>();

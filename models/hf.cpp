@@ -296,6 +296,10 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   options.layers = size("num_hidden_layers", 1, 96);
   options.width = size("hidden_size", 2, 16384);
   options.heads = size("num_attention_heads", 1, 256);
+  if (*options.width % *options.heads != 0) {
+    refuse("num_attention_heads", std::to_string(*options.heads),
+           fmt::format("a divisor of {}, \"hidden_size\"", *options.width));
+  }
   options.feed_forward = size("intermediate_size", 1, 65536);
   options.norm = pre ? NormPlace::pre : NormPlace::post;
   std::int64_t pad = pre ? 1 : 0;  // their defaults

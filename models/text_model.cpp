@@ -71,7 +71,7 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std
                    "the model lstm");
     width = width_of(options.encoder);
     if (width % 2 != 0)
-      throw UserError("--width " + std::to_string(width) + ": an LSTM that reads both ways halves it");
+      throw UserError("--width " + std::to_string(width) + ": an LSTM that reads both ways halves it", "make it even");
     lstm_ = register_module("lstm", LstmTextEncoder(LstmTextConfig{.vocabulary = vocabulary,
                                                                    .width = width,
                                                                    .layers = options.encoder.layers.value_or(1),

@@ -49,7 +49,7 @@ struct TextModelOptions {
     visit("pooling", self.pooling,
           {.help = "what a label is told from: [CLS] (BERT), where the LSTM stopped, the mean, attention with a "
                    "learnt query, or an alignment of two texts; auto: last of an LSTM, cls of an imported BERT, else "
-                   "alignment of two texts, and of one cls, or the mean where pretraining taught no pairs"});
+                   "alignment of two texts, and of one cls, or the mean where nothing has taught [CLS]"});
     visit("head-dropout", self.head_dropout,
           {.help = "dropout before the labels; auto: dropout", .min = 0, .max = 0.95});
     BertOptions::visit(self.encoder, visit);

@@ -57,10 +57,14 @@ class FinetuningJob : public Job {
     auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
     const LabelledTask task = find_task(config_.task);
     const bool takes_pooling = !origins.given("pooling") && pools_alike(from, task);
+    const bool is_pretrained = kind_of_run(from) == RunKind::pretrain;
+    cls_is_taught_ =
+        !is_pretrained && is_of_sequences(load_run_task(from).kind) && theirs.pooling_of_run() == Pooling::cls;
     theirs.pooling = takes_pooling ? theirs.pooling_of_run() : config_.model.pooling;
     adopt_model_options(bind(config_.model), bind(theirs), from, origins);
-    if (was_trained(from) && kind_of_run(from) == RunKind::pretrain) {
+    if (is_pretrained && was_trained(from)) {
       taught_ = read_config<PretrainingConfig>(from / "config.toml", UnknownKeys::ignore);
+      cls_is_taught_ = taught_->instances.sequence_objective != SequenceObjective::none;
     }
   }
 
@@ -146,7 +150,8 @@ class FinetuningJob : public Job {
     return std::string(name_of(config_.model.model)) + " for " + std::string(name_of(task_.kind));
   }
   std::string memory_remedy() const override {
-    return "lower --batch-size (now " + std::to_string(config_.batch_size) + ") or --length, and raise --accumulate";
+    return "lower --batch-size (now " + std::to_string(config_.batch_size) +
+           ") or --length, and raise --accumulate, or choose a smaller --shape";
   }
 
  private:
@@ -172,12 +177,11 @@ class FinetuningJob : public Job {
   }
 
   // [CLS] knows little of two texts until an encoder has read as much as those that are imported; attend's own tell
-  // more from an alignment of their tokens. Of one text it knows nothing where pretraining has not taught it.
+  // more from an alignment of their tokens. Of one text it knows nothing where nothing has taught it.
   void choose_pooling() {
     TextModelOptions& model = config_.model;
     if (model.pooling || model.model != TextEncoderKind::bert || !is_of_sequences(task_.kind) || is_imported()) return;
-    const bool cls_unknown = taught_ && taught_->instances.sequence_objective == SequenceObjective::none;
-    model.pooling = task_.text.size() == 2 ? Pooling::alignment : cls_unknown ? Pooling::mean : Pooling::cls;
+    model.pooling = task_.text.size() == 2 ? Pooling::alignment : cls_is_taught_ ? Pooling::cls : Pooling::mean;
   }
 
   // Where all records have the same label, number or tag there is nothing to tell apart.
@@ -189,11 +193,12 @@ class FinetuningJob : public Job {
              std::ranges::all_of(sample.tags, [&first](std::int64_t tag) { return tag == first.tags.front(); });
     });
     if (!alike) return;
-    throw UserError(train_->file + ": all records have the same " +
+    const bool sampled = config_.examples < 1;
+    throw UserError(train_->file + ": all records" + (sampled ? " that --examples leaves" : "") + " have the same " +
                         (task_.kind == TaskKind::tags         ? "tag"
                          : task_.kind == TaskKind::regression ? "number"
                                                               : "label"),
-                    "there must be two at least to learn to tell them apart");
+                    sampled ? "raise --examples" : "there must be two at least to learn to tell them apart");
   }
 
   void refuse_foreign_options() const {
@@ -254,6 +259,7 @@ class FinetuningJob : public Job {
 
   FinetuningConfig config_;
   std::optional<PretrainingConfig> taught_;  // how attend pretrain taught the encoder that is begun with
+  bool cls_is_taught_ = true;                // random weights learn it with the rest
   LabelledTask task_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<TaskSplit> train_;

@@ -7,7 +7,7 @@ namespace attend {
 
 void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const {
   if (train.size() > 1) {
-    throw UserError(origins("train") + ": " + std::to_string(train.size()) + " files, expected one");
+    throw UserError(origins("train") + ": " + std::to_string(train.size()) + " files, expected one", "join them");
   }
   if (!tokenizer.empty() && !run.init_from.empty()) {
     throw UserError(origins("tokenizer") + ": the weights of --init-from know only their own tokenizer",

@@ -103,7 +103,7 @@ class PretrainingJob : public Job {
   std::string model_name() const override { return "BERT"; }
   std::string memory_remedy() const override {
     return "lower --max-tokens (now " + std::to_string(*config_.max_tokens) +
-           "), and raise --accumulate to keep updates as large";
+           "), and raise --accumulate to keep updates as large, or choose a smaller --shape";
   }
 
  private:

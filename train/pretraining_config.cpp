@@ -23,7 +23,8 @@ std::int64_t PretrainingConfig::longest() const {
 
 void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) const {
   if (tokenizer.size() > 1) {
-    throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one");
+    throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one",
+                    "name one");
   }
   if (valid.empty()) trainer.refuse_validation(origins);
   if (!phases.empty() && trainer.max_epochs) {

@@ -44,7 +44,9 @@ struct SampleConfig {
            .min = 8,
            .max = 65535});
     visit("stride", self.stride,
-          {.help = "spans: tokens from the beginning of one window of a context to that of the next", .min = 1});
+          {.help = "spans: tokens from the beginning of one window of a context to that of the next, at most as many "
+                   "as it holds",
+           .min = 1});
     visit("question-length", self.question_length,
           {.help = "spans: tokens of a question, at most half of a sequence; the rest is cut", .min = 1});
     visit("document-context", self.document_context,

@@ -115,20 +115,42 @@ std::vector<std::string_view> metrics_of(const LabelledTask& task) {
 }
 
 void LabelledTask::validate(const std::string& source) const {
-  const bool columns = is_of_sequences(kind);
+  const bool columns = is_of_sequences(kind), tags = kind == TaskKind::tags;
+  const LabelledTask usual;
+  struct Use {
+    const char* key;
+    bool meant, is_usual;
+  };
+  const bool multi_label = kind == TaskKind::multi_label, spans = kind == TaskKind::spans;
+  for (const Use& use :
+       {Use{"text", columns, text == usual.text}, Use{"test-text", columns, test_text.empty()},
+        Use{"label", columns || tags, label == usual.label},
+        Use{"labels", !spans && kind != TaskKind::regression, labels.empty()},
+        Use{"positive", kind == TaskKind::classification, positive.empty()},
+        Use{"separator", multi_label, separator == usual.separator}, Use{"may-lack-answers", spans, !may_lack_answers},
+        Use{"chunks", tags, chunks}, Use{"format", columns, format == usual.format}, Use{"header", columns, header},
+        Use{"skip-incomplete", columns, !skip_incomplete}}) {
+    if (use.meant || use.is_usual) continue;
+    throw UserError(source + ": " + use.key + " has no meaning for " + std::string(name_of(kind)), "leave it out");
+  }
   if (columns && (text.empty() || text.size() > 2)) {
-    throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two");
+    throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two",
+                    "name those that are to be read");
+  }
+  if (columns && std::ranges::find(text, label) != text.end()) {
+    throw UserError(source + ": the column \"" + label + "\" is both text and label", "name two columns");
+  }
+  if (columns && text.size() == 2 && text[0] == text[1]) {
+    throw UserError(source + ": text names the column \"" + text[0] + "\" twice", "name two columns, or one");
   }
   if (!test_text.empty() && test_text.size() != text.size()) {
     throw UserError(source + ": test-text names " + std::to_string(test_text.size()) + " columns, and text " +
-                    std::to_string(text.size()));
+                        std::to_string(text.size()),
+                    "name as many");
   }
-  if (kind == TaskKind::tags && label != LabelledTask().label && parse_number<std::uint64_t>(label).value_or(0) == 0) {
+  if (tags && label != usual.label && parse_number<std::uint64_t>(label).value_or(0) == 0) {
     throw UserError(source + ": the tags stand in the column \"" + label + "\", which is no number",
                     "number the columns from 1, or leave label out: the last one");
-  }
-  if (!chunks && kind != TaskKind::tags) {
-    throw UserError(source + ": chunks has no meaning for " + std::string(name_of(kind)), "leave it out");
   }
   constexpr std::size_t kMostLabels = 10'000, kLongestLabel = 200;
   if (labels.size() > kMostLabels) {
@@ -140,11 +162,11 @@ void LabelledTask::validate(const std::string& source) const {
   for (const std::string& name : labels) {
     const bool odd = std::ranges::any_of(name, [](unsigned char c) { return c < ' '; });
     if (!name.empty() && name.size() <= kLongestLabel && !odd && seen.insert(name).second) continue;
-    throw UserError(source + ": the label \"" + (odd ? "?" : name.substr(0, 40)) + "\" is " +
-                        (name.empty()                  ? "empty"
-                         : odd                         ? "of more than a line of text"
-                         : name.size() > kLongestLabel ? "longer than " + std::to_string(kLongestLabel) + " bytes"
-                                                       : "there twice"),
+    throw UserError(source + ": the label \"" + name.substr(0, std::min<std::size_t>(name.find('\0'), 40)) + "\" " +
+                        (name.empty()                  ? "is empty"
+                         : odd                         ? "has control characters"
+                         : name.size() > kLongestLabel ? "is longer than " + std::to_string(kLongestLabel) + " bytes"
+                                                       : "is there twice"),
                     "rename it; is it the right column?");
   }
   std::vector<std::string> needed = {train, test};
@@ -155,25 +177,18 @@ void LabelledTask::validate(const std::string& source) const {
                     "name a file");
   }
   if (valid.empty()) throw UserError(source + ": valid names no file", "name one: it chooses the best checkpoint");
-  if (columns && kind != TaskKind::regression && labels.size() == 1) {
+  if (kind == TaskKind::classification && labels.size() == 1) {
     throw UserError(source + ": one label alone leaves nothing to decide", "name two at least, or none");
   }
-  if (kind == TaskKind::multi_label && (separator.empty() || separator.find_first_of("\t\r\n") != std::string::npos)) {
+  if (multi_label && (separator.empty() || separator.find_first_of("\t\r\n") != std::string::npos)) {
     throw UserError(source + ": separator is empty, a tab or a line end",
                     "labels are given with it between, in a line");
   }
-  const auto split = std::ranges::find_if(labels, [&](const std::string& name) {
-    return kind == TaskKind::multi_label && name.find(separator) != std::string::npos;
-  });
+  const auto split = std::ranges::find_if(
+      labels, [&](const std::string& name) { return multi_label && name.find(separator) != std::string::npos; });
   if (split != labels.end()) {
     throw UserError(source + ": the label \"" + *split + "\" holds the separator \"" + separator + "\"",
                     "choose another separator");
-  }
-  if (!positive.empty() && kind != TaskKind::classification) {
-    throw UserError(source + ": positive has no meaning for " + std::string(name_of(kind)), "leave it out");
-  }
-  if (!labels.empty() && (kind == TaskKind::regression || kind == TaskKind::spans)) {
-    throw UserError(source + ": labels has no meaning for " + std::string(name_of(kind)), "leave it out");
   }
   if (!positive.empty() && !labels.empty() && !seen.contains(positive)) {
     throw UserError(source + ": positive is \"" + positive + "\", which is none of the labels",

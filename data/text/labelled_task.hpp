@@ -61,7 +61,8 @@ struct LabelledTask {
         "label", self.label,
         {.help = "the column of the label or number; tags: its number from 1, and the last one where it is \"label\""});
     visit("labels", self.labels, {.help = "names of the labels; none: those of the training text, sorted"});
-    visit("positive", self.positive, {.help = "the label whose F1 is reported; empty: the mean over all labels"});
+    visit("positive", self.positive,
+          {.help = "classification: the label whose F1 is reported; empty: the mean over all labels"});
     visit("separator", self.separator, {.help = "multi-label: what stands between the labels of a text"});
     visit("may-lack-answers", self.may_lack_answers,
           {.help = "spans: a question may have no answer in its context; what is learnt from says it"});

@@ -117,7 +117,7 @@ std::vector<std::string> labels_in(const std::string& file, const LabelledTask& 
     }
   }
   std::vector<std::string> labels(found.begin(), found.end());
-  if (labels.size() < 2) {
+  if (labels.size() < (task.kind == TaskKind::multi_label ? 1 : 2)) {
     throw UserError(
         file + ": " + (labels.empty() ? "no label" : "one label alone, " + labels[0]) + ", in the column " + task.label,
         "there must be two at least to learn to tell them apart");
