@@ -410,11 +410,12 @@ OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const
 }
 
 void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
-                    const std::vector<std::string_view>& names, std::string_view what) {
+                    const std::vector<std::string_view>& names, std::string_view what, std::string_view place) {
   for (std::size_t i = 0; i < options.size(); ++i) {
     const std::string_view name = options[i].name;
     if (std::ranges::find(names, name) == names.end() || options[i].get() == defaults[i].get()) continue;
-    throw UserError("option " + std::string(name) + " has no meaning for " + std::string(what), "leave it out");
+    throw UserError(std::string(place) + std::string(name) + " has no meaning for " + std::string(what),
+                    "leave it out");
   }
 }
 

@@ -231,13 +231,15 @@ std::string text_of(const OptionValue& value);
 // What values an option takes: "an integer from 1 to 100", "one of greedy, beam".
 std::string expected_of(const BoundOption& option);
 
-// UserError for the first of these options whose value is not its default, and which has no meaning for `what`.
+// UserError for the first of these options whose value is not its default, and which has no meaning for `what`. The
+// message begins with `place` and its name.
 void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
-                    const std::vector<std::string_view>& names, std::string_view what);
+                    const std::vector<std::string_view>& names, std::string_view what, std::string_view place);
 template <class Config>
-void refuse_changed(const Config& config, const std::vector<std::string_view>& names, std::string_view what) {
+void refuse_changed(const Config& config, const std::vector<std::string_view>& names, std::string_view what,
+                    std::string_view place = "option ") {
   const Config defaults;
-  refuse_changed(bind(config), bind(defaults), names, what);
+  refuse_changed(bind(config), bind(defaults), names, what, place);
 }
 
 // A commented TOML file that reads back to equal values.

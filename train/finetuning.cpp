@@ -56,13 +56,14 @@ class FinetuningJob : public Job {
     const fs::path from = begun_from();
     auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
     const LabelledTask task = find_task(config_.task);
-    const bool takes_pooling = !origins.given("pooling") && pools_alike(from, task);
-    const bool is_pretrained = kind_of_run(from) == RunKind::pretrain;
-    cls_is_taught_ =
-        !is_pretrained && is_of_sequences(load_run_task(from).kind) && theirs.pooling_of_run() == Pooling::cls;
-    theirs.pooling = takes_pooling ? theirs.pooling_of_run() : config_.model.pooling;
+    std::optional<LabelledTask> their_task;
+    if (kind_of_run(from) != RunKind::pretrain) their_task = load_run_task(from);
+    const bool they_pool = their_task && is_of_sequences(their_task->kind);
+    const bool alike = they_pool && is_of_sequences(task.kind) && task.text.size() == their_task->text.size();
+    cls_is_taught_ = they_pool && theirs.pooling_of_run() == Pooling::cls;
+    theirs.pooling = alike && !origins.given("pooling") ? theirs.pooling_of_run() : config_.model.pooling;
     adopt_model_options(bind(config_.model), bind(theirs), from, origins);
-    if (is_pretrained && was_trained(from)) {
+    if (!their_task && was_trained(from)) {
       taught_ = read_config<PretrainingConfig>(from / "config.toml", UnknownKeys::ignore);
       cls_is_taught_ = taught_->instances.sequence_objective != SequenceObjective::none;
     }
@@ -168,13 +169,6 @@ class FinetuningJob : public Job {
   fs::path begun_from() const { return run_of_best_seed(config_.run.init_from); }
   // Whether attend has not taught them itself.
   bool is_imported() const { return !config_.run.init_from.empty() && !was_trained(begun_from()); }
-
-  // Whether `from` is a run of finetune whose task pools as many texts as ours.
-  static bool pools_alike(const fs::path& from, const LabelledTask& ours) {
-    if (!fs::exists(from / "task.toml")) return false;
-    const LabelledTask theirs = load_run_task(from);
-    return is_of_sequences(ours.kind) && is_of_sequences(theirs.kind) && ours.text.size() == theirs.text.size();
-  }
 
   // [CLS] knows little of two texts until an encoder has read as much as those that are imported; attend's own tell
   // more from an alignment of their tokens. Of one text it knows nothing where nothing has taught it.

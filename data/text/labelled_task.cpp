@@ -115,24 +115,18 @@ std::vector<std::string_view> metrics_of(const LabelledTask& task) {
 }
 
 void LabelledTask::validate(const std::string& source) const {
-  const bool columns = is_of_sequences(kind), tags = kind == TaskKind::tags;
-  const LabelledTask usual;
-  struct Use {
-    const char* key;
-    bool meant, is_usual;
+  const bool columns = is_of_sequences(kind), multi_label = kind == TaskKind::multi_label;
+  const bool spans = kind == TaskKind::spans, tags = kind == TaskKind::tags;
+  const auto refuse_keys = [&](const std::vector<std::string_view>& keys) {
+    refuse_changed(*this, keys, name_of(kind), source + ": ");
   };
-  const bool multi_label = kind == TaskKind::multi_label, spans = kind == TaskKind::spans;
-  for (const Use& use :
-       {Use{"text", columns, text == usual.text}, Use{"test-text", columns, test_text.empty()},
-        Use{"label", columns || tags, label == usual.label},
-        Use{"labels", !spans && kind != TaskKind::regression, labels.empty()},
-        Use{"positive", kind == TaskKind::classification, positive.empty()},
-        Use{"separator", multi_label, separator == usual.separator}, Use{"may-lack-answers", spans, !may_lack_answers},
-        Use{"chunks", tags, chunks}, Use{"format", columns, format == usual.format}, Use{"header", columns, header},
-        Use{"skip-incomplete", columns, !skip_incomplete}}) {
-    if (use.meant || use.is_usual) continue;
-    throw UserError(source + ": " + use.key + " has no meaning for " + std::string(name_of(kind)), "leave it out");
-  }
+  if (!columns) refuse_keys({"text", "test-text", "format", "header", "skip-incomplete"});
+  if (!columns && !tags) refuse_keys({"label"});
+  if (spans || kind == TaskKind::regression) refuse_keys({"labels"});
+  if (kind != TaskKind::classification) refuse_keys({"positive"});
+  if (!multi_label) refuse_keys({"separator"});
+  if (!spans) refuse_keys({"may-lack-answers"});
+  if (!tags) refuse_keys({"chunks"});
   if (columns && (text.empty() || text.size() > 2)) {
     throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two",
                     "name those that are to be read");
@@ -148,7 +142,7 @@ void LabelledTask::validate(const std::string& source) const {
                         std::to_string(text.size()),
                     "name as many");
   }
-  if (tags && label != usual.label && parse_number<std::uint64_t>(label).value_or(0) == 0) {
+  if (tags && label != LabelledTask().label && parse_number<std::uint64_t>(label).value_or(0) == 0) {
     throw UserError(source + ": the tags stand in the column \"" + label + "\", which is no number",
                     "number the columns from 1, or leave label out: the last one");
   }
