@@ -18,9 +18,9 @@
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/ter.hpp"
 #include "eval/task_scores.hpp"
-#include "models/device.hpp"
-#include "models/run.hpp"
-#include "models/text_run.hpp"
+#include "models/run/device.hpp"
+#include "models/run/run.hpp"
+#include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {

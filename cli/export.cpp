@@ -6,14 +6,14 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "data/text/bert_vocabulary.hpp"
-#include "data/text/tokenizer_json.hpp"
-#include "data/text/wordpiece_json.hpp"
-#include "models/bert_run.hpp"
-#include "models/hf.hpp"
-#include "models/run.hpp"
-#include "models/text_run.hpp"
-#include "models/weights_io.hpp"
+#include "data/tokenizer/bert_vocabulary.hpp"
+#include "data/tokenizer/tokenizer_json.hpp"
+#include "data/tokenizer/wordpiece_json.hpp"
+#include "models/bert/hf.hpp"
+#include "models/run/bert_run.hpp"
+#include "models/run/run.hpp"
+#include "models/run/text_run.hpp"
+#include "models/run/weights_io.hpp"
 
 namespace attend {
 

@@ -1,5 +1,5 @@
 #include "cli/command.hpp"
-#include "train/finetuning.hpp"
+#include "train/finetuning/job.hpp"
 
 namespace attend {
 

@@ -7,13 +7,13 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/manifest.hpp"
-#include "data/text/bert_vocabulary.hpp"
 #include "data/text/conll.hpp"
-#include "models/bert_run.hpp"
-#include "models/checkpoint_reader.hpp"
-#include "models/hf.hpp"
-#include "models/text_run.hpp"
-#include "models/weights_io.hpp"
+#include "data/tokenizer/bert_vocabulary.hpp"
+#include "models/bert/hf.hpp"
+#include "models/run/bert_run.hpp"
+#include "models/run/checkpoint_reader.hpp"
+#include "models/run/text_run.hpp"
+#include "models/run/weights_io.hpp"
 
 namespace attend {
 namespace {

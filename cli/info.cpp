@@ -13,11 +13,11 @@
 #include "core/manifest.hpp"
 #include "core/safetensors.hpp"
 #include "core/version.hpp"
-#include "models/bert_run.hpp"
-#include "models/checkpoint_reader.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/run.hpp"
-#include "models/text_run.hpp"
+#include "models/run/bert_run.hpp"
+#include "models/run/checkpoint_reader.hpp"
+#include "models/run/run.hpp"
+#include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {

@@ -1,7 +1,7 @@
 #include "cli/model_use.hpp"
 
 #include "core/error.hpp"
-#include "models/text_run.hpp"
+#include "models/run/text_run.hpp"
 #include "train/session.hpp"
 
 namespace attend {

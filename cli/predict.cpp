@@ -20,10 +20,10 @@
 #include "data/text/lines.hpp"
 #include "eval/task_answers.hpp"
 #include "eval/text_use.hpp"
-#include "models/bert_run.hpp"
-#include "models/device.hpp"
-#include "models/run.hpp"
-#include "models/text_run.hpp"
+#include "models/run/bert_run.hpp"
+#include "models/run/device.hpp"
+#include "models/run/run.hpp"
+#include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {

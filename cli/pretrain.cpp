@@ -1,5 +1,5 @@
 #include "cli/command.hpp"
-#include "train/pretraining.hpp"
+#include "train/pretraining/job.hpp"
 
 namespace attend {
 

@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 #include "core/number.hpp"
 #include "data/text/lines.hpp"
-#include "data/text/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
 namespace {

@@ -1,7 +1,7 @@
 // attend toy DIR: writes the built-in corpus.
 #include "cli/command.hpp"
 #include "core/log.hpp"
-#include "data/text/toy_corpus.hpp"
+#include "data/toy/corpus.hpp"
 
 namespace attend {
 namespace {

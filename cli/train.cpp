@@ -1,4 +1,4 @@
-#include "train/translation.hpp"
+#include "train/translation/job.hpp"
 
 #include "cli/command.hpp"
 

@@ -10,8 +10,8 @@
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "eval/translate.hpp"
-#include "models/device.hpp"
-#include "models/run.hpp"
+#include "models/run/device.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "data/text/tokenizer_trainer.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
 
 namespace attend {
 namespace {

@@ -19,7 +19,6 @@ namespace {
 struct Live {
   std::vector<std::int32_t> ids;
   double log_prob = 0;
-  std::vector<float> attention;  // rows of the source's length, one after the other
 };
 
 // A continuation of one row by one token.
@@ -31,7 +30,6 @@ struct Candidate {
 
 struct Sentence {
   std::int64_t index = 0;
-  std::int64_t src_length = 0;
   std::int64_t longest = 0;
   std::vector<Live> live;
   std::vector<Hypothesis> finished;
@@ -41,12 +39,8 @@ class Searcher {
  public:
   Searcher(const SearchRequest& request, const Sequences& src) : request_(request), config_(request.config) {
     for (std::int64_t b = 0; b < src.layout.size(); ++b) {
-      const std::int64_t length = src.layout.length(b);
-      sentences_.push_back({.index = b,
-                            .src_length = length,
-                            .longest = config_.longest(length),
-                            .live = std::vector<Live>(1),
-                            .finished = {}});
+      sentences_.push_back(
+          {.index = b, .longest = config_.longest(src.layout.length(b)), .live = std::vector<Live>(1), .finished = {}});
     }
   }
 
@@ -54,17 +48,17 @@ class Searcher {
     const c10::InferenceMode inference;
     std::vector<std::vector<Hypothesis>> results(sentences_.size());
     if (sentences_.empty()) return results;
-    Context context = Context::inference();
-    const auto memory = request_.model.encode(src, context);
+    Pass pass = Pass::inference();
+    const auto memory = request_.model.encode(src, pass);
     std::vector<std::int64_t> reads(sentences_.size());
     std::iota(reads.begin(), reads.end(), 0);
     const auto state = request_.model.start(*memory, reads);
     previous_.assign(sentences_.size(), request_.ids.bos);
     while (!sentences_.empty()) {
       const auto previous = at::tensor(previous_, at::kLong).to(src.ids_M.device());
-      const StepOutput output = request_.model.step(*memory, *state, previous, request_.want_attention);
+      const at::Tensor logits_RV = request_.model.step(*memory, *state, previous, pass);
       const std::size_t num_rows = previous_.size();
-      advance(output);
+      advance(logits_RV);
       for (Sentence& sentence : sentences_) {
         if (sentence.live.empty()) results[sentence.index] = ranked(std::move(sentence.finished));
       }
@@ -76,12 +70,11 @@ class Searcher {
 
  private:
   // Continues every sentence by one token; parents_ and previous_ then describe the rows that live on.
-  void advance(const StepOutput& output) {
+  void advance(const at::Tensor& logits_RV) {
     // pad, bos and perhaps eos may stand among a row's best and are passed over.
-    const auto best = ops::top_log_probs(output.logits_RV, 2 * config_.beam + 3);
+    const auto best = ops::top_log_probs(logits_RV, 2 * config_.beam + 3);
     parents_.clear();
     previous_.clear();
-    weights_ = request_.want_attention ? output.weights_RS.cpu().contiguous() : torch::Tensor();
     std::int64_t first_row = 0;
     for (Sentence& sentence : sentences_) {
       const std::int64_t num_rows = std::ssize(sentence.live);
@@ -98,9 +91,9 @@ class Searcher {
     for (const Candidate& candidate : candidates) {
       const Live& parent = before[candidate.row - first_row];
       if (candidate.id == request_.ids.eos) {
-        if (rank < config_.beam) finish(sentence, extended(parent, candidate, sentence.src_length), true);
+        if (rank < config_.beam) finish(sentence, extended(parent, candidate), true);
       } else if (std::ssize(sentence.live) < config_.beam) {
-        sentence.live.push_back(extended(parent, candidate, sentence.src_length));
+        sentence.live.push_back(extended(parent, candidate));
         sentence.live.back().ids.push_back(static_cast<std::int32_t>(candidate.id));
         parents_.push_back(candidate.row);
         previous_.push_back(candidate.id);
@@ -143,26 +136,16 @@ class Searcher {
     return candidates;
   }
 
-  // The parent with the candidate's probability and the attention of this step.
-  Live extended(const Live& parent, const Candidate& candidate, std::int64_t src_length) const {
-    Live live = parent;
-    live.log_prob = candidate.log_prob;
-    if (weights_.defined()) {
-      const float* row = weights_.const_data_ptr<float>() + candidate.row * weights_.size(1);
-      live.attention.insert(live.attention.end(), row, row + src_length);
-    }
-    return live;
+  // The parent with the candidate's probability.
+  static Live extended(const Live& parent, const Candidate& candidate) {
+    return {.ids = parent.ids, .log_prob = candidate.log_prob};
   }
 
   void finish(Sentence& sentence, Live live, bool ended) const {
     const auto length = static_cast<double>(live.ids.size() + (ended ? 1 : 0));
     Hypothesis hypothesis{.ids = std::move(live.ids),
                           .log_prob = live.log_prob,
-                          .score = live.log_prob / std::pow(std::max(1.0, length), config_.length_penalty),
-                          .attention_TS = {}};
-    if (request_.want_attention) {
-      hypothesis.attention_TS = at::tensor(live.attention, at::kFloat).view({-1, sentence.src_length});
-    }
+                          .score = live.log_prob / std::pow(std::max(1.0, length), config_.length_penalty)};
     sentence.finished.push_back(std::move(hypothesis));
   }
 
@@ -187,7 +170,6 @@ class Searcher {
   std::vector<Sentence> sentences_;
   std::vector<std::int64_t> parents_;   // which row of the last step each row descends from
   std::vector<std::int64_t> previous_;  // the token each row ends with
-  torch::Tensor weights_;
 };
 
 }  // namespace

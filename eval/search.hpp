@@ -17,7 +17,7 @@
 
 #include "core/options.hpp"
 #include "data/batch/batch.hpp"
-#include "models/seq2seq.hpp"
+#include "models/translation/seq2seq.hpp"
 
 namespace attend {
 
@@ -66,14 +66,12 @@ struct Hypothesis {
   std::vector<std::int32_t> ids;  // without bos and eos
   double log_prob = 0;            // of the ids and, where it ended by itself, eos
   double score = 0;               // what it is ranked by
-  torch::Tensor attention_TS;     // a row for each id and, where it ended by itself, eos; undefined unless asked for
 };
 
 struct SearchRequest {
   const Seq2SeqImpl& model;
   TargetIds ids;
   const SearchConfig& config;
-  bool want_attention = false;
 };
 
 // The best `nbest` hypotheses of every sentence, best first; at least one each. Sentences do not see each other.

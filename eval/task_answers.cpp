@@ -132,8 +132,8 @@ TaskAnswers answer(const TextModelImpl& model, const TaskSplit& split, const Lab
   for (const std::vector<const Sample*>& samples : batches_by_length(split.samples)) {
     if (signals::stop_requested()) throw Interrupted("stopped before all was answered");
     const LabelledBatch batch = on_device(make_labelled_batch(samples, task.kind), device);
-    Context context = Context::inference();
-    const at::Tensor logits = model.answers(batch, context);
+    Pass pass = Pass::inference();
+    const at::Tensor logits = model.answers(batch, pass);
     if (labelled == Labelled::yes) {
       loss += model.loss(logits, batch, {}).item<double>();
       count += model.count(batch);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "data/batch/task_split.hpp"
-#include "models/text_model.hpp"
+#include "data/task/task_split.hpp"
+#include "models/bert/text_model.hpp"
 
 namespace attend {
 

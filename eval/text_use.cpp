@@ -12,7 +12,7 @@
 #include "core/parallel.hpp"
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
-#include "models/context.hpp"
+#include "models/layers/pass.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend {
@@ -69,11 +69,11 @@ TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::v
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
     if (signals::stop_requested()) throw Interrupted("stopped before all was read");
     const SegmentedSequences input = on_device(make_labelled_batch(batch, TaskKind::classification), device).input;
-    Context context = Context::inference();
+    Pass pass = Pass::inference();
     const Layout& layout = input.tokens.layout;
     std::optional<Selection> wanted;
     if (pooling == SentencePooling::cls) wanted = select(first_rows(layout), layout, device);
-    const at::Tensor states_KH = bert.forward(input, context, wanted).to(at::kFloat).cpu();
+    const at::Tensor states_KH = bert.forward(input, pass, wanted).to(at::kFloat).cpu();
     const auto& offsets = (wanted ? wanted->layout : layout).offsets;
     for (std::size_t b = 0; b < batch.size(); ++b) {
       result.vectors[batch[b]->example] = mean_of(states_KH, offsets[b], offsets[b + 1]);
@@ -118,8 +118,8 @@ std::vector<std::vector<Filling>> fill_masks(const BertForPretrainingImpl& model
   input.tokens.ids_M = at::tensor(ids, at::kLong).to(device);
   input.tokens.layout = {.offsets = {0, std::ssize(ids)}, .max_length = std::ssize(ids)};
   input.segments_M = at::zeros_like(input.tokens.ids_M);
-  Context context = Context::inference();
-  const at::Tensor hidden_KH = model.bert->forward(input, context, select(masked, input.tokens.layout, device));
+  Pass pass = Pass::inference();
+  const at::Tensor hidden_KH = model.bert->forward(input, pass, select(masked, input.tokens.layout, device));
   const at::Tensor read_KE = model.predictions->transform(hidden_KH);
   const at::Tensor logits_KV = ops::linear(read_KE, model.bert->table(), model.predictions->bias).to(at::kFloat);
   const auto [probabilities, pieces] = at::softmax(logits_KV, 1).topk(std::min(count, logits_KV.size(1)), 1);

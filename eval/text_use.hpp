@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "data/text/tokenizer.hpp"
-#include "models/bert.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "models/bert/bert.hpp"
 
 namespace attend {
 

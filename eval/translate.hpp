@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "data/text/tokenizer_pair.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
 #include "eval/search.hpp"
-#include "models/seq2seq.hpp"
+#include "models/translation/seq2seq.hpp"
 
 namespace attend {
 

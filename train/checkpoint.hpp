@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/safetensors.hpp"
-#include "models/checkpoint_reader.hpp"
+#include "models/run/checkpoint_reader.hpp"
 #include "train/optimiser.hpp"
 #include "train/task.hpp"
 

@@ -3,8 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.hpp"
-#include "models/device.hpp"
 #include "models/ops/dispatch.hpp"
+#include "models/run/device.hpp"
 
 namespace attend {
 

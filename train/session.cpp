@@ -17,11 +17,11 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
-#include "models/checkpoint_reader.hpp"
-#include "models/layers.hpp"
-#include "models/ops/products.hpp"
+#include "models/layers/layers.hpp"
+#include "models/ops/fast/products.hpp"
+#include "models/run/checkpoint_reader.hpp"
 #include "train/checkpoint.hpp"
-#include "train/memory.hpp"
+#include "train/memory_limit.hpp"
 
 namespace attend {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/options.hpp"
-#include "models/run.hpp"
+#include "models/run/run.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_config.hpp"
 #include "train/run_directory.hpp"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/safetensors.hpp"
-#include "data/batch/data_position.hpp"
-#include "models/context.hpp"
+#include "data/corpus/data_position.hpp"
+#include "models/layers/pass.hpp"
 
 namespace attend {
 
@@ -36,9 +36,9 @@ struct MicroBatch {
   DataPosition position;
   DataPosition after;  // where the next one is
   std::vector<LossTerm> terms = {};
-  std::int64_t tokens = 0;                                     // what speed is measured in
-  std::vector<std::int64_t> examples = {};                     // as a user can find them: lines of the text
-  std::function<std::vector<LossSum>(Context&)> forward = {};  // one sum a term
+  std::int64_t tokens = 0;                                  // what speed is measured in
+  std::vector<std::int64_t> examples = {};                  // as a user can find them: lines of the text
+  std::function<std::vector<LossSum>(Pass&)> forward = {};  // one sum a term
 };
 
 // What validation found.

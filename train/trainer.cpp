@@ -11,8 +11,8 @@
 #include "core/log.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
-#include "models/checkpoint_reader.hpp"
-#include "models/layers.hpp"
+#include "models/layers/layers.hpp"
+#include "models/run/checkpoint_reader.hpp"
 
 namespace attend {
 namespace {
@@ -23,8 +23,8 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 // Forward and backward of one batch of an update. `totals` are the counts of the whole update. Gives the weighted loss
 // and then each term's nll, as scalars on the device.
-std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std::int64_t>& totals, Context context) {
-  const std::vector<LossSum> sums = batch.forward(context);
+std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std::int64_t>& totals, Pass pass) {
+  const std::vector<LossSum> sums = batch.forward(pass);
   torch::Tensor objective;
   std::vector<torch::Tensor> scalars(1);
   for (std::size_t t = 0; t < sums.size(); ++t) {
@@ -108,7 +108,7 @@ void Trainer::update() {
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (i > 0 && signals::stop_requested()) return;  // the update that has begun is not made
     const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, i);
-    const std::vector<torch::Tensor> learnt = learn(batches[i], totals, Context::train(key));
+    const std::vector<torch::Tensor> learnt = learn(batches[i], totals, Pass::train(key));
     scalars.insert(scalars.end(), learnt.begin(), learnt.end());
     batches[i].forward = {};  // its tensors are not needed any more
   }
@@ -283,7 +283,7 @@ std::int64_t Trainer::rehearse() {
   std::vector<std::int64_t> totals;
   totals.reserve(batch.terms.size());
   for (const LossTerm& term : batch.terms) totals.push_back(term.count);
-  learn(batch, totals, Context::train(static_cast<std::uint64_t>(config_.seed)))[0].item<float>();
+  learn(batch, totals, Pass::train(static_cast<std::uint64_t>(config_.seed)))[0].item<float>();
   task_.model().zero_grad();
   return batch.tokens;
 }

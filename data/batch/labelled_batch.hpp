@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/batch/batch.hpp"
-#include "data/batch/samples.hpp"
+#include "data/task/samples.hpp"
 
 namespace attend {
 

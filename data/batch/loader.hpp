@@ -4,10 +4,10 @@
 #include <span>
 
 #include "data/batch/batch.hpp"
-#include "data/batch/batch_order.hpp"
-#include "data/batch/data_position.hpp"
 #include "data/batch/prefetcher.hpp"
-#include "data/text/encoded_corpus.hpp"
+#include "data/corpus/batch_order.hpp"
+#include "data/corpus/data_position.hpp"
+#include "data/corpus/parallel_corpus.hpp"
 
 namespace attend {
 

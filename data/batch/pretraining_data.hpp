@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "data/batch/batch.hpp"
-#include "data/batch/instances.hpp"
-#include "data/batch/masking.hpp"
-#include "data/text/document_corpus.hpp"
-#include "data/text/tokenizer.hpp"
+#include "data/corpus/document_corpus.hpp"
+#include "data/corpus/instances.hpp"
+#include "data/corpus/masking.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
 

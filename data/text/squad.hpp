@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/labelled_task.hpp"
+#include "data/task/labelled_task.hpp"
 
 namespace attend {
 

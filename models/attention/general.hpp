@@ -5,7 +5,7 @@
 #pragma once
 
 #include "models/attention/attention.hpp"
-#include "models/layers.hpp"
+#include "models/layers/layers.hpp"
 
 namespace attend {
 

@@ -4,9 +4,9 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/fast.hpp"
-#include "models/ops/packed.hpp"
-#include "models/ops/plain.hpp"
+#include "models/ops/fast/ops.hpp"
+#include "models/ops/fast/packed.hpp"
+#include "models/ops/plain/ops.hpp"
 
 namespace attend::ops {
 

@@ -4,8 +4,8 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/fast_recurrent.hpp"
-#include "models/ops/plain_recurrent.hpp"
+#include "models/ops/fast/recurrent.hpp"
+#include "models/ops/plain/recurrent.hpp"
 
 namespace attend::ops {
 namespace {

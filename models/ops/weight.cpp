@@ -4,8 +4,8 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/packed.hpp"
-#include "models/ops/products.hpp"
+#include "models/ops/fast/packed.hpp"
+#include "models/ops/fast/products.hpp"
 
 namespace attend::ops {
 

@@ -1,6 +1,6 @@
 // A tokenizer file that was damaged at random is refused, or encodes and decodes like any other; nothing else happens.
 // The library that reads it trusts its files, so what the sanitizers watch here is our check before it.
-#include "data/text/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
-#include "data/text/tokenizer_trainer.hpp"
-#include "data/text/wordpiece_json.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/protobuf.hpp"
 #include "tests/support/temporary.hpp"
 

@@ -1,13 +1,13 @@
 // BERT beside Hugging Face's BertForPreTraining: hidden states, both losses, every gradient, and ten updates.
-#include "models/bert.hpp"
+#include "models/bert/bert.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "models/layers.hpp"
-#include "models/weights_io.hpp"
+#include "models/layers/layers.hpp"
+#include "models/run/weights_io.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {
@@ -34,8 +34,8 @@ BertForPretraining model_of(const Fixture& fixture, ops::Activation activation) 
 // Gradients of the mean losses land in the parameters; gives their sum.
 double backward(BertForPretraining& model, const PretrainingBatch& batch) {
   for (const auto& parameter : model->parameters()) parameter.mutable_grad().reset();
-  Context context = Context::train(1);
-  const auto losses = model->forward(batch, context);
+  Pass pass = Pass::train(1);
+  const auto losses = model->forward(batch, pass);
   const torch::Tensor loss = losses.masked.loss / static_cast<double>(batch.labels_K.size(0)) +
                              losses.sequence.loss / static_cast<double>(batch.relations_B.size(0));
   loss.backward();
@@ -61,13 +61,13 @@ class BertParity : public testing::TestWithParam<Variant> {
 };
 
 TEST_P(BertParity, HiddenStates) {
-  Context context = Context::inference();
-  expect_close(model_->bert->forward(batch_.input, context).detach(), fixture_.tensor("hidden"), "hidden");
+  Pass pass = Pass::inference();
+  expect_close(model_->bert->forward(batch_.input, pass).detach(), fixture_.tensor("hidden"), "hidden");
 }
 
 TEST_P(BertParity, BothLosses) {
-  Context context = Context::inference();
-  const auto losses = model_->forward(batch_, context);
+  Pass pass = Pass::inference();
+  const auto losses = model_->forward(batch_, pass);
   expect_close(losses.masked.loss.detach(), fixture_.tensor("masked_loss"), "masked_loss");
   expect_close(losses.sequence.loss.detach(), fixture_.tensor("sequence_loss"), "sequence_loss");
 }

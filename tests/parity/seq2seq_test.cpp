@@ -1,5 +1,5 @@
 // Each family beside its formulation in PyTorch: hidden states, every gradient, and ten updates.
-#include "models/seq2seq.hpp"
+#include "models/translation/seq2seq.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "models/factory.hpp"
-#include "models/layers.hpp"
-#include "models/weights_io.hpp"
+#include "models/layers/layers.hpp"
+#include "models/run/weights_io.hpp"
+#include "models/translation/factory.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/parity.hpp"
 
@@ -31,11 +31,11 @@ class Seq2SeqParity : public testing::TestWithParam<Family> {
 
   // Gradients land in the parameters; gives the loss.
   double backward() {
-    Context context = Context::train(1);
+    Pass pass = Pass::train(1);
     for (const auto& parameter : model_->parameters()) parameter.mutable_grad().reset();
     const OutputHead head = model_->output_head();
     const auto loss =
-        ops::cross_entropy(model_->forward(batch_, context), head.weight_VH, head.bias_V, batch_.labels_M, 0.1).loss;
+        ops::cross_entropy(model_->forward(batch_, pass), head.weight_VH, head.bias_V, batch_.labels_M, 0.1).loss;
     loss.backward();
     return loss.item<double>();
   }
@@ -46,8 +46,8 @@ class Seq2SeqParity : public testing::TestWithParam<Family> {
 };
 
 TEST_P(Seq2SeqParity, HiddenStates) {
-  Context context = Context::inference();
-  expect_close(model_->forward(batch_, context).detach(), fixture_.tensor("hidden"), "hidden");
+  Pass pass = Pass::inference();
+  expect_close(model_->forward(batch_, pass).detach(), fixture_.tensor("hidden"), "hidden");
 }
 
 TEST_P(Seq2SeqParity, EveryGradient) {

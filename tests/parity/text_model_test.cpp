@@ -1,5 +1,5 @@
 // BERT with the head of each task beside Hugging Face's: answers, every gradient, and ten updates.
-#include "models/text_model.hpp"
+#include "models/bert/text_model.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <string>
 
-#include "models/layers.hpp"
-#include "models/weights_io.hpp"
+#include "models/layers/layers.hpp"
+#include "models/run/weights_io.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {
@@ -39,9 +39,9 @@ class TextModelParity : public testing::TestWithParam<TaskKind> {
 
   double backward() {
     for (const auto& parameter : model_->parameters()) parameter.mutable_grad().reset();
-    Context context = Context::train(1);
+    Pass pass = Pass::train(1);
     const torch::Tensor loss =
-        model_->loss(model_->answers(batch_, context), batch_, {}) / static_cast<double>(model_->count(batch_));
+        model_->loss(model_->answers(batch_, pass), batch_, {}) / static_cast<double>(model_->count(batch_));
     loss.backward();
     return loss.item<double>();
   }
@@ -52,8 +52,8 @@ class TextModelParity : public testing::TestWithParam<TaskKind> {
 };
 
 TEST_P(TextModelParity, Answers) {
-  Context context = Context::inference();
-  expect_close(model_->answers(batch_, context).detach(), fixture_.tensor("answers"), "answers");
+  Pass pass = Pass::inference();
+  expect_close(model_->answers(batch_, pass).detach(), fixture_.tensor("answers"), "answers");
 }
 
 TEST_P(TextModelParity, EveryGradient) {

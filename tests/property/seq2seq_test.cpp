@@ -1,5 +1,5 @@
 // What holds of every Seq2Seq, at odd and unequal sizes.
-#include "models/seq2seq.hpp"
+#include "models/translation/seq2seq.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "eval/search.hpp"
-#include "models/factory.hpp"
-#include "models/layers.hpp"
+#include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"
+#include "models/translation/factory.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/families.hpp"
 
@@ -74,7 +74,7 @@ class Seq2SeqProperties : public testing::TestWithParam<Family> {
   Seq2SeqProperties() { model_->to(test_device()); }
 
   Seq2Seq model_ = make_seq2seq(GetParam().config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
-  Context inference_ = Context::inference();
+  Pass inference_ = Pass::inference();
 };
 
 TEST_P(Seq2SeqProperties, RepeatedStepIsForward) {
@@ -87,8 +87,8 @@ TEST_P(Seq2SeqProperties, RepeatedStepIsForward) {
     const auto state = model_->start(*memory, sentence);
     for (std::int64_t t = 0; t < batch.tgt.layout.length(b); ++t) {
       const auto row = batch.tgt.layout.offsets[b] + t;
-      const auto output = model_->step(*memory, *state, batch.tgt.ids_M.narrow(0, row, 1));
-      expect_close(output.logits_RV[0], forward[row]);
+      const auto logits = model_->step(*memory, *state, batch.tgt.ids_M.narrow(0, row, 1), inference_);
+      expect_close(logits[0], forward[row]);
     }
   }
 }
@@ -100,16 +100,13 @@ TEST_P(Seq2SeqProperties, PlainOpsGiveTheSameSteps) {
   const auto run = [&] {
     const auto memory = model_->encode(batch.src, inference_);
     const auto state = model_->start(*memory, sentences);
-    model_->step(*memory, *state, tokens({2, 2, 2, 2}), true);
+    model_->step(*memory, *state, tokens({2, 2, 2, 2}), inference_);
     state->select(std::vector<std::int64_t>{1, 1, 3});
-    const auto output = model_->step(*memory, *state, tokens({5, 6, 7}), true);
-    return std::vector{output.logits_RV, output.weights_RS};
+    return model_->step(*memory, *state, tokens({5, 6, 7}), inference_);
   };
   const auto fast = run();
   const ops::PlainOps plain;
-  const auto reference = run();
-  expect_close(fast[0], reference[0]);
-  expect_close(fast[1], reference[1]);
+  expect_close(fast, run());
 }
 
 TEST_P(Seq2SeqProperties, ABatchIsItsSentences) {
@@ -130,45 +127,30 @@ TEST_P(Seq2SeqProperties, SelectPermutesSplitsAndDrops) {
   const Batch batch = some_batch();
   const auto memory = model_->encode(batch.src, inference_);
   const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3});
-  model_->step(*memory, *state, tokens({2, 2, 2, 2}));
-  model_->step(*memory, *state, tokens({8, 9, 10, 11}));
+  model_->step(*memory, *state, tokens({2, 2, 2, 2}), inference_);
+  model_->step(*memory, *state, tokens({8, 9, 10, 11}), inference_);
   state->select(std::vector<std::int64_t>{3, 1, 1});
-  model_->step(*memory, *state, tokens({12, 13, 14}));
+  model_->step(*memory, *state, tokens({12, 13, 14}), inference_);
   state->select(std::vector<std::int64_t>{2, 0, 2, 1});
-  const auto selected = model_->step(*memory, *state, tokens({15, 16, 17, 18}), true);
+  const auto selected = model_->step(*memory, *state, tokens({15, 16, 17, 18}), inference_);
 
   const std::vector<std::vector<std::int64_t>> histories = {
       {1, 2, 9, 14, 15}, {3, 2, 11, 12, 16}, {1, 2, 9, 14, 17}, {1, 2, 9, 13, 18}};
   for (std::size_t r = 0; r < histories.size(); ++r) {
     const auto alone = model_->start(*memory, std::vector<std::int64_t>{histories[r][0]});
-    StepOutput output;
+    torch::Tensor logits;
     for (std::size_t t = 1; t < histories[r].size(); ++t) {
-      output = model_->step(*memory, *alone, tokens({histories[r][t]}), true);
+      logits = model_->step(*memory, *alone, tokens({histories[r][t]}), inference_);
     }
-    expect_close(selected.logits_RV[r], output.logits_RV[0]);
-    expect_close(selected.weights_RS[r], output.weights_RS[0]);
-  }
-}
-
-TEST_P(Seq2SeqProperties, AttentionSumsToOneOverTheSentenceAndIsZeroBehindIt) {
-  const at::NoGradGuard no_grad;
-  const Batch batch = some_batch();
-  const auto memory = model_->encode(batch.src, inference_);
-  const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3, 4});
-  const auto weights = model_->step(*memory, *state, torch::full({5}, kBegin, torch::kLong), true).weights_RS;
-  ASSERT_EQ(weights.size(1), 7);
-  for (std::int64_t b = 0; b < 5; ++b) {
-    const auto length = kSourceLengths[b];
-    EXPECT_NEAR(weights[b].narrow(0, 0, length).sum().item<float>(), 1, 1e-5);
-    EXPECT_EQ(weights[b].narrow(0, length, 7 - length).abs().sum().item<float>(), 0);
+    expect_close(selected[r], logits[0]);
   }
 }
 
 TEST_P(Seq2SeqProperties, EveryParameterGetsAGradient) {
   const Batch batch = some_batch();
-  Context context = Context::train(3);
+  Pass pass = Pass::train(3);
   const OutputHead head = model_->output_head();
-  ops::cross_entropy(model_->forward(batch, context), head.weight_VH, head.bias_V, batch.labels_M, 0.1).loss.backward();
+  ops::cross_entropy(model_->forward(batch, pass), head.weight_VH, head.bias_V, batch.labels_M, 0.1).loss.backward();
   for (const auto& parameter : model_->named_parameters()) {
     ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
     EXPECT_GT(parameter.value().grad().abs().sum().item<double>(), 0) << parameter.key();
@@ -179,8 +161,8 @@ TEST_P(Seq2SeqProperties, DropoutIsAFunctionOfTheKey) {
   const at::NoGradGuard no_grad;
   const Batch batch = some_batch();
   const auto run = [&](std::uint64_t key) {
-    Context context = Context::train(key);
-    return model_->forward(batch, context);
+    Pass pass = Pass::train(key);
+    return model_->forward(batch, pass);
   };
   EXPECT_TRUE(torch::equal(run(3), run(3)));
   EXPECT_FALSE(torch::equal(run(3), run(4)));

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "models/device.hpp"
+#include "models/run/device.hpp"
 
 namespace attend {
 

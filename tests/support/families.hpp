@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/factory.hpp"
+#include "models/translation/factory.hpp"
 
 namespace attend {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/toy_lexicon.hpp"
+#include "data/toy/lexicon.hpp"
 
 namespace attend {
 

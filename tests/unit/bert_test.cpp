@@ -1,5 +1,5 @@
 // What an encoder begins with, and the tokens that are wanted of it.
-#include "models/bert.hpp"
+#include "models/bert/bert.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/bert_config.hpp"
-#include "models/layers.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/layers/layers.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {
@@ -53,9 +53,9 @@ States states_of(const BertOptions& options, const std::vector<std::int64_t>& ro
   const SegmentedSequences input{.tokens = sequences(torch::arange(9) * 3, torch::tensor({3, 4, 2})),
                                  .segments_M = torch::zeros({9}, torch::kLong)};
   const Selection wanted = select(rows, input.tokens.layout, torch::kCPU);
-  Context context = Context::inference();
+  Pass pass = Pass::inference();
   States states;
-  states.hidden = whole ? wanted.of(bert->forward(input, context)) : bert->forward(input, context, wanted);
+  states.hidden = whole ? wanted.of(bert->forward(input, pass)) : bert->forward(input, pass, wanted);
   (states.hidden * torch::arange(states.hidden.numel()).view_as(states.hidden)).sum().backward();
   for (const auto& parameter : bert->parameters()) states.gradients.push_back(parameter.grad().clone());
   return states;

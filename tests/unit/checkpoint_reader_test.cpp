@@ -1,4 +1,4 @@
-#include "models/checkpoint_reader.hpp"
+#include "models/run/checkpoint_reader.hpp"
 
 #include <gtest/gtest.h>
 

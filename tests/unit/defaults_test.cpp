@@ -1,5 +1,5 @@
 // What "auto" becomes.
-#include "train/defaults.hpp"
+#include "train/translation/defaults.hpp"
 
 #include <gtest/gtest.h>
 

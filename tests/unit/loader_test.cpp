@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "data/text/tokenizer_trainer.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

@@ -1,4 +1,4 @@
-#include "train/phases.hpp"
+#include "train/pretraining/phases.hpp"
 
 #include <gtest/gtest.h>
 

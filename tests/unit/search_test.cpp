@@ -48,9 +48,7 @@ class ScriptedModel : public Seq2SeqImpl {
     for (const auto id : prefix) key = combine_keys(key, id);
     return key;
   }
-  static float attention_of(const Prefix& prefix) { return static_cast<float>(hash(prefix) % 1000) / 1000; }
-
-  std::shared_ptr<const Memory> encode(const Sequences& src, Context&) const override {
+  std::shared_ptr<const Memory> encode(const Sequences& src, Pass&) const override {
     auto memory = std::make_shared<ScriptedMemory>();
     memory->layout = src.layout;
     for (std::int64_t b = 0; b < src.layout.size(); ++b) {
@@ -65,21 +63,19 @@ class ScriptedModel : public Seq2SeqImpl {
     }
     return state;
   }
-  StepOutput step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
-                  bool want_weights) const override {
+  torch::Tensor step(const Memory& /*memory*/, DecoderState& state, const torch::Tensor& previous_R,
+                     Pass& /*pass*/) const override {
     auto& prefixes = static_cast<ScriptedState&>(state).prefixes;
     const std::int64_t rows = std::ssize(prefixes);
     EXPECT_EQ(previous_R.size(0), rows);
-    StepOutput output{.logits_RV = torch::empty({rows, kWords}), .weights_RS = {}};
-    if (want_weights) output.weights_RS = torch::zeros({rows, memory.layout.max_length});
+    torch::Tensor logits_RV = torch::empty({rows, kWords});
     for (std::int64_t r = 0; r < rows; ++r) {
       prefixes[r].push_back(previous_R[r].item<std::int64_t>());
-      output.logits_RV[r] = torch::tensor(logits(prefixes[r]));
-      if (want_weights) output.weights_RS[r][0] = attention_of(prefixes[r]);
+      logits_RV[r] = torch::tensor(logits(prefixes[r]));
     }
-    return output;
+    return logits_RV;
   }
-  torch::Tensor forward(const Batch&, Context&) const override { return {}; }
+  torch::Tensor forward(const Batch&, Pass&) const override { return {}; }
   OutputHead output_head() const override { return {.weight_VH = weight_, .bias_V = bias_}; }
 
  private:
@@ -99,10 +95,8 @@ Sequences sources(const std::vector<std::int64_t>& first_ids) {
   return src;
 }
 
-std::vector<Hypothesis> search_one(const Seq2SeqImpl& model, const SearchConfig& config, std::int64_t first_id,
-                                   bool want_attention = false) {
-  return search({.model = model, .ids = kIds, .config = config, .want_attention = want_attention},
-                sources({first_id}))[0];
+std::vector<Hypothesis> search_one(const Seq2SeqImpl& model, const SearchConfig& config, std::int64_t first_id) {
+  return search({.model = model, .ids = kIds, .config = config}, sources({first_id}))[0];
 }
 
 double log_prob(const ScriptedModel& model, const Prefix& prefix, std::int64_t id) {
@@ -191,21 +185,6 @@ TEST(Search, LengthsAreKept) {
       const auto shorter = search_one(model, {.beam = beam, .min_length = 1, .max_length = 3}, sentence)[0];
       EXPECT_GE(shorter.ids.size(), 1);
       EXPECT_LE(shorter.ids.size(), 3);
-    }
-  }
-}
-
-TEST(Search, AttentionFollowsTheHypothesis) {
-  const ScriptedModel model;
-  const SearchConfig config{.beam = 4, .nbest = 4, .max_length = 8};
-  for (const Hypothesis& hypothesis : search_one(model, config, 31, true)) {
-    const auto& attention = hypothesis.attention_TS;
-    ASSERT_EQ(attention.size(1), 2);
-    ASSERT_GE(attention.size(0), std::ssize(hypothesis.ids));
-    Prefix prefix = {31, kBos};
-    for (std::int64_t t = 0; t < attention.size(0); ++t) {
-      EXPECT_EQ(attention[t][0].item<float>(), ScriptedModel::attention_of(prefix));
-      if (t < std::ssize(hypothesis.ids)) prefix.push_back(hypothesis.ids[t]);
     }
   }
 }

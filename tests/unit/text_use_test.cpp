@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/files.hpp"
-#include "data/text/tokenizer_trainer.hpp"
-#include "models/bert_config.hpp"
-#include "models/layers.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/layers/layers.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

@@ -12,8 +12,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "models/checkpoint_reader.hpp"
-#include "models/layers.hpp"
+#include "models/layers/layers.hpp"
+#include "models/run/checkpoint_reader.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -49,8 +49,8 @@ class PointTask : public Task {
     const std::int64_t count = here.batch + 1;
     MicroBatch batch{.position = here, .after = position_, .terms = {{.name = "nll", .count = count}}, .tokens = count};
     for (std::int64_t i = 0; i < count; ++i) batch.examples.push_back(10 * here.batch + i);
-    batch.forward = [this, here, count](Context& context) -> std::vector<LossSum> {
-      const double noise = static_cast<double>(context.dropout(0.5).key % 1000) / 1000 * noise_scale;
+    batch.forward = [this, here, count](Pass& pass) -> std::vector<LossSum> {
+      const double noise = static_cast<double>(pass.dropout(0.5).key % 1000) / 1000 * noise_scale;
       const torch::Tensor loss = (point.x - static_cast<double>(here.batch) - noise).square().sum() * count;
       const bool spoil = here.epoch == 1 && here.batch == 2 && spoilt;
       return {{.loss = spoil ? loss * std::numeric_limits<float>::quiet_NaN() : loss, .nll = loss.detach()}};

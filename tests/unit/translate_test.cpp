@@ -9,11 +9,11 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/manifest.hpp"
-#include "data/text/tokenizer_trainer.hpp"
-#include "models/checkpoint_reader.hpp"
-#include "models/factory.hpp"
-#include "models/run.hpp"
-#include "models/weights_io.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/run/checkpoint_reader.hpp"
+#include "models/run/run.hpp"
+#include "models/run/weights_io.hpp"
+#include "models/translation/factory.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

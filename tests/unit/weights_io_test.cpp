@@ -1,11 +1,11 @@
-#include "models/weights_io.hpp"
+#include "models/run/weights_io.hpp"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "core/error.hpp"
-#include "models/factory.hpp"
+#include "models/translation/factory.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

@@ -1,5 +1,5 @@
 // Properties of the order of batches, over random lengths.
-#include "data/batch/batch_order.hpp"
+#include "data/corpus/batch_order.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

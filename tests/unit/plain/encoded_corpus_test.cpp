@@ -1,5 +1,5 @@
 // The cache of encoded text: right, found again, and never used when it is not what it should be.
-#include "data/text/encoded_corpus.hpp"
+#include "data/corpus/parallel_corpus.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "data/text/tokenizer_trainer.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

@@ -1,5 +1,5 @@
 // What an encoder is pretrained on: documents in, pairs and masks out.
-#include "data/batch/instances.hpp"
+#include "data/corpus/instances.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "data/batch/masking.hpp"
+#include "data/corpus/masking.hpp"
 #include "data/text/documents.hpp"
-#include "data/text/tokenizer_trainer.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

@@ -1,5 +1,5 @@
 // Labelled files in, samples out: columns, labels, truncation, windows, tags, and what is refused.
-#include "data/batch/task_split.hpp"
+#include "data/task/task_split.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "data/text/tokenizer_trainer.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

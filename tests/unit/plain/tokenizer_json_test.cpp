@@ -1,6 +1,6 @@
 // tokenizer.json out of our tokenizers. That Hugging Face's `tokenizers` makes the same of it is what
 // parity/check_tokenizer_json.py finds out, with what a test here leaves in $ATTEND_TOKENIZER_JSON, a directory.
-#include "data/text/tokenizer_json.hpp"
+#include "data/tokenizer/tokenizer_json.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/random.hpp"
-#include "data/text/tokenizer_trainer.hpp"
-#include "data/text/wordpiece_json.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/protobuf.hpp"
 #include "tests/support/temporary.hpp"
 

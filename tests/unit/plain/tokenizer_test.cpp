@@ -1,5 +1,5 @@
 // Tokenizers of every type: ids, offsets, hygiene, and the same bytes for the same text.
-#include "data/text/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 #include <gtest/gtest.h>
 #include <unicode/unistr.h>
@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
-#include "data/text/tokenizer_trainer.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

@@ -1,5 +1,5 @@
 // The built-in corpus: what the grammars say for given meanings, and what a written corpus keeps to.
-#include "data/text/toy_corpus.hpp"
+#include "data/toy/corpus.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "data/text/toy_world.hpp"
+#include "data/toy/world.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"
 

@@ -1,5 +1,5 @@
 // Documents and labelled sets of the built-in corpus: readable, balanced, without leaks and shortcuts.
-#include "data/text/toy_sets.hpp"
+#include "data/toy/sets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,12 +20,12 @@
 #include "data/text/documents.hpp"
 #include "data/text/squad.hpp"
 #include "data/text/table.hpp"
-#include "data/text/toy_corpus.hpp"
-#include "data/text/toy_entities.hpp"
-#include "data/text/toy_questions.hpp"
-#include "data/text/toy_story.hpp"
-#include "data/text/toy_tasks.hpp"
-#include "data/text/toy_thesaurus.hpp"
+#include "data/toy/corpus.hpp"
+#include "data/toy/entities.hpp"
+#include "data/toy/questions.hpp"
+#include "data/toy/story.hpp"
+#include "data/toy/tasks.hpp"
+#include "data/toy/thesaurus.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"
 

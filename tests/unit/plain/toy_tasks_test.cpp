@@ -1,5 +1,5 @@
 // What the labelled sets of the built-in corpus are drawn from: the labels are true.
-#include "data/text/toy_tasks.hpp"
+#include "data/toy/tasks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "core/random.hpp"
-#include "data/text/toy_entities.hpp"
-#include "data/text/toy_questions.hpp"
-#include "data/text/toy_story.hpp"
-#include "data/text/toy_thesaurus.hpp"
+#include "data/toy/entities.hpp"
+#include "data/toy/questions.hpp"
+#include "data/toy/story.hpp"
+#include "data/toy/thesaurus.hpp"
 #include "tests/support/toy_words.hpp"
 
 namespace attend {

@@ -1,6 +1,6 @@
 // WordPiece through Tokenizer, beside what Hugging Face's BertTokenizer makes of the same texts
 // (parity/make_fixtures_wordpiece.py), and the files that it is read from.
-#include "data/text/wordpiece.hpp"
+#include "data/tokenizer/wordpiece.hpp"
 
 #include <gtest/gtest.h>
 #include <unicode/uchar.h>
@@ -14,11 +14,11 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "data/text/bert_vocabulary.hpp"
-#include "data/text/tokenizer.hpp"
-#include "data/text/tokenizer_pair.hpp"
 #include "data/text/utf8.hpp"
-#include "data/text/wordpiece_json.hpp"
+#include "data/tokenizer/bert_vocabulary.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
+#include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

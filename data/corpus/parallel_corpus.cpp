@@ -1,0 +1,121 @@
+#include "data/corpus/parallel_corpus.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "data/corpus/encode_in_order.hpp"
+
+namespace attend {
+
+// One pair: where its ids begin, src before tgt.
+struct EncodedCorpus::Record {
+  std::uint64_t begin;
+  std::uint32_t line;
+  PairLength length;
+};
+
+struct EncodedCorpus::Summary {
+  std::uint64_t num_src_tokens = 0;
+  std::uint64_t num_tgt_tokens = 0;
+  ParallelCounts counts = {};
+};
+
+namespace {
+
+struct EncodedPair {
+  std::vector<std::int32_t> src;
+  std::vector<std::int32_t> tgt;
+};
+
+template <class Record, class Summary>
+void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusConfig& config) {
+  ParallelReader reader(source.src_files, source.tgt_files);
+  Summary summary;
+  std::uint64_t too_long = 0;
+  std::uint64_t empty = 0;
+  std::uint64_t num_pairs = 0;
+  const auto max_length = static_cast<std::size_t>(config.max_length);
+  const auto make_encoder = [&source] {
+    return [&source](const TextPair& pair) {
+      return EncodedPair{source.src_tokenizer.encode(pair.src), source.tgt_tokenizer.encode(pair.tgt)};
+    };
+  };
+  encode_in_order<TextPair>(
+      reader, source.src_files.front(), make_encoder, [&](const TextPair& pair, const EncodedPair& encoded) {
+        const auto& [src, tgt] = encoded;
+        if (src.empty() || tgt.empty()) {
+          ++empty;
+          return;
+        }
+        if (std::max(src.size(), tgt.size()) > max_length) {
+          ++too_long;
+          return;
+        }
+        cache.add_record(
+            Record{.begin = summary.num_src_tokens + summary.num_tgt_tokens,
+                   .line = static_cast<std::uint32_t>(pair.line),
+                   .length = {static_cast<std::uint16_t>(src.size()), static_cast<std::uint16_t>(tgt.size())}});
+        cache.add_ids(src);
+        cache.add_ids(tgt);
+        ++num_pairs;
+        summary.num_src_tokens += src.size();
+        summary.num_tgt_tokens += tgt.size();
+      });
+  summary.counts = reader.counts();
+  summary.counts.empty += empty;
+  summary.counts.too_long += too_long;
+  if (num_pairs == 0) {
+    throw UserError(source.src_files.front() + ": no pair left to learn from (" + summary.counts.report() + ")",
+                    "check the text and --max-length");
+  }
+  cache.set_summary(summary);
+}
+
+}  // namespace
+
+EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig& config,
+                                  const std::filesystem::path& cache) {
+  const ParallelReader refuses_what_cannot_be_read(source.src_files, source.tgt_files);  // before anything is hashed
+  std::vector<std::string> files = source.src_files;
+  files.insert(files.end(), source.tgt_files.begin(), source.tgt_files.end());
+  return {IdCache::open(files,
+                        "parallel " + source.src_tokenizer.hash() + source.tgt_tokenizer.hash() +
+                            std::to_string(config.max_length),
+                        {.vocabulary = std::max(source.src_tokenizer.size(), source.tgt_tokenizer.size()),
+                         .record_bytes = sizeof(Record),
+                         .summary_bytes = sizeof(Summary)},
+                        cache, [&](IdCache::Writer& writer) { encode_to<Record, Summary>(writer, source, config); }),
+          source};
+}
+
+EncodedCorpus::EncodedCorpus(IdCache cache, const CorpusSource& source)
+    : cache_(std::move(cache)),
+      src_vocabulary_(source.src_tokenizer.size()),
+      tgt_vocabulary_(source.tgt_tokenizer.size()) {}
+
+const EncodedCorpus::Record& EncodedCorpus::record(std::int64_t example) const {
+  ensure(example >= 0 && example < size(), "an example of the corpus");
+  return cache_.records<Record>()[example];
+}
+
+const EncodedCorpus::Summary& EncodedCorpus::summary() const { return cache_.summary<Summary>(); }
+
+std::int64_t EncodedCorpus::size() const { return static_cast<std::int64_t>(cache_.records<Record>().size()); }
+PairLength EncodedCorpus::length(std::int64_t example) const { return record(example).length; }
+std::uint64_t EncodedCorpus::line(std::int64_t example) const { return record(example).line; }
+
+void EncodedCorpus::append_src(std::int64_t example, std::vector<std::int32_t>& ids) const {
+  const Record& pair = record(example);
+  cache_.append(pair.begin, pair.length.src, src_vocabulary_, ids);
+}
+
+void EncodedCorpus::append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const {
+  const Record& pair = record(example);
+  cache_.append(pair.begin + pair.length.src, pair.length.tgt, tgt_vocabulary_, ids);
+}
+
+const ParallelCounts& EncodedCorpus::counts() const { return summary().counts; }
+std::uint64_t EncodedCorpus::num_src_tokens() const { return summary().num_src_tokens; }
+std::uint64_t EncodedCorpus::num_tgt_tokens() const { return summary().num_tgt_tokens; }
+
+}  // namespace attend

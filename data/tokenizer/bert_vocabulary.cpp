@@ -1,0 +1,62 @@
+#include "data/tokenizer/bert_vocabulary.hpp"
+
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "data/tokenizer/wordpiece_json.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As BERT's own reader: \n, \r or both end a line, nothing else does.
+std::vector<std::string> read_pieces(const fs::path& path) {
+  const std::string text = read_file(path, kMaxTokenizerBytes);
+  std::vector<std::string> pieces;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\r\n", at), text.size());
+    pieces.push_back(text.substr(at, end - at));
+    at = end + (text.compare(end, 2, "\r\n") == 0 ? 2 : 1);
+  }
+  return pieces;
+}
+
+// A flag of tokenizer_config.json, which may be left out or null.
+bool flag_of(const nlohmann::json& config, const char* key, bool otherwise, const std::string& name) {
+  const auto found = config.find(key);
+  return found == config.end() || found->is_null() ? otherwise : json_member<bool>(config, key, name);
+}
+
+WordPieceConfig read_config(const fs::path& path) {
+  if (!fs::exists(path)) return {};
+  const nlohmann::json config = read_json(path);
+  if (!config.is_object()) throw UserError(path.string() + ": not an object, expected options", "take another copy");
+  const bool lower_case = flag_of(config, "do_lower_case", true, path.string());
+  return {.lower_case = lower_case,
+          .strip_accents = flag_of(config, "strip_accents", lower_case, path.string()),
+          .split_ideographs = flag_of(config, "tokenize_chinese_chars", true, path.string())};
+}
+
+WordPiece read_vocabulary(const fs::path& directory) {
+  const fs::path whole = directory / "tokenizer.json", pieces = directory / "vocab.txt";
+  if (fs::exists(whole)) return parse_wordpiece_json(read_file(whole, kMaxTokenizerBytes), whole.string());
+  if (!fs::exists(pieces)) {
+    throw UserError(directory.string() + ": neither tokenizer.json nor vocab.txt",
+                    "give the directory of a BERT with its tokenizer");
+  }
+  return {read_pieces(pieces), read_config(directory / "tokenizer_config.json"), pieces.string()};
+}
+
+}  // namespace
+
+Tokenizer import_bert_tokenizer(const fs::path& directory) {
+  if (fs::exists(directory / kSentencePieceFile)) return load_encoder_tokenizer(directory / kSentencePieceFile);
+  return Tokenizer::from_bytes(to_wordpiece_json(read_vocabulary(directory)), directory.string());
+}
+
+}  // namespace attend

@@ -1,0 +1,85 @@
+#include "data/tokenizer/tokenizer.hpp"
+
+#include <stdexcept>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/hash.hpp"
+#include "data/text/lines.hpp"
+#include "data/tokenizer/sentencepiece_model.hpp"
+#include "data/tokenizer/tokenizer_model.hpp"
+#include "data/tokenizer/wordpiece_json.hpp"
+
+namespace attend {
+namespace {
+
+std::unique_ptr<const TokenizerModel> make_model(const std::string& bytes, const std::string& name) {
+  if (is_wordpiece_json(bytes)) return std::make_unique<WordPiece>(parse_wordpiece_json(bytes, name));
+  return make_sentencepiece_model(bytes, name);
+}
+
+}  // namespace
+
+struct Tokenizer::Content {
+  std::string bytes;
+  std::string hash;
+  std::unique_ptr<const TokenizerModel> model;
+  SpecialIds special;
+};
+
+Tokenizer Tokenizer::load(const std::filesystem::path& path) {
+  return from_bytes(read_file(path, kMaxTokenizerBytes), path.string());
+}
+
+Tokenizer Tokenizer::from_bytes(std::string bytes, const std::string& name) {
+  auto content = std::make_shared<Content>();
+  content->model = make_model(bytes, name);
+  content->special = content->model->special();
+  content->bytes = std::move(bytes);
+  content->hash = hash_hex(std::as_bytes(std::span(content->bytes)));
+  return Tokenizer(std::move(content));
+}
+
+void Tokenizer::check_id(std::int32_t id) const {
+  if (id < 0 || id >= size())
+    throw std::out_of_range("token id " + std::to_string(id) + " of " + std::to_string(size()));
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const { return content_->model->encode(text); }
+
+std::vector<Piece> Tokenizer::encode_pieces(std::string_view text) const {
+  return content_->model->encode_pieces(text);
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+  for (const auto id : ids) check_id(id);
+  return as_one_line(content_->model->decode(ids));
+}
+
+std::int32_t Tokenizer::size() const { return content_->model->size(); }
+const SpecialIds& Tokenizer::special() const { return content_->special; }
+
+const std::string& Tokenizer::piece(std::int32_t id) const {
+  check_id(id);
+  return content_->model->piece(id);
+}
+
+bool Tokenizer::begins_word(std::int32_t id) const {
+  check_id(id);
+  return content_->model->begins_word(id);
+}
+
+std::int32_t Tokenizer::id_of(std::string_view piece) const { return content_->model->id_of(piece); }
+
+const std::string& Tokenizer::bytes() const { return content_->bytes; }
+const std::string& Tokenizer::hash() const { return content_->hash; }
+
+Tokenizer load_encoder_tokenizer(const std::filesystem::path& path) {
+  Tokenizer tokenizer = Tokenizer::load(path);
+  const SpecialIds& ids = tokenizer.special();
+  if (ids.cls >= 0 && ids.sep >= 0 && ids.mask >= 0) return tokenizer;
+  throw UserError(path.string() + ": no pieces \"[CLS]\", \"[SEP]\" and \"[MASK]\", which encoders read",
+                  "make a tokenizer with attend vocab, which gives it all special pieces");
+}
+
+}  // namespace attend

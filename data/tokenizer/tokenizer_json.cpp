@@ -1,0 +1,224 @@
+#include "data/tokenizer/tokenizer_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/text/utf8.hpp"
+#include "data/tokenizer/normalisation_rules.hpp"
+#include "data/tokenizer/sentencepiece_proto.hpp"
+#include "data/tokenizer/template_json.hpp"
+#include "data/tokenizer/wordpiece_json.hpp"
+
+namespace attend {
+namespace {
+
+using nlohmann::json;
+using Entry = SentencePieceContent::Entry;
+
+constexpr const char* kSpace = "\u2581";
+// Between characters, so that `tokenizers`, which looks at what belongs to one letter together and then at its first
+// character alone, looks at each of them. No text has it: it is no character.
+constexpr const char* kSeparator = "\uFFF0";
+constexpr const char* kBetweenCharacters = R"((?<=[^\x00-\x7F])(?=.)|(?<=.)(?=[^\x00-\x7F])|(?<=\r)(?=\n))";
+// So many rules at least of a table must follow from those for single characters, for each that does not.
+constexpr std::size_t kRulesPerException = 100;
+// For pieces that a text never becomes: worse than any other way to cut it.
+constexpr double kNeverTaken = -1e6;
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw UserError("this tokenizer cannot be written as tokenizer.json: " + what,
+                  "every tokenizer that attend vocab makes can");
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (at + k < bytes.size() ? static_cast<unsigned char>(bytes[at + k]) : 0u);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text += at + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63] : '=';
+    }
+  }
+  return text;
+}
+
+json replace(const char* what, const std::string& pattern, const std::string& content) {
+  return {{"type", "Replace"}, {"pattern", {{what, pattern}}}, {"content", content}};
+}
+
+// What SentencePiece's normaliser does, in its order.
+json normaliser_of(const SentencePieceContent& model) {
+  json steps = json::array();
+  if (!model.normalisation_table.empty()) {
+    const auto rules = normalisation_rules(model.normalisation_table);
+    if (num_rules_beyond_nfc(rules) * kRulesPerException > rules.size()) {
+      refuse("its normalisation does more than to replace characters and to compose them");
+    }
+    steps.push_back({{"type", "NFC"}});
+    steps.push_back(replace("Regex", kBetweenCharacters, kSeparator));
+    steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", base64(model.normalisation_table)}});
+    steps.push_back(replace("String", kSeparator, ""));
+    steps.push_back({{"type", "NFC"}});
+  }
+  const std::string space = model.escape_whitespaces ? kSpace : " ";
+  if (model.remove_extra_whitespaces) {
+    steps.push_back(replace("Regex", R"(\A +)", ""));
+    steps.push_back(replace("Regex", " {2,}", " "));
+  }
+  if (model.add_dummy_prefix) steps.push_back({{"type", "Prepend"}, {"prepend", space}});
+  if (model.escape_whitespaces) steps.push_back(replace("String", " ", space));
+  if (model.remove_extra_whitespaces) steps.push_back(replace("Regex", space + R"(+\z)", ""));
+  return {{"type", "Sequence"}, {"normalizers", std::move(steps)}};
+}
+
+json decoder_of(const SentencePieceContent& model) {
+  json steps = json::array({replace("String", kSpace, " ")});
+  if (model.byte_fallback) steps.push_back({{"type", "ByteFallback"}});
+  steps.push_back({{"type", "Fuse"}});
+  if (model.add_dummy_prefix || model.remove_extra_whitespaces) {
+    steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  return {{"type", "Sequence"}, {"decoders", std::move(steps)}};
+}
+
+json ids_of(const std::vector<Entry>& pieces) {
+  json ids = json::object();
+  for (std::size_t id = 0; id < pieces.size(); ++id) ids[std::string(pieces[id].text)] = id;
+  return ids;
+}
+
+// Every way in which two pieces make a third, the best of these first.
+json merges_of(const std::vector<Entry>& pieces) {
+  std::unordered_map<std::string_view, const Entry*> normal;
+  for (const Entry& piece : pieces) {
+    if (piece.type == PieceType::normal) normal.emplace(piece.text, &piece);
+  }
+  struct Merge {
+    std::string_view left, right;
+    float score;
+  };
+  std::vector<Merge> merges;
+  for (const Entry& piece : pieces) {
+    if (piece.type != PieceType::normal) continue;
+    for (std::size_t at = utf8_length_at(piece.text, 0); at < piece.text.size(); at += utf8_length_at(piece.text, at)) {
+      const auto left = piece.text.substr(0, at), right = piece.text.substr(at);
+      if (normal.contains(left) && normal.contains(right)) merges.push_back({left, right, piece.score});
+    }
+  }
+  std::stable_sort(merges.begin(), merges.end(), [](const Merge& a, const Merge& b) { return a.score > b.score; });
+  json result = json::array();
+  for (const Merge& merge : merges) result.push_back({std::string(merge.left), std::string(merge.right)});
+  return result;
+}
+
+json unigram_of(const SentencePieceContent& model, std::int32_t unk) {
+  json vocabulary = json::array();
+  for (const Entry& piece : model.pieces) {
+    const double score = piece.type == PieceType::normal ? static_cast<double>(piece.score) : kNeverTaken;
+    vocabulary.push_back(json::array({std::string(piece.text), score}));
+  }
+  return {
+      {"type", "Unigram"}, {"unk_id", unk}, {"byte_fallback", model.byte_fallback}, {"vocab", std::move(vocabulary)}};
+}
+
+// With no merges, a model of characters.
+json bpe_of(const SentencePieceContent& model, const std::string& unk) {
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", unk},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", true},
+          {"byte_fallback", model.byte_fallback},
+          {"ignore_merges", false},
+          {"vocab", ids_of(model.pieces)},
+          {"merges", model.kind == SentencePieceKind::bpe ? merges_of(model.pieces) : json::array()}};
+}
+
+json model_of(const SentencePieceContent& model, const Tokenizer& tokenizer) {
+  const std::int32_t unk = tokenizer.special().unk;
+  if (model.kind == SentencePieceKind::unigram) return unigram_of(model, unk);
+  if (model.kind != SentencePieceKind::word) return bpe_of(model, tokenizer.piece(unk));
+  return {{"type", "WordLevel"}, {"unk_token", tokenizer.piece(unk)}, {"vocab", ids_of(model.pieces)}};
+}
+
+// Only words are cut apart first: pieces of the other kinds never go on over a space as it is.
+json pre_tokenizer_of(const SentencePieceContent& model) {
+  if (model.kind != SentencePieceKind::word) return nullptr;
+  return {{"type", "Split"}, {"pattern", {{"String", kSpace}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
+}
+
+void check(const SentencePieceContent& model) {
+  for (const Entry& piece : model.pieces) {
+    const std::string text = "\"" + std::string(piece.text) + "\"";
+    if (piece.type == PieceType::user_defined) refuse("the user-defined piece " + text);
+    if (piece.type == PieceType::unused) refuse("the unused piece " + text);
+  }
+  if (model.space_is_suffix) refuse("its words end with a space rather than begin with one");
+  if (model.kind == SentencePieceKind::word && (model.byte_fallback || !model.escape_whitespaces)) {
+    refuse("a model of words with byte pieces, or with plain spaces");
+  }
+}
+
+struct NamedId {
+  const char* name;
+  std::int32_t id;
+};
+
+std::array<NamedId, 7> named_ids(const SpecialIds& ids) {
+  return {{{"pad_token", ids.pad},
+           {"unk_token", ids.unk},
+           {"bos_token", ids.bos},
+           {"eos_token", ids.eos},
+           {"cls_token", ids.cls},
+           {"sep_token", ids.sep},
+           {"mask_token", ids.mask}}};
+}
+
+}  // namespace
+
+std::string to_tokenizer_json(const Tokenizer& tokenizer) {
+  if (is_wordpiece_json(tokenizer.bytes()))
+    return to_wordpiece_json(parse_wordpiece_json(tokenizer.bytes(), "tokenizer"));
+  const SentencePieceContent model = read_sentencepiece_content(tokenizer.bytes());
+  check(model);
+  const SpecialIds ids = tokenizer.special();
+  const auto token = [&](std::int32_t id) { return SpecialToken{.id = id, .piece = tokenizer.piece(id)}; };
+  std::vector<SpecialToken> added;
+  for (const auto& [name, id] : named_ids(ids)) {
+    if (id >= 0) added.push_back(token(id));
+  }
+  const bool has_template = ids.cls >= 0 && ids.sep >= 0;
+  const json file = {{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added_tokens_json(std::move(added))},
+                     {"normalizer", normaliser_of(model)},
+                     {"pre_tokenizer", pre_tokenizer_of(model)},
+                     {"post_processor", has_template ? template_json(token(ids.cls), token(ids.sep)) : json()},
+                     {"decoder", decoder_of(model)},
+                     {"model", model_of(model, tokenizer)}};
+  return file.dump() + "\n";
+}
+
+std::string to_tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length) {
+  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},  // any other would make a tokenizer of its own
+                 {"model_max_length", max_length},
+                 {"clean_up_tokenization_spaces", false},
+                 {"model_input_names", {"input_ids", "token_type_ids", "attention_mask"}}};  // a pair has two segments
+  for (const auto& [name, id] : named_ids(tokenizer.special())) {
+    if (id >= 0) config[name] = tokenizer.piece(id);
+  }
+  return config.dump(2) + "\n";
+}
+
+}  // namespace attend

@@ -1,0 +1,30 @@
+// What a Tokenizer holds: a vocabulary, and how a text is cut into its pieces. Ids that are handed in are in range.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer/tokenizer.hpp"
+
+namespace attend {
+
+class TokenizerModel {
+ public:
+  virtual ~TokenizerModel() = default;
+
+  virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+  virtual std::vector<Piece> encode_pieces(std::string_view text) const = 0;
+  virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
+
+  virtual std::int32_t size() const = 0;
+  virtual SpecialIds special() const = 0;
+  virtual const std::string& piece(std::int32_t id) const = 0;
+  virtual bool begins_word(std::int32_t id) const = 0;
+  virtual std::int32_t id_of(std::string_view piece) const = 0;
+};
+
+}  // namespace attend

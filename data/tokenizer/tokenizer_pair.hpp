@@ -1,0 +1,29 @@
+// The tokenizers of a translation run: one for both languages, or one a side. In a directory they are joint.model, or
+// src.model and tgt.model.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/tokenizer/tokenizer.hpp"
+
+namespace attend {
+
+struct TokenizerPair {
+  Tokenizer src;
+  Tokenizer tgt;  // shares src's model where they are one
+
+  // Out of one file or two; UserError for another number, as Tokenizer::load, and when the pieces are missing that
+  // begin and end a sentence.
+  static TokenizerPair from_files(const std::vector<std::string>& files);
+  static TokenizerPair load(const std::filesystem::path& directory);
+  void save(const std::filesystem::path& directory) const;
+
+  bool joint() const { return src.hash() == tgt.hash(); }
+  bool operator==(const TokenizerPair& other) const {
+    return src.hash() == other.src.hash() && tgt.hash() == other.tgt.hash();
+  }
+};
+
+}  // namespace attend

@@ -1,0 +1,231 @@
+#include "data/tokenizer/wordpiece.hpp"
+
+#include <unicode/locid.h>
+#include <unicode/normalizer2.h>
+#include <unicode/uchar.h>
+#include <unicode/unistr.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "data/text/utf8.hpp"
+
+namespace attend {
+namespace {
+
+bool is_ideograph(UChar32 c) {
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) ||
+         (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+// Whether Unicode 8 had the character.
+bool is_old(UChar32 c) {
+  UVersionInfo age;
+  u_charAge(c, age);
+  return age[0] >= 1 && age[0] <= 8;
+}
+
+bool is_control(UChar32 c) {
+  const auto category = u_charType(c);
+  return (category == U_CONTROL_CHAR || category == U_FORMAT_CHAR || category == U_PRIVATE_USE_CHAR) && is_old(c);
+}
+
+// ASCII that is no letter, digit or space counts as punctuation, $ and ^ too. The two are of another kind since.
+bool is_punctuation(UChar32 c) {
+  if (c < 128) return c > ' ' && c != 127 && !u_isalnum(c);
+  return (u_ispunct(c) && is_old(c)) || c == 0x166D || c == 0x111C9;
+}
+
+bool is_accent(UChar32 c) {
+  if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;  // it became one since
+  return (u_charType(c) == U_NON_SPACING_MARK && is_old(c)) || c == 0x1734;     // that was one
+}
+
+}  // namespace
+
+WordPiece::WordPiece(std::vector<std::string> pieces, const WordPieceConfig& config, const std::string& name)
+    : pieces_(std::move(pieces)), config_(config) {
+  const std::string remedy = "check that it is a vocabulary of BERT, or take another copy";
+  ids_.reserve(pieces_.size());
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const std::string& piece = pieces_[i];
+    const std::string what = name + ": piece " + std::to_string(i);
+    if (piece.empty()) throw UserError(what + " is empty", remedy);
+    if (!is_utf8(piece)) throw UserError(what + " is not UTF-8", remedy);
+    const auto [other, is_new] = ids_.emplace(piece, static_cast<std::int32_t>(i));
+    if (!is_new) {
+      throw UserError(what + ", \"" + piece + "\", is piece " + std::to_string(other->second) + " as well", remedy);
+    }
+    longest_piece_ = std::max(longest_piece_, piece.size());
+  }
+  special_ = {.pad = special_id("[PAD]", name),
+              .unk = special_id("[UNK]", name),
+              .cls = special_id("[CLS]", name),
+              .sep = special_id("[SEP]", name),
+              .mask = special_id("[MASK]", name)};
+}
+
+std::int32_t WordPiece::special_id(const std::string& piece, const std::string& name) const {
+  const auto found = ids_.find(piece);
+  if (found == ids_.end()) {
+    throw UserError(name + ": no piece " + piece + " among its " + std::to_string(pieces_.size()) +
+                        "; expected [PAD], [UNK], [CLS], [SEP] and [MASK]",
+                    "check that it is a vocabulary of BERT");
+  }
+  return found->second;
+}
+
+std::int32_t WordPiece::id_of(std::string_view piece) const {
+  const auto found = ids_.find(piece);
+  return found == ids_.end() ? special_.unk : found->second;
+}
+
+// What is no UTF-8 counts as U+FFFD, and that is taken away.
+std::vector<WordPiece::Character> WordPiece::clean(std::string_view text) const {
+  std::vector<Character> characters;
+  characters.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length_at(text, at);
+    const std::size_t begin = at, end = at + std::max<std::size_t>(length, 1);
+    at = end;
+    if (length == 0) continue;
+    const UChar32 c = code_point_of(text.substr(begin, length));
+    const auto add = [&](UChar32 code_point) { characters.push_back({code_point, begin, end}); };
+    if (c == '\t' || c == '\n' || c == '\r') {
+      add(' ');
+    } else if (c == 0 || c == 0xFFFD || is_control(c)) {  // vertical tab, form feed and U+0085 among them
+      continue;
+    } else if (u_isUWhiteSpace(c)) {
+      add(' ');
+    } else if (config_.split_ideographs && is_ideograph(c)) {
+      add(' ');
+      add(c);
+      add(' ');
+    } else {
+      add(c);
+    }
+  }
+  return characters;
+}
+
+// Decomposed, in canonical order, and without what decomposition set apart.
+std::vector<WordPiece::Character> WordPiece::without_accents(const std::vector<Character>& characters) const {
+  UErrorCode error = U_ZERO_ERROR;
+  const icu::Normalizer2* decomposition = icu::Normalizer2::getNFDInstance(error);
+  ensure(U_SUCCESS(error), "ICU decomposes characters");
+  std::vector<Character> result;
+  result.reserve(characters.size());
+  icu::UnicodeString parts;
+  for (const Character& character : characters) {
+    if (character.code_point < 128 || !decomposition->getDecomposition(character.code_point, parts)) {
+      result.push_back(character);
+      continue;
+    }
+    for (std::int32_t k = 0; k < parts.length(); k = parts.moveIndex32(k, 1)) {
+      result.push_back({parts.char32At(k), character.begin, character.end});
+    }
+  }
+  const auto order = [](const Character& c) { return c.code_point < 128 ? 0 : u_getCombiningClass(c.code_point); };
+  for (auto at = result.begin(); at != result.end();) {
+    const auto end = std::find_if(at, result.end(), [&](const Character& c) { return order(c) == 0; });
+    if (end - at > 1) {
+      std::stable_sort(at, end, [&](const Character& a, const Character& b) { return order(a) < order(b); });
+    }
+    at = end == at ? end + 1 : end;
+  }
+  std::erase_if(result, [](const Character& c) { return c.code_point >= 128 && is_accent(c.code_point); });
+  return result;
+}
+
+// Each character for itself, whatever stands around it.
+std::vector<WordPiece::Character> WordPiece::lowered(const std::vector<Character>& characters) const {
+  std::vector<Character> result;
+  result.reserve(characters.size());
+  for (const Character& character : characters) {
+    const UChar32 c = character.code_point;
+    if (c < 128) {
+      result.push_back({u_tolower(c), character.begin, character.end});
+      continue;
+    }
+    icu::UnicodeString letters(c);
+    letters.toLower(icu::Locale::getRoot());
+    for (std::int32_t k = 0; k < letters.length(); k = letters.moveIndex32(k, 1)) {
+      result.push_back({letters.char32At(k), character.begin, character.end});
+    }
+  }
+  return result;
+}
+
+// Greedily the longest piece from the start; a word of which a part is in no piece is unknown as a whole.
+void WordPiece::add_word(std::span<const Character> word, std::vector<Place>& places) const {
+  const std::size_t before = places.size();
+  const auto give_up = [&] {
+    places.resize(before);
+    places.push_back({special_.unk, word.front().begin, word.back().end});
+  };
+  if (word.size() > static_cast<std::size_t>(config_.longest_word)) return give_up();
+  for (std::size_t from = 0; from < word.size();) {
+    std::string candidate = from == 0 ? "" : "##";
+    std::int32_t best = -1;
+    std::size_t best_end = from;
+    for (std::size_t to = from; to < word.size() && candidate.size() < longest_piece_; ++to) {
+      append_utf8(candidate, word[to].code_point);
+      if (const auto found = ids_.find(candidate); found != ids_.end()) {
+        best = found->second;
+        best_end = to + 1;
+      }
+    }
+    if (best < 0) return give_up();
+    places.push_back({best, word[from].begin, word[best_end - 1].end});
+    from = best_end;
+  }
+}
+
+std::vector<WordPiece::Place> WordPiece::places_of(std::string_view text) const {
+  std::vector<Character> characters = clean(text);
+  if (config_.strip_accents) characters = without_accents(characters);
+  if (config_.lower_case) characters = lowered(characters);
+  const std::span<const Character> all(characters);
+  std::vector<Place> places;
+  std::size_t word = 0;  // where the open one begins
+  const auto close = [&](std::size_t at) {
+    if (word < at) add_word(all.subspan(word, at - word), places);
+  };
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    const bool is_space = u_isUWhiteSpace(all[at].code_point);
+    if (!is_space && !is_punctuation(all[at].code_point)) continue;
+    close(at);
+    if (!is_space) add_word(all.subspan(at, 1), places);
+    word = at + 1;
+  }
+  close(all.size());
+  return places;
+}
+
+std::vector<std::int32_t> WordPiece::encode(std::string_view text) const {
+  std::vector<std::int32_t> ids;
+  for (const Place& place : places_of(text)) ids.push_back(place.id);
+  return ids;
+}
+
+std::vector<Piece> WordPiece::encode_pieces(std::string_view text) const {
+  std::vector<Piece> pieces;
+  for (const Place& place : places_of(text)) pieces.push_back({place.id, piece(place.id), place.begin, place.end});
+  return pieces;
+}
+
+std::string WordPiece::decode(std::span<const std::int32_t> ids) const {
+  std::string text;
+  for (const std::int32_t id : ids) {
+    if (id == special_.pad || id == special_.cls || id == special_.sep || id == special_.mask) continue;
+    if (text.empty()) {
+      text = piece(id);
+    } else {
+      text += begins_word(id) ? " " + piece(id) : piece(id).substr(2);
+    }
+  }
+  return text;
+}
+
+}  // namespace attend

@@ -1,0 +1,144 @@
+#include "data/tokenizer/wordpiece_json.hpp"
+
+#include <array>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "data/tokenizer/template_json.hpp"
+
+namespace attend {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kRemedy = "attend reads tokenizers of BERT alone: give the vocab.txt of the model instead";
+
+// What stands at `key` of `object`, which must be an object of that type.
+const json& part(const json& file, const char* key, const char* type, const std::string& name) {
+  const auto found = file.find(key);
+  if (found == file.end() || !found->is_object()) {
+    throw UserError(name + ": no object \"" + key + "\", expected one of type " + type, kRemedy);
+  }
+  const auto other = found->find("type");
+  if (other == found->end() || *other != type) {
+    throw UserError(name + ": \"" + key + "\" is of type " + (other == found->end() ? "null" : other->dump()) +
+                        ", expected " + type,
+                    kRemedy);
+  }
+  return *found;
+}
+
+void expect(const json& object, const char* key, const json& value, const std::string& name) {
+  const auto found = object.find(key);
+  if (found == object.end() || *found != value) {
+    throw UserError(name + ": \"" + key + "\" is " + (found == object.end() ? "missing" : found->dump()) +
+                        ", expected " + value.dump(),
+                    kRemedy);
+  }
+}
+
+// Every id from 0 once.
+std::vector<std::string> pieces_of(const json& vocabulary, const std::string& name) {
+  std::vector<std::string> pieces(vocabulary.size());
+  std::vector<bool> seen(pieces.size());
+  for (const auto& [piece, id] : vocabulary.items()) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= pieces.size()) {
+      throw UserError(name + ": \"" + piece + "\" has the id " + id.dump() + ", expected one from 0 to " +
+                          std::to_string(pieces.size() - 1),
+                      "take another copy");
+    }
+    const auto k = id.get<std::size_t>();
+    if (seen[k]) {
+      throw UserError(name + ": \"" + piece + "\" and \"" + pieces[k] + "\" both have the id " + std::to_string(k),
+                      "take another copy");
+    }
+    seen[k] = true;
+    pieces[k] = piece;
+  }
+  return pieces;
+}
+
+// Added tokens are cut out of a text before anything else. Of those that text never becomes here, nothing is lost.
+void check_added_tokens(const json& file, const WordPiece& vocabulary, const std::string& name) {
+  const auto added = file.find("added_tokens");
+  if (added == file.end() || added->is_null()) return;
+  if (!added->is_array()) throw UserError(name + ": \"added_tokens\" is no array", "take another copy");
+  const SpecialIds ids = vocabulary.special();
+  const std::array special{ids.pad, ids.unk, ids.cls, ids.sep, ids.mask};
+  for (const json& token : *added) {
+    if (!token.is_object()) throw UserError(name + ": an added token is no object", "take another copy");
+    const auto content = json_member<std::string>(token, "content", name);
+    const auto id = json_member<std::int32_t>(token, "id", name);
+    bool is_special = false;
+    for (const std::int32_t k : special) is_special |= k == id && vocabulary.piece(k) == content;
+    if (!is_special) {
+      throw UserError(name + ": the added token \"" + content + "\", id " + std::to_string(id) +
+                          ", expected none but [PAD], [UNK], [CLS], [SEP] and [MASK]",
+                      kRemedy);
+    }
+  }
+}
+
+}  // namespace
+
+WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name) {
+  const json file = parse_json(bytes, name);
+  if (!file.is_object()) throw UserError(name + ": not an object, expected a tokenizer.json", kRemedy);
+  const json& model = part(file, "model", "WordPiece", name);
+  const json& normaliser = part(file, "normalizer", "BertNormalizer", name);
+  part(file, "pre_tokenizer", "BertPreTokenizer", name);
+  expect(model, "unk_token", "[UNK]", name);
+  expect(model, "continuing_subword_prefix", "##", name);
+  expect(normaliser, "clean_text", true, name);
+  const bool lower_case = json_member<bool>(normaliser, "lowercase", name);
+  const auto accents = normaliser.find("strip_accents");
+  const bool accents_follow = accents == normaliser.end() || accents->is_null();
+  const WordPieceConfig config{
+      .lower_case = lower_case,
+      .strip_accents = accents_follow ? lower_case : json_member<bool>(normaliser, "strip_accents", name),
+      .split_ideographs = json_member<bool>(normaliser, "handle_chinese_chars", name),
+      .longest_word = json_member<std::int64_t>(model, "max_input_chars_per_word", name)};
+  if (config.longest_word < 0) {
+    throw UserError(
+        name + ": \"max_input_chars_per_word\" is " + std::to_string(config.longest_word) + ", expected 0 or more",
+        "take another copy");
+  }
+  const auto vocabulary = model.find("vocab");
+  if (vocabulary == model.end() || !vocabulary->is_object()) {
+    throw UserError(name + ": no object \"vocab\" in \"model\", expected pieces with their ids", "take another copy");
+  }
+  WordPiece result(pieces_of(*vocabulary, name), config, name);
+  check_added_tokens(file, result, name);
+  return result;
+}
+
+std::string to_wordpiece_json(const WordPiece& vocabulary) {
+  json ids = json::object();
+  for (std::int32_t id = 0; id < vocabulary.size(); ++id) ids[vocabulary.piece(id)] = id;
+  const WordPieceConfig& config = vocabulary.config();
+  const SpecialIds special = vocabulary.special();
+  const auto token = [&](std::int32_t id) { return SpecialToken{.id = id, .piece = vocabulary.piece(id)}; };
+  const json file = {{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added_tokens_json({token(special.pad), token(special.unk), token(special.cls),
+                                                         token(special.sep), token(special.mask)})},
+                     {"normalizer",
+                      {{"type", "BertNormalizer"},
+                       {"clean_text", true},
+                       {"handle_chinese_chars", config.split_ideographs},
+                       {"strip_accents", config.strip_accents},
+                       {"lowercase", config.lower_case}}},
+                     {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                     {"post_processor", template_json(token(special.cls), token(special.sep))},
+                     {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", false}}},
+                     {"model",
+                      {{"type", "WordPiece"},
+                       {"unk_token", "[UNK]"},
+                       {"continuing_subword_prefix", "##"},
+                       {"max_input_chars_per_word", config.longest_word},
+                       {"vocab", std::move(ids)}}}};
+  return file.dump() + "\n";
+}
+
+}  // namespace attend

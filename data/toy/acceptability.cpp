@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "core/error.hpp"
+#include "data/toy/tasks.hpp"
+#include "data/toy/thesaurus.hpp"
+
+namespace attend::toy {
+namespace {
+
+using Words = std::vector<Word>;
+
+bool expresses(const Word& word, const void* node, Part part) {
+  return std::ranges::any_of(word.concepts,
+                             [&](const Concept& concept_) { return concept_.node == node && concept_.part == part; });
+}
+
+// The place of the first word that expresses the part; there must be one.
+std::size_t find(const Words& words, const void* node, Part part) {
+  const auto found = std::ranges::find_if(words, [&](const Word& word) { return expresses(word, node, part); });
+  ensure(found != words.end(), "the part of the sentence is said");
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+// The place of the last word of a noun phrase, without what follows its noun.
+std::size_t find_noun(const Words& words, const NounPhrase& phrase) {
+  std::size_t at = find(words, &phrase, Part::noun);
+  while (at + 1 < words.size() && expresses(words[at + 1], &phrase, Part::noun)) ++at;
+  return at;
+}
+
+// The words without the sentence's capital and its full stop. It begins with no name and has no "a" or "an".
+Words without_dress(Words words) {
+  std::string& first = words.front().text;
+  first[0] = static_cast<char>(first[0] - 'A' + 'a');
+  words.back().text.pop_back();
+  return words;
+}
+
+std::string with_dress(const Words& words) {
+  Writer writer;
+  for (const Word& word : words) writer.word(word.text, {});
+  return to_text(writer.finish('.'));
+}
+
+void move_word(Words& words, std::size_t from, std::size_t to) {
+  const auto begin = words.begin();
+  if (from < to) {
+    std::rotate(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(from) + 1,
+                begin + static_cast<std::ptrdiff_t>(to) + 1);
+  } else {
+    std::rotate(begin + static_cast<std::ptrdiff_t>(to), begin + static_cast<std::ptrdiff_t>(from),
+                begin + static_cast<std::ptrdiff_t>(from) + 1);
+  }
+}
+
+// A sentence of one clause, and what of it can be broken.
+class Breakable {
+ public:
+  explicit Breakable(Draw& draw) : draw_(draw) {
+    sentence_.clauses.push_back(statement());
+    words_ = without_dress(to_english(sentence_));
+    const std::size_t finite = find(words_, &clause(), Part::finite);
+    Number& number = clause().subject.number;
+    const Number own = std::exchange(number, number == Number::plural ? Number::singular : Number::plural);
+    other_number_ = without_dress(to_english(sentence_))[finite].text;
+    number = own;
+  }
+
+  std::string intact() const { return with_dress(words_); }
+
+  // The rules that can be broken.
+  std::vector<Break> breaks() const {
+    std::vector<Break> breaks = {Break::determiner};
+    if (other_number_ != words_[find(words_, &clause(), Part::finite)].text) {
+      breaks.insert(breaks.end(), {Break::agreement, Break::agreement, Break::agreement, Break::agreement});
+    }
+    if (clause().object && !clause().object->adjectives.empty()) breaks.push_back(Break::adjective);
+    if (clause().object && !clause().negated) breaks.push_back(Break::verb);
+    if (clause().negated && clause().verb != nullptr) breaks.push_back(Break::negation);
+    return breaks;
+  }
+
+  std::string broken(Break rule) const {
+    Words words = words_;
+    switch (rule) {
+      case Break::none:
+        break;
+      case Break::agreement:
+        words[find(words, &clause(), Part::finite)].text = other_number_;
+        break;
+      case Break::determiner: {
+        const NounPhrase& phrase = clause().object ? *clause().object : clause().subject;
+        move_word(words, find(words, &phrase, Part::determiner), find_noun(words, phrase));
+        break;
+      }
+      case Break::adjective:
+        move_word(words, find(words, clause().object.get(), Part::adjective), find_noun(words, *clause().object));
+        break;
+      case Break::verb:
+        move_word(words, find(words, &clause(), Part::finite), find_noun(words, *clause().object));
+        break;
+      case Break::negation: {
+        const std::size_t at = find(words, &clause(), Part::negation);
+        move_word(words, at, at + 1);
+        break;
+      }
+    }
+    return with_dress(words);
+  }
+
+ private:
+  Clause& clause() { return sentence_.clauses.front(); }
+  const Clause& clause() const { return sentence_.clauses.front(); }
+
+  const Noun& noun_of(unsigned kinds) {
+    return draw_.pick_where(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; });
+  }
+
+  NounPhrase phrase(unsigned kinds) {
+    NounPhrase phrase = of_noun(noun_of(kinds));
+    if (draw_.chance(0.5)) phrase.number = Number::plural;
+    static constexpr Determiner kDeterminers[] = {Determiner::definite, Determiner::definite, Determiner::possessive};
+    phrase.determiner = draw_.pick(std::span(kDeterminers));
+    phrase.owner = static_cast<Owner>(draw_.below(5));
+    if (draw_.chance(0.35)) phrase.adjectives.push_back(&draw_.adjective_for(phrase.noun->kinds));
+    return phrase;
+  }
+
+  const Verb& transitive(unsigned objects) {
+    return draw_.pick_where(verbs(), [&](const Verb& verb) {
+      return verb.object == Object::accusative && !verb.recipient && (verb.subjects & kPerson) != 0 &&
+             verb.particle.empty() && (verb.objects & objects) != 0 && verb.english.find(' ') == std::string_view::npos;
+    });
+  }
+
+  // What stands between a subject and its verb: "that the boys saw", "who loves the dogs", "with the red hat".
+  void keep_apart(NounPhrase& subject) {
+    if (subject.person && draw_.chance(0.3)) {
+      subject.with = std::make_unique<NounPhrase>(phrase(kClothes));
+      return;
+    }
+    Clause relative;
+    NounPhrase stand_in = standing_for(subject, NounPhraseKind::relative);
+    if (subject.person && draw_.chance(0.5)) {
+      relative.subject = std::move(stand_in);
+      relative.verb = &transitive(kGoods | kPerson);
+      relative.object = std::make_unique<NounPhrase>(phrase(relative.verb->objects));
+    } else {
+      relative.subject = phrase(kPerson);
+      relative.verb = &transitive(subject.noun->kinds);
+      relative.object = std::make_unique<NounPhrase>(std::move(stand_in));
+    }
+    relative.tense = draw_.chance(0.5) ? Tense::past : Tense::present;
+    subject.relative = std::make_unique<Clause>(std::move(relative));
+  }
+
+  Clause statement() {
+    Clause clause;
+    clause.subject = phrase(draw_.chance(0.6) ? unsigned{kPerson} : unsigned{kGoods | kText | kAnimal});
+    if (draw_.chance(0.75)) keep_apart(clause.subject);
+    const bool person = clause.subject.person;
+    if (person && draw_.chance(0.7)) {
+      clause.verb = &transitive(kGoods | kPerson | kText);
+      clause.object = std::make_unique<NounPhrase>(phrase(clause.verb->objects));
+      clause.negated = draw_.chance(0.25);
+      clause.tense = draw_.chance(0.2) ? Tense::past : Tense::present;
+    } else {
+      clause.predicate = &draw_.adjective_for(clause.subject.noun->kinds);
+      clause.negated = draw_.chance(0.2);
+      clause.tense = draw_.chance(0.5) ? Tense::past : Tense::present;
+    }
+    return clause;
+  }
+
+  Draw& draw_;
+  Sentence sentence_;
+  Words words_;
+  std::string other_number_;  // the finite verb as it would be were the subject's number the other one
+};
+
+}  // namespace
+
+Judgement draw_acceptability(Draw& draw, bool acceptable) {
+  const Breakable sentence(draw);
+  const Break rule = draw.pick(sentence.breaks());
+  if (acceptable) return {sentence.intact(), sentence.intact(), Break::none};
+  return {sentence.broken(rule), sentence.intact(), rule};
+}
+
+}  // namespace attend::toy

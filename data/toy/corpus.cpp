@@ -1,0 +1,101 @@
+#include "data/toy/corpus.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <unordered_set>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/random.hpp"
+#include "data/toy/world.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::size_t kShortest = 3, kLongest = 60;  // words, either side
+
+bool fits(std::size_t words) { return words >= kShortest && words <= kLongest; }
+
+enum class CorpusSet { test, valid, train };  // in the order in which sentences are taken
+constexpr std::string_view kCorpusSets[] = {"test", "valid", "train"};
+
+class CorpusWriting {
+ public:
+  explicit CorpusWriting(const ToyConfig& config) : config_(config), directory_(config.directory) {}
+
+  ToySet write(CorpusSet set, std::int64_t sentences) {
+    ToySet written{.name = std::string(kCorpusSets[static_cast<std::size_t>(set)]), .sentences = sentences};
+    AtomicFile english(directory_ / (written.name + ".en"));
+    AtomicFile german(directory_ / (written.name + ".de"));
+    std::optional<AtomicFile> alignment;
+    if (set == CorpusSet::test) alignment.emplace(directory_ / "test.align");
+    for (std::int64_t i = 0; i < sentences; ++i) {
+      const toy::SentencePair pair = new_pair(set, i);
+      english.write(toy::to_text(pair.english) + '\n');
+      german.write(toy::to_text(pair.german) + '\n');
+      if (alignment) alignment->write(toy::to_pharaoh(pair.alignment) + '\n');
+      written.english_words += static_cast<std::int64_t>(pair.english.size());
+      written.german_words += static_cast<std::int64_t>(pair.german.size());
+      written.longest = std::max(written.longest, static_cast<std::int64_t>(pair.english.size()));
+    }
+    english.commit();
+    german.commit();
+    if (alignment) alignment->commit();
+    return written;
+  }
+
+ private:
+  // The pair of a set and a position: the first of its candidates that has the right length and is new.
+  toy::SentencePair new_pair(CorpusSet set, std::int64_t position) {
+    RandomStream random(combine_keys(static_cast<std::uint64_t>(config_.seed), set, position));
+    const std::size_t words = toy::invent_length(random);
+    while (true) {
+      const toy::Sentence sentence = toy::invent_sentence(random, words);
+      toy::SentencePair pair = toy::render(sentence);
+      if (!fits(pair.english.size()) || !fits(pair.german.size())) continue;
+      if (seen_.insert(toy::to_text(pair.english)).second) return pair;
+    }
+  }
+
+  const ToyConfig& config_;
+  std::filesystem::path directory_;
+  std::unordered_set<std::string> seen_;  // English sentences of all sets
+};
+
+}  // namespace
+
+ToyReport write_toy_corpus(const ToyConfig& config) {
+  const std::filesystem::path directory = config.directory;
+  std::vector<std::string> files = toy_set_files();
+  files.insert(files.begin(), {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"});
+  for (const std::string& name : files) {
+    if (!config.overwrite && std::filesystem::exists(directory / name)) {
+      throw UserError((directory / name).string() + ": exists already",
+                      "choose another directory, or pass --overwrite");
+    }
+  }
+  make_directories(directory);
+  CorpusWriting writing(config);
+  ToySet test = writing.write(CorpusSet::test, config.test_sentences);
+  ToySet valid = writing.write(CorpusSet::valid, config.valid_sentences);
+  ToySet train = writing.write(CorpusSet::train, config.train_sentences);
+  // No fewer than a few of each label, and no more than there are different texts to tell.
+  const auto examples = [](std::int64_t wanted, std::int64_t most) {
+    return std::clamp(wanted, std::int64_t{12}, most);
+  };
+  const std::int64_t documents = std::max(config.train_sentences / 10, std::int64_t{2});
+  ToyReport report;
+  report.parts = write_toy_sets(directory, {.seed = static_cast<std::uint64_t>(config.seed),
+                                            .train_documents = documents,
+                                            .valid_documents = std::max(documents / 20, std::int64_t{2}),
+                                            .train = examples(config.train_sentences / 5, 20000),
+                                            .dev = examples(config.valid_sentences, 2000),
+                                            .test = examples(config.test_sentences, 2000)});
+  report.translation.push_back(std::move(train));
+  report.translation.push_back(std::move(valid));
+  report.translation.push_back(std::move(test));
+  return report;
+}
+
+}  // namespace attend

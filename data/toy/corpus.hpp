@@ -1,0 +1,69 @@
+// The built-in corpus: English-German sentence pairs of a small generated world, with the gold word alignments of the
+// test set, and the documents and labelled sets of toy_sets.hpp. Files of the sentence pairs:
+//
+//   train.en train.de   valid.en valid.de   test.en test.de   one sentence a line, raw text, line-aligned
+//   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
+//
+// The words that alignments count are those that spaces separate; punctuation is attached to the word before it
+// ("gesehen."), as in raw text. Every word of both sides is aligned.
+//
+// The same seed writes the same bytes on every platform. A test set depends on the seed and its own size alone: more
+// training sentences leave it as it is. No English sentence occurs twice, within a set or across them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/toy/sets.hpp"
+
+namespace attend {
+
+struct ToyConfig {
+  std::string directory;
+  std::int64_t seed = 1;
+  std::int64_t train_sentences = 20000;
+  std::int64_t valid_sentences = 500;
+  std::int64_t test_sentences = 1000;
+  bool overwrite = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("directory", self.directory,
+          {.help = "where the corpus is written; made if it does not exist",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
+    visit("seed", self.seed, {.help = "which corpus: the same seed writes the same bytes", .min = 0});
+    visit("train-sentences", self.train_sentences,
+          {.help = "sentence pairs to train on; a tenth as many documents, a fifth as many examples of each task (12 "
+                   "to 20000)",
+           .min = 1,
+           .max = 1e7});
+    visit("valid-sentences", self.valid_sentences,
+          {.help = "sentence pairs to validate on; as many examples of each task (12 to 2000)", .min = 1, .max = 1e6});
+    visit("test-sentences", self.test_sentences,
+          {.help = "sentence pairs to test on; as many examples of each task (12 to 2000)", .min = 1, .max = 1e6});
+    visit("overwrite", self.overwrite, {.help = "replace the files of a corpus that is already there"});
+  }
+};
+
+// What was written of one set of sentence pairs.
+struct ToySet {
+  std::string name;  // train, valid, test
+  std::int64_t sentences = 0;
+  std::int64_t english_words = 0, german_words = 0;
+  std::int64_t longest = 0;  // English words
+};
+
+// What was written.
+struct ToyReport {
+  std::vector<ToySet> translation;  // train, valid, test
+  std::vector<ToyPart> parts;       // documents, then the tasks
+};
+
+// Writes all files. Throws UserError where one of them exists (without overwrite) or cannot be written.
+ToyReport write_toy_corpus(const ToyConfig& config);
+
+}  // namespace attend

@@ -1,0 +1,59 @@
+// Random choices among the words of the built-in world: what everything that is written of it shares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/random.hpp"
+#include "data/toy/meaning.hpp"
+
+namespace attend::toy {
+
+// Draws come one a statement, or in an order that the language fixes: no two in one expression.
+class Draw {
+ public:
+  explicit Draw(RandomStream& random) : random_(random) {}
+
+  bool chance(double probability) { return random_.uniform() < probability; }
+
+  std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
+
+  template <class Items>
+  const typename Items::value_type& pick(const Items& items) {
+    return items[random_.below(items.size())];
+  }
+
+  // Uniform among the entries that `fits`, of which there must be one.
+  template <class Items, class Fits>
+  const typename Items::value_type& pick_where(const Items& items, Fits fits) {
+    while (true) {
+      const auto& item = pick(items);
+      if (fits(item)) return item;
+    }
+  }
+
+  RandomStream& stream() { return random_; }
+
+  // Two or three syllables, so that most names of a test set were never seen in training.
+  std::string name();
+
+  // The digits of a number from `low` to `high`.
+  std::string number(std::uint64_t low, std::uint64_t high);
+
+  // When something happens: in the past, now, or in the future.
+  Time time(bool past, bool future);
+
+  // An adjective that describes one of `kinds`.
+  const Adjective& adjective_for(unsigned kinds);
+
+ protected:
+  RandomStream& random_;
+};
+
+// "the NOUN", of the noun's gender.
+NounPhrase of_noun(const Noun& noun);
+
+// The pronoun, relative pronoun or silent subject that stands for `phrase`.
+NounPhrase standing_for(const NounPhrase& phrase, NounPhraseKind kind);
+
+}  // namespace attend::toy

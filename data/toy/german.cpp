@@ -1,0 +1,361 @@
+// German of the built-in world: the finite verb second, the other verbs last, and between them pronouns, time, dative,
+// accusative, negation, place. In a subordinate clause the finite verb is last of all. The relative clause of an object
+// and every subordinate clause follow the last verb.
+#include <string>
+
+#include "core/error.hpp"
+#include "data/toy/meaning.hpp"
+
+namespace attend::toy {
+namespace {
+
+// Column of a declension: the three genders of the singular, then the plural.
+enum Column { kMasculine, kFeminine, kNeuter, kPlural };
+using Declension = std::string_view[3][4];  // [case][column]
+
+constexpr Declension kDefinite = {
+    {"der", "die", "das", "die"}, {"den", "die", "das", "die"}, {"dem", "der", "dem", "den"}};
+constexpr Declension kRelative = {
+    {"der", "die", "das", "die"}, {"den", "die", "das", "die"}, {"dem", "der", "dem", "denen"}};
+constexpr Declension kPersonal = {
+    {"er", "sie", "es", "sie"}, {"ihn", "sie", "es", "sie"}, {"ihm", "ihr", "ihm", "ihnen"}};
+constexpr Declension kDieser = {{"er", "e", "es", "e"}, {"en", "e", "es", "e"}, {"em", "er", "em", "en"}};
+constexpr Declension kEin = {{"", "e", "", "e"}, {"en", "e", "", "e"}, {"em", "er", "em", "en"}};
+// Endings of an adjective after der (weak), after ein (mixed) and after nothing (strong; only the plural occurs).
+constexpr Declension kWeak = {{"e", "e", "e", "en"}, {"en", "e", "e", "en"}, {"en", "en", "en", "en"}};
+constexpr Declension kMixed = {{"er", "e", "es", "en"}, {"en", "e", "es", "en"}, {"en", "en", "en", "en"}};
+constexpr std::string_view kStrongPlural[3] = {"e", "e", "en"};
+
+constexpr std::string_view kOwners[] = {"mein", "sein", "ihr", "unser", "ihr"};
+
+Column column(const NounPhrase& phrase) {
+  if (phrase.number == Number::plural) return kPlural;
+  return static_cast<Column>(phrase.noun != nullptr ? phrase.noun->gender : phrase.gender);
+}
+
+std::string operator+(std::string_view a, std::string_view b) { return std::string(a).append(b); }
+
+std::string noun_form(const NounPhrase& phrase, Case case_) {
+  const Noun& noun = *phrase.noun;
+  const bool plural = phrase.number == Number::plural;
+  const bool oblique = noun.weak && case_ != Case::nominative;  // den Studenten: as the plural
+  std::string form(plural || oblique ? noun.german_plural : noun.german);
+  if (plural && case_ == Case::dative && form.back() != 'n' && form.back() != 's') form += 'n';
+  if (phrase.modifier == nullptr) return form;
+  form[0] = static_cast<char>(form[0] - 'A' + 'a');
+  return phrase.modifier->german + form;
+}
+
+// The one word of a preposition and a definite article that German joins; empty where it does not.
+std::string contraction(std::string_view preposition, std::string_view article) {
+  if (article == "dem") {
+    if (preposition == "in") return "im";
+    if (preposition == "an") return "am";
+    if (preposition == "von") return "vom";
+    if (preposition == "zu") return "zum";
+  }
+  return preposition == "zu" && article == "der" ? "zur" : "";
+}
+
+// "kein": the object takes the negation of its clause in.
+bool takes_negation(const Clause& clause) {
+  if (!clause.negated || !clause.object || clause.object->kind != NounPhraseKind::noun || clause.object->count)
+    return false;
+  return clause.object->determiner == Determiner::indefinite || clause.object->determiner == Determiner::bare;
+}
+
+// The third-person singular, the plural and the first-person singular of a verb.
+std::string_view agree(const NounPhrase& subject, std::string_view third, std::string_view plural,
+                       std::string_view first) {
+  return is_plural(subject) ? plural : subject.first_person ? first : third;
+}
+
+// What a noun phrase also says for its surroundings.
+struct Context {
+  const Clause* negated = nullptr;  // the clause whose negation it takes in
+  const void* recipient = nullptr;  // the clause that it is the recipient of: English "to"
+  bool article_said = false;        // in a contraction
+  bool relative_later = false;      // its relative clause follows the last verb
+};
+
+class German {
+ public:
+  std::vector<Word> sentence(const Sentence& sentence) {
+    for (std::size_t i = 0; i < sentence.clauses.size(); ++i) {
+      if (i > 0) {
+        const Conjunction& joiner = *sentence.joiners[i - 1];
+        if (joiner.german != "und") writer_.comma();
+        writer_.phrase(joiner.german, &sentence.clauses[i], Part::conjunction);
+      }
+      clause(sentence.clauses[i], Order::verb_second);
+    }
+    return writer_.finish(sentence.clauses.back().mood == Mood::question ? '?' : '.');
+  }
+
+ private:
+  enum class Order { verb_second, verb_last };
+
+  void pronoun(const NounPhrase& phrase, Case case_, std::vector<Concept> concepts) {
+    const int row = static_cast<int>(case_);
+    static constexpr std::string_view kFirst[2][3] = {{"ich", "mich", "mir"}, {"wir", "uns", "uns"}};
+    static constexpr std::string_view kWho[3] = {"wer", "wen", "wem"};
+    std::string_view text = kPersonal[row][column(phrase)];
+    if (phrase.kind == NounPhraseKind::interrogative) {
+      text = phrase.person ? kWho[row] : "was";
+    } else if (phrase.kind == NounPhraseKind::relative) {
+      text = kRelative[row][column(phrase)];
+    } else if (phrase.first_person) {
+      text = kFirst[is_plural(phrase)][row];
+    }
+    concepts.push_back({&phrase, Part::noun});
+    writer_.word(std::string(text), std::move(concepts));
+  }
+
+  // Determiner, or nothing; returns whether a word was written.
+  bool determiner(const NounPhrase& phrase, Case case_, std::vector<Concept> concepts, bool negated) {
+    const int row = static_cast<int>(case_);
+    const Column col = column(phrase);
+    std::string text;
+    switch (phrase.determiner) {
+      case Determiner::definite:
+        text = kDefinite[row][col];
+        break;
+      case Determiner::indefinite:
+        text = (negated ? "kein" : "ein") + kEin[row][col];
+        break;
+      case Determiner::demonstrative:
+        text = "dies" + kDieser[row][col];
+        break;
+      case Determiner::every:
+        text = "jed" + kDieser[row][col];
+        break;
+      case Determiner::possessive:
+        text = kOwners[static_cast<int>(phrase.owner)] + kEin[row][col];
+        break;
+      case Determiner::bare:
+        if (!negated) return false;
+        text = "kein" + kEin[row][col];
+        break;
+    }
+    concepts.push_back({&phrase, Part::determiner});
+    writer_.word(std::move(text), std::move(concepts));
+    return true;
+  }
+
+  static std::string_view adjective_ending(const NounPhrase& phrase, Case case_, bool negated) {
+    const int row = static_cast<int>(case_);
+    switch (phrase.determiner) {
+      case Determiner::definite:
+      case Determiner::demonstrative:
+      case Determiner::every:
+        return kWeak[row][column(phrase)];
+      case Determiner::bare:
+        if (!negated) return kStrongPlural[row];
+        [[fallthrough]];
+      case Determiner::indefinite:
+      case Determiner::possessive:
+        return kMixed[row][column(phrase)];
+    }
+    return {};
+  }
+
+  void noun_phrase(const NounPhrase& phrase, Case case_, const Context& context = {}) {
+    std::vector<Concept> first;  // also said by the phrase's first word
+    if (context.negated) first.push_back({context.negated, Part::negation});
+    if (context.recipient) first.push_back({context.recipient, Part::recipient});
+    if (phrase.kind == NounPhraseKind::noun) {
+      const bool negated = context.negated != nullptr;
+      if (!context.article_said && determiner(phrase, case_, first, negated)) first.clear();
+      const auto add = [&](std::string text, Concept concept_) {
+        first.push_back(concept_);
+        writer_.word(std::move(text), std::move(first));
+        first.clear();
+      };
+      if (phrase.count) add(std::to_string(*phrase.count), {&phrase, Part::count});
+      for (std::size_t i = 0; i < phrase.adjectives.size(); ++i) {
+        add(phrase.adjectives[i]->stem + adjective_ending(phrase, case_, negated), {&phrase, Part::adjective, i});
+      }
+      add(noun_form(phrase, case_), {&phrase, Part::noun});
+    } else if (!phrase.name.empty()) {
+      if (phrase.titled) {
+        first.push_back({&phrase, Part::determiner});
+        const bool feminine = phrase.gender == Gender::feminine;
+        writer_.word(feminine ? "Frau" : case_ == Case::nominative ? "Herr" : "Herrn", std::move(first));
+        first.clear();
+      }
+      first.push_back({&phrase, Part::noun});
+      writer_.word(phrase.name, std::move(first));
+    } else {
+      pronoun(phrase, case_, std::move(first));
+    }
+    if (phrase.with) {
+      writer_.phrase(kWith.german, &phrase, Part::with);
+      noun_phrase(*phrase.with, kWith.governs);
+    }
+    if (phrase.relative && !context.relative_later) enclosed(*phrase.relative);
+    if (phrase.other) {
+      writer_.word("und", {{&phrase, Part::join}});
+      noun_phrase(*phrase.other, case_);
+    }
+  }
+
+  void adverbial(const Adverbial& adverbial) {
+    const Preposition& preposition = *adverbial.preposition;
+    const NounPhrase& phrase = adverbial.phrase;
+    const bool article = phrase.kind == NounPhraseKind::noun && phrase.determiner == Determiner::definite;
+    const std::string joined =
+        article ? contraction(preposition.german, kDefinite[static_cast<int>(preposition.governs)][column(phrase)])
+                : "";
+    if (joined.empty()) {
+      writer_.phrase(preposition.german, &adverbial, Part::preposition);
+    } else {
+      writer_.word(joined, {{&adverbial, Part::preposition}, {&phrase, Part::determiner}});
+    }
+    noun_phrase(phrase, preposition.governs, {.article_said = !joined.empty()});
+  }
+
+  // A verb-last clause between commas.
+  void enclosed(const Clause& clause) {
+    writer_.comma();
+    this->clause(clause, Order::verb_last);
+    writer_.comma();
+  }
+
+  void subordinate(const Subordinate& subordinate) {
+    if (!subordinate.first) writer_.comma();  // "aber als ..."
+    writer_.phrase(subordinate.conjunction->german, &subordinate, Part::conjunction);
+    if (subordinate.conjunction == &kPurpose) {
+      const Concept conjunction{&subordinate, Part::conjunction}, meaning{&subordinate.clause, Part::verb};
+      const Verb& verb = *subordinate.clause.verb;
+      middle(subordinate.clause);
+      if (verb.prefix.empty()) {
+        writer_.word("zu", {conjunction});
+        writer_.word(std::string(verb.infinitive), {meaning});
+      } else {
+        writer_.word(verb.prefix + ("zu" + verb.infinitive), {meaning, conjunction});
+      }
+      extraposed(subordinate.clause);
+    } else {
+      clause(subordinate.clause, Order::verb_last);
+    }
+    writer_.comma();
+  }
+
+  // The verb of a clause: the finite form that moves, and what stays at the end.
+  struct Verbs {
+    Word finite;
+    std::vector<Word> last;
+  };
+
+  static Verbs verbs(const Clause& clause) {
+    const Concept finite{&clause, Part::finite}, meaning{&clause, Part::verb};
+    const NounPhrase& subject = clause.subject;
+    if (clause.verb == nullptr) {
+      const std::string_view form =
+          clause.tense == Tense::past ? agree(subject, "war", "waren", "war") : agree(subject, "ist", "sind", "bin");
+      return {{std::string(form), {finite}}, {}};
+    }
+    const Verb& verb = *clause.verb;
+    if (clause.modal != nullptr) {
+      const std::string_view form = agree(subject, clause.modal->singular, clause.modal->plural, clause.modal->first);
+      return {{std::string(form), {finite}}, {{verb.prefix + verb.infinitive, {meaning}}}};
+    }
+    if (clause.tense == Tense::past) {
+      const std::string_view form =
+          verb.with_sein ? agree(subject, "ist", "sind", "bin") : agree(subject, "hat", "haben", "habe");
+      return {{std::string(form), {finite}}, {{std::string(verb.participle), {meaning}}}};
+    }
+    Verbs present{{std::string(agree(subject, verb.german_third, verb.infinitive, verb.first)), {meaning, finite}}, {}};
+    if (!verb.prefix.empty()) present.last.push_back({std::string(verb.prefix), {meaning}});
+    return present;
+  }
+
+  void write(const Word& word) { writer_.word(word.text, word.concepts); }
+
+  void clause(const Clause& clause, Order order) {
+    const Verbs verbs = German::verbs(clause);
+    bool subject_said = false;
+    const auto subject = [&] {
+      noun_phrase(clause.subject, Case::nominative);
+      subject_said = true;
+    };
+    const bool object_first = clause.object && is_fronted(*clause.object);
+    if (order == Order::verb_last) {
+      ensure(!clause.time_first, "a subordinate clause opens with its conjunction or relative pronoun");
+      if (object_first) object(clause);
+    } else if (!first_place(clause)) {
+      if (object_first) {
+        object(clause);
+      } else if (clause.mood == Mood::statement || is_fronted(clause.subject)) {
+        subject();
+      }
+    }
+    if (order == Order::verb_second) write(verbs.finite);
+    if (!subject_said) subject();
+    middle(clause);
+    if (order == Order::verb_second) {
+      for (const Word& word : verbs.last) write(word);
+    } else if (clause.verb != nullptr && clause.modal == nullptr && clause.tense == Tense::present) {
+      writer_.word(clause.verb->prefix + verbs.finite.text, verbs.finite.concepts);  // anruft
+    } else {
+      for (const Word& word : verbs.last) write(word);
+      write(verbs.finite);
+    }
+    extraposed(clause);
+  }
+
+  // What stands before the finite verb instead of the subject; returns whether there is such a thing.
+  bool first_place(const Clause& clause) {
+    for (const Subordinate& subordinate : clause.subordinates) {
+      if (!subordinate.first) continue;
+      this->subordinate(subordinate);
+      return true;
+    }
+    if (clause.time_first) {
+      writer_.phrase(clause.time->german, &clause, Part::time);
+    } else if (clause.question_word) {
+      writer_.phrase(clause.question_word->german, &clause, Part::question);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void object(const Clause& clause) {
+    const Case case_ = clause.verb->object == Object::dative ? Case::dative : Case::accusative;
+    noun_phrase(*clause.object, case_, {.negated = takes_negation(clause) ? &clause : nullptr, .relative_later = true});
+  }
+
+  // What stands between the subject and the last verb.
+  void middle(const Clause& clause) {
+    const auto is_pronoun = [](const NounPhrase& phrase) { return phrase.kind == NounPhraseKind::pronoun; };
+    const auto recipient = [&] { noun_phrase(*clause.recipient, Case::dative, {.recipient = &clause}); };
+    const bool has_object = clause.object && !is_fronted(*clause.object);
+    if (has_object && is_pronoun(*clause.object)) object(clause);
+    if (clause.recipient && is_pronoun(*clause.recipient)) recipient();
+    if (clause.time && !clause.time_first) writer_.phrase(clause.time->german, &clause, Part::time);
+    if (clause.frequency) writer_.phrase(clause.frequency->german, &clause, Part::frequency);
+    if (clause.recipient && !is_pronoun(*clause.recipient)) recipient();
+    if (has_object && !is_pronoun(*clause.object)) object(clause);
+    if (clause.negated && !takes_negation(clause)) writer_.word("nicht", {{&clause, Part::negation}});
+    for (const Adverbial& each : clause.adverbials) adverbial(each);
+    if (clause.very) writer_.word("sehr", {{&clause, Part::very}});
+    if (clause.predicate) writer_.word(std::string(clause.predicate->german), {{&clause, Part::predicate}});
+  }
+
+  // What follows the last verb.
+  void extraposed(const Clause& clause) {
+    if (clause.object && clause.object->relative) enclosed(*clause.object->relative);
+    for (const Subordinate& subordinate : clause.subordinates) {
+      if (!subordinate.first) this->subordinate(subordinate);
+    }
+  }
+
+  Writer writer_;
+};
+
+}  // namespace
+
+std::vector<Word> to_german(const Sentence& sentence) { return German().sentence(sentence); }
+
+}  // namespace attend::toy

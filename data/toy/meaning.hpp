@@ -1,0 +1,175 @@
+// What a sentence of the built-in world means, as a small tree, and how a meaning becomes a sentence. The same tree is
+// realised in English (toy_english.cpp) and in German (toy_german.cpp); every realised word carries the concepts that
+// it expresses, and two words are aligned where they share one.
+//
+//   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
+//   Sentence sentence; sentence.clauses.push_back(std::move(sleep));
+//   render(sentence)    ->  "The dog slept."  "Der Hund hat geschlafen."  0-0 1-1 2-2 2-3
+//
+// The grammar covers what the corpus needs and no more: no genitive, no passive, no address (du, Sie), no imperative.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/toy/lexicon.hpp"
+
+namespace attend::toy {
+
+enum class Number { singular, plural };
+enum class Tense { present, past };  // past: English simple past, German perfect (but "war" for "was")
+
+struct Clause;
+
+// relative and interrogative phrases ("who", "der", "what") are fronted; a relative one has the gender and number of
+// the noun that its clause belongs to.
+enum class NounPhraseKind { noun, person_name, town_name, company_name, pronoun, relative, interrogative };
+enum class Determiner { definite, indefinite, demonstrative, every, possessive, bare };
+enum class Owner { me, him, her, us, them };
+
+struct NounPhrase {
+  NounPhraseKind kind = NounPhraseKind::noun;
+  const Noun* noun = nullptr;  // of a pronoun or relative: the noun it stands for, if any
+  const Modifier* modifier = nullptr;
+  Number number = Number::singular;
+  Determiner determiner = Determiner::definite;
+  Owner owner = Owner::me;
+  std::optional<int> count;  // 45 keys
+  std::vector<const Adjective*> adjectives;
+  std::string name;                   // Tarvel
+  bool titled = false;                // Mr. or Mrs. Tarvel
+  Gender gender = Gender::masculine;  // of a name or pronoun; a noun brings its own
+  bool first_person = false;          // I, we
+  bool person = true;                 // who, he, she; or which, it
+  std::unique_ptr<NounPhrase> with;   // with the red hat
+  std::unique_ptr<Clause> relative;   // contains a phrase of kind relative
+  std::unique_ptr<NounPhrase> other;  // and the dog
+};
+
+// A prepositional phrase that follows the object.
+struct Adverbial {
+  const Preposition* preposition = nullptr;
+  NounPhrase phrase;
+};
+
+// A time with its numbers filled in, in the units of Phrase.
+struct Time {
+  std::string english, german;
+  bool operator==(const Time&) const = default;
+};
+
+enum class Mood { statement, question };
+
+struct Subordinate;
+
+struct Clause {
+  NounPhrase subject;
+  const Verb* verb = nullptr;            // nullptr: to be
+  const Adjective* predicate = nullptr;  // with to be
+  bool very = false;
+  Tense tense = Tense::present;
+  const Modal* modal = nullptr;  // with the present
+  bool negated = false;
+  Mood mood = Mood::statement;
+  const Phrase* question_word = nullptr;  // why, when, where
+  const Phrase* frequency = nullptr;
+  std::optional<Time> time;
+  bool time_first = false;
+  std::unique_ptr<NounPhrase> object;
+  std::unique_ptr<NounPhrase> recipient;
+  std::vector<Adverbial> adverbials;
+  std::vector<Subordinate> subordinates;
+};
+
+struct Subordinate {
+  const Conjunction* conjunction = nullptr;  // kPurpose: the clause is an infinitive, its subject stays silent
+  Clause clause;
+  bool first = false;  // before the clause it belongs to; at most one, and not with time_first
+};
+
+// One or more main clauses; joiners[i] stands before clauses[i + 1].
+struct Sentence {
+  std::vector<Clause> clauses;
+  std::vector<const Conjunction*> joiners;
+};
+
+// What a word expresses: a part of one node of the tree.
+enum class Part {
+  determiner,
+  count,
+  adjective,
+  noun,
+  join,
+  with,
+  verb,
+  finite,
+  negation,
+  predicate,
+  very,
+  question,
+  frequency,
+  time,
+  recipient,
+  preposition,
+  conjunction,
+};
+
+struct Concept {
+  const void* node = nullptr;
+  Part part = Part::noun;
+  std::size_t unit = 0;
+  bool operator==(const Concept&) const = default;
+};
+
+// Words are what spaces separate: punctuation is attached to the word before it, as in raw text.
+struct Word {
+  std::string text;
+  std::vector<Concept> concepts;
+};
+
+struct Link {
+  std::size_t src = 0, tgt = 0;  // positions of words, from 0
+  bool operator==(const Link&) const = default;
+};
+
+struct SentencePair {
+  std::vector<Word> english, german;
+  std::vector<Link> alignment;  // ordered by src, then tgt
+};
+
+SentencePair render(const Sentence& sentence);
+
+std::string to_text(const std::vector<Word>& words);
+// The English of a sentence of one clause.
+std::string to_english_text(Clause clause);
+std::string to_pharaoh(const std::vector<Link>& alignment);
+
+// The two grammars; render() calls both.
+std::vector<Word> to_english(const Sentence& sentence);
+std::vector<Word> to_german(const Sentence& sentence);
+
+// Whether the verb agrees with a plural.
+bool is_plural(const NounPhrase& phrase);
+// Whether the phrase opens its clause in both languages.
+bool is_fronted(const NounPhrase& phrase);
+
+// A sentence under construction: appends words, and attaches punctuation to the word before it.
+class Writer {
+ public:
+  void word(std::string text, std::vector<Concept> concepts);
+  // The units of a fixed phrase (see toy_lexicon.hpp), each a concept (node, part, unit).
+  void phrase(std::string_view units, const void* node, Part part);
+  // A comma before the next word; none where the sentence ends or one is due already.
+  void comma() { comma_due_ = !words_.empty(); }
+  // Ends the sentence with `mark` and capitalises its first letter.
+  std::vector<Word> finish(char mark);
+
+ private:
+  std::vector<Word> words_;
+  bool comma_due_ = false;
+};
+
+}  // namespace attend::toy

@@ -1,0 +1,80 @@
+#include <utility>
+
+#include "data/toy/tasks.hpp"
+#include "data/toy/thesaurus.hpp"
+
+namespace attend::toy {
+namespace {
+
+class Opinion {
+ public:
+  explicit Opinion(Draw& draw) : draw_(draw), past_(draw.chance(0.6)) {}
+
+  Sentence sentence(bool positive) {
+    const double form = static_cast<double>(draw_.below(100)) / 100;
+    Sentence sentence;
+    if (form < 0.40) {
+      Clause clause = this->clause(positive);
+      if (draw_.chance(0.3)) add_time(clause);
+      sentence.clauses.push_back(std::move(clause));
+    } else if (form < 0.55) {
+      sentence.clauses.push_back(believed(positive));
+    } else if (form < 0.75) {
+      sentence.clauses.push_back(clause(!positive));
+      sentence.joiners.push_back(&coordinators()[1]);
+      sentence.clauses.push_back(clause(positive));
+    } else if (form < 0.9) {
+      Clause clause = this->clause(positive);
+      const bool first = draw_.chance(0.5);
+      clause.subordinates.push_back({&subordinators(past_)[1], this->clause(!positive), first});
+      sentence.clauses.push_back(std::move(clause));
+    } else {
+      sentence.clauses.push_back(clause(positive));
+      sentence.joiners.push_back(&coordinators()[0]);
+      sentence.clauses.push_back(clause(positive));
+    }
+    return sentence;
+  }
+
+ private:
+  // Something is good, or not bad.
+  Clause clause(bool positive) {
+    Clause clause;
+    clause.negated = draw_.chance(0.33);
+    clause.predicate = &draw_.pick(positive != clause.negated ? praise() : blame());
+    const unsigned kinds = clause.predicate->kinds;
+    clause.subject = of_noun(draw_.pick_where(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; }));
+    static constexpr Determiner kDeterminers[] = {Determiner::definite, Determiner::definite, Determiner::demonstrative,
+                                                  Determiner::possessive};
+    clause.subject.determiner = draw_.pick(std::span(kDeterminers));
+    clause.subject.owner = static_cast<Owner>(draw_.below(5));
+    if (draw_.chance(0.25)) clause.subject.number = Number::plural;
+    clause.tense = past_ ? Tense::past : Tense::present;
+    return clause;
+  }
+
+  void add_time(Clause& clause) {
+    clause.time = draw_.time(past_, false);
+    clause.time_first = draw_.chance(0.5);
+  }
+
+  // Someone says, or does not believe, that it is so.
+  Clause believed(bool positive) {
+    Clause clause;
+    clause.subject = to_phrase(invent_person(draw_), Determiner::definite);
+    clause.negated = draw_.chance(0.5);
+    clause.verb = &verb(clause.negated || draw_.chance(0.5) ? "believe" : "say");
+    clause.tense = past_ ? Tense::past : Tense::present;
+    clause.subordinates.push_back({&kThat, this->clause(positive != clause.negated)});
+    return clause;
+  }
+
+  Draw& draw_;
+  bool past_;
+};
+
+}  // namespace
+
+std::string draw_sentiment(Draw& draw, bool positive) { return to_text(to_english(Opinion(draw).sentence(positive))); }
+
+}  // namespace attend::toy

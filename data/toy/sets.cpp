@@ -1,0 +1,179 @@
+#include "data/toy/sets.hpp"
+
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "core/random.hpp"
+#include "data/toy/entities.hpp"
+#include "data/toy/questions.hpp"
+#include "data/toy/story.hpp"
+#include "data/toy/tasks.hpp"
+
+namespace attend {
+namespace {
+
+enum class Set { test, dev, train };  // in the order in which texts are taken
+constexpr Set kSets[] = {Set::test, Set::dev, Set::train};
+constexpr const char* kNames[] = {"test", "dev", "train"};
+
+std::string name_of(Set set) { return kNames[static_cast<std::size_t>(set)]; }
+
+// What the keys of the random streams begin with after the seed; the translation sets have 0, 1 and 2 there.
+enum class Stream : std::uint64_t { documents = 100, questions, entities, tables };
+
+constexpr std::size_t kQuestionsOfPassage = 3;  // one of them cannot be answered
+
+class Writing {
+ public:
+  Writing(const std::filesystem::path& directory, const ToySetSizes& sizes) : directory_(directory), sizes_(sizes) {}
+
+  ToyPart write_documents() const {
+    const auto write = [&](const char* name, Set set, std::int64_t documents) {
+      AtomicFile file(directory_ / name);
+      for (std::int64_t i = 0; i < documents; ++i) {
+        RandomStream random = stream(Stream::documents, set, i);
+        toy::Draw draw(random);
+        if (i > 0) file.write("\n");
+        for (const std::string& line : toy::to_lines(toy::invent_story(draw))) file.write(line + '\n');
+      }
+      file.commit();
+    };
+    write("documents.valid.txt", Set::dev, sizes_.valid_documents);
+    write("documents.train.txt", Set::train, sizes_.train_documents);
+    return {.name = "documents", .unit = "documents", .train = sizes_.train_documents, .dev = sizes_.valid_documents};
+  }
+
+  ToyPart write_table(std::size_t number, const toy::TableTask& task) const {
+    const auto joined = [](const auto& values, std::size_t count) {
+      std::string line;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (i > 0) line += '\t';
+        line += values[i];
+      }
+      return line;
+    };
+    const std::size_t columns = task.columns.size();
+    std::unordered_set<std::string> seen;
+    for (const Set set : kSets) {
+      AtomicFile file(directory_ / task.folder / (name_of(set) + ".tsv"));
+      file.write(joined(task.columns, columns) + '\n');
+      for (std::int64_t i = 0; i < size_of(set); ++i) {
+        RandomStream random = stream(Stream::tables, set, i, number);
+        toy::Draw draw(random);
+        const std::size_t label = task.labels.empty() ? 0 : static_cast<std::size_t>(i) % task.labels.size();
+        std::vector<std::string> row = task.draw(draw, label);
+        while (!seen.insert(joined(row, columns - 1)).second) row = task.draw(draw, label);
+        file.write(joined(row, columns) + '\n');
+      }
+      file.commit();
+    }
+    return part(std::string(task.folder), task.columns.size() == 2 ? "sentences" : "pairs");
+  }
+
+  ToyPart write_questions() const {
+    std::unordered_set<std::string> seen;
+    for (const Set set : kSets) {
+      nlohmann::json paragraphs = nlohmann::json::array();
+      for (std::int64_t written = 0; written < size_of(set);) {
+        RandomStream random = stream(Stream::questions, set, written);
+        toy::Draw draw(random);
+        const std::size_t without_answer = draw.below(kQuestionsOfPassage);
+        std::vector<bool> answerable;
+        for (std::size_t i = 0; i < kQuestionsOfPassage && written < size_of(set); ++i, ++written) {
+          answerable.push_back(i != without_answer);
+        }
+        toy::Passage passage = toy::draw_passage(draw, answerable);
+        while (!seen.insert(passage.context).second) passage = toy::draw_passage(draw, answerable);
+        paragraphs.push_back(to_json(passage, name_of(set) + '-' + std::to_string(paragraphs.size())));
+      }
+      nlohmann::json article = {{"title", name_of(set)}, {"paragraphs", std::move(paragraphs)}};
+      const nlohmann::json root = {{"version", "v2.0"}, {"data", nlohmann::json::array({std::move(article)})}};
+      write_file_atomic(directory_ / "questions" / (name_of(set) + ".json"), root.dump(1) + '\n');
+    }
+    return part("questions", "questions");
+  }
+
+  ToyPart write_entities() const {
+    std::unordered_set<std::string> seen;
+    for (const Set set : kSets) {
+      AtomicFile file(directory_ / "entities" / (name_of(set) + ".txt"));
+      for (std::int64_t i = 0; i < size_of(set); ++i) {
+        RandomStream random = stream(Stream::entities, set, i);
+        toy::Draw draw(random);
+        std::string lines;
+        do {
+          lines.clear();
+          for (const toy::Token& token : toy::draw_entities(draw)) lines += token.text + ' ' + token.tag + '\n';
+        } while (!seen.insert(lines).second);
+        if (i > 0) file.write("\n");
+        file.write(lines);
+      }
+      file.commit();
+    }
+    return part("entities", "sentences");
+  }
+
+ private:
+  std::int64_t size_of(Set set) const {
+    return set == Set::test ? sizes_.test : set == Set::dev ? sizes_.dev : sizes_.train;
+  }
+
+  RandomStream stream(Stream kind, Set set, std::int64_t position, std::size_t number = 0) const {
+    return RandomStream(combine_keys(sizes_.seed, kind, number, set, position));
+  }
+
+  ToyPart part(std::string name, std::string unit) const {
+    return {.name = std::move(name),
+            .unit = std::move(unit),
+            .train = sizes_.train,
+            .dev = sizes_.dev,
+            .test = sizes_.test};
+  }
+
+  static nlohmann::json to_json(const toy::Passage& passage, const std::string& id) {
+    nlohmann::json questions = nlohmann::json::array();
+    for (const toy::Asked& asked : passage.asked) {
+      nlohmann::json answers = nlohmann::json::array();
+      if (!asked.answer.empty()) answers.push_back({{"text", asked.answer}, {"answer_start", asked.begin}});
+      questions.push_back({{"id", id + '-' + std::to_string(questions.size())},
+                           {"question", asked.question},
+                           {"is_impossible", asked.answer.empty()},
+                           {"answers", std::move(answers)}});
+    }
+    return {{"context", passage.context}, {"qas", std::move(questions)}};
+  }
+
+  std::filesystem::path directory_;
+  ToySetSizes sizes_;
+};
+
+}  // namespace
+
+std::vector<std::string> toy_set_files() {
+  std::vector<std::string> files = {"documents.train.txt", "documents.valid.txt"};
+  for (const Set set : kSets) {
+    for (const toy::TableTask& task : toy::table_tasks()) {
+      files.push_back(std::string(task.folder) + '/' + name_of(set) + ".tsv");
+    }
+    files.push_back("questions/" + name_of(set) + ".json");
+    files.push_back("entities/" + name_of(set) + ".txt");
+  }
+  return files;
+}
+
+std::vector<ToyPart> write_toy_sets(const std::filesystem::path& directory, const ToySetSizes& sizes) {
+  for (const std::string& file : toy_set_files()) make_directories((directory / file).parent_path());
+  const Writing writing(directory, sizes);
+  std::vector<ToyPart> parts = {writing.write_documents()};
+  for (std::size_t i = 0; i < toy::table_tasks().size(); ++i) {
+    parts.push_back(writing.write_table(i, toy::table_tasks()[i]));
+  }
+  parts.push_back(writing.write_questions());
+  parts.push_back(writing.write_entities());
+  return parts;
+}
+
+}  // namespace attend

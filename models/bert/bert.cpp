@@ -1,0 +1,116 @@
+#include "models/bert/bert.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "core/error.hpp"
+#include "models/ops/padded.hpp"
+
+namespace attend {
+
+using ops::to_tensor;
+using torch::Tensor;
+
+namespace {
+
+LinearConfig linear(const BertConfig& config, std::int64_t in, std::int64_t out) {
+  return {.in = in, .out = out, .deviation = config.block.deviation};
+}
+
+Embedding table_of(const BertConfig& config, std::int64_t rows, bool sinusoids = false) {
+  return Embedding(EmbeddingConfig{.vocabulary = rows,
+                                   .width = config.embedding_width,
+                                   .deviation = config.block.deviation,
+                                   .sinusoids = sinusoids});
+}
+
+}  // namespace
+
+BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
+    : dropout_(config.block.dropout),
+      word_embeddings_(register_module("word_embeddings", table_of(config, config.vocabulary))),
+      position_embeddings_(
+          register_module("position_embeddings", table_of(config, config.max_length, config.sinusoids))),
+      token_type_embeddings_(register_module("token_type_embeddings", table_of(config, config.segments))),
+      norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
+
+Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) const {
+  const Tensor words_ME =
+      word_embeddings_->forward(input.tokens, 1, position_embeddings_->weight.master(), ops::Dropout{});
+  const Tensor segments_ME = token_type_embeddings_->forward({input.segments_M, {}}, 1, {}, ops::Dropout{});
+  const Tensor normed_ME = norm_->forward(segments_ME, words_ME, ops::Dropout{}).norm;
+  return ops::dropout(normed_ME, pass.dropout(dropout_));
+}
+
+FactorisedEmbeddingsImpl::FactorisedEmbeddingsImpl(const BertConfig& config)
+    : BertEmbeddingsImpl(config),
+      projection_(register_module("projection", Linear(linear(config, config.embedding_width, config.block.width)))) {}
+
+Tensor FactorisedEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) const {
+  return projection_->forward(BertEmbeddingsImpl::forward(input, pass));
+}
+
+BertImpl::BertImpl(const BertConfig& config) : config_(config) {
+  ensure(config.embedding_width <= config.block.width, "embeddings are not wider than the blocks");
+  embeddings_ = config.embedding_width == config.block.width ? std::make_shared<BertEmbeddingsImpl>(config)
+                                                             : std::make_shared<FactorisedEmbeddingsImpl>(config);
+  encoder_ = config.share_layers ? std::make_shared<SharedEncoderStackImpl>(config.layers, config.norm, config.block)
+                                 : std::make_shared<EncoderStackImpl>(config.layers, config.norm, config.block);
+  register_module("embeddings", embeddings_);
+  register_module("encoder", encoder_);
+}
+
+Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const {
+  const Layout& layout = input.tokens.layout;
+  ensure(layout.max_length <= config_.max_length, "a position for every token");
+  return encoder_->forward(embeddings_->forward(input, pass), layout, pass, wanted);
+}
+
+MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)
+    : bias(register_parameter("bias", torch::zeros({config.vocabulary}))),
+      activation_(config.block.activation),
+      dense_(register_module("dense", Linear(linear(config, config.block.width, config.embedding_width)))),
+      norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
+
+Tensor MaskedLanguageHeadImpl::transform(const Tensor& hidden_KH) const {
+  return norm_->forward(dense_->forward(hidden_KH, activation_));
+}
+
+ops::CrossEntropy MaskedLanguageHeadImpl::loss(const Tensor& hidden_KH, const ops::Weight& table,
+                                               const Tensor& labels_K) const {
+  return ops::cross_entropy(transform(hidden_KH), table, bias, labels_K, /*label_smoothing=*/0);
+}
+
+BertForPretrainingImpl::BertForPretrainingImpl(const BertConfig& config)
+    : bert(register_module("bert", Bert(config))),
+      pooler(register_module("pooler", ClsPooling(config.block.width, config.block.deviation))),
+      predictions(register_module("predictions", MaskedLanguageHead(config))),
+      seq_relationship(register_module("seq_relationship", Linear(linear(config, config.block.width, 2)))) {}
+
+BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const PretrainingBatch& batch, Pass& pass) const {
+  const Layout& layout = batch.input.tokens.layout;
+  const std::vector<std::int64_t> first =
+      batch.relations_B.defined() ? first_rows(layout) : std::vector<std::int64_t>();
+  std::vector<std::int64_t> read;
+  std::ranges::set_union(first, batch.masked, std::back_inserter(read));
+  const std::optional<Selection> wanted = select(read, layout, batch.input.tokens.ids_M.device());
+  const Tensor hidden_KH = bert->forward(batch.input, pass, wanted);
+  const auto states_of = [&](const std::vector<std::int64_t>& rows) {
+    std::vector<std::int64_t> places(rows.size());
+    std::ranges::transform(rows, places.begin(),
+                           [&](std::int64_t row) { return std::ranges::lower_bound(read, row) - read.begin(); });
+    return hidden_KH.index_select(0, to_tensor(places, hidden_KH));
+  };
+  Losses losses{.masked = predictions->loss(states_of(batch.masked), bert->table(), batch.labels_K), .sequence = {}};
+  if (batch.relations_B.defined()) {
+    const Tensor pooled_BH = pooler->forward({states_of(first), {}}, batch.input);
+    losses.sequence =
+        ops::cross_entropy(pooled_BH, seq_relationship->weight, seq_relationship->bias, batch.relations_B, 0);
+  }
+  return losses;
+}
+
+}  // namespace attend

@@ -1,0 +1,128 @@
+// BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, below a
+// stack of encoder blocks; and the heads of pretraining. The factorised embeddings and shared layers of ALBERT (Lan et
+// al. 2019, arXiv 1909.11942) are classes beside the plain ones.
+//
+// Parameters of the embeddings and heads are named as Hugging Face's, those of the blocks as torch.nn.Transformer's.
+//
+// Legend: B sequences, M tokens (ragged), H width, E width of the embeddings, V vocabulary, K masked tokens.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "data/batch/batch.hpp"
+#include "models/layers/blocks.hpp"
+#include "models/layers/layers.hpp"
+#include "models/layers/pooling.hpp"
+#include "models/translation/config.hpp"
+
+namespace attend {
+
+struct BertConfig {
+  std::int64_t vocabulary = 0;
+  std::int64_t segments = 2;
+  std::int64_t max_length = 512;
+  std::int64_t layers = 12;
+  std::int64_t embedding_width = 768;  // other than the blocks': factorised
+  bool share_layers = false;           // every layer is the same block
+  NormPlace norm = NormPlace::post;
+  bool sinusoids = false;  // what the table of positions begins as
+  BlockConfig block = {.width = 768,
+                       .heads = 12,
+                       .feed_forward = 3072,
+                       .activation = ops::Activation::gelu,
+                       .norm_eps = 1e-12,
+                       .deviation = 0.02,
+                       .dropout = 0.1,
+                       .attention_dropout = 0.1,
+                       .activation_dropout = 0};
+};
+
+// norm(token + segment + position), then dropout: [M, E].
+class BertEmbeddingsImpl : public torch::nn::Module {
+ public:
+  explicit BertEmbeddingsImpl(const BertConfig& config);
+  virtual torch::Tensor forward(const SegmentedSequences& input, Pass& pass) const;
+
+  // The table under which masked tokens are predicted, [V, E].
+  const ops::Weight& table() const { return word_embeddings_->weight; }
+
+ private:
+  double dropout_;
+  Embedding word_embeddings_;
+  Embedding position_embeddings_;
+  Embedding token_type_embeddings_;
+  LayerNorm norm_;
+};
+TORCH_MODULE(BertEmbeddings);
+
+// Narrow embeddings, mapped to the width of the blocks (arXiv 1909.11942, section 3.1).
+class FactorisedEmbeddingsImpl : public BertEmbeddingsImpl {
+ public:
+  explicit FactorisedEmbeddingsImpl(const BertConfig& config);
+  torch::Tensor forward(const SegmentedSequences& input, Pass& pass) const override;
+
+ private:
+  Linear projection_;
+};
+
+// The encoder: knows no task.
+class BertImpl : public torch::nn::Module {
+ public:
+  explicit BertImpl(const BertConfig& config);
+
+  // The hidden state of every token, [M, H], or of those that are wanted, [K, H], which costs less.
+  torch::Tensor forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted = {}) const;
+
+  const BertConfig& config() const { return config_; }
+  const ops::Weight& table() const { return embeddings_->table(); }
+
+ private:
+  BertConfig config_;
+  std::shared_ptr<BertEmbeddingsImpl> embeddings_;
+  std::shared_ptr<EncoderStackImpl> encoder_;
+};
+TORCH_MODULE(Bert);
+
+// Which token a masked one was: norm(act(W h + b)) under the table of the embeddings, with a bias of its own.
+class MaskedLanguageHeadImpl : public torch::nn::Module {
+ public:
+  explicit MaskedLanguageHeadImpl(const BertConfig& config);
+
+  // What the logits are products of the table with, [K, E].
+  torch::Tensor transform(const torch::Tensor& hidden_KH) const;
+  ops::CrossEntropy loss(const torch::Tensor& hidden_KH, const ops::Weight& table, const torch::Tensor& labels_K) const;
+
+  torch::Tensor bias;  // [V]
+
+ private:
+  ops::Activation activation_;
+  Linear dense_;
+  LayerNorm norm_;
+};
+TORCH_MODULE(MaskedLanguageHead);
+
+// BERT with the two heads that it is pretrained with.
+class BertForPretrainingImpl : public torch::nn::Module {
+ public:
+  explicit BertForPretrainingImpl(const BertConfig& config);
+
+  struct Losses {
+    ops::CrossEntropy masked;    // summed over the masked tokens
+    ops::CrossEntropy sequence;  // of the pairs, where these are labelled
+  };
+  Losses forward(const PretrainingBatch& batch, Pass& pass) const;
+
+  Bert bert;
+  ClsPooling pooler;
+  MaskedLanguageHead predictions;
+  Linear seq_relationship;  // [2, H]: the second part follows the first, or not
+};
+TORCH_MODULE(BertForPretraining);
+
+}  // namespace attend

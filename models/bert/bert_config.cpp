@@ -1,0 +1,62 @@
+#include "models/bert/bert_config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+struct Size {
+  std::int64_t layers, width;
+};
+
+Size size_of(BertShape shape) {
+  constexpr std::array<std::pair<BertShape, Size>, 6> kSizes = {{{BertShape::tiny, {2, 128}},
+                                                                 {BertShape::mini, {4, 256}},
+                                                                 {BertShape::small, {4, 512}},
+                                                                 {BertShape::medium, {8, 512}},
+                                                                 {BertShape::base, {12, 768}},
+                                                                 {BertShape::large, {24, 1024}}}};
+  return std::ranges::find(kSizes, shape, &std::pair<BertShape, Size>::first)->second;
+}
+
+}  // namespace
+
+std::int64_t width_of(const BertOptions& options) { return options.width.value_or(size_of(options.shape).width); }
+
+BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
+  const Size size = size_of(options.shape);
+  const std::int64_t width = width_of(options);
+  const std::int64_t heads = options.heads.value_or(default_heads(width));
+  if (width % heads != 0) {
+    throw UserError("width " + std::to_string(width) + " is not a multiple of heads " + std::to_string(heads),
+                    "choose heads that divide the width");
+  }
+  const std::int64_t embedding_width = options.embedding_width.value_or(width);
+  if (embedding_width > width) {
+    throw UserError("embedding-width " + std::to_string(embedding_width) + " is above width " + std::to_string(width),
+                    "embeddings are mapped up to the width, not down");
+  }
+  return {.vocabulary = vocabulary,
+          .segments = 2,
+          .max_length = options.positions,
+          .layers = options.layers.value_or(size.layers),
+          .embedding_width = embedding_width,
+          .share_layers = options.share_layers,
+          .norm = options.norm,
+          .sinusoids = options.initial_positions == InitialPositions::sinusoids,
+          .block = {.width = width,
+                    .heads = heads,
+                    .feed_forward = options.feed_forward.value_or(4 * width),
+                    .activation = options.gelu == GeluForm::erf ? ops::Activation::gelu : ops::Activation::gelu_tanh,
+                    .norm_eps = 1e-12,
+                    .deviation = options.initial_deviation.value_or(0.5 / std::sqrt(static_cast<double>(width))),
+                    .dropout = options.dropout,
+                    .attention_dropout = options.attention_dropout,
+                    .activation_dropout = 0}};
+}
+
+}  // namespace attend

@@ -1,0 +1,89 @@
+// Which BERT, as options: a shape by name, and whatever of it is to be otherwise.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/options.hpp"
+#include "models/bert/bert.hpp"
+
+namespace attend {
+
+// layers / width: 2/128, 4/256, 4/512, 8/512, 12/768 (Turc et al. 2019, arXiv 1908.08962) and 24/1024 (1810.04805);
+// heads of 64, feed-forward of four times the width.
+enum class BertShape { tiny, mini, small, medium, base, large };
+template <>
+struct EnumNames<BertShape> {
+  static constexpr std::array names{
+      std::pair{BertShape::tiny, std::string_view("tiny")},   std::pair{BertShape::mini, std::string_view("mini")},
+      std::pair{BertShape::small, std::string_view("small")}, std::pair{BertShape::medium, std::string_view("medium")},
+      std::pair{BertShape::base, std::string_view("base")},   std::pair{BertShape::large, std::string_view("large")}};
+};
+
+// The exact GELU, or the form with tanh of the original code.
+enum class GeluForm { erf, tanh };
+template <>
+struct EnumNames<GeluForm> {
+  static constexpr std::array names{std::pair{GeluForm::erf, std::string_view("erf")},
+                                    std::pair{GeluForm::tanh, std::string_view("tanh")}};
+};
+
+// What the learnt table of positions begins as: at random (BERT), or as sinusoids, in which a step aside is the same
+// map everywhere, so that attention to neighbours is found much sooner.
+enum class InitialPositions { random, sinusoids };
+template <>
+struct EnumNames<InitialPositions> {
+  static constexpr std::array names{std::pair{InitialPositions::random, std::string_view("random")},
+                                    std::pair{InitialPositions::sinusoids, std::string_view("sinusoids")}};
+};
+
+struct BertOptions {
+  BertShape shape = BertShape::mini;
+  std::optional<std::int64_t> layers = {}, width = {}, heads = {}, feed_forward = {}, embedding_width = {};
+  std::int64_t positions = 512;
+  bool share_layers = false;
+  NormPlace norm = NormPlace::post;
+  GeluForm gelu = GeluForm::erf;
+  double dropout = 0.1;
+  double attention_dropout = 0.1;
+  std::optional<double> initial_deviation = {};
+  InitialPositions initial_positions = InitialPositions::random;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("shape", self.shape, {.help = "layers and width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
+    visit("layers", self.layers, {.help = "blocks of the encoder; auto: by the shape", .min = 1, .max = 96});
+    visit("width", self.width, {.help = "size of hidden states; auto: by the shape", .min = 2, .max = 16384});
+    visit("heads", self.heads, {.help = "attention heads; auto: of 64 columns", .min = 1, .max = 256});
+    visit("feed-forward", self.feed_forward,
+          {.help = "inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
+    visit("embedding-width", self.embedding_width,
+          {.help = "size of the embeddings, where it is not the width (ALBERT); auto: the width",
+           .min = 2,
+           .max = 16384});
+    visit("positions", self.positions, {.help = "longest sequence that it can ever read", .min = 8, .max = 65535});
+    visit("share-layers", self.share_layers, {.help = "all layers are one block (ALBERT)"});
+    visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer"});
+    visit("gelu", self.gelu, {.help = "the exact GELU or its form with tanh"});
+    visit("dropout", self.dropout, {.help = "dropout on embeddings and sub-layer outputs", .min = 0, .max = 0.95});
+    visit("attention-dropout", self.attention_dropout, {.help = "dropout on attention weights", .min = 0, .max = 0.95});
+    visit("initial-deviation", self.initial_deviation,
+          {.help = "weights begin normal with this deviation, cut off at two of it; auto: half of width^-0.5, which "
+                   "is BERT's 0.02 at its own width",
+           .min = 1e-6,
+           .max = 1});
+    visit("initial-positions", self.initial_positions,
+          {.help = "what the learnt table of positions begins as: at random, or as sinusoids"});
+  }
+};
+
+// That of the options, or of their shape.
+std::int64_t width_of(const BertOptions& options);
+
+// UserError where the sizes do not go together.
+BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary);
+
+}  // namespace attend

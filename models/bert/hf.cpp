@@ -1,0 +1,359 @@
+#include "models/bert/hf.hpp"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "models/layers/layers.hpp"
+
+namespace attend {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kInProjection = "self_attn.in_proj.";
+constexpr std::array<std::string_view, 3> kThirds = {"attention.self.query.", "attention.self.key.",
+                                                     "attention.self.value."};
+// Ours and theirs, of whole tensors: the first that a name begins or goes on with is taken.
+using Names = std::array<std::pair<std::string_view, std::string_view>, 5>;
+
+// A family of their models, and how it names what attend has in one class.
+struct Family {
+  std::string_view type;         // its model_type
+  std::string_view name;         // what its classes begin with
+  std::string_view pretraining;  // and end with, with the heads of pretraining
+  std::string_view prefix;       // of the encoder's tensors, ours are kEncoderPrefix
+  Names layers;
+  Names heads;
+};
+constexpr std::string_view kEncoderPrefix = "bert.";
+constexpr Family kBert = {.type = "bert",
+                          .name = "Bert",
+                          .pretraining = "ForPreTraining",
+                          .prefix = kEncoderPrefix,
+                          .layers = {{{"self_attn.out_proj.", "attention.output.dense."},
+                                      {"norm1.", "attention.output.LayerNorm."},
+                                      {"linear1.", "intermediate.dense."},
+                                      {"linear2.", "output.dense."},
+                                      {"norm2.", "output.LayerNorm."}}},
+                          .heads = {{{"pooler.", "bert.pooler."},
+                                     {"predictions.dense.", "cls.predictions.transform.dense."},
+                                     {"predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+                                     {"predictions.bias", "cls.predictions.bias"},
+                                     {"seq_relationship.", "cls.seq_relationship."}}}};
+constexpr Family kPreLayerNorm = {.type = "roberta-prelayernorm",
+                                  .name = "RobertaPreLayerNorm",
+                                  .pretraining = "ForMaskedLM",
+                                  .prefix = "roberta_prelayernorm.",
+                                  .layers = {{{"self_attn.out_proj.", "attention.output.dense."},
+                                              {"norm1.", "attention.LayerNorm."},
+                                              {"linear1.", "intermediate.dense."},
+                                              {"linear2.", "output.dense."},
+                                              {"norm2.", "intermediate.LayerNorm."}}},
+                                  .heads = {{{"pooler.", "bert.pooler."},
+                                             {"predictions.dense.", "lm_head.dense."},
+                                             {"predictions.LayerNorm.", "lm_head.layer_norm."},
+                                             {"predictions.bias", "lm_head.bias"},
+                                             {"bert.encoder.norm.", "bert.LayerNorm."}}}};
+constexpr std::string_view kSequences = "ForSequenceClassification", kTags = "ForTokenClassification",
+                           kSpans = "ForQuestionAnswering";
+
+bool is_pre(const HfConfig& config) { return config.options.norm == NormPlace::pre; }
+const Family& family_of(const HfConfig& config) { return is_pre(config) ? kPreLayerNorm : kBert; }
+
+// Rows of their table of positions before the first token's.
+std::int64_t unused_positions(const HfConfig& config) { return is_pre(config) ? config.pad + 1 : 0; }
+
+// A tensor of theirs, which third of ours it is (0 to 2 of a fused product) where it is but a third, and how many rows
+// of zeros stand before ours.
+struct HfPart {
+  std::string name;
+  std::optional<int> third = {};
+  std::int64_t rows_before = 0;
+};
+
+// Tensors of theirs that are no weights of their own.
+bool is_copy(std::string_view name) {
+  return name.ends_with("position_ids") || name.starts_with("cls.predictions.decoder.") ||
+         name.starts_with("lm_head.decoder.");
+}
+
+at::Tensor as_fp32(const TensorView& view) {
+  const auto type = view.dtype == DType::f32 ? at::kFloat : view.dtype == DType::f16 ? at::kHalf : at::kBFloat16;
+  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // read only: from_blob knows no const
+  return at::from_blob(bytes, view.shape, type).to(at::kFloat);
+}
+
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
+
+// The tensor of that name, of the name without its prefix, or with LayerNorm's old names.
+const TensorView* find(const SafetensorsFile& file, const std::string& name) {
+  std::vector<std::string> names = {name};
+  for (const auto& [now, once] :
+       {std::pair("LayerNorm.weight", "LayerNorm.gamma"), std::pair("LayerNorm.bias", "LayerNorm.beta")}) {
+    if (const auto at = name.find(now); at != std::string::npos) {
+      names.push_back(std::string(name).replace(at, std::string_view(now).size(), once));
+    }
+  }
+  for (const std::string& candidate : std::vector(names)) {
+    for (const std::string_view prefix : {kBert.prefix, kPreLayerNorm.prefix}) {
+      if (candidate.starts_with(prefix)) names.push_back(candidate.substr(prefix.size()));
+    }
+  }
+  for (const std::string& candidate : names) {
+    if (const TensorView* found = file.find(candidate)) return found;
+  }
+  return nullptr;
+}
+
+at::Tensor third_of(const at::Tensor& fused, int third) {
+  const std::int64_t rows = fused.size(0) / 3;
+  return fused.slice(0, third * rows, (third + 1) * rows);
+}
+
+bool is_of_sequences(const HfConfig& config) { return config.task && is_of_sequences(*config.task); }
+
+// The names in their family, but with our prefix.
+std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const HfConfig& config) {
+  constexpr std::string_view kLayers = "bert.encoder.layers.", kPooler = "pooler.", kClassifier = "classifier.";
+  if (parameter.starts_with(kLayers)) {
+    const std::size_t dot = parameter.find('.', kLayers.size());
+    const std::string layer = "bert.encoder.layer." + parameter.substr(kLayers.size(), dot + 1 - kLayers.size());
+    const std::string_view rest = std::string_view(parameter).substr(dot + 1);
+    if (rest.starts_with(kInProjection)) {
+      std::vector<HfPart> parts;
+      parts.reserve(kThirds.size());
+      for (int third = 0; third < 3; ++third) {
+        parts.push_back({layer + std::string(kThirds[third]) + std::string(rest.substr(kInProjection.size())), third});
+      }
+      return parts;
+    }
+    for (const auto& [ours, theirs] : family_of(config).layers) {
+      if (rest.starts_with(ours)) return {{layer + std::string(theirs) + std::string(rest.substr(ours.size()))}};
+    }
+  }
+  if (is_pre(config) && is_of_sequences(config)) {  // their head of labels holds both maps
+    if (parameter.starts_with(kPooler)) return {{"classifier." + parameter.substr(kPooler.size())}};
+    if (parameter.starts_with(kClassifier)) return {{"classifier.out_proj." + parameter.substr(kClassifier.size())}};
+  }
+  for (const auto& [ours, theirs] : family_of(config).heads) {
+    if (parameter.starts_with(ours)) return {{std::string(theirs) + parameter.substr(ours.size())}};
+  }
+  if (config.task == TaskKind::spans && parameter.starts_with(kClassifier)) {
+    return {{"qa_outputs." + parameter.substr(kClassifier.size())}};
+  }
+  return {{parameter}};
+}
+
+// What a parameter of attend is in their model; nothing where that has no such head.
+std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfConfig& config) {
+  if (is_pre(config) && parameter.starts_with("seq_relationship.")) return {};
+  std::vector<HfPart> parts = parts_under_our_prefix(parameter, config);
+  for (HfPart& part : parts) {
+    if (part.name.starts_with(kEncoderPrefix)) part.name.replace(0, kEncoderPrefix.size(), family_of(config).prefix);
+  }
+  if (parameter == "bert.embeddings.position_embeddings.weight") parts[0].rows_before = unused_positions(config);
+  return parts;
+}
+
+}  // namespace
+
+NamedTensors to_hf(const torch::nn::Module& model, const HfConfig& config) {
+  NamedTensors result;
+  for (const auto& [name, parameter] : parameters_of(model)) {
+    const at::Tensor tensor = parameter.detach();
+    for (const HfPart& part : hf_parts_of(name, config)) {
+      if (part.third) {
+        result.emplace_back(part.name, third_of(tensor, *part.third));
+      } else if (part.rows_before > 0) {
+        result.emplace_back(part.name, at::cat({tensor.new_zeros({part.rows_before, tensor.size(1)}), tensor}));
+      } else {
+        result.emplace_back(part.name, tensor);
+      }
+    }
+  }
+  return result;
+}
+
+WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn::Module& model,
+                             const HfConfig& config) {
+  const SafetensorsFile file(path);
+  const at::NoGradGuard no_grad;
+  WeightReport report;
+  std::set<std::string> used;
+  for (const auto& [name, tensor] : parameters_of(model)) {
+    for (const HfPart& part : hf_parts_of(name, config)) {
+      const at::Tensor target = part.third ? third_of(tensor, *part.third) : tensor;
+      const TensorView* found = find(file, part.name);
+      if (found == nullptr) {
+        report.missing.push_back(part.name);
+        continue;
+      }
+      used.insert(found->name);
+      std::vector<std::int64_t> expected = target.sizes().vec();
+      expected[0] += part.rows_before;
+      if (!is_float(found->dtype) || found->shape != expected) {
+        report.mismatched.push_back(found->name + " (" + std::string(name_of(found->dtype)) + " " +
+                                    c10::str(at::IntArrayRef(found->shape)) + ", expected F32 " +
+                                    c10::str(at::IntArrayRef(expected)) + ")");
+        continue;
+      }
+      target.copy_(as_fp32(*found).slice(0, part.rows_before));
+      refuse_nonfinite(target, path.string() + ": " + found->name);
+      ++report.loaded;
+    }
+  }
+  for (const TensorView& view : file.tensors()) {
+    if (!used.contains(view.name) && !is_copy(view.name)) report.unused.push_back(view.name);
+  }
+  refresh_weights(model);
+  return report;
+}
+
+std::string to_hf_config(const HfConfig& theirs) {
+  const BertConfig config = bert_config(theirs.options, theirs.vocabulary);
+  const auto refuse = [](const std::string& what) {
+    throw UserError("Hugging Face's encoders of this kind have no " + what, "such a model stays with attend");
+  };
+  if (config.share_layers) refuse("shared layers");
+  if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
+  if (is_pre(theirs) && theirs.pad < 0) refuse("tokenizer without a padding piece");
+  const Family& family = family_of(theirs);
+  const std::string_view head = !theirs.task                     ? family.pretraining
+                                : theirs.task == TaskKind::spans ? kSpans
+                                : is_of_sequences(theirs)        ? kSequences
+                                                                 : kTags;
+  ordered_json json = {{"architectures", {fmt::format("{}{}", family.name, head)}},
+                       {"model_type", family.type},
+                       {"vocab_size", theirs.vocabulary},
+                       {"hidden_size", config.block.width},
+                       {"num_hidden_layers", config.layers},
+                       {"num_attention_heads", config.block.heads},
+                       {"intermediate_size", config.block.feed_forward},
+                       {"hidden_act", theirs.options.gelu == GeluForm::erf ? "gelu" : "gelu_pytorch_tanh"},
+                       {"hidden_dropout_prob", config.block.dropout},
+                       {"attention_probs_dropout_prob", config.block.attention_dropout},
+                       {"max_position_embeddings", config.max_length + unused_positions(theirs)},
+                       {"type_vocab_size", config.segments},
+                       {"initializer_range", config.block.deviation},
+                       {"layer_norm_eps", config.block.norm_eps},
+                       {"tie_word_embeddings", true}};
+  if (theirs.pad >= 0) json["pad_token_id"] = theirs.pad;
+  if (is_of_sequences(theirs)) {
+    json["problem_type"] = theirs.task == TaskKind::regression    ? "regression"
+                           : theirs.task == TaskKind::multi_label ? "multi_label_classification"
+                                                                  : "single_label_classification";
+  }
+  if (theirs.task == TaskKind::regression) json["id2label"] = {{"0", "LABEL_0"}};
+  for (std::size_t i = 0; i < theirs.labels.size(); ++i) {
+    json["id2label"][std::to_string(i)] = theirs.labels[i];
+    json["label2id"][theirs.labels[i]] = i;
+  }
+  return json.dump(2) + "\n";
+}
+
+HfConfig read_hf_config(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  const nlohmann::json json = read_json(path, std::size_t{4} << 20);
+  const auto refuse = [&](const std::string& key, const std::string& found, const std::string& expected) {
+    throw UserError(file + ": \"" + key + "\" is " + found + ", expected " + expected,
+                    "attend import reads encoders of BERT's kind");
+  };
+  const auto type = json_member<std::string>(json, "model_type", file);
+  const bool pre = type == kPreLayerNorm.type;
+  if (!pre && type != kBert.type) refuse("model_type", type, fmt::format("{} or {}", kBert.type, kPreLayerNorm.type));
+  if (json.contains("position_embedding_type") && json["position_embedding_type"] != "absolute") {
+    refuse("position_embedding_type", json["position_embedding_type"].dump(), "absolute");
+  }
+  const auto size = [&](const char* key, std::int64_t least, std::int64_t most) {
+    const auto value = json_member<std::int64_t>(json, key, file);
+    if (value < least || value > most)
+      refuse(key, std::to_string(value), fmt::format("an integer from {} to {}", least, most));
+    return value;
+  };
+  if (json.contains("layer_norm_eps") && json_member<double>(json, "layer_norm_eps", file) != 1e-12) {
+    refuse("layer_norm_eps", json["layer_norm_eps"].dump(), "1e-12");
+  }
+  if (json.contains("type_vocab_size") && size("type_vocab_size", 1, 2) != 2) refuse("type_vocab_size", "1", "2");
+  if (json.contains("tie_word_embeddings") && json["tie_word_embeddings"] == false) {
+    refuse("tie_word_embeddings", "false", "true");
+  }
+  for (const char* key : {"is_decoder", "add_cross_attention"}) {
+    if (json.contains(key) && json[key] == true) refuse(key, "true", "false");
+  }
+  HfConfig config;
+  config.vocabulary = size("vocab_size", 1, 10'000'000);
+  BertOptions& options = config.options;
+  options.layers = size("num_hidden_layers", 1, 96);
+  options.width = size("hidden_size", 2, 16384);
+  options.heads = size("num_attention_heads", 1, 256);
+  if (*options.width % *options.heads != 0) {
+    refuse("num_attention_heads", std::to_string(*options.heads),
+           fmt::format("a divisor of {}, \"hidden_size\"", *options.width));
+  }
+  options.feed_forward = size("intermediate_size", 1, 65536);
+  options.norm = pre ? NormPlace::pre : NormPlace::post;
+  std::int64_t pad = pre ? 1 : 0;  // their defaults
+  if (json.contains("pad_token_id") && !json["pad_token_id"].is_null()) {
+    pad = json_member<std::int64_t>(json, "pad_token_id", file);
+  }
+  if (pad < 0 || pad >= config.vocabulary) refuse("pad_token_id", std::to_string(pad), "the id of a piece");
+  config.pad = static_cast<std::int32_t>(pad);
+  const std::int64_t unused = unused_positions(config);
+  options.positions = size("max_position_embeddings", 8 + unused, 65535 + unused) - unused;
+  const auto activation = json_member<std::string>(json, "hidden_act", file);
+  if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") {
+    options.gelu = GeluForm::tanh;
+  } else if (activation != "gelu") {
+    refuse("hidden_act", activation, "gelu, gelu_new or gelu_pytorch_tanh");
+  }
+  const auto number = [&](const char* key, double least, double most, double usual) {
+    if (!json.contains(key)) return usual;
+    const auto value = json_member<double>(json, key, file);
+    if (!(value >= least && value <= most)) refuse(key, json[key].dump(), fmt::format("from {} to {}", least, most));
+    return value;
+  };
+  options.initial_deviation = number("initializer_range", 1e-6, 1, 0.02);
+  options.dropout = number("hidden_dropout_prob", 0, 0.95, 0.1);
+  options.attention_dropout = number("attention_probs_dropout_prob", 0, 0.95, 0.1);
+  bert_config(options, config.vocabulary);  // do the sizes fit each other?
+
+  const std::map<std::string_view, TaskKind> tasks = {
+      {kSequences, TaskKind::classification}, {kTags, TaskKind::tags}, {kSpans, TaskKind::spans}};
+  std::string architecture;
+  if (json.contains("architectures") && json["architectures"].is_array() && !json["architectures"].empty() &&
+      json["architectures"][0].is_string()) {
+    architecture = json["architectures"][0].get<std::string>();
+  }
+  const std::string_view name = family_of(config).name;
+  const auto found = tasks.find(architecture.starts_with(name) ? std::string_view(architecture).substr(name.size())
+                                                               : std::string_view());
+  if (found == tasks.end()) return config;
+  std::optional<TaskKind>& task = config.task = found->second;
+  const std::string problem = json.contains("problem_type") && json["problem_type"].is_string()
+                                  ? json["problem_type"].get<std::string>()
+                                  : std::string();
+  if (problem == "multi_label_classification") task = TaskKind::multi_label;
+  if (json.contains("id2label") && json["id2label"].is_object()) {
+    for (std::size_t i = 0; i < json["id2label"].size(); ++i) {
+      config.labels.push_back(json_member<std::string>(json["id2label"], std::to_string(i), file + ": id2label"));
+    }
+  }
+  if (config.labels.empty() && problem != "regression") config.labels = {"LABEL_0", "LABEL_1"};  // their default
+  if (problem == "regression" || (task == TaskKind::classification && config.labels.size() == 1)) {
+    task = TaskKind::regression;
+    config.labels.clear();
+  }
+  return config;
+}
+
+}  // namespace attend

@@ -1,0 +1,53 @@
+// Weights and configs of BERT both ways with Hugging Face's transformers: the names of tensors, and config.json.
+//
+//   bert.encoder.layers.0.self_attn.in_proj.weight  =  bert.encoder.layer.0.attention.self.{query,key,value}.weight
+//   bert.encoder.layers.0.norm1.weight              =  bert.encoder.layer.0.attention.output.LayerNorm.{weight,gamma}
+//   predictions.dense.weight                        =  cls.predictions.transform.dense.weight
+//
+// Their BERT is post-norm. A pre-norm encoder is their RoBERTa-PreLayerNorm, which has no head for next sentences, and
+// whose table of positions begins with as many rows as no token uses:
+//
+//   bert.encoder.layers.0.norm1.weight              =  roberta_prelayernorm.encoder.layer.0.attention.LayerNorm.weight
+//   predictions.dense.weight                        =  lm_head.dense.weight
+//
+// Read are fp32, fp16 and bf16, with and without the prefix "bert.", LayerNorm's old names gamma and beta too.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/safetensors.hpp"
+#include "data/task/labelled_task.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/run/weights_io.hpp"
+
+namespace attend {
+
+// What a config.json says, and names and shapes follow from.
+struct HfConfig {
+  BertOptions options;
+  std::int64_t vocabulary = 0;
+  std::int32_t pad = 0;             // id of the padding piece
+  std::optional<TaskKind> task;     // by its architecture; nothing: an encoder, or one with the heads of pretraining
+  std::vector<std::string> labels;  // of that task
+};
+
+// UserError naming the file for another model_type, an activation or position embedding that attend's BERT does not
+// have, and sizes that do not fit each other.
+HfConfig read_hf_config(const std::filesystem::path& file);
+
+// config.json. UserError for what their models do not have: shared layers and narrow embeddings.
+std::string to_hf_config(const HfConfig& theirs);
+
+// The model's parameters under their names. Views of the model's memory where they are whole.
+NamedTensors to_hf(const torch::nn::Module& model, const HfConfig& config);
+
+// Copies what a file of theirs holds into the model's parameters, and refreshes its ops::Weights. The report names
+// parameters of ours, and tensors of theirs that are unused; buffers and tied copies are not counted.
+WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model, const HfConfig& config);
+
+}  // namespace attend

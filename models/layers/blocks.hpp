@@ -1,0 +1,146 @@
+// Blocks of self-attention and feed-forward (arXiv 1706.03762, section 3.1), of which the Transformer's encoder and
+// BERT are stacks. Post-norm as in the paper and pre-norm (arXiv 2002.04745) are two classes of blocks.
+//
+// Legend: M tokens (ragged), K of them wanted, H width, C = 3H fused.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/layers/layers.hpp"
+#include "models/translation/config.hpp"
+
+namespace attend {
+
+struct BlockConfig {
+  std::int64_t width = 512;
+  std::int64_t heads = 8;
+  std::int64_t feed_forward = 2048;
+  ops::Activation activation = ops::Activation::relu;
+  double norm_eps = 1e-5;
+  double deviation = 0;  // of initial weights; 0: Xavier's rule
+  double dropout = 0.1;  // on the output of each sub-layer
+  double attention_dropout = 0;
+  double activation_dropout = 0;
+};
+
+// Fused products are initialised so that each part has the variance of Xavier's rule over [3H, H], as PyTorch's
+// in_proj_weight and fairseq's gain of 1 / sqrt(2).
+inline constexpr double kAttentionGain = 0.70710678118654752;
+
+// Attention heads of about 64 columns each, all of one size.
+std::int64_t default_heads(std::int64_t width);
+
+// A product of a block, initialised as `config` says; see LinearConfig.
+Linear linear_of(const BlockConfig& config, std::int64_t in, std::int64_t out, std::int64_t fused = 1, double gain = 1);
+
+// The projections around self-attention: one product makes q | k | v.
+class SelfAttentionImpl : public torch::nn::Module {
+ public:
+  explicit SelfAttentionImpl(const BlockConfig& config);
+  Linear in_proj;
+  Linear out_proj;
+};
+TORCH_MODULE(SelfAttention);
+
+// linear2(dropout(act(linear1(x)))) (section 3.3).
+torch::Tensor feed_forward(const Linear& linear1, const Linear& linear2, const torch::Tensor& x_MH,
+                           const BlockConfig& config, Pass& pass);
+
+// One block of the encoder: its sub-layers; how they are added and normalised is the subclass.
+class EncoderBlockImpl : public torch::nn::Module {
+ public:
+  explicit EncoderBlockImpl(const BlockConfig& config);
+
+  // [M, H], or [K, H] of the tokens that are wanted: these look at all tokens, and only they are added up, normalised
+  // and fed forward. `wanted` is nothing where all are.
+  virtual torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Pass& pass,
+                                const std::optional<Selection>& wanted) const = 0;
+
+ protected:
+  torch::Tensor attend(const torch::Tensor& x_MH, const Layout& layout, Pass& pass,
+                       const std::optional<Selection>& wanted) const;
+
+  BlockConfig config_;
+  SelfAttention self_attn_;
+  Linear linear1_;
+  Linear linear2_;
+  LayerNorm norm1_;
+  LayerNorm norm2_;
+};
+
+class PostNormEncoderBlockImpl : public EncoderBlockImpl {
+ public:
+  using EncoderBlockImpl::EncoderBlockImpl;
+  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Pass& pass,
+                        const std::optional<Selection>& wanted) const override;
+};
+
+class PreNormEncoderBlockImpl : public EncoderBlockImpl {
+ public:
+  using EncoderBlockImpl::EncoderBlockImpl;
+  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Pass& pass,
+                        const std::optional<Selection>& wanted) const override;
+};
+
+std::shared_ptr<EncoderBlockImpl> make_encoder_block(NormPlace norm, const BlockConfig& config);
+
+// The sum of a residual and a sub-layer's output that no norm follows.
+inline torch::Tensor add(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout) {
+  return residual + ops::dropout(x, dropout);
+}
+
+// A stack of blocks; with pre-norm the residual stream is normalised once more behind the last.
+template <class Block>
+class StackImpl : public torch::nn::Module {
+ public:
+  // Registers the block as layers.N.
+  void push_back(std::shared_ptr<Block> block) {
+    layers_->register_module(std::to_string(blocks.size()), block);
+    blocks.push_back(std::move(block));
+  }
+  void add_final_norm(std::int64_t width, double eps) {
+    norm_ = register_module("norm", LayerNorm(LayerNormConfig{width, eps}));
+  }
+  torch::Tensor final_norm(const torch::Tensor& x) const { return norm_ ? norm_->forward(x) : x; }
+
+  std::vector<std::shared_ptr<Block>> blocks;
+
+ private:
+  std::shared_ptr<torch::nn::Module> layers_ = register_module("layers", std::make_shared<torch::nn::Module>());
+  LayerNorm norm_{nullptr};
+};
+
+// The blocks of an encoder, each with weights of its own.
+class EncoderStackImpl : public StackImpl<EncoderBlockImpl> {
+ public:
+  EncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config)
+      : EncoderStackImpl(layers, layers, norm, config) {}
+
+  // [M, H], or [K, H] of the tokens that are wanted of the last block.
+  torch::Tensor forward(torch::Tensor x_MH, const Layout& layout, Pass& pass,
+                        const std::optional<Selection>& wanted = {}) const;
+
+ protected:
+  EncoderStackImpl(std::int64_t distinct, std::int64_t layers, NormPlace norm, const BlockConfig& config);
+
+ private:
+  std::int64_t layers_;
+};
+
+// One block, gone through again and again (Lan et al. 2019, arXiv 1909.11942, section 3.1).
+class SharedEncoderStackImpl : public EncoderStackImpl {
+ public:
+  SharedEncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config)
+      : EncoderStackImpl(1, layers, norm, config) {}
+};
+
+}  // namespace attend

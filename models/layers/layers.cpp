@@ -1,0 +1,135 @@
+#include "models/layers/layers.hpp"
+
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+
+namespace attend {
+namespace {
+
+template <class F>
+void for_each_layer(const torch::nn::Module& root, const F& f) {
+  for (const auto& module : root.modules(/*include_self=*/false)) {
+    if (auto* layer = dynamic_cast<Layer*>(module.get())) f(*layer);
+  }
+}
+
+template <class Draw>
+void fill(const torch::Tensor& parameter, const Draw& draw) {
+  ensure(parameter.is_cpu() && parameter.is_contiguous(), "weights are drawn where they were made");
+  auto* data = parameter.mutable_data_ptr<float>();
+  for (std::int64_t i = 0; i < parameter.numel(); ++i) data[i] = static_cast<float>(draw());
+}
+
+// Box and Muller 1958; 1 - u keeps the logarithm finite.
+double draw_normal(RandomStream& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+  return radius * std::cos(2 * std::numbers::pi * random.uniform());
+}
+
+}  // namespace
+
+void initialise(const torch::nn::Module& root, std::uint64_t seed) {
+  std::vector<Layer*> layers;
+  for_each_layer(root, [&](Layer& layer) { layers.push_back(&layer); });
+  in_parallel(layers.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      RandomStream random(combine_keys(seed, i));
+      layers[i]->initialise(random);
+      layers[i]->visit_weights([](ops::Weight& weight) { weight.refresh(); });
+    }
+  });
+}
+
+void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f) {
+  for_each_layer(root, [&](Layer& layer) { layer.visit_weights(f); });
+}
+
+void refresh_weights(const torch::nn::Module& root) {
+  visit_weights(root, [](ops::Weight& weight) { weight.refresh(); });
+}
+
+void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random) {
+  fill(parameter, [&] { return (2 * random.uniform() - 1) * bound; });
+}
+
+void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random) {
+  fill(parameter, [&] { return deviation * draw_normal(random); });
+}
+
+void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random) {
+  fill(parameter, [&] {
+    double x = draw_normal(random);
+    while (std::abs(x) > 2) x = draw_normal(random);
+    return deviation * x;
+  });
+}
+
+torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width) {
+  torch::Tensor table = torch::empty({length, width}, torch::kFloat32);
+  float* row = table.data_ptr<float>();
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < width; i += 2) {
+    frequencies.push_back(std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(width)));
+  }
+  for (std::int64_t t = first; t < first + length; ++t, row += width) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      const double angle = static_cast<double>(t) * frequencies[i / 2];
+      row[i] = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return table;
+}
+
+LinearImpl::LinearImpl(const LinearConfig& config)
+    : weight(register_parameter("weight", torch::empty({config.out, config.in}))), config_(config) {
+  if (config.bias) bias = register_parameter("bias", torch::empty({config.out}));
+}
+
+void LinearImpl::initialise(RandomStream& random) {
+  if (config_.deviation > 0) {
+    fill_truncated_normal(weight.master(), config_.deviation, random);
+  } else {
+    const std::int64_t fans = config_.in + config_.out / config_.fused;
+    fill_uniform(weight.master(), config_.gain * std::sqrt(6 / static_cast<double>(fans)), random);
+  }
+  const at::NoGradGuard no_grad;
+  if (bias.defined()) bias.zero_();
+}
+
+LayerNormImpl::LayerNormImpl(const LayerNormConfig& config)
+    : weight(register_parameter("weight", torch::empty({config.width}))),
+      bias(register_parameter("bias", torch::empty({config.width}))),
+      config_(config) {}
+
+void LayerNormImpl::initialise(RandomStream& /*random*/) {
+  const at::NoGradGuard no_grad;
+  weight.fill_(1);
+  bias.zero_();
+}
+
+EmbeddingImpl::EmbeddingImpl(const EmbeddingConfig& config)
+    : weight(register_parameter("weight", torch::empty({config.vocabulary, config.width}))),
+      deviation_(config.deviation),
+      sinusoids_(config.sinusoids) {}
+
+void EmbeddingImpl::initialise(RandomStream& random) {
+  const torch::Tensor& table = weight.master();
+  const double deviation = deviation_ > 0 ? deviation_ : 1 / std::sqrt(static_cast<double>(table.size(1)));
+  if (sinusoids_) {
+    const at::NoGradGuard no_grad;
+    // A sine's own deviation is 1 / sqrt(2).
+    table.copy_(sinusoids(0, table.size(0), table.size(1)) * (deviation * std::numbers::sqrt2));
+  } else if (deviation_ > 0) {
+    fill_truncated_normal(table, deviation, random);
+  } else {
+    fill_normal(table, deviation, random);
+  }
+}
+
+}  // namespace attend

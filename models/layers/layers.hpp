@@ -1,0 +1,131 @@
+// The leaf modules that models are made of: an affine map, a norm and a table of embeddings. Each registers its
+// parameters under PyTorch's names, keeps the ops::Weight that products read beside the fp32 master, and knows how it
+// is initialised. Recurrences join as further `Layer`s.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "core/random.hpp"
+#include "data/batch/batch.hpp"
+#include "models/layers/pass.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/weight.hpp"
+
+namespace attend {
+
+// A module that owns parameters itself, not only through its children.
+class Layer : public torch::nn::Module {
+ public:
+  // Draws every parameter of this layer (not of its children) from the stream.
+  virtual void initialise(RandomStream& random) = 0;
+
+  // Calls f on every ops::Weight of this layer (not of its children); a norm has none.
+  virtual void visit_weights(const std::function<void(ops::Weight&)>& /*f*/) {}
+};
+
+// Initialises every Layer below `root`, each from a stream of its own, so that the same seed and architecture give the
+// same bits on every machine and with any number of threads.
+void initialise(const torch::nn::Module& root, std::uint64_t seed);
+
+// Calls f on every ops::Weight below `root`.
+void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f);
+// To be called after every change of the parameters: makes anew what those weights hold of them.
+void refresh_weights(const torch::nn::Module& root);
+
+// Fills an fp32 parameter: uniform in [-bound, bound), or normal with mean 0.
+void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random);
+void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
+// Normal numbers beyond two deviations are drawn again.
+void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
+
+// sin(t / 10000^(2i / H)) at column 2i and the cosine at 2i + 1, of `length` positions t from `first` on: [length, H]
+// fp32 (Vaswani et al. 2017, section 3.5).
+torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width);
+
+// y = activation(x Wᵀ + b). Initialised by Xavier's uniform rule (Glorot and Bengio 2010) or normally, zero bias.
+struct LinearConfig {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  bool bias = true;
+  std::int64_t fused = 1;  // maps that were stacked into this one; each is initialised as if it stood alone
+  double gain = 1;         // of Xavier's bound
+  double deviation = 0;    // normal with this deviation, cut off at two of it (BERT's initialiser); 0: Xavier
+};
+class LinearImpl : public Layer {
+ public:
+  explicit LinearImpl(const LinearConfig& config);
+
+  // x [..., in] to [..., out] in x's type; `after` is dropout on the result.
+  torch::Tensor forward(const torch::Tensor& x, ops::Activation activation = ops::Activation::none,
+                        ops::Dropout after = {}) const {
+    return ops::linear(x, weight, bias, activation, after);
+  }
+  void initialise(RandomStream& random) override;
+  void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
+
+  ops::Weight weight;
+  torch::Tensor bias;  // undefined without one
+
+ private:
+  LinearConfig config_;
+};
+TORCH_MODULE(Linear);
+
+// Ba et al. 2016 (arXiv 1607.06450); eps 1e-5 as PyTorch's.
+struct LayerNormConfig {
+  std::int64_t width = 0;
+  double eps = 1e-5;
+};
+class LayerNormImpl : public Layer {
+ public:
+  explicit LayerNormImpl(const LayerNormConfig& config);
+
+  torch::Tensor forward(const torch::Tensor& x) const { return ops::layer_norm(x, weight, bias, config_.eps); }
+  // sum = residual + dropout(x), norm = layer_norm(sum).
+  ops::AddNorm forward(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout) const {
+    return ops::add_layer_norm(x, residual, weight, bias, config_.eps, dropout);
+  }
+  void initialise(RandomStream& random) override;
+
+  torch::Tensor weight;
+  torch::Tensor bias;
+
+ private:
+  LayerNormConfig config_;
+};
+TORCH_MODULE(LayerNorm);
+
+// A table of V rows. Initialised normally; with deviation width^-0.5, unless another is given, so that rows scaled by
+// sqrt(width) have unit variance and, used as output table, logits do too.
+struct EmbeddingConfig {
+  std::int64_t vocabulary = 0;
+  std::int64_t width = 0;
+  double deviation = 0;    // cut off at two of it; 0: width^-0.5, not cut off
+  bool sinusoids = false;  // row t begins as the sinusoids of t, with that deviation
+};
+class EmbeddingImpl : public Layer {
+ public:
+  explicit EmbeddingImpl(const EmbeddingConfig& config);
+
+  // [M, width]: table[ids] * scale + positions[place in its sentence], then dropout. `positions_TH` may be undefined.
+  torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH,
+                        ops::Dropout dropout) const {
+    return ops::embed(tokens, weight, scale, positions_TH, dropout);
+  }
+  void initialise(RandomStream& random) override;
+  void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
+
+  ops::Weight weight;
+
+ private:
+  double deviation_;
+  bool sinusoids_;
+};
+TORCH_MODULE(Embedding);
+
+}  // namespace attend

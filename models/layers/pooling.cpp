@@ -1,0 +1,121 @@
+#include "models/layers/pooling.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/error.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/padded.hpp"
+
+namespace attend {
+namespace {
+
+using ops::lengths;
+using ops::masked_softmax;
+using ops::missing;
+using ops::to_tensor;
+using torch::Tensor;
+
+// One of the two texts of every sequence.
+struct Text {
+  Tensor states_BTH;  // fp32, zeros where there is no token
+  Tensor missing_BT;
+  Tensor lengths_B1;  // fp32
+};
+
+Text text_of(const Tensor& hidden_MH, const SegmentedSequences& input, std::int64_t segment) {
+  const Layout& whole = input.tokens.layout;
+  const Tensor segments = input.segments_M.cpu();
+  const auto* of = segments.const_data_ptr<std::int64_t>();
+  Layout layout;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t b = 0; b < whole.size(); ++b) {
+    for (std::int64_t row = whole.offsets[b]; row < whole.offsets[b + 1]; ++row) {
+      if (of[row] == segment) rows.push_back(row);
+    }
+    layout.append(std::ssize(rows) - layout.num_tokens());
+  }
+  const Tensor chosen = hidden_MH.index_select(0, to_tensor(rows, hidden_MH)).to(at::kFloat);
+  const Tensor lengths_B = lengths(layout, hidden_MH);
+  return {ops::pad(chosen, layout), missing(lengths_B, layout.max_length), lengths_B.unsqueeze(1).to(at::kFloat)};
+}
+
+Tensor mean(const Tensor& states_BTH, const Tensor& lengths_B1) { return states_BTH.sum(1) / lengths_B1.clamp_min(1); }
+
+}  // namespace
+
+ClsPoolingImpl::ClsPoolingImpl(std::int64_t width, double deviation)
+    : dense_(register_module("dense", Linear(LinearConfig{.in = width, .out = width, .deviation = deviation}))) {}
+
+Tensor ClsPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
+  return dense_->forward(encoded.hidden_MH, ops::Activation::tanh);
+}
+
+Tensor LastPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
+  ensure(encoded.last_BH.defined(), "the encoder is a recurrence");
+  return encoded.last_BH;
+}
+
+Tensor MeanPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
+  const Layout& layout = input.tokens.layout;
+  const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
+  const Tensor lengths_B1 = lengths(layout, encoded.hidden_MH).unsqueeze(1).to(at::kFloat);
+  return mean(states_BTH, lengths_B1).to(encoded.hidden_MH.scalar_type());
+}
+
+AttentionPoolingImpl::AttentionPoolingImpl(std::int64_t width)
+    : projection_(register_module("projection", Linear(LinearConfig{.in = width, .out = width}))),
+      query_(register_module("query", Linear(LinearConfig{.in = width, .out = 1, .bias = false}))) {}
+
+Tensor AttentionPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
+  const Layout& layout = input.tokens.layout;
+  const Tensor scores_M1 = query_->forward(projection_->forward(encoded.hidden_MH, ops::Activation::tanh));
+  const Tensor scores_BT = ops::pad(scores_M1.to(at::kFloat), layout).squeeze(2);
+  const Tensor weights_BT = masked_softmax(scores_BT, missing(lengths(layout, scores_BT), layout.max_length));
+  const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
+  return at::matmul(weights_BT.unsqueeze(1), states_BTH).squeeze(1).to(encoded.hidden_MH.scalar_type());
+}
+
+AlignmentPoolingImpl::AlignmentPoolingImpl(std::int64_t width)
+    : compare_(register_module("compare", Linear(LinearConfig{.in = 4 * width, .out = width}))),
+      dense_(register_module("dense", Linear(LinearConfig{.in = 4 * width, .out = width}))) {}
+
+Tensor AlignmentPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
+  const auto type = encoded.hidden_MH.scalar_type();
+  const Text a = text_of(encoded.hidden_MH, input, 0), b = text_of(encoded.hidden_MH, input, 1);
+  const double scale = 1 / std::sqrt(static_cast<double>(encoded.hidden_MH.size(1)));
+  const Tensor energies_BTS = at::matmul(a.states_BTH, b.states_BTH.transpose(1, 2)) * scale;
+  const auto meet = [](const Tensor& energies, const Text& other) {  // what `other` has for each token
+    return at::matmul(masked_softmax(energies, other.missing_BT.unsqueeze(1)), other.states_BTH);
+  };
+  const auto pool = [&](const Text& text, const Tensor& met) {
+    const Tensor& x = text.states_BTH;
+    const Tensor compared =
+        compare_->forward(at::cat({x, met, x - met, x * met}, 2).to(type), ops::Activation::relu).to(at::kFloat);
+    const Tensor gone = text.missing_BT.unsqueeze(2);
+    return at::cat({mean(compared.masked_fill(gone, 0), text.lengths_B1), compared.masked_fill(gone, 0).amax(1)}, 1);
+  };
+  const Tensor both = at::cat({pool(a, meet(energies_BTS, b)), pool(b, meet(energies_BTS.transpose(1, 2), a))}, 1);
+  return dense_->forward(both.to(type), ops::Activation::tanh);
+}
+
+std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, double deviation) {
+  switch (pooling) {
+    case Pooling::cls:
+      return std::make_shared<ClsPoolingImpl>(width, deviation);
+    case Pooling::last:
+      return std::make_shared<LastPoolingImpl>();
+    case Pooling::mean:
+      return std::make_shared<MeanPoolingImpl>();
+    case Pooling::attention:
+      return std::make_shared<AttentionPoolingImpl>(width);
+    case Pooling::alignment:
+      return std::make_shared<AlignmentPoolingImpl>(width);
+  }
+  ensure(false, "a known pooling");
+  return nullptr;
+}
+
+}  // namespace attend

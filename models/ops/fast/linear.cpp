@@ -1,0 +1,223 @@
+// linear, feed_forward and dropout. The product with its bias, and relu or tanh, are one call; gelu needs what came
+// before it for its gradient and takes a pass of its own, together with the dropout.
+#include "models/ops/fast/packed.hpp"
+#include "models/ops/fast/products.hpp"
+#include "models/ops/fast/support.hpp"
+#include "models/ops/kernels/pointwise.hpp"
+
+namespace attend::ops::fast {
+namespace {
+
+bool is_gelu(Activation activation) { return activation == Activation::gelu || activation == Activation::gelu_tanh; }
+
+void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout dropout) {
+  // Elements count, not rows: everything is one row of numbers, cut at whole vectors.
+  constexpr std::int64_t kBlock = 4 * kernels::kWidest;
+  const std::int64_t numel = x.numel();
+  with_type(x.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    const Chunks chunks((numel + kBlock - 1) / kBlock, kBlock);
+    const DropoutMask mask(dropout);
+    chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::pointwise(
+          kernels::Pointwise<T>{
+              .x = read<T>(x), .y = write<T>(y), .activation = activation, .mask = mask, .drop = dropout.rate > 0},
+          begin * kBlock, std::min(end * kBlock, numel));
+    });
+  });
+}
+
+bool is_identity(Activation activation, Dropout dropout) { return activation == Activation::none && dropout.rate == 0; }
+
+// Writes the gradient to `dx`, which may be dy and is where nothing was done, and makes y of gelu anew where it is
+// defined. The sums of dx's columns, if they are wanted.
+Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
+                          const Tensor& dx, const Tensor& y, bool want_column_sums) {
+  const bool identity = is_identity(activation, dropout);
+  if (identity && !want_column_sums) return {};
+  const std::int64_t width = dy.size(-1);
+  const Chunks chunks(width > 0 ? dy.numel() / width : 0, width);
+  const Tensor partial = want_column_sums ? chunks.partial_sums(width) : Tensor();
+  with_type(dy.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    const DropoutMask mask(dropout);
+    chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+      kernels::pointwise_backward(
+          kernels::PointwiseBackward<T>{
+              .dy = read<T>(dy),
+              .saved = read<T>(saved),
+              .dx = identity ? nullptr : write<T>(dx),
+              .y = write<T>(y),
+              .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
+              .width = width,
+              .activation = activation,
+              .mask = mask,
+              .drop = dropout.rate > 0},
+          begin, end);
+    });
+  });
+  return want_column_sums ? chunks.total(partial) : Tensor();
+}
+
+// What linear gives, and what its gradient needs of it.
+struct LinearResult {
+  Tensor y;
+  Tensor saved;  // see PointwiseBackward
+};
+LinearResult compute_linear(const Tensor& x_MI, const Tensor& weight, const Tensor& bias, Activation activation,
+                            Dropout after) {
+  const Tensor typed_bias = bias.defined() ? bias.detach().to(x_MI.scalar_type()) : bias;
+  if (is_gelu(activation)) {
+    const Tensor before = products::linear(x_MI, weight, typed_bias);
+    const Tensor y = at::empty_like(before);
+    pointwise(before, y, activation, after);
+    return {y, before};
+  }
+  const Tensor y = products::linear(x_MI, weight, typed_bias, activation);
+  if (after.rate > 0) pointwise(y, y, Activation::none, after);
+  return {y, activation == Activation::none ? Tensor() : y};
+}
+
+class LinearFunction : public torch::autograd::Function<LinearFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x_MI, const Tensor& /*master*/,
+                        const std::optional<Tensor>& bias, const Tensor& working, Activation activation,
+                        Dropout after) {
+    const LinearResult result = compute_linear(x_MI, working, defined_or_not(bias), activation, after);
+    context->save_for_backward({unless_norm(x_MI), working, result.saved});
+    context->saved_data["activation"] = static_cast<std::int64_t>(activation);
+    context->saved_data["bias"] = bias.has_value();
+    remember(*context, after);
+    return result.y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& working = saved[1];
+    const bool want_bias = context->saved_data["bias"].toBool() && context->needs_input_grad(2);
+    const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
+    const Dropout after = remembered_dropout(*context);
+    const Tensor dy = gradients[0].contiguous(), dx = is_identity(activation, after) ? dy : at::empty_like(dy);
+    variable_list result(6);
+    result[2] = pointwise_backward(dy, saved[2], activation, after, dx, Tensor(), want_bias);
+    if (context->needs_input_grad(0)) result[0] = products::linear(dx, working.t(), Tensor());
+    if (context->needs_input_grad(1)) result[1] = products::outer(dx, or_norm(saved[0]));
+    return result;
+  }
+};
+
+// With gelu. What is before it is kept; what comes out of it is made anew in its place.
+class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x_MH, const Tensor& /*master1*/, const Tensor& bias1,
+                        const Tensor& /*master2*/, const Tensor& bias2, const Tensor& working1, const Tensor& working2,
+                        Activation activation, Dropout between) {
+    const LinearResult hidden = compute_linear(x_MH, working1, bias1, activation, between);
+    context->save_for_backward({unless_norm(x_MH), working1, hidden.saved, working2});
+    context->saved_data["activation"] = static_cast<std::int64_t>(activation);
+    remember(*context, between);
+    return compute_linear(hidden.y, working2, bias2, Activation::none, {}).y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor &working1 = saved[1], &before_MF = saved[2], &working2 = saved[3];
+    const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
+    const Tensor dy_MH = gradients[0].contiguous();
+    const Tensor hidden_MF = context->needs_input_grad(3) ? before_MF : Tensor();
+    before_MF.unsafeGetTensorImpl()->bump_version();  // autograd refuses to go back through the same graph again
+    const Tensor d_MF = products::linear(dy_MH, working2.t(), Tensor());  // of what comes out, then of what is before
+    variable_list result(9);
+    result[2] = pointwise_backward(d_MF, before_MF, activation, remembered_dropout(*context), d_MF, hidden_MF,
+                                   context->needs_input_grad(2));
+    if (hidden_MF.defined()) result[3] = products::outer(dy_MH, hidden_MF);
+    result[4] =
+        pointwise_backward(dy_MH, Tensor(), Activation::none, {}, dy_MH, Tensor(), context->needs_input_grad(4));
+    if (context->needs_input_grad(0)) result[0] = products::linear(d_MF, working1.t(), Tensor());
+    if (context->needs_input_grad(1)) result[1] = products::outer(d_MF, or_norm(saved[0]));
+    return result;
+  }
+};
+
+class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x, Dropout dropout) {
+    remember(*context, dropout);
+    const Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous);
+    pointwise(x.contiguous(), y, Activation::none, dropout);
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const Tensor dx = at::empty_like(gradients[0], at::MemoryFormat::Contiguous);
+    pointwise(gradients[0].contiguous(), dx, Activation::none, remembered_dropout(*context));
+    return {dx, Tensor()};
+  }
+};
+
+Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tensor& bias, Activation activation,
+                     Dropout after) {
+  if (weight.precision == Precision::bf16) return compute_linear(x_MI, weight.blocked, bias, activation, after).y;
+  const Tensor x = x_MI.contiguous(), y = at::empty({x.size(0), weight.panels.outputs}, x.options());
+  const kernels::PanelProduct product{.x = read<float>(x),
+                                      .rows = x.size(0),
+                                      .weight = weight.panels,
+                                      .bias = read<float>(bias),
+                                      .relu = activation == Activation::relu,
+                                      .y = write<float>(y)};
+  // A product of some thousand numbers is over before a thread wakes up. Threads share the rows where each gets many
+  // tiles of them, else the panels.
+  constexpr std::int64_t kManyRows = 256;
+  const std::int64_t panels = weight.panels.count();
+  if (x.size(0) >= kManyRows) {
+    Chunks(x.size(0), weight.panels.inputs * panels).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::PanelProduct part = product;
+      part.x += begin * weight.panels.inputs;
+      part.y += begin * weight.panels.outputs;
+      part.rows = end - begin;
+      kernels::multiply(part, 0, panels);
+    });
+  } else {
+    Chunks(panels, x.size(0) * weight.panels.inputs).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::multiply(product, begin, end);
+    });
+  }
+  const Activation left = product.relu ? Activation::none : activation;
+  if (left != Activation::none || after.rate > 0) pointwise(y, y, left, after);
+  return y;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, Dropout dropout) {
+  if (dropout.rate == 0) return x;
+  return DropoutFunction::apply(x, dropout);
+}
+
+Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
+  const bool learns = wants_gradient(x) || wants_gradient(first.weight.master()) || wants_gradient(first.bias) ||
+                      wants_gradient(second.weight.master()) || wants_gradient(second.bias);
+  if (!learns || !is_gelu(activation)) {
+    const Tensor hidden = fast::linear(x, first.weight, first.bias, activation, between);
+    return fast::linear(hidden, second.weight, second.bias, Activation::none, {});
+  }
+  return FeedForwardFunction::apply(x, first.weight.master(), first.bias, second.weight.master(), second.bias,
+                                    first.weight.working(), second.weight.working(), activation, between);
+}
+
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+  const Tensor x_MI = x.dim() == 2 ? x : x.reshape({-1, x.size(-1)});
+  Tensor y;
+  if (weight.packed() != nullptr) {
+    y = packed_linear(x_MI, *weight.packed(), bias, activation, after);
+  } else if (wants_gradient(x) || wants_gradient(weight.master()) || wants_gradient(bias)) {
+    y = LinearFunction::apply(x_MI, weight.master(), optional(bias), weight.working(), activation, after);
+  } else {
+    y = compute_linear(x_MI, weight.working(), bias, activation, after).y;
+  }
+  if (x.dim() == 2) return y;
+  auto sizes = x.sizes().vec();
+  sizes.back() = y.size(-1);
+  return y.view(sizes);
+}
+
+}  // namespace attend::ops::fast

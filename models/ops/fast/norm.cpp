@@ -1,0 +1,137 @@
+// layer_norm and add_layer_norm: one pass forward, one backward.
+#include "models/ops/kernels/norm.hpp"
+#include "models/ops/fast/support.hpp"
+
+namespace attend::ops::fast {
+namespace {
+
+// What the gradient needs beside the arguments.
+struct NormResult {
+  Tensor sum, y, mean, rstd;
+};
+// `residual` may be undefined: then sum is x.
+NormResult compute_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
+                        Dropout dropout) {
+  const std::int64_t width = x.size(-1), rows = x.numel() / std::max<std::int64_t>(width, 1);
+  const auto statistics = gamma.options().requires_grad(false);
+  NormResult result{.sum = residual.defined() ? at::empty_like(x) : x,
+                    .y = at::empty_like(x),
+                    .mean = at::empty({rows}, statistics),
+                    .rstd = at::empty({rows}, statistics)};
+  with_type(x.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    const kernels::Norm<T> kernel{.x = read<T>(x),
+                                  .residual = read<T>(residual),
+                                  .sum = residual.defined() ? write<T>(result.sum) : nullptr,
+                                  .y = write<T>(result.y),
+                                  .mean = write<float>(result.mean),
+                                  .rstd = write<float>(result.rstd),
+                                  .gamma = read<float>(gamma),
+                                  .beta = read<float>(beta),
+                                  .width = width,
+                                  .eps = static_cast<float>(eps),
+                                  .mask = DropoutMask(dropout),
+                                  .drop = dropout.rate > 0};
+    Chunks(rows, width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::norm(kernel, begin, end);
+    });
+  });
+  return result;
+}
+
+class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
+ public:
+  // {sum, norm}, or {norm} without a residual.
+  static variable_list forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& residual,
+                               const Tensor& gamma, const Tensor& beta, double eps, Dropout dropout) {
+    const NormResult result = compute_norm(x, defined_or_not(residual), gamma, beta, eps, dropout);
+    context->save_for_backward({result.sum, result.mean, result.rstd, gamma, beta});
+    context->saved_data["eps"] = eps;
+    context->set_materialize_grads(false);
+    remember(*context, dropout);
+    if (!residual) return {result.y};
+    return {result.sum, result.y};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const bool has_residual = gradients.size() == 2;
+    const Dropout dropout = remembered_dropout(*context);
+    const variable_list saved = context->get_saved_variables();
+    const Tensor& sum = saved[0];
+    const Tensor& gamma = saved[3];
+    const Tensor dsum_in = has_residual && gradients[0].defined() ? gradients[0].contiguous() : Tensor();
+    const Tensor dy = gradients.back().defined() ? gradients.back().contiguous() : at::zeros_like(sum);
+    const Tensor dsum = at::empty_like(sum);
+    const Tensor dx = dropout.rate > 0 ? at::empty_like(sum) : Tensor();
+    const std::int64_t width = sum.size(-1), rows = sum.numel() / std::max<std::int64_t>(width, 1);
+    const Chunks chunks(rows, width);
+    const Tensor partial = chunks.partial_sums(2 * width);
+    with_type(sum.scalar_type(), [&](auto type) {
+      using T = decltype(type);
+      kernels::NormBackward<T> kernel{.dy = read<T>(dy),
+                                      .dsum_in = read<T>(dsum_in),
+                                      .sum = read<T>(sum),
+                                      .mean = read<float>(saved[1]),
+                                      .rstd = read<float>(saved[2]),
+                                      .gamma = read<float>(gamma),
+                                      .dsum = write<T>(dsum),
+                                      .dx = write<T>(dx),
+                                      .dgamma = nullptr,
+                                      .dbeta = nullptr,
+                                      .width = width,
+                                      .mask = DropoutMask(dropout),
+                                      .drop = dropout.rate > 0};
+      chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+        kernels::NormBackward<T> mine = kernel;
+        mine.dgamma = write<float>(partial) + chunk * 2 * width;
+        mine.dbeta = mine.dgamma + width;
+        kernels::norm_backward(mine, begin, end);
+      });
+    });
+    const Tensor total = chunks.total(partial);
+    return {dx.defined() ? dx : dsum,
+            has_residual ? dsum : Tensor(),
+            total.narrow(0, 0, width),
+            total.narrow(0, width, width),
+            Tensor(),
+            Tensor()};
+  }
+};
+
+using NormNode = torch::autograd::CppNode<AddNormFunction>;
+
+}  // namespace
+
+Tensor unless_norm(const Tensor& x) {
+  const auto& node = x.grad_fn();
+  const bool is_norm = dynamic_cast<NormNode*>(node.get()) != nullptr && x.output_nr() + 1 == node->num_inputs();
+  return is_norm ? Tensor() : x;
+}
+
+Tensor or_norm(const Tensor& kept) {
+  if (kept.defined()) return kept;
+  auto& node = dynamic_cast<NormNode&>(*torch::autograd::get_current_node()->next_edge(0).function);
+  const variable_list saved = node.ctx_.get_saved_variables();
+  return compute_norm(saved[0], {}, saved[3], saved[4], node.ctx_.saved_data["eps"].toDouble(), {}).y;
+}
+
+Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+  const Tensor rows = x.contiguous();
+  if (wants_gradient(x) || wants_gradient(gamma) || wants_gradient(beta)) {
+    return AddNormFunction::apply(rows, std::nullopt, gamma, beta, eps, Dropout{})[0];
+  }
+  return compute_norm(rows, {}, gamma, beta, eps, {}).y;
+}
+
+AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
+                       Dropout dropout) {
+  if (wants_gradient(x) || wants_gradient(residual) || wants_gradient(gamma) || wants_gradient(beta)) {
+    const auto result =
+        AddNormFunction::apply(x.contiguous(), optional(residual.contiguous()), gamma, beta, eps, dropout);
+    return {.sum = result[0], .norm = result[1]};
+  }
+  const NormResult result = compute_norm(x.contiguous(), residual.contiguous(), gamma, beta, eps, dropout);
+  return {.sum = result.sum, .norm = result.y};
+}
+
+}  // namespace attend::ops::fast

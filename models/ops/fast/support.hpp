@@ -1,0 +1,91 @@
+// What the files fast_*.cpp share: tensors as the kernels see them, rows cut into chunks, and what an autograd function
+// remembers.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+#include "models/ops/fast/ops.hpp"
+#include "models/ops/kernels/types.hpp"
+
+namespace attend::ops::fast {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Calls f with a float or a Bf16, the kernels' name of the type.
+template <class F>
+auto with_type(at::ScalarType type, const F& f) {
+  return type == at::kFloat ? f(float{}) : f(kernels::Bf16{});
+}
+
+template <class T>
+const T* read(const Tensor& x) {
+  return x.defined() ? static_cast<const T*>(x.const_data_ptr()) : nullptr;
+}
+template <class T>
+T* write(const Tensor& x) {
+  return x.defined() ? static_cast<T*>(x.mutable_data_ptr()) : nullptr;
+}
+// Rows from `first`; for T const as for T, as the kernel reads or writes them.
+template <class T>
+kernels::Rows<T> rows(const Tensor& x, std::int64_t first = 0) {
+  return kernels::Rows<T>{static_cast<T*>(x.data_ptr()), x.stride(0)}.from(first);
+}
+
+// Rows in equal consecutive parts, one a thread, fewer where there is little work.
+class Chunks {
+ public:
+  // `cost`: about how many numbers a row touches.
+  Chunks(std::int64_t rows, std::int64_t cost)
+      : rows_(rows),
+        count_(std::clamp<std::int64_t>(rows * std::max<std::int64_t>(cost, 1) / 16384, 1, at::get_num_threads())) {}
+
+  std::int64_t count() const { return count_; }
+
+  // f(chunk, begin, end)
+  template <class F>
+  void run(const F& f) const {
+    if (count_ == 1) return f(0, 0, rows_);
+    at::parallel_for(0, count_, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) f(i, rows_ * i / count_, rows_ * (i + 1) / count_);
+    });
+  }
+
+  // A row of fp32 zeros for each chunk to add to, and their sum.
+  Tensor partial_sums(std::int64_t width) const { return at::zeros({count_, width}, at::kFloat); }
+  Tensor total(const Tensor& partial) const { return count_ == 1 ? partial[0] : partial.sum(0); }
+
+ private:
+  std::int64_t rows_, count_;
+};
+
+inline void remember(AutogradContext& context, Dropout dropout) {
+  context.saved_data["rate"] = dropout.rate;
+  context.saved_data["key"] = static_cast<std::int64_t>(dropout.key);
+}
+inline Dropout remembered_dropout(AutogradContext& context) {
+  return {.rate = context.saved_data["rate"].toDouble(),
+          .key = static_cast<std::uint64_t>(context.saved_data["key"].toInt())};
+}
+
+// Autograd functions take optional tensors, the rest of the ops undefined ones.
+inline std::optional<Tensor> optional(const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; }
+inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or(Tensor()); }
+
+inline bool wants_gradient(const Tensor& x) { return at::GradMode::is_enabled() && x.defined() && x.requires_grad(); }
+
+// What a product keeps of its first input for the gradient of its weight, and what it finds in its backward pass. The
+// output of a norm is not kept, a sixth of all that a block would keep: it is made again from the sum that the norm has
+// kept for itself.
+Tensor unless_norm(const Tensor& x);
+Tensor or_norm(const Tensor& kept);
+
+}  // namespace attend::ops::fast

@@ -1,0 +1,151 @@
+#include "models/ops/plain/ops.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/error.hpp"
+#include "models/ops/mask.hpp"
+#include "models/ops/padded.hpp"
+
+namespace attend::ops::plain {
+namespace {
+
+using torch::Tensor;
+
+// Each token's place in its sentence, [M].
+Tensor places(const Layout& layout, const Tensor& like) {
+  std::vector<std::int64_t> places;
+  for (std::int64_t b = 0; b < layout.size(); ++b) {
+    for (std::int64_t t = 0; t < layout.length(b); ++t) places.push_back(t);
+  }
+  return to_tensor(places, like);
+}
+
+// Each token's row in the padded block flattened to [B * T], [M].
+Tensor padded_rows(const Layout& layout, const Tensor& like) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t b = 0; b < layout.size(); ++b) {
+    for (std::int64_t t = 0; t < layout.length(b); ++t) rows.push_back(b * layout.max_length + t);
+  }
+  return to_tensor(rows, like);
+}
+
+// The mask of `mask.hpp` in 64-bit integers, since ATen has no arithmetic of unsigned 32-bit ones.
+Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) {
+  const DropoutMask mask(dropout);
+  const auto low_32 = [](const Tensor& x) { return x.bitwise_and(0xffffffffLL); };
+  const auto number = [](std::uint32_t x) { return at::Scalar(static_cast<std::int64_t>(x)); };
+  const auto options = like.options().dtype(at::kLong).requires_grad(false);
+  Tensor x =
+      low_32(at::arange(c10::multiply_integers(sizes), options) * number(DropoutMask::kStride) + number(mask.low()));
+  x = low_32(x.bitwise_xor(x.bitwise_right_shift(16)) * number(DropoutMask::kFirst));
+  x = low_32((x.bitwise_xor(x.bitwise_right_shift(15)) + number(mask.high())) * number(DropoutMask::kSecond));
+  x = x.bitwise_xor(x.bitwise_right_shift(16));
+  return (x.ge(number(mask.threshold())).to(at::kFloat) * mask.scale()).view(sizes);
+}
+
+// [M, N * D] to [B, N, T, D], fp32.
+Tensor pad_heads(const Tensor& x, const Layout& layout, std::int64_t heads) {
+  return plain::pad(x.to(at::kFloat), layout).view({layout.size(), layout.max_length, heads, -1}).transpose(1, 2);
+}
+
+// [B, 1, 1, length] or, for causal attention, [B, 1, length, length]: true where a key may not be seen.
+Tensor unseen(const Layout& queries, const Layout& keys, bool causal, const Tensor& like) {
+  const Tensor lengths_B = lengths(keys, like);
+  const Tensor missing_B11S = missing(lengths_B, keys.max_length).view({keys.size(), 1, 1, keys.max_length});
+  if (!causal) return missing_B11S;
+  const auto place = [&](std::int64_t length) { return at::arange(length, lengths_B.options()); };
+  return missing_B11S.logical_or(place(keys.max_length).gt(place(queries.max_length).unsqueeze(1)));
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& ragged, const Layout& layout) {
+  std::vector<std::int64_t> sizes = {layout.size() * layout.max_length};
+  for (std::int64_t d = 1; d < ragged.dim(); ++d) sizes.push_back(ragged.size(d));
+  const Tensor flat =
+      at::zeros(sizes, ragged.options().requires_grad(false)).index_copy(0, padded_rows(layout, ragged), ragged);
+  sizes[0] = layout.max_length;
+  sizes.insert(sizes.begin(), layout.size());
+  return flat.view(sizes);
+}
+
+Tensor unpad(const Tensor& padded, const Layout& layout) {
+  return padded.flatten(0, 1).index_select(0, padded_rows(layout, padded));
+}
+
+Tensor dropout(const Tensor& x, Dropout dropout) {
+  if (dropout.rate == 0) return x;
+  return (x.to(at::kFloat) * dropout_mask(x.sizes(), dropout, x)).to(x.scalar_type());
+}
+
+Tensor activate(const Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return at::relu(x);
+    case Activation::gelu:
+      return at::gelu(x);
+    case Activation::gelu_tanh:
+      return at::gelu(x, "tanh");
+    case Activation::tanh:
+      return at::tanh(x);
+  }
+  ensure(false, "a known activation");
+  return {};
+}
+
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+  const auto type = x.scalar_type();
+  const Tensor y = at::linear(x, weight.master().to(type), bias.defined() ? bias.to(type) : bias);
+  return plain::dropout(activate(y, activation), after);
+}
+
+Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+  return at::layer_norm(x.to(at::kFloat), {x.size(-1)}, gamma, beta, eps).to(x.scalar_type());
+}
+
+AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
+                       Dropout dropout) {
+  const Tensor sum = residual + plain::dropout(x, dropout);
+  return {sum, plain::layer_norm(sum, gamma, beta, eps)};
+}
+
+Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const Tensor& positions_TH,
+             Dropout dropout) {
+  Tensor x = at::embedding(table_VH.master(), tokens.ids_M) * scale;
+  if (positions_TH.defined()) x = x + positions_TH.index_select(0, places(tokens.layout, x));
+  return plain::dropout(x.to(table_VH.working().scalar_type()), dropout);
+}
+
+Tensor attention_weights(const Tensor& q, const Tensor& k, const Layout& queries, const Layout& keys,
+                         AttentionShape shape) {
+  const Tensor q_BNTD = pad_heads(q, queries, shape.heads);
+  const Tensor k_BNSD = pad_heads(k, keys, shape.heads);
+  const double scale = 1 / std::sqrt(static_cast<double>(q_BNTD.size(-1)));
+  const Tensor scores = at::matmul(q_BNTD, k_BNSD.transpose(-2, -1)) * scale;
+  return masked_softmax(scores, unseen(queries, keys, shape.causal, q));
+}
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Layout& queries, const Layout& keys,
+                 AttentionShape shape, Dropout dropout) {
+  const Tensor weights = plain::dropout(plain::attention_weights(q, k, queries, keys, shape), dropout);
+  const Tensor context_BNTD = at::matmul(weights, pad_heads(v, keys, shape.heads));
+  return plain::unpad(context_BNTD.transpose(1, 2).flatten(2, 3), queries).to(q.scalar_type());
+}
+
+CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,
+                           const Tensor& labels_M, double label_smoothing) {
+  const Tensor logits = plain::linear(hidden_MH, output_VH, bias_V, Activation::none, {}).to(at::kFloat);
+  const Tensor log_p = at::log_softmax(logits, -1);
+  const Tensor nll = -log_p.gather(1, labels_M.unsqueeze(1)).sum();
+  const Tensor uniform = -log_p.mean(-1).sum();
+  return {.loss = (1 - label_smoothing) * nll + label_smoothing * uniform,
+          .nll = nll.detach(),
+          .num_correct = logits.gather(1, labels_M.unsqueeze(1)).squeeze(1).eq(logits.amax(-1)).sum()};
+}
+
+}  // namespace attend::ops::plain

@@ -1,0 +1,89 @@
+#include "models/run/checkpoint_reader.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "core/manifest.hpp"
+#include "core/number.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStepPrefix = "step-";
+constexpr const char* kWeights = "model.safetensors";
+
+// 1200 of "step-1200".
+std::optional<std::int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  name.remove_prefix(kStepPrefix.size());
+  const auto step = parse_number<std::int64_t>(name);
+  return step && *step >= 0 ? step : std::nullopt;
+}
+
+// The step that RUN/best names, or nothing.
+std::optional<std::int64_t> best_step(const fs::path& run) {
+  const fs::path best = run / "best";
+  if (!fs::exists(best)) return std::nullopt;
+  std::string name = read_file(best, 1000);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  const auto step = step_of(name);
+  if (!step)
+    throw UserError(best.string() + ": \"" + name + "\" is not the name of a checkpoint", "use --checkpoint last");
+  return step;
+}
+
+fs::path given_weights(const fs::path& path) {
+  if (!fs::is_directory(path)) {
+    if (fs::exists(path)) return path;
+    throw UserError(path.string() + ": no such checkpoint", "give best, last, or the path of a checkpoint");
+  }
+  verify_manifest(path);
+  return path / kWeights;
+}
+
+}  // namespace
+
+fs::path checkpoint_path(const fs::path& run, std::int64_t step) {
+  return run / "checkpoints" / (std::string(kStepPrefix) + std::to_string(step));
+}
+
+std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
+  std::vector<std::int64_t> steps;
+  if (!fs::exists(run / "checkpoints")) return steps;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints")) {
+    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+fs::path find_weights(const fs::path& run, const std::string& which) {
+  if (which != "best" && which != "last") return given_weights(which);
+  std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
+  if (which == "best") {
+    if (const auto best = best_step(run)) {
+      std::erase(candidates, *best);
+      candidates.push_back(*best);
+    }
+  }
+  for (auto step = candidates.rbegin(); step != candidates.rend(); ++step) {
+    const fs::path directory = checkpoint_path(run, *step);
+    try {
+      verify_manifest(directory);
+      if (step != candidates.rbegin()) log::warn("using {} instead", directory.string());
+      return directory / kWeights;
+    } catch (const UserError& error) {
+      log::warn("{}", error.what());
+    }
+  }
+  throw UserError(run.string() + ": no intact checkpoint in " + (run / "checkpoints").string(),
+                  "go on with its training: --resume auto");
+}
+
+}  // namespace attend

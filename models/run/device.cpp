@@ -1,0 +1,32 @@
+#include "models/run/device.hpp"
+
+#include <ATen/Context.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace attend {
+
+c10::Device device_named(const std::string& name) {
+  if (name == "auto") return at::hasCUDA() ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
+  try {
+    const c10::Device device(name);
+    if (device.is_cpu()) return device;
+    if (device.is_cuda()) {
+      const auto index = std::max<c10::DeviceIndex>(device.index(), 0);
+      const std::int64_t devices = at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+      if (index >= devices) {
+        throw UserError("--device " + name + ": LibTorch finds " + std::to_string(devices) + " CUDA devices",
+                        devices == 0 ? "use --device cpu" : "they are numbered from cuda:0");
+      }
+      return c10::Device(c10::kCUDA, index);
+    }
+  } catch (const c10::Error&) {  // not the name of a device
+  }
+  throw UserError("--device " + name + ": not a device", "use auto, cpu, cuda or cuda:N");
+}
+
+}  // namespace attend

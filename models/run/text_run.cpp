@@ -1,0 +1,83 @@
+#include "models/run/text_run.hpp"
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "models/run/bert_run.hpp"
+#include "models/run/checkpoint_reader.hpp"
+#include "models/run/run.hpp"
+#include "models/run/weights_io.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t outputs_of(const LabelledTask& task) {
+  if (task.kind == TaskKind::regression) return 1;
+  return task.kind == TaskKind::spans ? 2 : std::ssize(task.labels);
+}
+
+}  // namespace
+
+TensorMetadata identity_of(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
+  TensorMetadata identity = {{"tokenizer", tokenizer.hash()}};
+  add_options(identity, "model", bind(options));
+  add_options(identity, "task", bind(task));
+  return identity;
+}
+
+TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
+  return TextModel(options, task.kind, outputs_of(task), task.text.size() == 2, tokenizer.size());
+}
+
+fs::path run_of_best_seed(const fs::path& run) {
+  const fs::path file = run / "seeds.json";
+  if (!fs::exists(file)) return run;
+  const auto best = json_member<std::uint64_t>(read_json(file), "best", file.string());
+  return run / ("seed-" + std::to_string(best));
+}
+
+TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
+  const fs::path run = run_of_best_seed(path);
+  check_is_run(run, RunKind::finetune);
+  const auto options = read_config<TextModelOptions>(run / "config.toml", UnknownKeys::ignore);
+  const LabelledTask task = load_run_task(run);
+  const Tokenizer tokenizer = load_run_tokenizer(run);
+  const auto samples = read_config<SampleConfig>(run / "config.toml", UnknownKeys::ignore);
+  if (!samples.length || (options.model == TextEncoderKind::bert && *samples.length > options.encoder.positions)) {
+    throw UserError((run / "config.toml").string() + ": length is " +
+                        (samples.length ? std::to_string(*samples.length) : "auto") + ", expected at most " +
+                        std::to_string(options.encoder.positions),
+                    "it was edited: bring it back");
+  }
+  const fs::path weights = find_weights(run, checkpoint);
+  check_identity(weights, identity_of(options, task, tokenizer), run);
+  TextRun result{.options = options,
+                 .task = task,
+                 .samples = samples,
+                 .tokenizer = tokenizer,
+                 .model = make_text_model(options, task, tokenizer)};
+  load_weights(weights, *result.model);
+  result.model->to(device);
+  result.model->eval();
+  return result;
+}
+
+LabelledTask load_run_task(const fs::path& run) {
+  const fs::path file = run / "task.toml";
+  if (!fs::exists(file)) {
+    throw UserError(run.string() + ": not a run of a task, task.toml is missing",
+                    "give the directory that attend finetune --run wrote");
+  }
+  auto task = read_config<LabelledTask>(file);
+  task.validate(file.string());
+  return task;
+}
+
+void save_run_task(const LabelledTask& task, const fs::path& run) {
+  make_directories(run);
+  write_file_atomic(run / "task.toml", to_toml(task));
+}
+
+}  // namespace attend

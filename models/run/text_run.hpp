@@ -1,0 +1,45 @@
+// A run of `attend finetune` loaded for use: its options, its task, its tokenizer and its model. A run of several seeds
+// stands for the one that was best on the validation data.
+//
+//   RUN/config.toml, RUN/tokenizer/joint.model, RUN/checkpoints, RUN/best     as of every run
+//   RUN/task.toml                                                             the task, with all its labels
+//   RUN/seed-N, RUN/seeds.json                                                of several seeds: a run each; which is
+//   best
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/safetensors.hpp"
+#include "data/task/labelled_task.hpp"
+#include "data/task/samples.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "models/bert/text_model.hpp"
+
+namespace attend {
+
+// What weights belong to, as their file says it.
+TensorMetadata identity_of(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer);
+
+// The model of a task, not yet initialised. UserError where the options do not go together.
+TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer);
+
+// RUN, or of several seeds the best RUN/seed-N.
+std::filesystem::path run_of_best_seed(const std::filesystem::path& run);
+
+struct TextRun {
+  TextModelOptions options;
+  LabelledTask task;
+  SampleConfig samples;
+  Tokenizer tokenizer;
+  TextModel model;
+
+  // As Run::load (run.hpp).
+  static TextRun load(const std::filesystem::path& path, const std::string& checkpoint = "best",
+                      torch::Device device = torch::kCPU);
+};
+
+LabelledTask load_run_task(const std::filesystem::path& run);
+void save_run_task(const LabelledTask& task, const std::filesystem::path& run);
+
+}  // namespace attend

@@ -1,0 +1,123 @@
+#include "models/run/weights_io.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "models/layers/layers.hpp"
+
+namespace attend {
+namespace {
+
+// "encoder.norm.weight, encoder.norm.bias and 5 more".
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
+std::string describe(std::string_view type, at::IntArrayRef shape) { return c10::str(type, " ", shape); }
+
+bool fits(const TensorView& view, const torch::Tensor& tensor) {
+  return view.dtype == DType::f32 && view.shape == tensor.sizes().vec();
+}
+
+void copy(const TensorView& view, const torch::Tensor& tensor, const std::filesystem::path& file) {
+  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // read only: from_blob knows no const
+  tensor.copy_(torch::from_blob(bytes, tensor.sizes(), torch::kFloat32));
+  refuse_nonfinite(tensor, file.string() + ": " + view.name);
+}
+
+WeightReport compare(const SafetensorsFile& file, const NamedTensors& tensors) {
+  WeightReport report;
+  std::set<std::string, std::less<>> wanted;
+  for (const auto& [name, tensor] : tensors) {
+    wanted.insert(name);
+    const TensorView* found = file.find(name);
+    if (found == nullptr) {
+      report.missing.push_back(name);
+    } else if (!fits(*found, tensor)) {
+      report.mismatched.push_back(name + " (" + describe(name_of(found->dtype), found->shape) + ", expected " +
+                                  describe("F32", tensor.sizes()) + ")");
+    } else {
+      ++report.loaded;
+    }
+  }
+  for (const TensorView& view : file.tensors()) {
+    if (!wanted.contains(view.name)) report.unused.push_back(view.name);
+  }
+  return report;
+}
+
+void check_fit(const SafetensorsFile& file, const std::string& path, const NamedTensors& tensors) {
+  const WeightReport found = compare(file, tensors);
+  std::string report;
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) report += (report.empty() ? "" : "; ") + std::string(what) + " " + listed(names);
+  };
+  add("missing", found.missing);
+  add("of another type or shape", found.mismatched);
+  add("unused", found.unused);
+  if (!report.empty()) {
+    throw UserError(path + " does not fit the model: " + report,
+                    "the file is of another run, or the options of the model were changed since");
+  }
+}
+
+}  // namespace
+
+void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place) {
+  if (at::isfinite(tensor).all().item<bool>()) return;
+  throw UserError(place + " holds what is no number (NaN or infinity)",
+                  "the file is damaged, or the training diverged");
+}
+
+NamedTensors parameters_of(const torch::nn::Module& module) {
+  NamedTensors result;
+  for (const auto& parameter : module.named_parameters()) result.emplace_back(parameter.key(), parameter.value());
+  return result;
+}
+
+void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const TensorMetadata& metadata) {
+  std::vector<torch::Tensor> kept;  // what the views refer to
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor] : tensors) {
+    ensure(tensor.scalar_type() == torch::kFloat32, "files hold fp32");
+    const torch::Tensor& stored = kept.emplace_back(tensor.detach().cpu().contiguous());
+    views.push_back({.name = name,
+                     .dtype = DType::f32,
+                     .shape = stored.sizes().vec(),
+                     .bytes = {static_cast<const std::byte*>(stored.const_data_ptr()), stored.nbytes()}});
+  }
+  write_safetensors(path, views, metadata);
+}
+
+void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors) {
+  const SafetensorsFile file(path);
+  check_fit(file, path.string(), tensors);
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : tensors) copy(*file.find(name), tensor, path);
+}
+
+WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
+                                 const NamedTensors& parameters) {
+  const SafetensorsFile file(path);
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : parameters) {
+    const TensorView* found = file.find(name);
+    if (found != nullptr && fits(*found, tensor)) copy(*found, tensor, path);
+  }
+  refresh_weights(module);
+  return compare(file, parameters);
+}
+
+void load_weights(const std::filesystem::path& path, const torch::nn::Module& module) {
+  load_tensors(path, parameters_of(module));
+  refresh_weights(module);
+}
+
+}  // namespace attend

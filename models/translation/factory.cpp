@@ -1,0 +1,91 @@
+#include "models/translation/factory.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "models/attention/general.hpp"
+#include "models/layers/layers.hpp"
+#include "models/translation/rnn_seq2seq.hpp"
+#include "models/translation/transformer.hpp"
+
+namespace attend {
+namespace {
+
+template <class T>
+T chosen(const std::optional<T>& value, const char* option) {
+  if (value) return *value;
+  throw UserError("option " + std::string(option) + " is auto, and there is no data to choose it by",
+                  "give it a number");
+}
+
+// Of about 64 columns each, and all of one size.
+std::int64_t default_heads(std::int64_t width) {
+  std::int64_t heads = std::max<std::int64_t>(1, width / 64);
+  while (width % heads != 0) --heads;
+  return heads;
+}
+
+Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  refuse_changed(config, {"bidirectional", "input-feeding"}, "the model transformer");
+  const std::int64_t width = chosen(config.width, "width");
+  const std::int64_t heads = config.heads.value_or(default_heads(width));
+  if (width % heads != 0) {
+    throw UserError("width " + std::to_string(width) + " is not a multiple of heads " + std::to_string(heads),
+                    "choose heads that divide the width");
+  }
+  return std::make_shared<TransformerImpl>(
+      TransformerConfig{.src_vocabulary = vocabulary.src,
+                        .tgt_vocabulary = vocabulary.tgt,
+                        .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
+                        .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
+                        .norm = config.norm,
+                        .tie_embeddings = config.tie_embeddings,
+                        .block = {.width = width,
+                                  .heads = heads,
+                                  .feed_forward = config.feed_forward.value_or(4 * width),
+                                  .deviation = config.initial_deviation,
+                                  .dropout = chosen(config.dropout, "dropout"),
+                                  .attention_dropout = config.attention_dropout,
+                                  .activation_dropout = config.activation_dropout}});
+}
+
+Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  refuse_changed(config,
+                 {"heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"},
+                 "the model luong");
+  const std::int64_t width = chosen(config.width, "width"), memory = config.bidirectional ? 2 * width : width;
+  return std::make_shared<RnnSeq2SeqImpl>(
+      RnnSeq2SeqConfig{.src_vocabulary = vocabulary.src,
+                       .tgt_vocabulary = vocabulary.tgt,
+                       .width = width,
+                       .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
+                       .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
+                       .bidirectional = config.bidirectional,
+                       .input_feeding = config.input_feeding,
+                       .tie_embeddings = config.tie_embeddings,
+                       .dropout = chosen(config.dropout, "dropout")},
+      std::make_shared<GeneralAttention>(GeneralAttentionConfig{.query = width, .memory = memory}));
+}
+
+}  // namespace
+
+Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
+  if (config.tie_embeddings && vocabulary.src != vocabulary.tgt) {
+    throw UserError("tie-embeddings needs one vocabulary, but the source has " + std::to_string(vocabulary.src) +
+                        " pieces and the target " + std::to_string(vocabulary.tgt),
+                    "use one joint tokenizer, or --tie-embeddings false");
+  }
+  Seq2Seq model;
+  switch (config.model) {
+    case ModelKind::transformer:
+      model = make_transformer(config, vocabulary);
+      break;
+    case ModelKind::luong:
+      model = make_luong(config, vocabulary);
+      break;
+  }
+  if (seed) initialise(*model, *seed);
+  return model;
+}
+
+}  // namespace attend

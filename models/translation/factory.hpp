@@ -1,0 +1,22 @@
+// A model out of its options: the only place that switches on ModelKind.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/translation/config.hpp"
+#include "models/translation/seq2seq.hpp"
+
+namespace attend {
+
+struct VocabularySizes {
+  std::int64_t src = 0;
+  std::int64_t tgt = 0;
+};
+
+// Builds the model that `config` describes, initialised from `seed`; without a seed its parameters are left unset, for
+// weights to be loaded into. UserError when options contradict each other, belong to another family, or tie
+// vocabularies of different sizes.
+Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed);
+
+}  // namespace attend

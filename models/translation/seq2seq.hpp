@@ -1,0 +1,65 @@
+// What every translation model is: an encoder read once, a decoder that goes a step at a time, and the same function
+// over a whole batch for training. RNN and Transformer are both this; search knows nothing else of a model.
+//
+// Legend: B sentences, M tokens, R decoder rows (hypotheses), S source length, H width, V vocabulary.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "data/batch/batch.hpp"
+#include "models/layers/pass.hpp"
+#include "models/ops/weight.hpp"
+
+namespace attend {
+
+// What the encoder made of a batch of sentences; each family has its own.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  Layout layout;  // of the source sentences
+};
+
+// What the decoder remembers of R hypotheses; each family has its own. Each row reads one sentence of the memory.
+class DecoderState {
+ public:
+  virtual ~DecoderState() = default;
+  // Keeps the given rows in the given order; a row may be taken several times (a beam that splits) or not at all.
+  virtual void select(std::span<const std::int64_t> rows) = 0;
+};
+
+// Where the hidden states become logits: hidden Wᵀ + b. `bias_V` may be undefined.
+struct OutputHead {
+  const ops::Weight& weight_VH;
+  const torch::Tensor& bias_V;
+};
+
+class Seq2SeqImpl : public torch::nn::Module {
+ public:
+  // Reads the source sentences (with their eos).
+  virtual std::shared_ptr<const Memory> encode(const Sequences& src, Pass& pass) const = 0;
+
+  // A state before the first target token, one row for each entry of `sentences` (which sentence of the memory it
+  // reads).
+  virtual std::unique_ptr<DecoderState> start(const Memory& memory, std::span<const std::int64_t> sentences) const = 0;
+
+  // Feeds one token to every row (bos first), advances `state`, and returns the logits of the next token, [R, V], fp32.
+  virtual torch::Tensor step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
+                             Pass& pass) const = 0;
+
+  // Teacher forcing: the decoder's hidden states [M, H] at every target position of the batch; equal to repeated
+  // `step`. The pass's observer is shown the attention of every layer.
+  virtual torch::Tensor forward(const Batch& batch, Pass& pass) const = 0;
+
+  virtual OutputHead output_head() const = 0;
+
+  torch::Device device() const { return parameters().front().device(); }
+};
+
+using Seq2Seq = std::shared_ptr<Seq2SeqImpl>;
+
+}  // namespace attend

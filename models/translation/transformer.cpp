@@ -1,0 +1,221 @@
+#include "models/translation/transformer.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "core/error.hpp"
+#include "models/ops/decode.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+// Rows of sinusoids that are kept; a longer sentence makes its own.
+constexpr std::int64_t kKeptPositions = 1024;
+
+// What the encoder made: the keys and values that each decoder block reads, k | v, [M, 2H].
+struct TransformerMemory : Memory {
+  std::vector<Tensor> kv_MC;
+};
+
+// What R hypotheses have read. Nothing is copied when they split: see ops::Ancestry.
+struct TransformerState : DecoderState {
+  std::vector<std::int64_t> sentences;        // which sentence of the memory each row reads
+  std::vector<std::vector<Tensor>> products;  // [layer][step]: q | k | v, [R_t, 3H]
+  ops::Ancestry ancestry;                     // [step][row]
+
+  std::int64_t num_rows() const { return static_cast<std::int64_t>(sentences.size()); }
+
+  void select(std::span<const std::int64_t> rows) override {
+    std::vector<std::int64_t> chosen(rows.size());
+    const auto choose = [&](std::vector<std::int64_t>& values) {
+      for (std::size_t r = 0; r < rows.size(); ++r) chosen[r] = values[rows[r]];
+      values = chosen;
+    };
+    choose(sentences);
+    for (auto& step : ancestry) choose(step);
+  }
+};
+
+// Teacher forcing: every position of every sentence at once, the future hidden by causality.
+class TeacherForcedHeads final : public DecoderHeads {
+ public:
+  TeacherForcedHeads(const TransformerConfig& config, const TransformerMemory& memory, const Layout& target, Pass& pass)
+      : config_(config), memory_(memory), target_(target), pass_(pass) {}
+
+  Tensor over_target(std::int64_t /*layer*/, const Tensor& qkv_MC) override {
+    return ops::self_attention(qkv_MC, target_, {.heads = config_.block.heads, .causal = true},
+                               pass_.dropout(config_.block.attention_dropout));
+  }
+  Tensor over_memory(std::int64_t layer, const Tensor& q_MH) override {
+    return ops::cross_attention(q_MH, memory_.kv_MC[layer], target_, memory_.layout,
+                                {.heads = config_.block.heads, .causal = false},
+                                pass_.dropout(config_.block.attention_dropout));
+  }
+
+ private:
+  const TransformerConfig& config_;
+  const TransformerMemory& memory_;
+  const Layout& target_;
+  Pass& pass_;
+};
+
+// One step: the newest position of every hypothesis over what it has read.
+class CachedHeads final : public DecoderHeads {
+ public:
+  CachedHeads(const TransformerConfig& config, const TransformerMemory& memory, TransformerState& state)
+      : config_(config), memory_(memory), state_(state) {}
+
+  Tensor over_target(std::int64_t layer, const Tensor& qkv_RC) override {
+    state_.products[layer].push_back(qkv_RC);
+    return ops::decode_self_attention(state_.products[layer], state_.ancestry, config_.block.heads);
+  }
+  Tensor over_memory(std::int64_t layer, const Tensor& q_RH) override {
+    return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences,
+                                       config_.block.heads);
+  }
+
+ private:
+  const TransformerConfig& config_;
+  const TransformerMemory& memory_;
+  TransformerState& state_;
+};
+
+}  // namespace
+
+CrossAttentionImpl::CrossAttentionImpl(const BlockConfig& config)
+    : q_proj(register_module("q_proj", linear_of(config, config.width, config.width, 1, kAttentionGain))),
+      kv_proj(register_module("kv_proj", linear_of(config, config.width, 2 * config.width, 2, kAttentionGain))),
+      out_proj(register_module("out_proj", linear_of(config, config.width, config.width))) {}
+
+// ---- Decoder
+
+DecoderBlockImpl::DecoderBlockImpl(const BlockConfig& config, std::int64_t layer)
+    : config_(config),
+      layer_(layer),
+      self_attn_(register_module("self_attn", SelfAttention(config))),
+      multihead_attn_(register_module("multihead_attn", CrossAttention(config))),
+      linear1_(register_module("linear1", linear_of(config, config.width, config.feed_forward))),
+      linear2_(register_module("linear2", linear_of(config, config.feed_forward, config.width))),
+      norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
+      norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
+      norm3_(register_module("norm3", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))) {}
+
+Tensor DecoderBlockImpl::attend_target(const Tensor& x_MH, DecoderHeads& heads) const {
+  return self_attn_->out_proj->forward(heads.over_target(layer_, self_attn_->in_proj->forward(x_MH)));
+}
+
+Tensor DecoderBlockImpl::attend_memory(const Tensor& x_MH, DecoderHeads& heads) const {
+  return multihead_attn_->out_proj->forward(heads.over_memory(layer_, multihead_attn_->q_proj->forward(x_MH)));
+}
+
+Tensor PostNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads, Pass& pass) const {
+  const Tensor read = attend_target(x_MH, heads);
+  const Tensor x1 = norm1_->forward(read, x_MH, pass.dropout(config_.dropout)).norm;
+  const Tensor seen = attend_memory(x1, heads);
+  const Tensor x2 = norm2_->forward(seen, x1, pass.dropout(config_.dropout)).norm;
+  const Tensor fed = feed_forward(linear1_, linear2_, x2, config_, pass);
+  return norm3_->forward(fed, x2, pass.dropout(config_.dropout)).norm;
+}
+
+Tensor PreNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads, Pass& pass) const {
+  const Tensor read = attend_target(norm1_->forward(x_MH), heads);
+  const ops::AddNorm x1 = norm2_->forward(read, x_MH, pass.dropout(config_.dropout));
+  const Tensor seen = attend_memory(x1.norm, heads);
+  const ops::AddNorm x2 = norm3_->forward(seen, x1.sum, pass.dropout(config_.dropout));
+  const Tensor fed = feed_forward(linear1_, linear2_, x2.norm, config_, pass);
+  return add(fed, x2.sum, pass.dropout(config_.dropout));
+}
+
+std::shared_ptr<DecoderBlockImpl> make_decoder_block(NormPlace norm, const BlockConfig& config, std::int64_t layer) {
+  if (norm == NormPlace::post) return std::make_shared<PostNormDecoderBlockImpl>(config, layer);
+  return std::make_shared<PreNormDecoderBlockImpl>(config, layer);
+}
+
+// ---- The model
+
+TransformerImpl::TransformerImpl(const TransformerConfig& config)
+    : config_(config),
+      tgt_embedding_(register_module("tgt_embedding", Embedding(EmbeddingConfig{.vocabulary = config.tgt_vocabulary,
+                                                                                .width = config.block.width,
+                                                                                .deviation = config.block.deviation}))),
+      src_embedding_(config.tie_embeddings ? tgt_embedding_
+                                           : register_module("src_embedding", Embedding(EmbeddingConfig{
+                                                                                  .vocabulary = config.src_vocabulary,
+                                                                                  .width = config.block.width,
+                                                                                  .deviation = config.block.deviation,
+                                                                              }))),
+      encoder_(register_module("encoder",
+                               std::make_shared<EncoderStackImpl>(config.encoder_layers, config.norm, config.block))),
+      decoder_(register_module("decoder", std::make_shared<StackImpl<DecoderBlockImpl>>())),
+      positions_TH_(register_buffer("positions", sinusoids(0, kKeptPositions, config.block.width))) {
+  for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
+    decoder_->push_back(make_decoder_block(config.norm, config.block, i));
+  }
+  if (config.norm == NormPlace::pre) decoder_->add_final_norm(config.block.width, config.block.norm_eps);
+}
+
+Tensor TransformerImpl::positions(std::int64_t first, std::int64_t length) const {
+  if (first + length <= kKeptPositions) return positions_TH_.narrow(0, first, length);
+  return sinusoids(first, length, config_.block.width).to(positions_TH_.device());
+}
+
+Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, const Tensor& positions_TH,
+                              Pass& pass) const {
+  return table->forward(tokens, std::sqrt(static_cast<double>(config_.block.width)), positions_TH,
+                        pass.dropout(config_.block.dropout));
+}
+
+std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
+  Tensor x_MH = embed(src_embedding_, src, positions(0, src.layout.max_length), pass);
+  x_MH = encoder_->forward(x_MH, src.layout, pass);
+  auto memory = std::make_shared<TransformerMemory>();
+  memory->layout = src.layout;
+  for (const auto& block : decoder_->blocks) memory->kv_MC.push_back(block->project_memory(x_MH));
+  return memory;
+}
+
+Tensor TransformerImpl::decode(Tensor x_MH, DecoderHeads& heads, Pass& pass) const {
+  for (const auto& block : decoder_->blocks) x_MH = block->forward(x_MH, heads, pass);
+  return decoder_->final_norm(x_MH);
+}
+
+std::unique_ptr<DecoderState> TransformerImpl::start(const Memory& /*memory*/,
+                                                     std::span<const std::int64_t> sentences) const {
+  auto state = std::make_unique<TransformerState>();
+  state->sentences.assign(sentences.begin(), sentences.end());
+  state->products.resize(config_.decoder_layers);
+  return state;
+}
+
+Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Tensor& previous_R, Pass& pass) const {
+  auto& rows = static_cast<TransformerState&>(state);
+  const auto step = static_cast<std::int64_t>(rows.ancestry.size());
+  ensure(previous_R.size(0) == rows.num_rows(), "one previous token for every row");
+
+  // To the embedding, every row is a sentence of one token that stands at position `step`.
+  Sequences tokens{.ids_M = previous_R, .layout = {}};
+  tokens.layout.offsets.resize(rows.num_rows() + 1);
+  std::iota(tokens.layout.offsets.begin(), tokens.layout.offsets.end(), 0);
+  tokens.layout.max_length = 1;
+  const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step, 1), pass);
+
+  rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
+  CachedHeads heads(config_, static_cast<const TransformerMemory&>(memory), rows);
+  const Tensor hidden_RH = decode(x_RH, heads, pass);
+  return ops::linear(hidden_RH, tgt_embedding_->weight, no_bias_).to(torch::kFloat32);
+}
+
+Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {
+  const auto memory = encode(batch.src, pass);
+  const Tensor x_MH = embed(tgt_embedding_, batch.tgt, positions(0, batch.tgt.layout.max_length), pass);
+  TeacherForcedHeads heads(config_, static_cast<const TransformerMemory&>(*memory), batch.tgt.layout, pass);
+  return decode(x_MH, heads, pass);
+}
+
+}  // namespace attend

@@ -1,0 +1,114 @@
+// Everything that fine-tuning is made of: the options of `attend finetune`, and RUN/config.toml.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/task/samples.hpp"
+#include "eval/task_answers.hpp"
+#include "models/bert/text_model.hpp"
+#include "train/optimiser.hpp"
+#include "train/run_config.hpp"
+#include "train/schedule.hpp"
+#include "train/trainer.hpp"
+
+namespace attend {
+
+struct FinetuningConfig {
+  RunConfig run = {};
+  std::string task = {};
+  std::string data = ".";
+  std::vector<std::string> train = {};
+  std::vector<std::string> valid = {};
+  std::string tokenizer = {};
+  double examples = 1;
+  SampleConfig samples = {};
+  std::int64_t batch_size = 32;
+  TextModelOptions model = {};
+  std::vector<std::string> label_weights = {};
+  std::int64_t freeze = 0;
+  double layer_decay = 1;
+  AnswerConfig answers = {};
+  ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
+  OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
+  TrainerConfig trainer = {.best_metric = "score"};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    RunConfig::visit(self.run, visit);
+
+    visit.group("Task");
+    visit("task", self.task,
+          {.help = "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, squad, squad2, conll2003, a set of `attend "
+                   "toy`, or a "
+                   "TOML file that describes another",
+           .placeholder = "NAME|FILE",
+           .required = true});
+    visit("data", self.data, {.help = "folder that holds the task's files", .placeholder = "DIR", .may_change = true});
+    visit("train", self.train,
+          {.help = "file to learn from; none: the task's, in --data", .placeholder = "FILE", .may_change = true});
+    visit("valid", self.valid,
+          {.help = "files to validate on, the first chooses the best checkpoint; none: the task's, in --data",
+           .placeholder = "FILE",
+           .may_change = true});
+    visit("tokenizer", self.tokenizer,
+          {.help = "empty: that of --init-from", .placeholder = "FILE", .may_change = true});
+    visit("examples", self.examples, {.help = "share of the examples to learn from", .min = 0, .max = 1});
+    SampleConfig::visit(self.samples, visit);
+    visit("batch-size", self.batch_size, {.help = "sequences of a batch", .min = 1, .max = 1e6});
+
+    visit.group("Model");
+    TextModelOptions::visit(self.model, visit);
+
+    visit.group("Optimisation");
+    visit(
+        "label-weights", self.label_weights,
+        {.help = "what an error on each label counts, in the order of the labels; balanced: by how rare each is; none: "
+                 "alike",
+         .placeholder = "X"});
+    visit("freeze", self.freeze,
+          {.help = "parts of the encoder that learn nothing: 1 the embeddings, 2 also the lowest layer, and so on",
+           .min = 0,
+           .max = 97});
+    visit("layer-decay", self.layer_decay,
+          {.help = "each layer's learning rate is this times that of the one above", .min = 0.01, .max = 1});
+    ScheduleConfig::visit(self.schedule, visit);
+    OptimiserConfig::visit(self.optimiser, visit);
+
+    TrainerConfig::visit(self.trainer, visit);
+
+    visit.group("Answers");
+    AnswerConfig::visit(self.answers, visit);
+  }
+
+  // UserError where options contradict each other, whoever gave them.
+  void refuse_contradictions(const OptionOrigins& origins) const;
+};
+
+// The options of the command: a config, and the seeds to train with.
+struct FinetuningCommand {
+  FinetuningConfig config = {};
+  std::string seeds = {};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    FinetuningConfig::visit(self.config, visit);
+
+    visit.group("Several runs");
+    visit("seeds", self.seeds,
+          {.help =
+               "A..B: a run for each seed, in RUN/seed-N, their mean and deviation, and RUN stands for the best on the "
+               "validation data; empty: --seed alone",
+           .placeholder = "A..B"});
+  }
+  // UserError where this call's options are no run.
+  void validate(const OptionOrigins& origins) const;
+};
+
+// The first and last of "3..5".
+std::pair<std::int64_t, std::int64_t> seeds_of(const std::string& text, const std::string& origin);
+
+}  // namespace attend

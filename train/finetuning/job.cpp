@@ -1,0 +1,271 @@
+#include "train/finetuning/job.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/random.hpp"
+#include "data/task/task_split.hpp"
+#include "models/layers/layers.hpp"
+#include "models/run/bert_run.hpp"
+#include "models/run/checkpoint_reader.hpp"
+#include "models/run/run.hpp"
+#include "models/run/text_run.hpp"
+#include "models/run/weights_io.hpp"
+#include "train/finetuning/task.hpp"
+#include "train/pretraining/config.hpp"
+#include "train/run_directory.hpp"
+#include "train/session.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLength = 128, kSpanLength = 384;
+constexpr std::int64_t kMostValidations = 20;
+
+// Leaves the samples of a share of the examples; those of one example follow each other.
+void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) {
+  std::vector<std::int64_t> examples;
+  for (const Sample& sample : samples) {
+    if (examples.empty() || examples.back() != sample.example) examples.push_back(sample.example);
+  }
+  RandomStream random(combine_keys(seed, 0xe7a3));
+  shuffle(examples, random);
+  const std::size_t all = examples.size();
+  examples.resize(static_cast<std::size_t>(std::ceil(share * static_cast<double>(all))));
+  log::info("learning from {} of {} examples", examples.size(), all);
+  const std::set<std::int64_t> kept(examples.begin(), examples.end());
+  std::erase_if(samples, [&kept](const Sample& sample) { return !kept.contains(sample.example); });
+}
+
+class FinetuningJob : public Job {
+ public:
+  explicit FinetuningJob(FinetuningConfig config) : config_(std::move(config)) {}
+
+  RunKind kind() const override { return RunKind::finetune; }
+  SessionConfig config() override { return SessionConfig(config_); }
+
+  void adopt_model(const OptionOrigins& origins) override {
+    const fs::path from = begun_from();
+    auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
+    const LabelledTask task = find_task(config_.task);
+    std::optional<LabelledTask> their_task;
+    if (kind_of_run(from) != RunKind::pretrain) their_task = load_run_task(from);
+    const bool they_pool = their_task && is_of_sequences(their_task->kind);
+    const bool alike = they_pool && is_of_sequences(task.kind) && task.text.size() == their_task->text.size();
+    cls_is_taught_ = they_pool && theirs.pooling_of_run() == Pooling::cls;
+    theirs.pooling = alike && !origins.given("pooling") ? theirs.pooling_of_run() : config_.model.pooling;
+    adopt_model_options(bind(config_.model), bind(theirs), from, origins);
+    if (!their_task && was_trained(from)) {
+      taught_ = read_config<PretrainingConfig>(from / "config.toml", UnknownKeys::ignore);
+      cls_is_taught_ = taught_->instances.sequence_objective != SequenceObjective::none;
+    }
+  }
+
+  void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
+
+  void load(bool resumed) override {
+    const fs::path run = config_.run.run;
+    task_ = resumed ? load_run_task(run) : find_task(config_.task);
+    const std::string train_file =
+        config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
+    task_.labels = labels_of_task(task_, train_file);
+    task_.validate(train_file);
+    refuse_foreign_options();
+    if (!resumed) choose_pooling();
+    tokenizer_ = obtain_tokenizer(resumed);
+    SampleConfig& samples = config_.samples;
+    const std::int64_t longest = config_.model.model == TextEncoderKind::bert ? config_.model.encoder.positions : 65535;
+    if (!samples.length) samples.length = std::min(task_.kind == TaskKind::spans ? kSpanLength : kLength, longest);
+    if (*samples.length > longest) {
+      throw UserError("--length " + std::to_string(*samples.length) + ": the encoder reads at most " +
+                          std::to_string(longest) + " tokens",
+                      "lower --length");
+    }
+    train_ = open(train_file);
+    const QuestionSet& questions = train_->questions;
+    task_.may_lack_answers = questions.may_lack_answers;
+    std::erase_if(train_->samples, [&](const Sample& sample) {
+      return task_.kind == TaskKind::spans && !questions.can_be_learnt(questions.questions[sample.example]);
+    });
+    if (train_->samples.empty())
+      throw UserError(train_file + ": nothing to learn from", "check that it is the right file");
+    if (config_.examples < 1) {
+      keep_share(train_->samples, config_.examples, static_cast<std::uint64_t>(config_.trainer.seed));
+    }
+    refuse_one_answer();
+    for (const std::string& file : validation_files()) valid_.push_back(open(file));
+    inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
+               {"the text to learn from", train_->hash, "--train " + train_->file}};
+    std::set<std::string> names;
+    for (const TaskSplit& split : valid_) {
+      if (names.insert(fs::path(split.file).stem()).second) continue;
+      throw UserError("--valid: two files are called " + fs::path(split.file).stem().string() +
+                          ", as what the log says of them would be",
+                      "rename one of them");
+    }
+    for (std::size_t i = 0; i < valid_.size(); ++i) {
+      inputs_.push_back({"validation text " + std::to_string(i + 1), valid_[i].hash, "--valid " + valid_[i].file});
+    }
+  }
+  Inputs inputs() const override { return inputs_; }
+  void save_inputs(const fs::path& run) const override {
+    save_run_tokenizer(*tokenizer_, run);
+    save_run_task(task_, run);
+  }
+
+  std::unique_ptr<Task> make_task(bool initial_weights) override {
+    TextModel model = make_text_model(config_.model, task_, *tokenizer_);
+    initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
+    if (initial_weights) load_encoder(*model);
+    return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
+  }
+
+  void resolve_schedule(const Task& task) override {
+    TrainerConfig& trainer = config_.trainer;
+    const std::int64_t epoch = task.batches_per_epoch();
+    const std::int64_t passes = trainer.max_epochs.value_or(3);
+    if (!trainer.max_steps) trainer.max_steps = trainer.updates_of(passes * epoch);
+    if (!config_.schedule.learning_rate) {
+      // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
+      // (1908.08962); those that attend taught have read less, and want three times as large ones.
+      const auto width = static_cast<double>(width_of(config_.model.encoder));
+      const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
+      config_.schedule.learning_rate = config_.run.init_from.empty() ? 5e-4 : is_imported() ? rate : 3 * rate;
+    }
+    if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
+    if (!trainer.valid_every) {
+      trainer.valid_every = trainer.updates_of(std::max((epoch + 1) / 2, passes * epoch / kMostValidations));
+    }
+    if (!trainer.save_every) trainer.save_every = trainer.valid_every;
+  }
+
+  std::string model_name() const override {
+    return std::string(name_of(config_.model.model)) + " for " + std::string(name_of(task_.kind));
+  }
+  std::string memory_remedy() const override {
+    return "lower --batch-size (now " + std::to_string(config_.batch_size) +
+           ") or --length, and raise --accumulate, or choose a smaller --shape";
+  }
+
+ private:
+  std::vector<std::string> validation_files() const {
+    if (!config_.valid.empty()) return config_.valid;
+    std::vector<std::string> files;
+    for (const std::string& name : task_.valid) {
+      if (const auto file = find_file(config_.data, name)) files.push_back(file->string());
+    }
+    return files;
+  }
+
+  // The run whose weights are taken over.
+  fs::path begun_from() const { return run_of_best_seed(config_.run.init_from); }
+  // Whether attend has not taught them itself.
+  bool is_imported() const { return !config_.run.init_from.empty() && !was_trained(begun_from()); }
+
+  // [CLS] knows little of two texts until an encoder has read as much as those that are imported; attend's own tell
+  // more from an alignment of their tokens. Of one text it knows nothing where nothing has taught it.
+  void choose_pooling() {
+    TextModelOptions& model = config_.model;
+    if (model.pooling || model.model != TextEncoderKind::bert || !is_of_sequences(task_.kind) || is_imported()) return;
+    model.pooling = task_.text.size() == 2 ? Pooling::alignment : cls_is_taught_ ? Pooling::cls : Pooling::mean;
+  }
+
+  // Where all records have the same label, number or tag there is nothing to tell apart.
+  void refuse_one_answer() const {
+    if (task_.kind == TaskKind::spans) return;
+    const Sample& first = train_->samples.front();
+    const bool alike = std::ranges::all_of(train_->samples, [&first](const Sample& sample) {
+      return sample.targets == first.targets &&
+             std::ranges::all_of(sample.tags, [&first](std::int64_t tag) { return tag == first.tags.front(); });
+    });
+    if (!alike) return;
+    const bool sampled = config_.examples < 1;
+    throw UserError(train_->file + ": all records" + (sampled ? " that --examples leaves" : "") + " have the same " +
+                        (task_.kind == TaskKind::tags         ? "tag"
+                         : task_.kind == TaskKind::regression ? "number"
+                                                              : "label"),
+                    sampled ? "raise --examples" : "there must be two at least to learn to tell them apart");
+  }
+
+  void refuse_foreign_options() const {
+    const std::string_view kind = name_of(task_.kind);
+    if (task_.kind != TaskKind::tags) refuse_changed(config_.samples, {"document-context"}, kind);
+    if (task_.kind == TaskKind::spans) return;
+    refuse_changed(config_.samples, {"stride", "question-length"}, kind);
+    refuse_changed(config_.answers, {"max-answer", "nbest", "null-threshold"}, kind);
+  }
+
+  Tokenizer obtain_tokenizer(bool resumed) const {
+    if (resumed) return load_run_tokenizer(config_.run.run);
+    if (!config_.tokenizer.empty()) return load_encoder_tokenizer(config_.tokenizer);
+    if (!config_.run.init_from.empty()) return load_run_tokenizer(begun_from());
+    throw UserError(
+        "neither --init-from nor --tokenizer is given: there are no pieces to read texts in",
+        "--init-from RUN of attend pretrain, or --tokenizer FILE of attend vocab to begin with random weights");
+  }
+
+  TaskSplit open(const std::string& file) const {
+    TaskSplit split = read_split(file, task_, *tokenizer_, config_.samples, Labelled::yes);
+    log::info("{}: {}", file, split.report());
+    return split;
+  }
+
+  void load_encoder(const TextModelImpl& model) const {
+    const fs::path from = begun_from();
+    const fs::path weights = find_weights(from, "best");
+    NamedTensors taken = parameters_of(model);
+    // A head that decided between other labels begins anew, also where they are as many.
+    const bool other_labels = fs::exists(from / "task.toml") && load_run_task(from).labels != task_.labels;
+    if (other_labels) std::erase_if(taken, [](const auto& named) { return named.first.starts_with("classifier."); });
+    const WeightReport report = load_common_weights(weights, model, taken);
+    for (const auto& [names, problem] :
+         {std::pair(&report.missing, " is missing"), std::pair(&report.mismatched, "")}) {
+      const auto found = std::ranges::find_if(*names, is_of_encoder);
+      if (found == names->end()) continue;
+      throw UserError(weights.string() + " does not fit the encoder: " + *found + problem,
+                      "leave the options of the model out: they are taken over with the weights");
+    }
+    log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
+              parameters_of(model).size() - report.loaded, report.unused.size());
+    if (other_labels) log::info("  the head begins anew, for other labels");
+    for (const std::string& other : report.mismatched) log::info("  begins anew: {}", other);
+    if (taught_) warn_of_length();
+  }
+
+  void warn_of_length() const {
+    const std::int64_t longest = taught_->longest();
+    const auto longer = [longest](const Sample& sample) { return std::ssize(sample.ids) > longest; };
+    const auto count = std::ranges::count_if(train_->samples, longer);
+    if (count == 0) return;
+    log::warn(
+        "{} of {} samples have more than the {} tokens that the encoder has read at a time: what stands behind is new "
+        "to it",
+        count, train_->samples.size(), longest);
+  }
+
+  FinetuningConfig config_;
+  std::optional<PretrainingConfig> taught_;  // how attend pretrain taught the encoder that is begun with
+  bool cls_is_taught_ = true;                // random weights learn it with the rest
+  LabelledTask task_;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<TaskSplit> train_;
+  std::vector<TaskSplit> valid_;
+  Inputs inputs_;
+};
+
+}  // namespace
+
+void finetune(const FinetuningConfig& config, const OptionOrigins& origins) {
+  FinetuningJob job(config);
+  train(job, origins);
+}
+
+}  // namespace attend

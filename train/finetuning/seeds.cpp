@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "core/log.hpp"
+#include "train/checkpoint.hpp"
+#include "train/finetuning/job.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The best validation score of a finished run.
+double best_score(const fs::path& run) {
+  const std::optional<Checkpoint> checkpoint = Checkpoint::newest(run);
+  if (!checkpoint || checkpoint->state().scores.empty()) {
+    throw UserError(run.string() + ": no validation found a number", "look at its train.jsonl");
+  }
+  return checkpoint->state().scores.front().value;
+}
+
+// UserError when the directory holds anything but runs of several seeds.
+void refuse_all_but_seeds(const fs::path& run) {
+  std::error_code missing;
+  for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with("seed-") || name == "seeds.json" || name == "lock") continue;
+    throw UserError(run.string() + ": exists and holds " + name, "choose another --run");
+  }
+}
+
+}  // namespace
+
+void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
+  if (command.seeds.empty()) return finetune(command.config, origins);
+  const auto [first, last] = seeds_of(command.seeds, origins("seeds"));
+  const fs::path run = command.config.run.run;
+  if (fs::exists(run / "config.toml")) {
+    throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
+  }
+  refuse_all_but_seeds(run);
+  const NewDirectories made(run);
+  const DirectoryLock lock(run);
+  const fs::path record_file = run / "seeds.json";
+  if (fs::exists(record_file)) {
+    if (command.config.run.resume == "never") {
+      throw UserError(run.string() + ": holds runs of several seeds already",
+                      "add --resume auto to go on with them, or choose another --run");
+    }
+    using Scores = nlohmann::json::object_t;
+    for (const auto& [seed, score] : json_member<Scores>(read_json(record_file), "scores", record_file.string())) {
+      const std::int64_t number = std::atoll(seed.c_str());
+      if (number >= first && number <= last) continue;
+      throw UserError(record_file.string() + ": has seed " + seed + ", which " + command.seeds + " leaves out",
+                      "give --seeds that hold all, or choose another --run");
+    }
+  }
+  const bool lower = lower_is_better(command.config.trainer.best_metric);
+  std::vector<double> scores;
+  for (std::int64_t seed = first; seed <= last; ++seed) {
+    FinetuningConfig config = command.config;
+    config.trainer.seed = seed;
+    config.run.run = (run / ("seed-" + std::to_string(seed))).string();
+    log::info("seed {} of {}", seed, command.seeds);
+    finetune(config, origins);
+    scores.push_back(best_score(config.run.run));
+  }
+  const auto n = static_cast<double>(scores.size());
+  double mean = 0, squares = 0;
+  for (const double score : scores) mean += score / n;
+  for (const double score : scores) squares += (score - mean) * (score - mean);
+  const double deviation = scores.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  const auto best = lower ? std::ranges::min_element(scores) : std::ranges::max_element(scores);
+  nlohmann::ordered_json record = {{"metric", command.config.trainer.best_metric},
+                                   {"scores", nlohmann::ordered_json::object()},
+                                   {"mean", mean},
+                                   {"deviation", deviation},
+                                   {"best", first + (best - scores.begin())}};
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
+  write_file_atomic(record_file, record.dump(1) + "\n");
+  log::info("{} over {} seeds: mean {:.4g}, deviation {:.2g}; {} stands for seed {}",
+            command.config.trainer.best_metric, scores.size(), mean, deviation, run.string(),
+            first + (best - scores.begin()));
+}
+
+}  // namespace attend

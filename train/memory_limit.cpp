@@ -1,0 +1,95 @@
+#include "train/memory_limit.hpp"
+
+#include <c10/util/Exception.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <optional>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+
+namespace attend {
+namespace {
+
+// A line such as "MemAvailable:  24000 kB" of a file in /proc, in bytes.
+std::optional<std::uint64_t> proc_bytes(const char* file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    std::istringstream fields(line.substr(key.size() + 1));
+    std::uint64_t kilobytes = 0;
+    if (fields >> kilobytes) return kilobytes * 1024;
+  }
+  return std::nullopt;
+}
+
+// The number behind a key of a file such as /sys/fs/cgroup/memory.stat; 0 where there is none.
+std::uint64_t number_of(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  std::string name;
+  for (std::uint64_t number = 0; in >> name >> number;) {
+    if (name == key) return number;
+  }
+  return 0;
+}
+
+// A file of one number; nothing where it is missing or "max".
+std::optional<std::uint64_t> number_in(const char* file) {
+  std::ifstream in(file);
+  std::uint64_t number = 0;
+  if (in >> number) return number;
+  return std::nullopt;
+}
+
+bool is_allocation_failure(const c10::Error& error) {
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
+  return error.msg().find("allocate memory") != std::string::npos ||
+         error.msg().find("enough memory") != std::string::npos;
+}
+
+[[noreturn]] void refuse(const std::string& remedy) {
+  throw UserError(fmt::format("out of memory ({:.1f} GB in use)", static_cast<double>(peak_resident_bytes()) / 1e9),
+                  remedy);
+}
+
+}  // namespace
+
+void refuse_memory_beyond_machine() {
+  std::optional<std::uint64_t> free = proc_bytes("/proc/meminfo", "MemAvailable");
+  const auto limit = number_in("/sys/fs/cgroup/memory.max");
+  if (const auto current = number_in("/sys/fs/cgroup/memory.current"); limit && current) {
+    // Pages of files that nobody uses any more count as current, and are given back when they are wanted.
+    const std::uint64_t used = *current - std::min(*current, number_of("/sys/fs/cgroup/memory.stat", "inactive_file"));
+    free = std::min(free.value_or(*limit), *limit - std::min(used, *limit));
+  }
+  const std::optional<std::uint64_t> data = proc_bytes("/proc/self/status", "VmData");
+  rlimit bound{};
+  if (!free || !data || getrlimit(RLIMIT_DATA, &bound) != 0) return;
+  // A part is left to others: at the very limit the kernel kills all the same.
+  bound.rlim_cur = std::min<rlim_t>(bound.rlim_cur, *data + *free / 16 * 15);
+  setrlimit(RLIMIT_DATA, &bound);
+}
+
+void with_memory_remedy(const std::string& remedy, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    refuse(remedy);
+  } catch (const c10::Error& error) {
+    if (!is_allocation_failure(error)) throw;
+    refuse(remedy);
+  }
+}
+
+std::int64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace attend

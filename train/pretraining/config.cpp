@@ -1,0 +1,51 @@
+#include "train/pretraining/config.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+std::vector<Phase> PretrainingConfig::lengths(const std::string& origin, std::int64_t tokens) const {
+  return phases.empty() ? attend::short_first(short_first.value_or(0), instances.length, tokens)
+                        : parse_phases(phases, origin, tokens);
+}
+
+std::int64_t PretrainingConfig::longest() const {
+  return std::ranges::max(lengths("--phase", kNoLimit), {}, &Phase::length).length;
+}
+
+void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) const {
+  if (tokenizer.size() > 1) {
+    throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one",
+                    "name one");
+  }
+  if (valid.empty()) trainer.refuse_validation(origins);
+  if (!phases.empty() && trainer.max_epochs) {
+    throw UserError(origins("max-epochs") + ": phases are shares of updates", "use --max-steps or --max-time");
+  }
+  if (short_first.value_or(0) > 0 && (trainer.max_epochs || !phases.empty())) {
+    throw UserError(origins("short-first") + ": a share of the updates, before which no --phase and no --max-epochs go",
+                    "leave it out, or use --max-steps or --max-time and --length");
+  }
+  if (!phases.empty() && origins.given("length")) {
+    throw UserError(origins("length") + ": every --phase has a length of its own", "leave it out");
+  }
+  for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
+    if (phase.length <= model.positions) continue;
+    throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
+                        " tokens, but the model has " + std::to_string(model.positions) + " positions",
+                    "raise --positions or read shorter sequences");
+  }
+  if (masking.masked + masking.replaced > 1) {
+    throw UserError(origins("masked") + " and replaced are more than all together", "their sum is at most 1");
+  }
+}
+
+}  // namespace attend

@@ -1,0 +1,100 @@
+// Everything that a pretraining run is made of: the options of `attend pretrain`, and RUN/config.toml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/corpus/instances.hpp"
+#include "data/corpus/masking.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/bert/bert_config.hpp"
+#include "train/optimiser.hpp"
+#include "train/pretraining/phases.hpp"
+#include "train/run_config.hpp"
+#include "train/schedule.hpp"
+#include "train/trainer.hpp"
+
+namespace attend {
+
+struct PretrainingConfig {
+  RunConfig run = {};
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  std::vector<std::string> tokenizer;
+  TokenizerConfig vocabulary = {};
+  InstanceConfig instances = {};
+  MaskingConfig masking = {};
+  std::optional<std::int64_t> max_tokens = {};
+  BertOptions model = {.dropout = 0, .attention_dropout = 0, .initial_positions = InitialPositions::sinusoids};
+  ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
+  OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
+  TrainerConfig trainer = {};
+  std::vector<std::string> phases = {};
+  std::optional<double> short_first = {};
+  std::int64_t valid_tokens = 200'000;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    RunConfig::visit(self.run, visit);
+
+    visit.group("Data");
+    visit("train", self.train,
+          {.help = "text to learn from: a sentence or paragraph a line, a blank line between documents; plain or .gz",
+           .placeholder = "FILE",
+           .required = true,
+           .may_change = true});
+    visit("valid", self.valid,
+          {.help = "text to validate on; its masks are the paper's and always the same",
+           .placeholder = "FILE",
+           .may_change = true});
+    visit("tokenizer", self.tokenizer,
+          {.help = "none: one is learnt from the training text", .placeholder = "FILE", .may_change = true});
+    visit("vocab-size", self.vocabulary.size,
+          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 1, .max = 1e6});
+    visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
+    visit("lower-case", self.vocabulary.lower_case, {.help = "the tokenizer that is learnt lowers all letters"});
+    InstanceConfig::visit(self.instances, visit);
+    MaskingConfig::visit(self.masking, visit);
+    visit("max-tokens", self.max_tokens,
+          {.help = "tokens of a batch, in whole sequences; auto: 1024, on a GPU 4096, and at least one sequence",
+           .min = 1,
+           .max = 1e9});
+    visit(
+        "phase", self.phases,
+        {.help = "LENGTH:SHARE%, such as 128:90% and 512:10%: sequences of these lengths, one after another, for these "
+                 "shares of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch; none: --length, after "
+                 "--short-first",
+         .placeholder = "PHASE"});
+    visit("short-first", self.short_first,
+          {.help = "share of the updates, at the beginning, that read sequences of 16 and then 32 tokens, in which "
+                   "neighbours are found much sooner; auto: 0.2, and 0 with --phase, --max-epochs or --init-from",
+           .min = 0,
+           .max = 0.9});
+
+    visit.group("Model");
+    BertOptions::visit(self.model, visit);
+
+    visit.group("Optimisation");
+    ScheduleConfig::visit(self.schedule, visit);
+    OptimiserConfig::visit(self.optimiser, visit);
+
+    TrainerConfig::visit(self.trainer, visit);
+    visit("valid-tokens", self.valid_tokens,
+          {.help = "tokens of the held-out text that a validation reads, always the same", .min = 1});
+  }
+
+  // The lengths and batches of the run, one after another; of `tokens` where no phase says another.
+  std::vector<Phase> lengths(const std::string& origin, std::int64_t tokens) const;
+
+  // The longest of them.
+  std::int64_t longest() const;
+
+  // UserError where this call's options are no run, and where options contradict each other, whoever gave them.
+  void validate(const OptionOrigins& origins) const { run.validate(origins); }
+  void refuse_contradictions(const OptionOrigins& origins) const;
+};
+
+}  // namespace attend

@@ -1,0 +1,178 @@
+#include "train/pretraining/task.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/random.hpp"
+#include "core/signals.hpp"
+#include "models/layers/layers.hpp"
+#include "models/ops/ops.hpp"
+#include "models/run/bert_run.hpp"
+
+namespace attend {
+namespace {
+
+PretrainingBatch on_device(PretrainingBatch batch, torch::Device device) {
+  for (torch::Tensor* tensor :
+       {&batch.input.tokens.ids_M, &batch.input.segments_M, &batch.labels_K, &batch.relations_B}) {
+    if (tensor->defined()) *tensor = tensor->to(device);
+  }
+  return batch;
+}
+
+constexpr std::uint64_t kCounted = 10'000'000;
+
+// -ln of how often each piece stands among the first tokens of the text, with one more of each.
+torch::Tensor unigram_nll(const DocumentCorpus& corpus, std::int64_t vocabulary) {
+  std::vector<std::int32_t> ids;
+  corpus.append(0, std::min(kCounted, corpus.num_tokens()), ids);
+  const auto all = torch::from_blob(ids.data(), {std::ssize(ids)}, torch::kInt32).to(torch::kLong);
+  const torch::Tensor counts_V = at::bincount(all, {}, vocabulary).to(torch::kFloat64) + 1;
+  return (counts_V.sum().log() - counts_V.log()).to(torch::kFloat32);
+}
+
+}  // namespace
+
+PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
+                                 DocumentCorpus train, std::optional<DocumentCorpus> valid)
+    : model_(std::move(model)),
+      tokenizer_(tokenizer),
+      config_(config),
+      phases_(config.lengths("--phase", *config.max_tokens)),
+      identity_(identity_of(config.model, tokenizer)),
+      train_(std::move(train)),
+      valid_(std::move(valid)) {
+  batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();
+  // The same masks at every validation, and of the paper's kind in every run, so that runs compare; as long as the
+  // sequences become.
+  if (valid_) held_out_.emplace(data(*valid_, MaskingConfig{}, 0, phases_.back()));
+}
+
+PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
+                                      const Phase& phase) const {
+  InstanceConfig instances = config_.instances;
+  instances.length = phase.length;
+  if (!phase.pairs) instances.sequence_objective = SequenceObjective::none;
+  return {corpus, tokenizer_, instances, masking, phase.max_tokens, seed};
+}
+
+PretrainingData PretrainingTask::training_data(std::int64_t phase) const {
+  return data(train_, config_.masking, combine_keys(config_.trainer.seed, phase),
+              phases_.at(static_cast<std::size_t>(phase)));
+}
+
+std::int64_t PretrainingTask::phase_at(double share) const {
+  const auto found = std::ranges::find_if(phases_, [share](const Phase& phase) { return share < phase.end; });
+  return std::min(found - phases_.begin(), std::ssize(phases_) - 1);
+}
+
+void PretrainingTask::seek(DataPosition position) {
+  if (position.phase >= std::ssize(phases_)) {
+    throw UserError("the checkpoint is of phase " + std::to_string(position.phase) + ", and the training has " +
+                        std::to_string(phases_.size()) + " from 0 on",
+                    "its state.json was edited, or is damaged");
+  }
+  phase_ = position.phase;
+  if (phases_.size() > 1) {
+    const Phase& phase = phases_[static_cast<std::size_t>(phase_)];
+    log::info("phase {} of {}: sequences of {} tokens, batches of {}", phase_ + 1, phases_.size(), phase.length,
+              phase.max_tokens);
+  }
+  const auto made = std::make_shared<PretrainingData>(training_data(position.phase));
+  loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
+    made->begin_epoch(position.epoch);
+    const DataPosition here = position.within(made->num_batches());
+    made->begin_epoch(here.epoch);
+    position = here.after(made->num_batches());
+    return Loaded{.batch = made->batch(here.batch), .position = here, .after = position};
+  });
+}
+
+MicroBatch PretrainingTask::next() {
+  Loaded loaded = loader_->next();
+  MicroBatch batch = micro_batch(std::move(loaded.batch));
+  batch.position = loaded.position;
+  batch.after = loaded.after;
+  return batch;
+}
+
+// All batches of a phase are about as large as each other; longer sequences of as many tokens need more.
+MicroBatch PretrainingTask::largest() {
+  const auto size = [](const Phase& phase) { return std::pair(phase.max_tokens, phase.length); };
+  return micro_batch(training_data(std::ranges::max_element(phases_, {}, size) - phases_.begin()).batch(0));
+}
+
+MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
+  MicroBatch result{.position = {},
+                    .after = {},
+                    .terms = {{.name = "loss", .weight = 1, .count = batch.labels_K.size(0)}},
+                    .tokens = batch.input.tokens.ids_M.size(0),
+                    .examples = batch.lines};
+  const bool pairs = batch.relations_B.defined();
+  if (pairs) result.terms.push_back({.name = "sequence_loss", .weight = 1, .count = batch.relations_B.size(0)});
+  result.forward = [this, pairs, here = on_device(std::move(batch), torch::Device(config_.run.device))](
+                       Pass& pass) -> std::vector<LossSum> {
+    const auto losses = model_->forward(here, pass);
+    std::vector<LossSum> sums = {{.loss = losses.masked.loss, .nll = losses.masked.nll}};
+    if (pairs) sums.push_back({.loss = losses.sequence.loss, .nll = losses.sequence.nll});
+    return sums;
+  };
+  return result;
+}
+
+std::vector<std::string> PretrainingTask::metrics() const {
+  if (!valid_) return {};
+  std::vector<std::string> names = {"loss", "ppl", "accuracy"};
+  if (config_.instances.sequence_objective != SequenceObjective::none) names.emplace_back("sequence_accuracy");
+  return names;
+}
+
+std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t step) {
+  const torch::NoGradGuard no_grad;
+  double nll = 0;
+  std::vector<torch::Tensor> labels;
+  std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
+  for (std::int64_t b = 0; b < held_out_->num_batches() && tokens < config_.valid_tokens; ++b) {
+    if (signals::stop_requested()) throw Interrupted("validation");
+    const PretrainingBatch batch = on_device(held_out_->batch(b), torch::Device(config_.run.device));
+    Pass pass = Pass::inference();
+    const auto losses = model_->forward(batch, pass);
+    tokens += batch.input.tokens.ids_M.size(0);
+    nll += losses.masked.nll.item<double>();
+    labels.push_back(batch.labels_K);
+    masked += batch.labels_K.size(0);
+    masked_correct += losses.masked.num_correct.item<std::int64_t>();
+    if (!batch.relations_B.defined()) continue;
+    pairs += batch.relations_B.size(0);
+    pairs_correct += losses.sequence.num_correct.item<std::int64_t>();
+  }
+  const double loss = nll / static_cast<double>(masked);
+  if (step >= kPlateauSteps && phase_ == std::ssize(phases_) - 1) warn_of_plateau(loss, labels);
+  std::vector<ValidationMetric> metrics = {
+      {.name = "loss", .value = loss},
+      {.name = "ppl", .value = std::exp(loss)},
+      {.name = "accuracy", .value = static_cast<double>(masked_correct) / static_cast<double>(masked)}};
+  if (pairs > 0) {
+    metrics.push_back(
+        {.name = "sequence_accuracy", .value = static_cast<double>(pairs_correct) / static_cast<double>(pairs)});
+  }
+  return metrics;
+}
+
+void PretrainingTask::warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels) {
+  if (!unigram_loss_) {
+    const torch::Tensor labels_K = at::cat(labels).cpu();
+    unigram_loss_ = unigram_nll(train_, tokenizer_.size()).index_select(0, labels_K).mean().item<double>();
+  }
+  if (loss < *unigram_loss_ - kPlateauGain) return;
+  log::warn(
+      "the loss is {:.2f}, and guessing by how common each piece is would give {:.2f}: the model has not found a "
+      "masked token's neighbours yet. Short sequences for longer make it find them sooner, such as --short-first 0.4, "
+      "and so do --initial-positions sinusoids, --dropout 0, --sequence-objective none and a lower --learning-rate",
+      loss, *unigram_loss_);
+}
+
+}  // namespace attend

@@ -1,0 +1,68 @@
+// Learning a language from raw text: masked tokens, and what the second part of a sequence is to the first.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/batch/prefetcher.hpp"
+#include "data/batch/pretraining_data.hpp"
+#include "data/corpus/document_corpus.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "models/bert/bert.hpp"
+#include "train/pretraining/config.hpp"
+#include "train/pretraining/phases.hpp"
+#include "train/task.hpp"
+
+namespace attend {
+
+class PretrainingTask : public Task {
+ public:
+  static constexpr std::int64_t kPlateauSteps = 1000;
+  static constexpr double kPlateauGain = 0.2;
+
+  // `valid` may be absent.
+  PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
+                  DocumentCorpus train, std::optional<DocumentCorpus> valid);
+
+  torch::nn::Module& model() override { return *model_; }
+  TensorMetadata identity() const override { return identity_; }
+  std::int64_t phase_at(double share) const override;
+  void seek(DataPosition position) override;
+  MicroBatch next() override;
+  MicroBatch largest() override;
+  std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
+  bool batches_are_alike() const override { return true; }
+  std::vector<std::string> metrics() const override;
+  // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt. Warns of a model that
+  // after kPlateauSteps, and at its full length, does hardly better than to guess by how common each piece is.
+  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
+
+ private:
+  struct Loaded {
+    PretrainingBatch batch;
+    DataPosition position, after;
+  };
+  PretrainingData data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
+                       const Phase& phase) const;
+  PretrainingData training_data(std::int64_t phase) const;
+  MicroBatch micro_batch(PretrainingBatch batch) const;
+  void warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels);  // of all held-out batches
+
+  BertForPretraining model_;
+  Tokenizer tokenizer_;
+  PretrainingConfig config_;
+  std::vector<Phase> phases_;
+  std::int64_t phase_ = 0;  // that is being learnt from
+  TensorMetadata identity_;
+  DocumentCorpus train_;
+  std::int64_t batches_per_epoch_ = 0;
+  std::optional<DocumentCorpus> valid_;
+  std::optional<PretrainingData> held_out_;     // refers to valid_
+  std::optional<double> unigram_loss_;          // of the held-out labels, guessed by how common each piece is
+  std::unique_ptr<Prefetcher<Loaded>> loader_;  // refers to train_
+};
+
+}  // namespace attend

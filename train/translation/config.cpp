@@ -1,0 +1,22 @@
+#include "train/translation/config.hpp"
+
+#include "core/error.hpp"
+
+namespace attend {
+
+void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) const {
+  const auto two_files = [&](const char* name, const std::vector<std::string>& files) {
+    if (files.size() == 2) return;
+    throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
+                    std::string("--") + name + " SOURCE TARGET");
+  };
+  two_files("train", train);
+  if (!valid.empty()) two_files("valid", valid);
+  if (valid.empty()) trainer.refuse_validation(origins);
+  if (trainer.best_metric == "bleu" && bleu_sentences == 0) {
+    throw UserError(origins("best-metric") + ": bleu, but no sentence is translated for it",
+                    "set --bleu-sentences above 0");
+  }
+}
+
+}  // namespace attend

@@ -1,0 +1,80 @@
+// Everything that a translation run is made of: the options of `attend train`, and RUN/config.toml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/corpus/batch_order.hpp"
+#include "data/corpus/parallel_corpus.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/translation/config.hpp"
+#include "train/optimiser.hpp"
+#include "train/run_config.hpp"
+#include "train/schedule.hpp"
+#include "train/trainer.hpp"
+
+namespace attend {
+
+// Paths may change when a run is resumed: what they hold is compared instead.
+struct TranslationConfig {
+  RunConfig run = {};
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+  std::vector<std::string> tokenizer;
+  TokenizerConfig vocabulary = {};
+  CorpusConfig corpus = {};
+  BatchConfig batches = {};
+  ModelConfig model = {};
+  ScheduleConfig schedule = {};
+  OptimiserConfig optimiser = {};
+  TrainerConfig trainer = {};
+  double label_smoothing = 0.1;
+  std::int64_t bleu_sentences = 500;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    RunConfig::visit(self.run, visit);
+
+    visit.group("Data");
+    visit(
+        "train", self.train,
+        {.help = "source and target text to learn from", .placeholder = "FILE", .required = true, .may_change = true});
+    visit("valid", self.valid,
+          {.help = "source and target text to validate on", .placeholder = "FILE", .may_change = true});
+    visit("tokenizer", self.tokenizer,
+          {.help = "one for both languages, or one for the source and one for the target; none: a joint one is learnt "
+                   "from the training text",
+           .placeholder = "FILE",
+           .may_change = true});
+    visit("vocab-size", self.vocabulary.size,
+          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 1, .max = 1e6});
+    visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
+    CorpusConfig::visit(self.corpus, visit);
+    BatchConfig::visit(self.batches, visit);
+
+    visit.group("Model");
+    ModelConfig::visit(self.model, visit);
+
+    visit.group("Optimisation");
+    ScheduleConfig::visit(self.schedule, visit);
+    visit("label-smoothing", self.label_smoothing,
+          {.help = "share of the target's probability spread over the vocabulary", .min = 0, .max = 0.9});
+    OptimiserConfig::visit(self.optimiser, visit);
+
+    TrainerConfig::visit(self.trainer, visit);
+    visit("bleu-sentences", self.bleu_sentences,
+          {.help = "validation sentences that are translated, greedily, for BLEU; 0: none",
+           .min = 0,
+           .max = 1e6,
+           .may_change = true});
+  }
+
+  // UserError where this call's options are no run, and where options contradict each other, whoever gave them.
+  void validate(const OptionOrigins& origins) const { run.validate(origins); }
+  void refuse_contradictions(const OptionOrigins& origins) const;
+};
+
+}  // namespace attend

@@ -1,0 +1,122 @@
+#include "train/translation/job.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "data/corpus/parallel_corpus.hpp"
+#include "data/text/lines.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/run/checkpoint_reader.hpp"
+#include "models/run/weights_io.hpp"
+#include "models/translation/factory.hpp"
+#include "train/session.hpp"
+#include "train/translation/defaults.hpp"
+#include "train/translation/task.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Out of the run, the files given, the run whose weights are taken over, or learnt from the training text.
+TokenizerPair obtain_tokenizers(const TranslationConfig& config, bool resumed) {
+  if (resumed) return TokenizerPair::load(fs::path(config.run.run) / "tokenizer");
+  if (config.tokenizer.empty() && config.run.init_from.empty()) {
+    log::info("learning a tokenizer from {} and {}", config.train[0], config.train[1]);
+    const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
+    return {.src = joint, .tgt = joint};
+  }
+  TokenizerPair given = config.tokenizer.empty() ? TokenizerPair::load(fs::path(config.run.init_from) / "tokenizer")
+                                                 : TokenizerPair::from_files(config.tokenizer);
+  warn_of_other(config.vocabulary, given.tgt);
+  return given;
+}
+
+EncodedCorpus open_corpus(const std::vector<std::string>& files, const TokenizerPair& tokenizers,
+                          const CorpusConfig& config) {
+  EncodedCorpus corpus = EncodedCorpus::open({.src_files = {files[0]},
+                                              .tgt_files = {files[1]},
+                                              .src_tokenizer = tokenizers.src,
+                                              .tgt_tokenizer = tokenizers.tgt},
+                                             config);
+  const ParallelCounts& counts = corpus.counts();
+  log::info("{} {}: {}", files[0], files[1], counts.report());
+  counts.src.log(files[0]);
+  counts.tgt.log(files[1]);
+  return corpus;
+}
+
+class TranslationJob : public Job {
+ public:
+  explicit TranslationJob(TranslationConfig config) : config_(std::move(config)) {}
+
+  RunKind kind() const override { return RunKind::train; }
+  SessionConfig config() override { return SessionConfig(config_); }
+
+  void adopt_model(const OptionOrigins& origins) override {
+    check_is_run(config_.run.init_from, RunKind::train);
+    auto theirs = read_config<ModelConfig>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
+    adopt_model_options(bind(config_.model), bind(theirs), config_.run.init_from, origins);
+  }
+
+  void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
+
+  void load(bool resumed) override {
+    for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
+    tokenizers_ = obtain_tokenizers(config_, resumed);
+    if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
+    train_ = open_corpus(config_.train, *tokenizers_, config_.corpus);
+    if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_.corpus);
+    resolve_sizes(config_, train_->num_tgt_tokens());
+    const auto named = [](const char* option, const std::vector<std::string>& files) {
+      return files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();
+    };
+    inputs_ = {{"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
+               {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
+               {"the text to learn from", train_->content_hash(), named("--train", config_.train)},
+               {"the text to validate on", valid_ ? valid_->content_hash() : "", named("--valid", config_.valid)}};
+  }
+  Inputs inputs() const override { return inputs_; }
+  void save_inputs(const fs::path& run) const override { tokenizers_->save(run / "tokenizer"); }
+
+  std::unique_ptr<Task> make_task(bool initial_weights) override {
+    const Seq2Seq model = make_seq2seq(config_.model, {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size()},
+                                       static_cast<std::uint64_t>(config_.trainer.seed));
+    if (initial_weights) {
+      const fs::path from = config_.run.init_from;
+      if (TokenizerPair::load(from / "tokenizer") != *tokenizers_) {
+        throw UserError("--init-from " + from.string() + ": that run has other tokenizers than --tokenizer",
+                        "leave --tokenizer out: the other run's are taken over with its weights");
+      }
+      load_weights(find_weights(from, "best"), *model);
+    }
+    return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_));
+  }
+
+  void resolve_schedule(const Task& task) override { resolve_training(config_, task.batches_per_epoch()); }
+  std::string model_name() const override { return std::string(name_of(config_.model.model)); }
+  std::string memory_remedy() const override {
+    return "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
+           "), and raise --accumulate to keep updates as large";
+  }
+
+ private:
+  TranslationConfig config_;
+  std::optional<TokenizerPair> tokenizers_;
+  std::optional<EncodedCorpus> train_, valid_;
+  Inputs inputs_;
+};
+
+}  // namespace
+
+void train_translation(const TranslationConfig& config, const OptionOrigins& origins) {
+  TranslationJob job(config);
+  train(job, origins);
+}
+
+}  // namespace attend

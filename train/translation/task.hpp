@@ -1,0 +1,61 @@
+// Learning to translate: batches of a parallel corpus, label-smoothed cross-entropy under teacher forcing, validation
+// by loss and by BLEU of greedy translations.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batch/loader.hpp"
+#include "data/corpus/batch_order.hpp"
+#include "data/corpus/parallel_corpus.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
+#include "models/translation/seq2seq.hpp"
+#include "train/task.hpp"
+#include "train/translation/config.hpp"
+
+namespace attend {
+
+class TranslationTask : public Task {
+ public:
+  // `config` must be resolved as far as the machine goes; `valid` may be absent.
+  TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
+                  std::optional<EncodedCorpus> valid);
+
+  torch::nn::Module& model() override { return *model_; }
+  TensorMetadata identity() const override { return identity_; }
+  void seek(DataPosition position) override;
+  MicroBatch next() override;
+  MicroBatch largest() override;
+  std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
+  std::vector<std::string> metrics() const override;
+  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
+
+ private:
+  // Held-out pairs, in batches of fixed order, and the text that BLEU is computed on.
+  struct Validation {
+    EncodedCorpus corpus;
+    BatchOrder order;
+    std::vector<std::string> src, tgt;
+  };
+
+  MicroBatch micro_batch(const Batch& batch) const;
+  double validation_loss() const;
+
+  Seq2Seq model_;
+  TokenizerPair tokenizers_;
+  TensorMetadata identity_;
+  torch::Device device_;
+  double label_smoothing_;
+  BatchIds ids_;
+  EncodedCorpus train_;
+  BatchOrder order_;
+  std::int64_t batches_per_epoch_;
+  std::unique_ptr<Loader> loader_;  // refers to train_ and order_
+  std::optional<Validation> valid_;
+};
+
+}  // namespace attend
