@@ -187,7 +187,7 @@ TEST_P(Seq2SeqProperties, FrozenStepsAreTheSame) {
   const auto run = [&] {
     const auto memory = model_->encode(batch.src, inference_);
     const auto state = model_->start(*memory, std::vector<std::int64_t>{0, 1, 2, 3, 4});
-    return model_->step(*memory, *state, torch::full({5}, kBegin, torch::kLong)).logits_RV;
+    return model_->step(*memory, *state, torch::full({5}, kBegin, torch::kLong), inference_);
   };
   const auto before = run();
   visit_weights(*model_, [](ops::Weight& weight) { weight.freeze(Precision::fp32); });
