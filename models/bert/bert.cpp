@@ -57,8 +57,8 @@ BertImpl::BertImpl(const BertConfig& config) : config_(config) {
   ensure(config.embedding_width <= config.block.width, "embeddings are not wider than the blocks");
   embeddings_ = config.embedding_width == config.block.width ? std::make_shared<BertEmbeddingsImpl>(config)
                                                              : std::make_shared<FactorisedEmbeddingsImpl>(config);
-  encoder_ = config.share_layers ? std::make_shared<SharedEncoderStackImpl>(config.layers, config.norm, config.block)
-                                 : std::make_shared<EncoderStackImpl>(config.layers, config.norm, config.block);
+  encoder_ = std::make_shared<EncoderStackImpl>(config.layers, config.share_layers ? 1 : config.layers, config.norm,
+                                                config.block);
   register_module("embeddings", embeddings_);
   register_module("encoder", encoder_);
 }

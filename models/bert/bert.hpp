@@ -76,7 +76,8 @@ class BertImpl : public torch::nn::Module {
  public:
   explicit BertImpl(const BertConfig& config);
 
-  // The hidden state of every token, [M, H], or of those that are wanted, [K, H], which costs less.
+  // The hidden state of every token, [M, H], or of those that are wanted, [K, H], which costs less. The pass's observer
+  // sees the attention of every token in every layer, in the last one too.
   torch::Tensor forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted = {}) const;
 
   const BertConfig& config() const { return config_; }

@@ -28,12 +28,20 @@ EncoderBlockImpl::EncoderBlockImpl(const BlockConfig& config)
       norm1_(register_module("norm1", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
       norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))) {}
 
-Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const Layout& layout, Pass& pass,
-                                const std::optional<Selection>& wanted) const {
+Tensor EncoderBlockImpl::attend(const Tensor& x_MH, const EncoderInput& input, Pass& pass) const {
   const Linear &in_proj = self_attn_->in_proj, &out_proj = self_attn_->out_proj;
+  const Layout& layout = input.layout;
+  const std::optional<Selection>& wanted = input.wanted;
   const ops::AttentionShape shape{.heads = config_.heads, .causal = false};
   const ops::Dropout dropout = pass.dropout(config_.attention_dropout);
-  if (!wanted) return out_proj->forward(ops::self_attention(in_proj->forward(x_MH), layout, shape, dropout));
+  Tensor qkv_MC;
+  if (!wanted || pass.observer() != nullptr) qkv_MC = in_proj->forward(x_MH);
+  if (Observer* observer = pass.observer()) {
+    const auto qkv = qkv_MC.chunk(3, 1);
+    observer->see_attention(AttentionPlace::encoder, input.layer,
+                            ops::attention_weights(qkv[0], qkv[1], layout, layout, shape));
+  }
+  if (!wanted) return out_proj->forward(ops::self_attention(qkv_MC, layout, shape, dropout));
   const auto part = [&](const Tensor& x, std::int64_t first, std::int64_t count) {
     return ops::linear(x, in_proj->weight.rows(first, count), in_proj->bias.narrow(0, first, count));
   };
@@ -48,19 +56,16 @@ Tensor feed_forward(const Linear& linear1, const Linear& linear2, const Tensor& 
                            pass.dropout(config.activation_dropout), {linear2->weight, linear2->bias});
 }
 
-Tensor PostNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Pass& pass,
-                                         const std::optional<Selection>& wanted) const {
-  const Tensor attended = attend(x_MH, layout, pass, wanted), residual = wanted ? wanted->of(x_MH) : x_MH;
-  const Tensor middle = norm1_->forward(attended, residual, pass.dropout(config_.dropout)).norm;
+Tensor PostNormEncoderBlockImpl::forward(const EncoderInput& input, Pass& pass) const {
+  const Tensor attended = attend(input.x_MH, input, pass);
+  const Tensor middle = norm1_->forward(attended, input.residual(), pass.dropout(config_.dropout)).norm;
   const Tensor fed = feed_forward(linear1_, linear2_, middle, config_, pass);
   return norm2_->forward(fed, middle, pass.dropout(config_.dropout)).norm;
 }
 
-Tensor PreNormEncoderBlockImpl::forward(const Tensor& x_MH, const Layout& layout, Pass& pass,
-                                        const std::optional<Selection>& wanted) const {
-  const Tensor attended = attend(norm1_->forward(x_MH), layout, pass, wanted);
-  const Tensor residual = wanted ? wanted->of(x_MH) : x_MH;
-  const ops::AddNorm middle = norm2_->forward(attended, residual, pass.dropout(config_.dropout));
+Tensor PreNormEncoderBlockImpl::forward(const EncoderInput& input, Pass& pass) const {
+  const Tensor attended = attend(norm1_->forward(input.x_MH), input, pass);
+  const ops::AddNorm middle = norm2_->forward(attended, input.residual(), pass.dropout(config_.dropout));
   const Tensor fed = feed_forward(linear1_, linear2_, middle.norm, config_, pass);
   return add(fed, middle.sum, pass.dropout(config_.dropout));
 }
@@ -70,7 +75,7 @@ std::shared_ptr<EncoderBlockImpl> make_encoder_block(NormPlace norm, const Block
   return std::make_shared<PreNormEncoderBlockImpl>(config);
 }
 
-EncoderStackImpl::EncoderStackImpl(std::int64_t distinct, std::int64_t layers, NormPlace norm,
+EncoderStackImpl::EncoderStackImpl(std::int64_t layers, std::int64_t distinct, NormPlace norm,
                                    const BlockConfig& config)
     : layers_(layers) {
   for (std::int64_t i = 0; i < distinct; ++i) push_back(make_encoder_block(norm, config));
@@ -79,9 +84,11 @@ EncoderStackImpl::EncoderStackImpl(std::int64_t distinct, std::int64_t layers, N
 
 Tensor EncoderStackImpl::forward(Tensor x_MH, const Layout& layout, Pass& pass,
                                  const std::optional<Selection>& wanted) const {
+  const std::optional<Selection> all;
   for (std::int64_t i = 0; i < layers_; ++i) {
     const EncoderBlockImpl& block = *blocks[i % blocks.size()];
-    x_MH = block.forward(x_MH, layout, pass, i + 1 == layers_ ? wanted : std::nullopt);
+    const std::optional<Selection>& of_this = i + 1 == layers_ ? wanted : all;
+    x_MH = block.forward({.x_MH = x_MH, .layout = layout, .wanted = of_this, .layer = i}, pass);
   }
   return final_norm(x_MH);
 }

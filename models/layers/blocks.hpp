@@ -55,19 +55,28 @@ TORCH_MODULE(SelfAttention);
 torch::Tensor feed_forward(const Linear& linear1, const Linear& linear2, const torch::Tensor& x_MH,
                            const BlockConfig& config, Pass& pass);
 
+// What an encoder block reads. Where some tokens are wanted, these look at all tokens, and only they are added up,
+// normalised and fed forward.
+struct EncoderInput {
+  const torch::Tensor& x_MH;
+  const Layout& layout;
+  const std::optional<Selection>& wanted;  // nothing where all are
+  std::int64_t layer = 0;                  // blocks applied before this one; a shared block is applied several times
+
+  torch::Tensor residual() const { return wanted ? wanted->of(x_MH) : x_MH; }
+};
+
 // One block of the encoder: its sub-layers; how they are added and normalised is the subclass.
 class EncoderBlockImpl : public torch::nn::Module {
  public:
   explicit EncoderBlockImpl(const BlockConfig& config);
 
-  // [M, H], or [K, H] of the tokens that are wanted: these look at all tokens, and only they are added up, normalised
-  // and fed forward. `wanted` is nothing where all are.
-  virtual torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Pass& pass,
-                                const std::optional<Selection>& wanted) const = 0;
+  // [M, H], or [K, H] of the tokens that are wanted. The pass's observer sees the attention of all tokens either way.
+  virtual torch::Tensor forward(const EncoderInput& input, Pass& pass) const = 0;
 
  protected:
-  torch::Tensor attend(const torch::Tensor& x_MH, const Layout& layout, Pass& pass,
-                       const std::optional<Selection>& wanted) const;
+  // Self-attention of `x_MH`, which is the input or its norm.
+  torch::Tensor attend(const torch::Tensor& x_MH, const EncoderInput& input, Pass& pass) const;
 
   BlockConfig config_;
   SelfAttention self_attn_;
@@ -80,15 +89,13 @@ class EncoderBlockImpl : public torch::nn::Module {
 class PostNormEncoderBlockImpl : public EncoderBlockImpl {
  public:
   using EncoderBlockImpl::EncoderBlockImpl;
-  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Pass& pass,
-                        const std::optional<Selection>& wanted) const override;
+  torch::Tensor forward(const EncoderInput& input, Pass& pass) const override;
 };
 
 class PreNormEncoderBlockImpl : public EncoderBlockImpl {
  public:
   using EncoderBlockImpl::EncoderBlockImpl;
-  torch::Tensor forward(const torch::Tensor& x_MH, const Layout& layout, Pass& pass,
-                        const std::optional<Selection>& wanted) const override;
+  torch::Tensor forward(const EncoderInput& input, Pass& pass) const override;
 };
 
 std::shared_ptr<EncoderBlockImpl> make_encoder_block(NormPlace norm, const BlockConfig& config);
@@ -119,28 +126,18 @@ class StackImpl : public torch::nn::Module {
   LayerNorm norm_{nullptr};
 };
 
-// The blocks of an encoder, each with weights of its own.
+// The blocks of an encoder: each layer has weights of its own, or `distinct` blocks take turns; one block applied in
+// every layer is ALBERT's sharing (Lan et al. 2019, arXiv 1909.11942, section 3.1).
 class EncoderStackImpl : public StackImpl<EncoderBlockImpl> {
  public:
-  EncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config)
-      : EncoderStackImpl(layers, layers, norm, config) {}
+  EncoderStackImpl(std::int64_t layers, std::int64_t distinct, NormPlace norm, const BlockConfig& config);
 
-  // [M, H], or [K, H] of the tokens that are wanted of the last block.
+  // [M, H], or [K, H] of the tokens that are wanted of the last layer.
   torch::Tensor forward(torch::Tensor x_MH, const Layout& layout, Pass& pass,
                         const std::optional<Selection>& wanted = {}) const;
 
- protected:
-  EncoderStackImpl(std::int64_t distinct, std::int64_t layers, NormPlace norm, const BlockConfig& config);
-
  private:
   std::int64_t layers_;
-};
-
-// One block, gone through again and again (Lan et al. 2019, arXiv 1909.11942, section 3.1).
-class SharedEncoderStackImpl : public EncoderStackImpl {
- public:
-  SharedEncoderStackImpl(std::int64_t layers, NormPlace norm, const BlockConfig& config)
-      : EncoderStackImpl(1, layers, norm, config) {}
 };
 
 }  // namespace attend

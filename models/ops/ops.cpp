@@ -6,6 +6,7 @@
 #include "models/ops/dispatch.hpp"
 #include "models/ops/fast/ops.hpp"
 #include "models/ops/fast/packed.hpp"
+#include "models/ops/padded.hpp"
 #include "models/ops/plain/ops.hpp"
 
 namespace attend::ops {
@@ -107,7 +108,9 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv, const Layout& queries,
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Layout& queries, const Layout& keys,
                          AttentionShape shape) {
   check_attention(q, k, q.size(1), queries, keys, shape);
-  return plain::attention_weights(q, k, queries, keys, shape);
+  const Tensor nothing_asks = missing(lengths(queries, q), queries.max_length);
+  return plain::attention_weights(q, k, queries, keys, shape)
+      .masked_fill(nothing_asks.view({queries.size(), 1, queries.max_length, 1}), 0);
 }
 
 CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,

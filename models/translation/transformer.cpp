@@ -43,18 +43,30 @@ struct TransformerState : DecoderState {
 };
 
 // Teacher forcing: every position of every sentence at once, the future hidden by causality.
-class TeacherForcedHeads final : public DecoderHeads {
+class TeacherForcedAttention final : public DecoderAttention {
  public:
-  TeacherForcedHeads(const TransformerConfig& config, const TransformerMemory& memory, const Layout& target, Pass& pass)
+  TeacherForcedAttention(const TransformerConfig& config, const TransformerMemory& memory, const Layout& target,
+                         Pass& pass)
       : config_(config), memory_(memory), target_(target), pass_(pass) {}
 
-  Tensor over_target(std::int64_t /*layer*/, const Tensor& qkv_MC) override {
-    return ops::self_attention(qkv_MC, target_, {.heads = config_.block.heads, .causal = true},
-                               pass_.dropout(config_.block.attention_dropout));
+  Tensor self(std::int64_t layer, const Tensor& qkv_MC) override {
+    const ops::AttentionShape shape{.heads = config_.block.heads, .causal = true};
+    if (Observer* observer = pass_.observer()) {
+      const auto qkv = qkv_MC.chunk(3, 1);
+      observer->see_attention(AttentionPlace::decoder, layer,
+                              ops::attention_weights(qkv[0], qkv[1], target_, target_, shape));
+    }
+    return ops::self_attention(qkv_MC, target_, shape, pass_.dropout(config_.block.attention_dropout));
   }
-  Tensor over_memory(std::int64_t layer, const Tensor& q_MH) override {
-    return ops::cross_attention(q_MH, memory_.kv_MC[layer], target_, memory_.layout,
-                                {.heads = config_.block.heads, .causal = false},
+  Tensor cross(std::int64_t layer, const Tensor& q_MH) override {
+    const ops::AttentionShape shape{.heads = config_.block.heads, .causal = false};
+    const Tensor& kv_MC = memory_.kv_MC[layer];
+    if (Observer* observer = pass_.observer()) {
+      const Tensor k_MH = kv_MC.narrow(1, 0, config_.block.width);
+      observer->see_attention(AttentionPlace::cross, layer,
+                              ops::attention_weights(q_MH, k_MH, target_, memory_.layout, shape));
+    }
+    return ops::cross_attention(q_MH, kv_MC, target_, memory_.layout, shape,
                                 pass_.dropout(config_.block.attention_dropout));
   }
 
@@ -66,16 +78,16 @@ class TeacherForcedHeads final : public DecoderHeads {
 };
 
 // One step: the newest position of every hypothesis over what it has read.
-class CachedHeads final : public DecoderHeads {
+class CachedAttention final : public DecoderAttention {
  public:
-  CachedHeads(const TransformerConfig& config, const TransformerMemory& memory, TransformerState& state)
+  CachedAttention(const TransformerConfig& config, const TransformerMemory& memory, TransformerState& state)
       : config_(config), memory_(memory), state_(state) {}
 
-  Tensor over_target(std::int64_t layer, const Tensor& qkv_RC) override {
+  Tensor self(std::int64_t layer, const Tensor& qkv_RC) override {
     state_.products[layer].push_back(qkv_RC);
     return ops::decode_self_attention(state_.products[layer], state_.ancestry, config_.block.heads);
   }
-  Tensor over_memory(std::int64_t layer, const Tensor& q_RH) override {
+  Tensor cross(std::int64_t layer, const Tensor& q_RH) override {
     return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences,
                                        config_.block.heads);
   }
@@ -106,27 +118,27 @@ DecoderBlockImpl::DecoderBlockImpl(const BlockConfig& config, std::int64_t layer
       norm2_(register_module("norm2", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))),
       norm3_(register_module("norm3", LayerNorm(LayerNormConfig{config.width, config.norm_eps}))) {}
 
-Tensor DecoderBlockImpl::attend_target(const Tensor& x_MH, DecoderHeads& heads) const {
-  return self_attn_->out_proj->forward(heads.over_target(layer_, self_attn_->in_proj->forward(x_MH)));
+Tensor DecoderBlockImpl::attend_self(const Tensor& x_MH, DecoderAttention& attention) const {
+  return self_attn_->out_proj->forward(attention.self(layer_, self_attn_->in_proj->forward(x_MH)));
 }
 
-Tensor DecoderBlockImpl::attend_memory(const Tensor& x_MH, DecoderHeads& heads) const {
-  return multihead_attn_->out_proj->forward(heads.over_memory(layer_, multihead_attn_->q_proj->forward(x_MH)));
+Tensor DecoderBlockImpl::attend_cross(const Tensor& x_MH, DecoderAttention& attention) const {
+  return multihead_attn_->out_proj->forward(attention.cross(layer_, multihead_attn_->q_proj->forward(x_MH)));
 }
 
-Tensor PostNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads, Pass& pass) const {
-  const Tensor read = attend_target(x_MH, heads);
+Tensor PostNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderAttention& attention, Pass& pass) const {
+  const Tensor read = attend_self(x_MH, attention);
   const Tensor x1 = norm1_->forward(read, x_MH, pass.dropout(config_.dropout)).norm;
-  const Tensor seen = attend_memory(x1, heads);
+  const Tensor seen = attend_cross(x1, attention);
   const Tensor x2 = norm2_->forward(seen, x1, pass.dropout(config_.dropout)).norm;
   const Tensor fed = feed_forward(linear1_, linear2_, x2, config_, pass);
   return norm3_->forward(fed, x2, pass.dropout(config_.dropout)).norm;
 }
 
-Tensor PreNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderHeads& heads, Pass& pass) const {
-  const Tensor read = attend_target(norm1_->forward(x_MH), heads);
+Tensor PreNormDecoderBlockImpl::forward(const Tensor& x_MH, DecoderAttention& attention, Pass& pass) const {
+  const Tensor read = attend_self(norm1_->forward(x_MH), attention);
   const ops::AddNorm x1 = norm2_->forward(read, x_MH, pass.dropout(config_.dropout));
-  const Tensor seen = attend_memory(x1.norm, heads);
+  const Tensor seen = attend_cross(x1.norm, attention);
   const ops::AddNorm x2 = norm3_->forward(seen, x1.sum, pass.dropout(config_.dropout));
   const Tensor fed = feed_forward(linear1_, linear2_, x2.norm, config_, pass);
   return add(fed, x2.sum, pass.dropout(config_.dropout));
@@ -150,8 +162,9 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
                                                                                   .width = config.block.width,
                                                                                   .deviation = config.block.deviation,
                                                                               }))),
-      encoder_(register_module("encoder",
-                               std::make_shared<EncoderStackImpl>(config.encoder_layers, config.norm, config.block))),
+      encoder_(register_module(
+          "encoder",
+          std::make_shared<EncoderStackImpl>(config.encoder_layers, config.encoder_layers, config.norm, config.block))),
       decoder_(register_module("decoder", std::make_shared<StackImpl<DecoderBlockImpl>>())),
       positions_TH_(register_buffer("positions", sinusoids(0, kKeptPositions, config.block.width))) {
   for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
@@ -180,8 +193,8 @@ std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass
   return memory;
 }
 
-Tensor TransformerImpl::decode(Tensor x_MH, DecoderHeads& heads, Pass& pass) const {
-  for (const auto& block : decoder_->blocks) x_MH = block->forward(x_MH, heads, pass);
+Tensor TransformerImpl::decode(Tensor x_MH, DecoderAttention& attention, Pass& pass) const {
+  for (const auto& block : decoder_->blocks) x_MH = block->forward(x_MH, attention, pass);
   return decoder_->final_norm(x_MH);
 }
 
@@ -206,16 +219,16 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step, 1), pass);
 
   rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
-  CachedHeads heads(config_, static_cast<const TransformerMemory&>(memory), rows);
-  const Tensor hidden_RH = decode(x_RH, heads, pass);
+  CachedAttention attention(config_, static_cast<const TransformerMemory&>(memory), rows);
+  const Tensor hidden_RH = decode(x_RH, attention, pass);
   return ops::linear(hidden_RH, tgt_embedding_->weight, no_bias_).to(torch::kFloat32);
 }
 
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = encode(batch.src, pass);
   const Tensor x_MH = embed(tgt_embedding_, batch.tgt, positions(0, batch.tgt.layout.max_length), pass);
-  TeacherForcedHeads heads(config_, static_cast<const TransformerMemory&>(*memory), batch.tgt.layout, pass);
-  return decode(x_MH, heads, pass);
+  TeacherForcedAttention attention(config_, static_cast<const TransformerMemory&>(*memory), batch.tgt.layout, pass);
+  return decode(x_MH, attention, pass);
 }
 
 }  // namespace attend

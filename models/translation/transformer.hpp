@@ -47,19 +47,19 @@ class CrossAttentionImpl : public torch::nn::Module {
 };
 TORCH_MODULE(CrossAttention);
 
-// Where the queries of a decoder block read: over whole sentences when training, over caches when decoding. A block is
-// written once and is both.
-class DecoderHeads {
+// The attention of the decoder's blocks, at the target read so far and at the memory: over whole sentences in teacher
+// forcing, over caches when decoding. A block is written once and serves both.
+class DecoderAttention {
  public:
-  virtual ~DecoderHeads() = default;
-  virtual torch::Tensor over_target(std::int64_t layer, const torch::Tensor& qkv_MC) = 0;  // C = 3H; gives [M, H]
-  virtual torch::Tensor over_memory(std::int64_t layer, const torch::Tensor& q_MH) = 0;
+  virtual ~DecoderAttention() = default;
+  virtual torch::Tensor self(std::int64_t layer, const torch::Tensor& qkv_MC) = 0;  // C = 3H; gives [M, H]
+  virtual torch::Tensor cross(std::int64_t layer, const torch::Tensor& q_MH) = 0;
 };
 
 class DecoderBlockImpl : public torch::nn::Module {
  public:
   DecoderBlockImpl(const BlockConfig& config, std::int64_t layer);
-  virtual torch::Tensor forward(const torch::Tensor& x_MH, DecoderHeads& heads, Pass& pass) const = 0;
+  virtual torch::Tensor forward(const torch::Tensor& x_MH, DecoderAttention& attention, Pass& pass) const = 0;
 
   // The keys and values of the memory that this block reads, k | v, [M, 2H].
   torch::Tensor project_memory(const torch::Tensor& memory_MH) const {
@@ -67,8 +67,8 @@ class DecoderBlockImpl : public torch::nn::Module {
   }
 
  protected:
-  torch::Tensor attend_target(const torch::Tensor& x_MH, DecoderHeads& heads) const;
-  torch::Tensor attend_memory(const torch::Tensor& x_MH, DecoderHeads& heads) const;
+  torch::Tensor attend_self(const torch::Tensor& x_MH, DecoderAttention& attention) const;
+  torch::Tensor attend_cross(const torch::Tensor& x_MH, DecoderAttention& attention) const;
 
   BlockConfig config_;
   std::int64_t layer_;
@@ -84,13 +84,13 @@ class DecoderBlockImpl : public torch::nn::Module {
 class PostNormDecoderBlockImpl : public DecoderBlockImpl {
  public:
   using DecoderBlockImpl::DecoderBlockImpl;
-  torch::Tensor forward(const torch::Tensor& x_MH, DecoderHeads& heads, Pass& pass) const override;
+  torch::Tensor forward(const torch::Tensor& x_MH, DecoderAttention& attention, Pass& pass) const override;
 };
 
 class PreNormDecoderBlockImpl : public DecoderBlockImpl {
  public:
   using DecoderBlockImpl::DecoderBlockImpl;
-  torch::Tensor forward(const torch::Tensor& x_MH, DecoderHeads& heads, Pass& pass) const override;
+  torch::Tensor forward(const torch::Tensor& x_MH, DecoderAttention& attention, Pass& pass) const override;
 };
 
 std::shared_ptr<DecoderBlockImpl> make_decoder_block(NormPlace norm, const BlockConfig& config, std::int64_t layer);
@@ -102,7 +102,6 @@ class TransformerImpl : public Seq2SeqImpl {
   std::shared_ptr<const Memory> encode(const Sequences& src, Pass& pass) const override;
   std::unique_ptr<DecoderState> start(const Memory& memory, std::span<const std::int64_t> sentences) const override;
 
-  // The weights, where wanted, are the last block's over the memory, the mean of its heads.
   torch::Tensor step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
                      Pass& pass) const override;
   torch::Tensor forward(const Batch& batch, Pass& pass) const override;
@@ -112,7 +111,7 @@ class TransformerImpl : public Seq2SeqImpl {
   torch::Tensor positions(std::int64_t first, std::int64_t length) const;
   torch::Tensor embed(const Embedding& table, const Sequences& tokens, const torch::Tensor& positions_TH,
                       Pass& pass) const;
-  torch::Tensor decode(torch::Tensor x_MH, DecoderHeads& heads, Pass& pass) const;
+  torch::Tensor decode(torch::Tensor x_MH, DecoderAttention& attention, Pass& pass) const;
 
   TransformerConfig config_;
   Embedding tgt_embedding_;

@@ -1,4 +1,5 @@
-// BERT beside Hugging Face's BertForPreTraining: hidden states, both losses, every gradient, and ten updates.
+// BERT beside Hugging Face's BertForPreTraining: hidden states, attention, both losses, every gradient, and ten
+// updates.
 #include "models/bert/bert.hpp"
 
 #include <ATen/ATen.h>
@@ -6,6 +7,7 @@
 
 #include <string>
 
+#include "eval/attention.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/weights_io.hpp"
 #include "tests/support/parity.hpp"
@@ -63,6 +65,17 @@ class BertParity : public testing::TestWithParam<Variant> {
 TEST_P(BertParity, HiddenStates) {
   Pass pass = Pass::inference();
   expect_close(model_->bert->forward(batch_.input, pass).detach(), fixture_.tensor("hidden"), "hidden");
+}
+
+TEST_P(BertParity, AttentionOfEveryLayer) {
+  AttentionRecorder recorder;
+  Pass pass = Pass::inference(&recorder);
+  model_->bert->forward(batch_.input, pass);
+  const torch::Tensor expected = fixture_.tensor("attention");
+  ASSERT_EQ(recorder.layers.size(), expected.size(0));
+  for (const LayerAttention& seen : recorder.layers) {
+    expect_close(seen.weights_BNTS, expected[seen.layer], "layer " + std::to_string(seen.layer));
+  }
 }
 
 TEST_P(BertParity, BothLosses) {

@@ -1,5 +1,5 @@
 """Writes fixtures/bert{,_gelu_tanh}.safetensors: BertForPreTraining of Hugging Face at small odd sizes: weights, a ragged
-batch of masked pairs, hidden states, pooled states, both losses, every gradient, and the losses of ten AdamW steps; and
+batch of masked pairs, hidden states, the attention of every layer and head, both losses, every gradient, and the losses of ten AdamW steps; and
 fixtures/bert_learns.safetensors: weights, twenty batches with something to learn, and the losses of 300 steps on them in turn.
 Run: python tests/parity/make_fixtures_bert.py"""
 import itertools
@@ -34,8 +34,12 @@ for file, activation in (("bert", "gelu"), ("bert_gelu_tanh", "gelu_pytorch_tanh
         return masked / chosen.sum() + sequence / len(LENGTHS)
 
     hidden, masked, sequence = losses()
+    model.set_attn_implementation("eager")  # the others give no weights
+    attention = model(input_ids=ids, attention_mask=real.long(), token_type_ids=segments, output_attentions=True).attentions
+    model.set_attn_implementation("sdpa")
     tensors = {f"weight.{name}": tensor for name, tensor in ours(model.state_dict()).items()}
     tensors |= {"hidden": hidden[real].detach(), "masked_loss": masked.detach(), "sequence_loss": sequence.detach()}
+    tensors["attention"] = (torch.stack(attention) * real[:, None, :, None]).detach()  # [layers, B, N, T, S]; no padding asks
     tensors |= {"ids": ids[real], "segments": segments[real], "lengths": torch.tensor(LENGTHS), "relations": relations,
                 "masked": chosen[real].nonzero().squeeze(1), "labels": labels[chosen]}
     objective().backward()
