@@ -1,5 +1,23 @@
-// attention_decoder and its attention. As in fast_lstm.cpp: what is known beforehand is multiplied before the loop over
-// steps, weight gradients after it; within the loop each layer makes one product.
+// attention_decoder, forward and backward, as one tape. Rows of finished sentences are never touched. What is known
+// beforehand is multiplied before the loop over steps, and weight gradients are made after it, one product for all
+// steps; within the loop each layer makes one product.
+//
+// Forward, with m for masks of dropout, [;] for concatenation, products of columns; x^1 = [e_t; m_f h~_{t-1}]:
+//   i, f, g, o = σ, σ, tanh, σ of z_t = W [x_t; h_{t-1}] + b,   c_t = f c_{t-1} + i g,   h_t = o tanh(c_t)   each layer
+//   x^{l+1}_t = m_l h^l_t                                                                   between layers
+//   context_t = Σ_s a_ts v_s,  a_t = softmax_s score(h_t, k_s)                              Scores::forward
+//   h~_t = tanh(W_c m_c [context_t; h_t])
+//
+// Backward, d for the gradient of the loss; steps from last to first, layers from top to bottom, within a step:
+//   dh~_t += m_f (fed part of dx^1_{t+1}),   du_t = dh~_t (1 - h~_t²)                       feed
+//   [dcontext_t; dh_t] = m_c W_cᵀ du_t                                                      attention
+//   dh_t += gradient of the query, from dcontext_t                                          Scores::backward
+//   dh^l_t = m_l dx^{l+1}_t  below the top                                                  cells
+//   dh_t += W_hhᵀ dz_{t+1},   dc_t += dh_t o (1 - tanh²(c_t))
+//   dz_t = [dc g i (1 - i), dc c_{t-1} f (1 - f), dc i (1 - g²), dh tanh(c) o (1 - o)],   dc_{t-1} = f dc_t
+//   [dx_t; W_hhᵀ dz_t] = Wᵀ dz_t
+// and after the loop dW = Σ_t dz_t [x_t; h_{t-1}]ᵀ, dW_c = Σ_t du_t (m_c [context_t; h_t])ᵀ, de = W_eᵀ dz^1, and what
+// is summed over the steps that read a memory                                               Scores::finish
 #include "models/ops/fast/recurrent_support.hpp"
 #include "models/ops/kernels/query.hpp"
 
@@ -10,84 +28,190 @@ RowDropout row_dropout(Dropout dropout, std::int64_t width, std::int64_t column 
   return {.mask = DropoutMask(dropout), .active = dropout.rate > 0, .width = width, .column = column};
 }
 
+// Which sentence of the memory each packed row reads. The weights of a sentence's steps lie one after another.
+struct Reading {
+  Reading(const Layout& target, const Layout& memory, const Steps& steps)
+      : offsets(memory.offsets), tgt_offsets(target.offsets), packed(steps.packed), first_weight(steps.packed.size()) {
+    for (std::int64_t t = 0; t < steps.size(); ++t) {
+      sentences.insert(sentences.end(), steps.order.begin(), steps.order.begin() + steps.count(t));
+    }
+    for (std::int64_t b = 0; b < target.size(); ++b) {
+      for (std::int64_t row = target.offsets[b]; row < target.offsets[b + 1]; ++row) {
+        first_weight[packed[row]] = num_weights;
+        num_weights += memory.length(b);
+      }
+    }
+  }
+
+  std::vector<std::int64_t> offsets;       // of the sentences of the memory
+  std::vector<std::int64_t> tgt_offsets;   // of the sentences that read them
+  std::vector<std::int64_t> packed;        // the packed row of each ragged one
+  std::vector<std::int64_t> sentences;     // of each packed row
+  std::vector<std::int64_t> first_weight;  // of each packed row
+  std::int64_t num_weights = 0;
+};
+
+// A step of the loop: packed rows [first, first + count), of which `next` have a further step.
+struct Step {
+  Step(const Steps& steps, std::int64_t t)
+      : first(steps.begin[t]),
+        count(steps.count(t)),
+        next(steps.count(t + 1)),
+        before(t > 0 ? steps.begin[t - 1] : -1),
+        ragged(steps.rows.data() + first) {}
+
+  std::int64_t first, count, next;
+  std::int64_t before;         // first row of the step before; -1: there is none
+  const std::int64_t* ragged;  // row of each, which dropout counts
+};
+
+// f(begin, end) over the step's rows, shared among threads.
+template <class F>
+void for_rows(const Step& step, const F& f) {
+  at::parallel_for(0, step.count, kGrain, f);
+}
+
+// A policy of the tape: which attention a row pays to its sentence. This one scores by dot products with prepared keys:
+//   e_ts = h_t · k_s,   a_t = softmax_s(e_t),   context_t = Σ_s a_ts v_s
+//   da_ts = dcontext_t · v_s,   de_ts = a_ts (da_ts - Σ_r a_tr da_tr),   dh_t += Σ_s de_ts k_s
+//   dk_s = Σ_t de_ts h_t,   dv_s = Σ_t a_ts dcontext_t
+// Another score keeps its own tensors and has the same three functions.
+template <class T>
+struct DotScores {
+  using Number = T;
+  Tensor keys;    // [S, H]
+  Tensor values;  // [S, V]
+
+  // Weights and contexts of rows [begin, end) of a step, dropout on the context.
+  void forward(const Step& step, const Reading& reading, const Tensor& weights, Rows<T> query, Rows<T> context,
+               RowDropout dropout, std::int64_t begin, std::int64_t end) const {
+    kernels::attend(kernels::Attend<T>{.width = keys.size(1),
+                                       .value_width = values.size(1),
+                                       .keys = read<T>(keys),
+                                       .values = read<T>(values),
+                                       .offsets = reading.offsets.data(),
+                                       .sentences = reading.sentences.data() + step.first,
+                                       .first_weight = reading.first_weight.data() + step.first,
+                                       .weights = weights.data_ptr<float>(),
+                                       .query = query,
+                                       .context = context,
+                                       .dropout = dropout,
+                                       .rows = step.ragged},
+                    begin, end);
+  }
+
+  // Score gradients de of the same rows; adds to the gradient of the query.
+  void backward(const Step& step, const Reading& reading, const Tensor& weights, const Tensor& score_gradients,
+                Rows<T> context_gradient, Rows<float> query_gradient, std::int64_t begin, std::int64_t end) const {
+    kernels::attend_backward(kernels::AttendBackward<T>{.width = keys.size(1),
+                                                        .value_width = values.size(1),
+                                                        .keys = read<T>(keys),
+                                                        .values = read<T>(values),
+                                                        .offsets = reading.offsets.data(),
+                                                        .sentences = reading.sentences.data() + step.first,
+                                                        .first_weight = reading.first_weight.data() + step.first,
+                                                        .weights = weights.data_ptr<float>(),
+                                                        .score_gradients = score_gradients.data_ptr<float>(),
+                                                        .context_gradient = context_gradient,
+                                                        .query_gradient = query_gradient},
+                             begin, end);
+  }
+
+  // Of all steps: the gradients of keys and values.
+  variable_list finish(const Reading& reading, const Tensor& weights, const Tensor& score_gradients,
+                       const Tensor& queries, const Tensor& context_gradients) const {
+    return {summed(reading, score_gradients, queries, keys), summed(reading, weights, context_gradients, values)};
+  }
+
+ private:
+  // Σ_t factor_ts vector_t of each s, like `like`.
+  static Tensor summed(const Reading& reading, const Tensor& factors, const Tensor& vectors, const Tensor& like) {
+    const Tensor sum = at::empty_like(like);
+    const kernels::MemoryBackward<T> memory{.width = like.size(1),
+                                            .offsets = reading.offsets.data(),
+                                            .tgt_offsets = reading.tgt_offsets.data(),
+                                            .packed_rows = reading.packed.data(),
+                                            .first_weight = reading.first_weight.data(),
+                                            .factors = factors.data_ptr<float>(),
+                                            .vectors = rows<T>(vectors),
+                                            .gradient = rows<T>(sum)};
+    at::parallel_for(0, std::ssize(reading.offsets) - 1, 1,
+                     [&](std::int64_t begin, std::int64_t end) { kernels::memory_backward(memory, begin, end); });
+    return sum;
+  }
+};
+
 struct DecoderLayer {
-  std::int64_t input_width = 0;  // of what is known only within the loop
+  std::int64_t input_width = 0;  // of x, without the embedding
   Tensor weight;                 // [4H, input_width + H] = W_ih | W_hh
-  Tensor inputs;                 // packed, [M + spare, input_width + H]
+  Tensor inputs;                 // packed [x; h], [M + spare, input_width + H]
   Tensor gates;                  // packed activations, [M, 4H]
   Tensor cells;                  // packed, [M, H], fp32
   Tensor start;                  // cell states before the first step, in order, fp32
   Dropout dropout;               // on what it gives the next layer
 };
 
+// What the backward pass needs of the forward one.
+template <class Scores>
 struct DecoderTape {
+  Scores scores;
   Steps steps;
-  std::vector<std::int64_t> tgt_offsets, memory_offsets;
-  std::vector<std::int64_t> sentences;     // of each packed row
-  std::vector<std::int64_t> first_weight;  // of each packed row
+  Reading reading;
   bool input_feeding = true;
   Dropout feed_dropout, combine_dropout;
   std::vector<DecoderLayer> layers;
   Tensor embedded;         // packed, [M, E]
   Tensor weight_embedded;  // [4H, E]
-  Tensor keys, values;
-  Tensor queries;         // packed states of the top layer, [M, H]
-  Tensor weights;         // of the attention, of a sentence step after step
-  Tensor combined;        // packed [context; state], [M + spare, V + H]
-  Tensor weight_combine;  // [H, V + H]
-  Tensor output;          // ragged, [M, H]
+  Tensor queries;          // packed states of the top layer, [M, H]
+  Tensor weights;          // of the attention, laid out by `reading`
+  Tensor combined;         // packed [context; h], [M + spare, V + H]
+  Tensor weight_combine;   // [H, V + H]
+  Tensor output;           // ragged h~, [M, H]
+
+  std::int64_t num_rows() const { return queries.size(0); }
+  std::int64_t width() const { return queries.size(1); }
+  std::int64_t context_width() const { return weight_combine.size(1) - width(); }
+  // Cell states before a step.
+  Rows<float> cells_before(const DecoderLayer& layer, const Step& step) const {
+    return step.before >= 0 ? rows<float>(layer.cells, step.before) : rows<float>(layer.start);
+  }
 };
 
-DecoderTape make_tape(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
+template <class Scores>
+DecoderTape<Scores> make_tape(const AttentionDecoder& decoder, const AttentionDecoderInput& input, Scores scores) {
   const Tensor& like = input.embedded_ME;
-  const std::int64_t M = input.layout.num_tokens(), H = input.keys_SH.size(1), V = input.values_SV.size(1);
-  const std::int64_t E = like.size(1);
-  DecoderTape tape{.steps = Steps(input.layout, false),
-                   .tgt_offsets = input.layout.offsets,
-                   .memory_offsets = input.memory.offsets,
-                   .sentences = {},
-                   .first_weight = std::vector<std::int64_t>(M),
-                   .input_feeding = decoder.input_feeding,
-                   .feed_dropout = decoder.feed_dropout,
-                   .combine_dropout = decoder.combine_dropout,
-                   .layers = {},
-                   .embedded = {},
-                   .weight_embedded = working(decoder.layers[0].weight_ih, like).narrow(1, 0, E).contiguous(),
-                   .keys = input.keys_SH.detach().contiguous(),
-                   .values = input.values_SV.detach().contiguous(),
-                   .queries = at::empty({M, H}, like.options()),
-                   .weights = {},
-                   .combined = at::zeros({M + kRowBlock, V + H}, like.options()),
-                   .weight_combine = working(decoder.combine_HC, like),
-                   .output = at::empty({M, H}, like.options())};
-  const Steps& steps = tape.steps;
-  for (std::int64_t t = 0; t < steps.size(); ++t) {
-    tape.sentences.insert(tape.sentences.end(), steps.order.begin(), steps.order.begin() + steps.count(t));
-  }
-  std::int64_t num_weights = 0;
-  for (std::int64_t b = 0; b < input.layout.size(); ++b) {
-    for (std::int64_t row = input.layout.offsets[b]; row < input.layout.offsets[b + 1]; ++row) {
-      tape.first_weight[steps.packed[row]] = num_weights;
-      num_weights += input.memory.length(b);
-    }
-  }
-  tape.weights = at::empty({num_weights}, like.options().dtype(at::kFloat));
-  tape.embedded = like.detach().index_select(0, index(steps.rows));
-
+  const Tensor weight_combine = working(decoder.combine_HC, like);
+  const std::int64_t M = input.layout.num_tokens(), E = like.size(1), H = weight_combine.size(0);
+  const Steps steps(input.layout, false);
+  const Reading reading(input.layout, input.memory, steps);
+  DecoderTape<Scores> tape{.scores = std::move(scores),
+                           .steps = steps,
+                           .reading = reading,
+                           .input_feeding = decoder.input_feeding,
+                           .feed_dropout = decoder.feed_dropout,
+                           .combine_dropout = decoder.combine_dropout,
+                           .layers = {},
+                           .embedded = like.detach().index_select(0, index(steps.rows)),
+                           .weight_embedded = working(decoder.layers[0].weight_ih, like).narrow(1, 0, E).contiguous(),
+                           .queries = at::empty({M, H}, like.options()),
+                           .weights = at::empty({reading.num_weights}, like.options().dtype(at::kFloat)),
+                           .combined = at::zeros({M + kRowBlock, weight_combine.size(1)}, like.options()),
+                           .weight_combine = weight_combine,
+                           .output = at::empty({M, H}, like.options())};
   const Tensor order = index(steps.order);
   for (std::size_t l = 0; l < decoder.layers.size(); ++l) {
     const LstmCell& cell = decoder.layers[l];
     const Tensor weight_ih = working(cell.weight_ih, like), weight_hh = working(cell.weight_hh, like);
     const std::int64_t known = l == 0 ? E : 0, width = weight_ih.size(1) - known;
-    DecoderLayer layer{.input_width = width,
-                       .weight = at::cat({weight_ih.narrow(1, known, width), weight_hh}, 1),
-                       .inputs = at::zeros({M + kRowBlock, width + H}, like.options()),
-                       .gates = {},
-                       .cells = at::empty({M, H}, like.options().dtype(at::kFloat)),
-                       .start = input.start[l].cell.detach().index_select(0, order),
-                       .dropout = l + 1 < decoder.layers.size() ? decoder.layer_dropouts[l] : Dropout{}};
     const Tensor bias = (cell.bias_ih + cell.bias_hh).detach().to(like.scalar_type());
-    layer.gates = l == 0 ? products::linear(tape.embedded, tape.weight_embedded, bias) : bias.repeat({M, 1});
+    DecoderLayer layer{
+        .input_width = width,
+        .weight = at::cat({weight_ih.narrow(1, known, width), weight_hh}, 1),
+        .inputs = at::zeros({M + kRowBlock, width + H}, like.options()),
+        .gates = l == 0 ? products::linear(tape.embedded, tape.weight_embedded, bias) : bias.repeat({M, 1}),
+        .cells = at::empty({M, H}, like.options().dtype(at::kFloat)),
+        .start = input.start[l].cell.detach().index_select(0, order),
+        .dropout = l + 1 < decoder.layers.size() ? decoder.layer_dropouts[l] : Dropout{}};
     const Tensor hidden = input.start[l].hidden.detach().index_select(0, order);
     layer.inputs.narrow(0, 0, steps.count(0)).narrow(1, width, H).copy_(hidden.narrow(0, 0, steps.count(0)));
     tape.layers.push_back(std::move(layer));
@@ -95,242 +219,263 @@ DecoderTape make_tape(const AttentionDecoder& decoder, const AttentionDecoderInp
   return tape;
 }
 
-template <class T>
-void decoder_forward(DecoderTape& tape) {
-  const Steps& steps = tape.steps;
-  const std::int64_t H = tape.queries.size(1), V = tape.values.size(1);
-  const Tensor hidden = at::empty({static_cast<std::int64_t>(steps.order.size()), H}, tape.queries.options());
-  for (std::int64_t t = 0; t < steps.size(); ++t) {
-    const std::int64_t first = steps.begin[t], count = steps.count(t), next = steps.count(t + 1);
-    const std::int64_t* ragged = steps.rows.data() + first;
-    for (std::size_t l = 0; l < tape.layers.size(); ++l) {
-      const DecoderLayer& layer = tape.layers[l];
-      const bool top = l + 1 == tape.layers.size();
-      const Tensor product = products::linear(block(layer.inputs, first, count), layer.weight, {});
-      const kernels::CellForward<T> step{
-          .width = H,
-          .input = rows<T>(layer.gates, first),
-          .product = rows<T>(product),
-          .gates = rows<T>(layer.gates, first),
-          .cell_before = t > 0 ? rows<float>(layer.cells, steps.begin[t - 1]) : rows<float>(layer.start),
-          .cell = rows<float>(layer.cells, first),
-          .hidden = top ? rows<T>(tape.queries, first) : rows<T>(hidden)};
-      at::parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-        kernels::cell_forward(step, begin, end);
-        kernels::copy_rows(
-            kernels::CopyRows<T, T>{
-                .width = H, .from = step.hidden, .to = rows<T>(layer.inputs, first + count).columns(layer.input_width)},
-            begin, std::min(end, next));
-        if (!top) {
-          kernels::copy_rows(kernels::CopyRows<T, T>{.width = H,
-                                                     .from = step.hidden,
-                                                     .to = rows<T>(tape.layers[l + 1].inputs, first),
-                                                     .dropout = row_dropout(layer.dropout, H),
-                                                     .rows = ragged},
-                             begin, end);
-          return;
-        }
-        kernels::copy_rows(kernels::CopyRows<T, T>{.width = H,
-                                                   .from = step.hidden,
-                                                   .to = rows<T>(tape.combined, first).columns(V),
-                                                   .dropout = row_dropout(tape.combine_dropout, V + H, V),
-                                                   .rows = ragged},
-                           begin, end);
-        kernels::attend(kernels::Attend<T>{.width = H,
-                                           .value_width = V,
-                                           .keys = read<T>(tape.keys),
-                                           .values = read<T>(tape.values),
-                                           .offsets = tape.memory_offsets.data(),
-                                           .sentences = tape.sentences.data() + first,
-                                           .first_weight = tape.first_weight.data() + first,
-                                           .weights = tape.weights.data_ptr<float>(),
-                                           .query = step.hidden,
-                                           .context = rows<T>(tape.combined, first),
-                                           .dropout = row_dropout(tape.combine_dropout, V + H),
-                                           .rows = ragged},
-                        begin, end);
-      });
+// Fills the tape, a step at a time.
+template <class Scores>
+class DecoderForward {
+ public:
+  using T = typename Scores::Number;
+
+  explicit DecoderForward(const DecoderTape<Scores>& tape)
+      : tape_(tape), H_(tape.width()), hidden_(at::empty({std::ssize(tape.steps.order), H_}, tape.queries.options())) {}
+
+  void run() const {
+    for (std::int64_t t = 0; t < tape_.steps.size(); ++t) {
+      const Step step(tape_.steps, t);
+      for (std::size_t l = 0; l < tape_.layers.size(); ++l) cells(step, l);
+      combine(step);
     }
-    const Tensor product = products::linear(block(tape.combined, first, count), tape.weight_combine, {});
-    at::parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kernels::tanh_rows(
-          kernels::Tanh<T>{.width = H, .from = rows<T>(product), .to = rows<T>(tape.output), .to_index = ragged}, begin,
-          end);
-      if (!tape.input_feeding) return;
-      kernels::copy_rows(kernels::CopyRows<T, T>{.width = H,
-                                                 .from = rows<T>(tape.output),
-                                                 .from_index = ragged,
-                                                 .to = rows<T>(tape.layers[0].inputs, first + count),
-                                                 .dropout = row_dropout(tape.feed_dropout, H),
-                                                 .rows = ragged + count},
-                         begin, std::min(end, next));
+  }
+
+ private:
+  // A layer's states, and above the top one the attention.
+  void cells(const Step& step, std::size_t l) const {
+    const DecoderLayer& layer = tape_.layers[l];
+    const bool top = l + 1 == tape_.layers.size();
+    const Tensor product = products::linear(block(layer.inputs, step.first, step.count), layer.weight, {});
+    const kernels::CellForward<T> cell{.width = H_,
+                                       .input = rows<T>(layer.gates, step.first),
+                                       .product = rows<T>(product),
+                                       .gates = rows<T>(layer.gates, step.first),
+                                       .cell_before = tape_.cells_before(layer, step),
+                                       .cell = rows<float>(layer.cells, step.first),
+                                       .hidden = top ? rows<T>(tape_.queries, step.first) : rows<T>(hidden_)};
+    for_rows(step, [&](std::int64_t begin, std::int64_t end) {
+      kernels::cell_forward(cell, begin, end);
+      kernels::copy_rows(
+          kernels::CopyRows<T, T>{.width = H_,
+                                  .from = cell.hidden,
+                                  .to = rows<T>(layer.inputs, step.first + step.count).columns(layer.input_width)},
+          begin, std::min(end, step.next));
+      if (top) return attend(step, cell.hidden, begin, end);
+      kernels::copy_rows(kernels::CopyRows<T, T>{.width = H_,
+                                                 .from = cell.hidden,
+                                                 .to = rows<T>(tape_.layers[l + 1].inputs, step.first),
+                                                 .dropout = row_dropout(layer.dropout, H_),
+                                                 .rows = step.ragged},
+                         begin, end);
     });
   }
-}
+
+  // m_c [context; h] of rows [begin, end).
+  void attend(const Step& step, Rows<T> hidden, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t V = tape_.context_width(), C = V + H_;
+    const Rows<T> combined = rows<T>(tape_.combined, step.first);
+    kernels::copy_rows(kernels::CopyRows<T, T>{.width = H_,
+                                               .from = hidden,
+                                               .to = combined.columns(V),
+                                               .dropout = row_dropout(tape_.combine_dropout, C, V),
+                                               .rows = step.ragged},
+                       begin, end);
+    tape_.scores.forward(step, tape_.reading, tape_.weights, hidden, combined, row_dropout(tape_.combine_dropout, C),
+                         begin, end);
+  }
+
+  // h~, and what the next step is fed of it.
+  void combine(const Step& step) const {
+    const Tensor product = products::linear(block(tape_.combined, step.first, step.count), tape_.weight_combine, {});
+    const Rows<T> output = rows<T>(tape_.output);
+    for_rows(step, [&](std::int64_t begin, std::int64_t end) {
+      kernels::tanh_rows(kernels::Tanh<T>{.width = H_, .from = rows<T>(product), .to = output, .to_index = step.ragged},
+                         begin, end);
+      if (!tape_.input_feeding) return;
+      kernels::copy_rows(kernels::CopyRows<T, T>{.width = H_,
+                                                 .from = output,
+                                                 .from_index = step.ragged,
+                                                 .to = rows<T>(tape_.layers[0].inputs, step.first + step.count),
+                                                 .dropout = row_dropout(tape_.feed_dropout, H_),
+                                                 .rows = step.ragged + step.count},
+                         begin, std::min(end, step.next));
+    });
+  }
+
+  const DecoderTape<Scores>& tape_;
+  std::int64_t H_;
+  Tensor hidden_;  // of a layer below the top, in this step
+};
 
 struct DecoderGradients {
-  Tensor embedded, keys, values, combine;
+  Tensor embedded, combine;
+  variable_list scores;        // of what the scores read
   std::vector<Tensor> layers;  // of each: W_ih, W_hh, both biases
   std::vector<Tensor> start;   // of each layer: hidden, cell
 };
 
-template <class T>
-DecoderGradients decoder_backward(const DecoderTape& tape, const Tensor& output_gradient) {
-  const Steps& steps = tape.steps;
-  const std::int64_t M = tape.queries.size(0), H = tape.queries.size(1), V = tape.values.size(1);
-  const auto B = static_cast<std::int64_t>(steps.order.size());
-  const auto num_layers = tape.layers.size(), top = num_layers - 1;
-  const auto type = tape.queries.options(), fp32 = type.dtype(at::kFloat);
-  const Tensor pre_gradients = at::zeros({M + kRowBlock, H}, type);  // of what tanh read
-  const Tensor context_gradients = at::empty({M, V}, type);
-  const Tensor score_gradients = at::empty_like(tape.weights);
-  const Tensor hidden_gradient = at::empty({B, H}, fp32);
-  const Tensor combine = transposed(tape.weight_combine);
-  std::vector<Tensor> recurrent, gate_gradients, cell_gradients;
-  for (const DecoderLayer& layer : tape.layers) {
-    recurrent.push_back(transposed(layer.weight));
-    gate_gradients.push_back(at::zeros({M + kRowBlock, 4 * H}, type));
-    cell_gradients.push_back(at::zeros({B, H}, fp32));
-  }
-  // Of each layer's inputs [input; state]; until a step overwrites it, that of the step after.
-  std::vector<Tensor> input_gradients(num_layers);
-  for (std::int64_t t = steps.size() - 1; t >= 0; --t) {
-    const std::int64_t first = steps.begin[t], count = steps.count(t), next = steps.count(t + 1);
-    const std::int64_t* ragged = steps.rows.data() + first;
-    const Rows<float> dh = rows<float>(hidden_gradient);
-    at::parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kernels::copy_rows(
-          kernels::CopyRows<T, float>{.width = H, .from = rows<T>(output_gradient), .from_index = ragged, .to = dh},
-          begin, end);
-      if (tape.input_feeding && begin < next) {
-        kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
-                                                       .from = rows<T>(input_gradients[0]),
-                                                       .to = dh,
-                                                       .add = true,
-                                                       .dropout = row_dropout(tape.feed_dropout, H),
-                                                       .rows = ragged + count},
-                           begin, std::min(end, next));
-      }
-      kernels::tanh_backward(kernels::TanhBackward<T>{.width = H,
-                                                      .gradient = dh,
-                                                      .result = rows<T>(tape.output),
-                                                      .result_index = ragged,
-                                                      .to = rows<T>(pre_gradients, first)},
-                             begin, end);
-    });
-    const Tensor combined_gradient = products::linear(block(pre_gradients, first, count), combine, {});
-    for (std::size_t l = num_layers; l-- > 0;) {
-      const DecoderLayer& layer = tape.layers[l];
-      at::parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-        if (l == top) {
-          kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
-                                                         .from = rows<T>(combined_gradient).columns(V),
-                                                         .to = dh,
-                                                         .dropout = row_dropout(tape.combine_dropout, V + H, V),
-                                                         .rows = ragged},
-                             begin, end);
-          kernels::copy_rows(kernels::CopyRows<T, T>{.width = V,
-                                                     .from = rows<T>(combined_gradient),
-                                                     .to = rows<T>(context_gradients, first),
-                                                     .dropout = row_dropout(tape.combine_dropout, V + H),
-                                                     .rows = ragged},
-                             begin, end);
-          kernels::attend_backward(kernels::AttendBackward<T>{.width = H,
-                                                              .value_width = V,
-                                                              .keys = read<T>(tape.keys),
-                                                              .values = read<T>(tape.values),
-                                                              .offsets = tape.memory_offsets.data(),
-                                                              .sentences = tape.sentences.data() + first,
-                                                              .first_weight = tape.first_weight.data() + first,
-                                                              .weights = tape.weights.data_ptr<float>(),
-                                                              .score_gradients = score_gradients.data_ptr<float>(),
-                                                              .context_gradient = rows<T>(context_gradients, first),
-                                                              .query_gradient = dh},
-                                   begin, end);
-        } else {
-          kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
-                                                         .from = rows<T>(input_gradients[l + 1]),
-                                                         .to = dh,
-                                                         .dropout = row_dropout(layer.dropout, H),
-                                                         .rows = ragged},
-                             begin, end);
-        }
-        if (begin < next) {
-          kernels::copy_rows(
-              kernels::CopyRows<T, float>{
-                  .width = H, .from = rows<T>(input_gradients[l]).columns(layer.input_width), .to = dh, .add = true},
-              begin, std::min(end, next));
-        }
-        kernels::cell_backward(
-            kernels::CellBackward<T>{
-                .width = H,
-                .gates = rows<T>(layer.gates, first),
-                .cell_before = t > 0 ? rows<float>(layer.cells, steps.begin[t - 1]) : rows<float>(layer.start),
-                .cell = rows<float>(layer.cells, first),
-                .hidden_gradient = dh,
-                .cell_gradient = rows<float>(cell_gradients[l]),
-                .gate_gradient = rows<T>(gate_gradients[l], first)},
-            begin, end);
-      });
-      input_gradients[l] = products::linear(block(gate_gradients[l], first, count), recurrent[l], {});
+// Goes back over the tape, and gathers what is summed over steps.
+template <class Scores>
+class DecoderBackward {
+ public:
+  using T = typename Scores::Number;
+
+  DecoderBackward(const DecoderTape<Scores>& tape, const Tensor& output_gradient)
+      : tape_(tape),
+        H_(tape.width()),
+        output_gradient_(output_gradient),
+        combine_(transposed(tape.weight_combine)),
+        du_(at::zeros({tape.num_rows() + kRowBlock, H_}, tape.queries.options())),
+        context_gradients_(at::empty({tape.num_rows(), tape.context_width()}, tape.queries.options())),
+        score_gradients_(at::empty_like(tape.weights)),
+        dh_(at::empty({std::ssize(tape.steps.order), H_}, tape.weights.options())),
+        dx_(tape.layers.size()) {
+    for (const DecoderLayer& layer : tape.layers) {
+      recurrent_.push_back(transposed(layer.weight));
+      dz_.push_back(at::zeros({tape.num_rows() + kRowBlock, 4 * H_}, tape.queries.options()));
+      dc_.push_back(at::zeros_like(dh_));
     }
   }
 
-  DecoderGradients gradients{
-      .embedded = products::linear(gate_gradients[0].narrow(0, 0, M), tape.weight_embedded.t(), {})
-                      .index_select(0, index(steps.packed)),
-      .keys = at::empty_like(tape.keys),
-      .values = at::empty_like(tape.values),
-      .combine = products::outer(pre_gradients.narrow(0, 0, M), tape.combined.narrow(0, 0, M)),
-      .layers = {},
-      .start = {}};
-  const auto memory_gradient = [&](const Tensor& factors, const Tensor& vectors, const Tensor& gradient) {
-    const kernels::MemoryBackward<T> memory{.width = vectors.size(1),
-                                            .offsets = tape.memory_offsets.data(),
-                                            .tgt_offsets = tape.tgt_offsets.data(),
-                                            .packed_rows = steps.packed.data(),
-                                            .first_weight = tape.first_weight.data(),
-                                            .factors = factors.data_ptr<float>(),
-                                            .vectors = rows<T>(vectors),
-                                            .gradient = rows<T>(gradient)};
-    at::parallel_for(0, B, 1,
-                     [&](std::int64_t begin, std::int64_t end) { kernels::memory_backward(memory, begin, end); });
-  };
-  memory_gradient(score_gradients, tape.queries, gradients.keys);
-  memory_gradient(tape.weights, context_gradients, gradients.values);
-
-  const std::int64_t started = steps.count(0);
-  const Tensor order = index(steps.order).narrow(0, 0, started);
-  for (std::size_t l = 0; l < num_layers; ++l) {
-    const DecoderLayer& layer = tape.layers[l];
-    const Tensor gates = gate_gradients[l].narrow(0, 0, M);
-    const Tensor weight = products::outer(gates, layer.inputs.narrow(0, 0, M));
-    Tensor weight_ih = weight.narrow(1, 0, layer.input_width);
-    if (l == 0) weight_ih = at::cat({products::outer(gates, tape.embedded), weight_ih}, 1);
-    const Tensor bias = gates.sum(0, false, at::kFloat);
-    gradients.layers.insert(gradients.layers.end(),
-                            {weight_ih.contiguous(), weight.narrow(1, layer.input_width, H).contiguous(), bias, bias});
-    const auto unordered = [&](const Tensor& x) {
-      return at::zeros({B, H}, x.options()).index_copy_(0, order, x.narrow(0, 0, started));
-    };
-    gradients.start.push_back(unordered(input_gradients[l].narrow(1, layer.input_width, H)));
-    gradients.start.push_back(unordered(cell_gradients[l]));
+  DecoderGradients run() {
+    for (std::int64_t t = tape_.steps.size() - 1; t >= 0; --t) {
+      const Step step(tape_.steps, t);
+      feed(step);
+      const Tensor combined = products::linear(block(du_, step.first, step.count), combine_, {});
+      for (std::size_t l = tape_.layers.size(); l-- > 0;) cells(step, l, combined);
+    }
+    return finish();
   }
-  return gradients;
-}
+
+ private:
+  void feed(const Step& step) const {
+    const Rows<float> dh = rows<float>(dh_);
+    for_rows(step, [&](std::int64_t begin, std::int64_t end) {
+      kernels::copy_rows(
+          kernels::CopyRows<T, float>{
+              .width = H_, .from = rows<T>(output_gradient_), .from_index = step.ragged, .to = dh},
+          begin, end);
+      if (tape_.input_feeding && begin < step.next) {
+        kernels::copy_rows(kernels::CopyRows<T, float>{.width = H_,
+                                                       .from = rows<T>(dx_[0]),
+                                                       .to = dh,
+                                                       .add = true,
+                                                       .dropout = row_dropout(tape_.feed_dropout, H_),
+                                                       .rows = step.ragged + step.count},
+                           begin, std::min(end, step.next));
+      }
+      kernels::tanh_backward(kernels::TanhBackward<T>{.width = H_,
+                                                      .gradient = dh,
+                                                      .result = rows<T>(tape_.output),
+                                                      .result_index = step.ragged,
+                                                      .to = rows<T>(du_, step.first)},
+                             begin, end);
+    });
+  }
+
+  // `combined`: W_cᵀ du.
+  void attention(const Step& step, const Tensor& combined, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t V = tape_.context_width(), C = V + H_;
+    const Rows<float> dh = rows<float>(dh_);
+    const Rows<T> context_gradient = rows<T>(context_gradients_, step.first);
+    kernels::copy_rows(kernels::CopyRows<T, float>{.width = H_,
+                                                   .from = rows<T>(combined).columns(V),
+                                                   .to = dh,
+                                                   .dropout = row_dropout(tape_.combine_dropout, C, V),
+                                                   .rows = step.ragged},
+                       begin, end);
+    kernels::copy_rows(kernels::CopyRows<T, T>{.width = V,
+                                               .from = rows<T>(combined),
+                                               .to = context_gradient,
+                                               .dropout = row_dropout(tape_.combine_dropout, C),
+                                               .rows = step.ragged},
+                       begin, end);
+    tape_.scores.backward(step, tape_.reading, tape_.weights, score_gradients_, context_gradient, dh, begin, end);
+  }
+
+  void cells(const Step& step, std::size_t l, const Tensor& combined) {
+    const DecoderLayer& layer = tape_.layers[l];
+    const Rows<float> dh = rows<float>(dh_);
+    for_rows(step, [&](std::int64_t begin, std::int64_t end) {
+      if (l + 1 == tape_.layers.size()) {
+        attention(step, combined, begin, end);
+      } else {
+        kernels::copy_rows(kernels::CopyRows<T, float>{.width = H_,
+                                                       .from = rows<T>(dx_[l + 1]),
+                                                       .to = dh,
+                                                       .dropout = row_dropout(layer.dropout, H_),
+                                                       .rows = step.ragged},
+                           begin, end);
+      }
+      if (begin < step.next) {
+        kernels::copy_rows(
+            kernels::CopyRows<T, float>{
+                .width = H_, .from = rows<T>(dx_[l]).columns(layer.input_width), .to = dh, .add = true},
+            begin, std::min(end, step.next));
+      }
+      kernels::cell_backward(kernels::CellBackward<T>{.width = H_,
+                                                      .gates = rows<T>(layer.gates, step.first),
+                                                      .cell_before = tape_.cells_before(layer, step),
+                                                      .cell = rows<float>(layer.cells, step.first),
+                                                      .hidden_gradient = dh,
+                                                      .cell_gradient = rows<float>(dc_[l]),
+                                                      .gate_gradient = rows<T>(dz_[l], step.first)},
+                             begin, end);
+    });
+    dx_[l] = products::linear(block(dz_[l], step.first, step.count), recurrent_[l], {});
+  }
+
+  DecoderGradients finish() const {
+    const std::int64_t M = tape_.num_rows(), started = tape_.steps.count(0);
+    const auto all = [&](const Tensor& packed) { return packed.narrow(0, 0, M); };
+    DecoderGradients gradients{
+        .embedded =
+            products::linear(all(dz_[0]), tape_.weight_embedded.t(), {}).index_select(0, index(tape_.steps.packed)),
+        .combine = products::outer(all(du_), all(tape_.combined)),
+        .scores =
+            tape_.scores.finish(tape_.reading, tape_.weights, score_gradients_, tape_.queries, context_gradients_),
+        .layers = {},
+        .start = {}};
+    const Tensor order = index(tape_.steps.order).narrow(0, 0, started);
+    const auto unordered = [&](const Tensor& x) {
+      return at::zeros_like(dh_, x.options()).index_copy_(0, order, x.narrow(0, 0, started));
+    };
+    for (std::size_t l = 0; l < tape_.layers.size(); ++l) {
+      const DecoderLayer& layer = tape_.layers[l];
+      const Tensor dz = all(dz_[l]), weight = products::outer(dz, all(layer.inputs));
+      Tensor weight_ih = weight.narrow(1, 0, layer.input_width);
+      if (l == 0) weight_ih = at::cat({products::outer(dz, tape_.embedded), weight_ih}, 1);
+      const Tensor weight_hh = weight.narrow(1, layer.input_width, H_), bias = dz.sum(0, false, at::kFloat);
+      gradients.layers.insert(gradients.layers.end(), {weight_ih.contiguous(), weight_hh.contiguous(), bias, bias});
+      gradients.start.push_back(unordered(dx_[l].narrow(1, layer.input_width, H_)));
+      gradients.start.push_back(unordered(dc_[l]));
+    }
+    return gradients;
+  }
+
+  const DecoderTape<Scores>& tape_;
+  std::int64_t H_;
+  Tensor output_gradient_;
+  Tensor combine_;                 // W_cᵀ
+  std::vector<Tensor> recurrent_;  // Wᵀ of each layer
+  // Packed, of all steps; dz_ of each layer.
+  Tensor du_, context_gradients_, score_gradients_;
+  std::vector<Tensor> dz_;
+  // Of one step: dh in fp32; of each layer dc, and [dx; W_hhᵀ dz], which until a step overwrites it is the next step's.
+  Tensor dh_;
+  std::vector<Tensor> dc_, dx_;
+};
 
 struct DecoderCall {
   const AttentionDecoder& decoder;
   const AttentionDecoderInput& input;
 };
 
-class DecoderFunction : public torch::autograd::Function<DecoderFunction> {
+template <class Scores>
+class DecoderFunction : public torch::autograd::Function<DecoderFunction<Scores>> {
  public:
-  // inputs, for their gradients: embedded, keys, values, W_c; of each layer the start and the four parameters.
-  static Tensor forward(AutogradContext* context, at::TensorList /*inputs*/, const DecoderCall& call) {
-    auto tape = c10::make_intrusive<Held<std::optional<DecoderTape>>>();
-    tape->value = make_tape(call.decoder, call.input);
-    with_type(call.input.embedded_ME.scalar_type(), [&](auto type) { decoder_forward<decltype(type)>(*tape->value); });
+  // inputs, for their gradients: embedded, W_c, what the scores read; of each layer the start and the four parameters.
+  static Tensor forward(AutogradContext* context, at::TensorList /*inputs*/, const DecoderCall& call,
+                        const Scores& scores) {
+    auto tape = c10::make_intrusive<Held<std::optional<DecoderTape<Scores>>>>();
+    tape->value = make_tape(call.decoder, call.input, scores);
+    DecoderForward<Scores>(*tape->value).run();
     const Tensor output = tape->value->output;
     // The tape keeps its own handle, so that the output does not hold the node that holds it.
     tape->value->output = output.detach();
@@ -340,55 +485,33 @@ class DecoderFunction : public torch::autograd::Function<DecoderFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& output_gradients) {
     const auto capsule = context->saved_data["tape"].toCapsule();
-    const DecoderTape& tape = *static_cast<Held<std::optional<DecoderTape>>&>(*capsule).value;
-    const Tensor output_gradient = defined_or_zeros(output_gradients[0], tape.output);
-    const auto found = with_type(output_gradient.scalar_type(),
-                                 [&](auto type) { return decoder_backward<decltype(type)>(tape, output_gradient); });
-    variable_list all = {found.embedded, found.keys, found.values, found.combine};
+    const auto& tape = *static_cast<Held<std::optional<DecoderTape<Scores>>>&>(*capsule).value;
+    const auto found = DecoderBackward<Scores>(tape, defined_or_zeros(output_gradients[0], tape.output)).run();
+    variable_list all = {found.embedded, found.combine};
+    all.insert(all.end(), found.scores.begin(), found.scores.end());
     for (std::size_t l = 0; l < tape.layers.size(); ++l) {
       all.insert(all.end(), found.start.begin() + 2 * l, found.start.begin() + 2 * l + 2);
       all.insert(all.end(), found.layers.begin() + 4 * l, found.layers.begin() + 4 * l + 4);
     }
-    all.emplace_back();  // the call
+    all.resize(all.size() + 2);  // the call and the scores
     return all;
   }
 };
 
 }  // namespace
 
-DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SV, const Layout& memory,
-                           std::span<const std::int64_t> sentences) {
-  const std::int64_t R = query_RH.size(0), H = keys_SH.size(1), V = values_SV.size(1);
-  const Tensor query = query_RH.contiguous(), keys = keys_SH.contiguous(), values = values_SV.contiguous();
-  const DotAttention attended{at::empty({R, V}, query.options()),
-                              at::zeros({R, memory.max_length}, query.options().dtype(at::kFloat))};
-  std::vector<std::int64_t> first_weight(R);
-  for (std::int64_t r = 0; r < R; ++r) first_weight[r] = r * memory.max_length;
-  with_type(query.scalar_type(), [&](auto type) {
-    using T = decltype(type);
-    const kernels::Attend<T> step{.width = H,
-                                  .value_width = V,
-                                  .keys = read<T>(keys),
-                                  .values = read<T>(values),
-                                  .offsets = memory.offsets.data(),
-                                  .sentences = sentences.data(),
-                                  .first_weight = first_weight.data(),
-                                  .weights = attended.weights_RS.data_ptr<float>(),
-                                  .query = rows<T>(query),
-                                  .context = rows<T>(attended.context_RV)};
-    at::parallel_for(0, R, kGrain, [&](std::int64_t begin, std::int64_t end) { kernels::attend(step, begin, end); });
-  });
-  return attended;
-}
-
 Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
-  variable_list inputs = {input.embedded_ME, input.keys_SH, input.values_SV, decoder.combine_HC.master()};
+  variable_list inputs = {input.embedded_ME, decoder.combine_HC.master(), input.keys_SH, input.values_SV};
   for (std::size_t l = 0; l < decoder.layers.size(); ++l) {
     const LstmCell& cell = decoder.layers[l];
     inputs.insert(inputs.end(), {input.start[l].hidden, input.start[l].cell, cell.weight_ih.master(),
                                  cell.weight_hh.master(), cell.bias_ih, cell.bias_hh});
   }
-  return DecoderFunction::apply(at::TensorList(inputs), DecoderCall{decoder, input});
+  return with_type(input.embedded_ME.scalar_type(), [&](auto type) -> Tensor {
+    using Scores = DotScores<decltype(type)>;
+    const Scores scores{.keys = input.keys_SH.detach().contiguous(), .values = input.values_SV.detach().contiguous()};
+    return DecoderFunction<Scores>::apply(at::TensorList(inputs), DecoderCall{decoder, input}, scores);
+  });
 }
 
 }  // namespace attend::ops::fast
