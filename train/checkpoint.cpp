@@ -122,7 +122,18 @@ std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
 
 void Checkpoint::load(const torch::nn::Module& model, const AdamW& optimiser) const {
   load_weights(weights(), model);
-  load_tensors(directory_ / "optimizer.safetensors", optimiser.state());
+  const fs::path file = directory_ / "optimizer.safetensors";
+  NamedTensors state = optimiser.state();
+  if (SafetensorsFile(file).find("updates") == nullptr) return load_tensors(file, state);
+  // Version 0.1.0 counted the updates of all parameters together.
+  const auto counts = std::stable_partition(state.begin(), state.end(),
+                                            [](const auto& entry) { return !entry.first.starts_with("updates."); });
+  const NamedTensors of_parameters(counts, state.end());
+  const torch::Tensor together = torch::zeros({});
+  state.erase(counts, state.end());
+  state.emplace_back("updates", together);
+  load_tensors(file, state);
+  for (const auto& [name, count] : of_parameters) count.fill_(together.item());
 }
 
 }  // namespace attend

@@ -18,7 +18,7 @@ AdamW::AdamW(const torch::nn::Module& model, const OptimiserConfig& config,
     group.parameters.push_back(parameter);
     group.means.push_back(at::zeros_like(parameter));
     group.squares.push_back(at::zeros_like(parameter));
-    if (!updates_.defined()) updates_ = at::zeros({}, parameter.options().requires_grad(false));
+    group.updates.push_back(at::zeros({}, parameter.options().requires_grad(false)));
   }
 }
 
@@ -41,25 +41,25 @@ double AdamW::gradient_norm() const {
 
 void AdamW::step(double learning_rate, double norm) {
   const torch::NoGradGuard no_grad;
-  updates_.add_(1);
-  // The kernel divides the gradients by grad_scale as it reads them: clipping costs no pass of its own.
-  std::optional<torch::Tensor> divisor;
-  if (config_.clip_norm > 0 && norm > config_.clip_norm) {
-    divisor = at::full({}, norm / config_.clip_norm, updates_.options());
-  }
-  // After that many updates 1 - beta^n is 1: the correction does nothing.
-  const torch::Tensor corrected_for = config_.bias_correction ? updates_ : at::full({}, 1e12, updates_.options());
   for (Group& group : groups_) {
-    std::vector<torch::Tensor> parameters, gradients, means, squares;
+    std::vector<torch::Tensor> parameters, gradients, means, squares, updates;
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
       if (!group.parameters[i].grad().defined()) continue;
       parameters.push_back(group.parameters[i]);
       gradients.push_back(group.parameters[i].grad());
       means.push_back(group.means[i]);
       squares.push_back(group.squares[i]);
+      updates.push_back(group.updates[i]);
     }
     if (parameters.empty()) continue;
-    const std::vector<torch::Tensor> updates(parameters.size(), corrected_for);
+    at::_foreach_add_(updates, 1);
+    // The kernel divides the gradients by grad_scale as it reads them: clipping costs no pass of its own.
+    std::optional<torch::Tensor> divisor;
+    if (config_.clip_norm > 0 && norm > config_.clip_norm) {
+      divisor = at::full({}, norm / config_.clip_norm, updates.front().options());
+    }
+    // After so many updates 1 - beta^n is 1: the correction does nothing.
+    if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
     at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate * group.rate, config_.beta1,
                       config_.beta2, group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false,
                       divisor);
@@ -73,9 +73,9 @@ std::vector<std::pair<std::string, torch::Tensor>> AdamW::state() const {
     for (std::size_t i = 0; i < group.names.size(); ++i) {
       result.emplace_back("mean." + group.names[i], group.means[i]);
       result.emplace_back("square." + group.names[i], group.squares[i]);
+      result.emplace_back("updates." + group.names[i], group.updates[i]);
     }
   }
-  result.emplace_back("updates", updates_);
   return result;
 }
 

@@ -1,6 +1,9 @@
 // AdamW (Kingma and Ba 2015, arXiv 1412.6980; decoupled decay: Loshchilov and Hutter 2019, 1711.05101) over all
 // parameters of a model in one fused call, with the gradients clipped by their global norm (Pascanu et al. 2013) inside
 // the same pass. Matrices decay; norms and biases, which have one dimension, do not.
+//
+// As in torch.optim.AdamW, a parameter without a gradient is left as it is and its updates are not counted: a head that
+// starts to learn late has its moments corrected for its own updates, not for those of the encoder.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -32,7 +35,7 @@ struct OptimiserConfig {
     visit("weight-decay", self.weight_decay,
           {.help = "AdamW: decay of matrices (not of norms and biases)", .min = 0, .max = 1});
     visit("bias-correction", self.bias_correction,
-          {.help = "AdamW: moments are corrected for their beginning at zero; off as BERT's own optimiser"});
+          {.help = "AdamW: correct the moments for starting at zero; BERT's own optimiser does not"});
     visit("clip-norm", self.clip_norm, {.help = "largest global norm of the gradient; 0: no clipping", .min = 0});
   }
 };
@@ -40,11 +43,12 @@ struct OptimiserConfig {
 // Owns the moments, not the parameters.
 //
 //   loss.backward();
-//   const double norm = optimiser.gradient_norm();  // the caller looks whether it is finite
-//   optimiser.step(rate, norm);                     // updates, and gives the gradients' memory back
+//   const double norm = optimiser.gradient_norm();  // the caller checks that it is finite
+//   optimiser.step(rate, norm);                     // updates the parameters and frees the gradients
 class AdamW {
  public:
-  // Parameters that require no gradient are left alone. `rate_of` gives what the rate is multiplied by for a parameter.
+  // Parameters that require no gradient are left alone. `rate_of` gives the factor of the learning rate for a
+  // parameter.
   AdamW(
       const torch::nn::Module& model, const OptimiserConfig& config,
       const std::function<double(const std::string&)>& rate_of = [](const std::string&) { return 1.0; });
@@ -55,8 +59,8 @@ class AdamW {
   // One update with the given rate. The gradients are scaled down to clip-norm if `norm` is above it, and freed.
   void step(double learning_rate, double norm);
 
-  // The state as tensors under the names "mean.PARAMETER", "square.PARAMETER" and "updates": the moments themselves,
-  // so that what is copied into them is loaded.
+  // The state as tensors under the names "mean.PARAMETER", "square.PARAMETER" and "updates.PARAMETER" (how many the
+  // parameter had): the optimiser's own tensors, so that copying into them loads a state.
   std::vector<std::pair<std::string, torch::Tensor>> state() const;
 
  private:
@@ -66,13 +70,13 @@ class AdamW {
     double rate = 1;  // times the learning rate
     std::vector<std::string> names = {};
     std::vector<torch::Tensor> parameters = {}, means = {}, squares = {};
+    std::vector<torch::Tensor> updates = {};  // fp32 scalars, as the fused kernel wants them
   };
 
   Group& group_of(double weight_decay, double rate);
 
   OptimiserConfig config_;
   std::vector<Group> groups_;
-  torch::Tensor updates_;  // fp32 scalar, as the fused kernel wants it
 };
 
 }  // namespace attend
