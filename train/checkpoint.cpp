@@ -21,6 +21,7 @@ constexpr std::int64_t kStateVersion = 1;
 nlohmann::ordered_json to_json(const TrainState& state) {
   nlohmann::ordered_json scores = nlohmann::ordered_json::array();
   for (const TrainState::Score& score : state.scores) scores.push_back({{"step", score.step}, {"value", score.value}});
+  const TrainState::Interval& interval = state.interval;
   return {{"version", kStateVersion},
           {"step", state.step},
           {"epoch", state.position.epoch},
@@ -30,7 +31,32 @@ nlohmann::ordered_json to_json(const TrainState& state) {
           {"seconds", state.seconds},
           {"validated", state.validated},
           {"bad_validations", state.bad_validations},
-          {"scores", scores}};
+          {"scores", scores},
+          {"interval",
+           {{"updates", interval.updates},
+            {"tokens", interval.tokens},
+            {"seconds", interval.seconds},
+            {"loss", interval.loss},
+            {"nll", interval.nll},
+            {"counts", interval.counts}}}};
+}
+
+// Absent from checkpoints of version 0.1.0.
+TrainState::Interval interval_of(const nlohmann::json& json, const std::string& file) {
+  if (!json.contains("interval")) return {};
+  const auto interval = json_member<nlohmann::json>(json, "interval", file);
+  TrainState::Interval result{.updates = json_member<std::int64_t>(interval, "updates", file),
+                              .tokens = json_member<std::int64_t>(interval, "tokens", file),
+                              .seconds = json_member<double>(interval, "seconds", file),
+                              .loss = json_member<double>(interval, "loss", file),
+                              .nll = json_member<std::vector<double>>(interval, "nll", file),
+                              .counts = json_member<std::vector<std::int64_t>>(interval, "counts", file)};
+  if (result.nll.size() != result.counts.size() || (result.updates > 0 && result.nll.empty())) {
+    throw UserError(file + ": \"interval\" has " + std::to_string(result.nll.size()) + " sums and " +
+                        std::to_string(result.counts.size()) + " counts",
+                    "the file was edited or is damaged");
+  }
+  return result;
 }
 
 TrainState state_of(const fs::path& path) {
@@ -46,13 +72,14 @@ TrainState state_of(const fs::path& path) {
                    .seconds = json_member<double>(json, "seconds", file),
                    .validated = number("validated"),
                    .bad_validations = number("bad_validations"),
-                   .scores = {}};
+                   .scores = {},
+                   .interval = interval_of(json, file)};
   for (const nlohmann::json& score : json_member<std::vector<nlohmann::json>>(json, "scores", file)) {
     state.scores.push_back(
         {.step = json_member<std::int64_t>(score, "step", file), .value = json_member<double>(score, "value", file)});
   }
   for (const char* key : {"step", "epoch", "batch", "phase", "tokens", "validated", "bad_validations"}) {
-    if (number(key) < 0) throw UserError(file + ": " + key + " is negative", "it was edited, or is damaged");
+    if (number(key) < 0) throw UserError(file + ": " + key + " is negative", "the file was edited or is damaged");
   }
   return state;
 }
@@ -74,20 +101,27 @@ void mark_best(const fs::path& run, std::int64_t step) {
   write_file_atomic(run / "best", checkpoint_path("", step).filename().string() + "\n");
 }
 
-void remove_later_checkpoints(const fs::path& run, std::int64_t step) {
+void clear_later_checkpoints(const fs::path& run, std::int64_t step, Later how) {
   for (const std::int64_t later : checkpoint_steps(run)) {
     if (later <= step) continue;
     const fs::path path = checkpoint_path(run, later);
-    try {
-      verify_manifest(path);
-      log::warn("{} is deleted: the run goes on from step {}", path.string(), step);
-      fs::remove_all(path);
-    } catch (const UserError&) {
-      const fs::path aside = path.parent_path() / ("damaged-" + path.filename().string());
-      log::warn("{} is kept as {}: the run goes on from step {}", path.string(), aside.string(), step);
-      std::error_code error;
-      fs::remove_all(aside, error);
+    std::error_code error;
+    if (how == Later::deleted) {
+      log::warn("deleting {}: the run resumes from step {}", path.string(), step);
+      fs::remove_all(path, error);
+    } else {
+      fs::path aside;
+      for (int n = 1; n == 1 || fs::exists(aside); ++n) {
+        aside = path.parent_path() /
+                fmt::format("skipped-{}{}", path.filename().string(), n == 1 ? "" : fmt::format("-{}", n));
+      }
+      log::warn("{} is kept as {}: the run resumes from step {}", path.string(), aside.string(), step);
       fs::rename(path, aside, error);
+    }
+    if (error) {
+      throw UserError(fmt::format("{}: cannot be {}: {}", path.string(), how == Later::deleted ? "deleted" : "renamed",
+                                  error.message()),
+                      "move it out of the way: the run writes a checkpoint of that name");
     }
   }
 }
@@ -96,7 +130,12 @@ void remove_old_checkpoints(const fs::path& run, std::int64_t keep_last, std::sp
   std::vector<std::int64_t> steps = checkpoint_steps(run);
   steps.resize(std::max<std::int64_t>(std::ssize(steps) - keep_last, 0));
   for (const std::int64_t step : steps) {
-    if (std::find(best.begin(), best.end(), step) == best.end()) fs::remove_all(checkpoint_path(run, step));
+    if (std::find(best.begin(), best.end(), step) != best.end()) continue;
+    std::error_code error;
+    fs::remove_all(checkpoint_path(run, step), error);
+    if (error) {  // a file that another host has open, on NFS: no reason to stop the training
+      log::warn("{}: cannot be deleted: {}", checkpoint_path(run, step).string(), error.message());
+    }
   }
 }
 
@@ -117,7 +156,7 @@ std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
   }
   throw UserError(
       (run / "checkpoints").string() + ": none of its " + std::to_string(steps.size()) + " checkpoints can be used",
-      "bring one of them back, or start another run");
+      "restore one of them from a backup, or start another run");
 }
 
 void Checkpoint::load(const torch::nn::Module& model, const AdamW& optimiser) const {

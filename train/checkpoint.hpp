@@ -1,6 +1,6 @@
 // A checkpoint: RUN/checkpoints/step-N with model.safetensors (fp32), optimizer.safetensors, state.json and
-// manifest.json (size and XXH3 of the others). The directory is written beside, synced and renamed, so it is whole or
-// absent; reading verifies it against its manifest. RUN/best holds the name of the best one.
+// manifest.json (size and XXH3 of the others). The directory is written under another name, synced and renamed, so it
+// is whole or absent; reading verifies it against its manifest. RUN/best holds the name of the best one.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -26,6 +26,16 @@ struct TrainState {
     double value = 0;
   };
 
+  // What the next line of the log is an average of: the updates since the last one.
+  struct Interval {
+    std::int64_t updates = 0;
+    std::int64_t tokens = 0;
+    double seconds = 0;                     // in updates, not in validation
+    double loss = 0;                        // summed over updates
+    std::vector<double> nll = {};           // of each term
+    std::vector<std::int64_t> counts = {};  // what it is divided by
+  };
+
   std::int64_t step = 0;             // updates made
   DataPosition position;             // the next batch
   std::int64_t tokens = 0;           // learnt from
@@ -33,6 +43,7 @@ struct TrainState {
   std::int64_t validated = 0;        // the step of the last validation
   std::int64_t bad_validations = 0;  // since the best
   std::vector<Score> scores = {};    // of checkpoints that are kept, best first
+  Interval interval = {};
 };
 
 // `identity` is what the weights belong to. UserError when it cannot be written; nothing of it is left then, and
@@ -40,13 +51,16 @@ struct TrainState {
 void save_checkpoint(const std::filesystem::path& run, const torch::nn::Module& model, const TensorMetadata& identity,
                      const AdamW& optimiser, const TrainState& state);
 
-// Writes down which checkpoint is the best.
+// Records which checkpoint is the best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);
 
-// Deletes the checkpoints behind `step`: the run goes on from there. A damaged one is kept under another name.
-void remove_later_checkpoints(const std::filesystem::path& run, std::int64_t step);
+// Makes way for a run that resumes from `step`: checkpoints of later steps are deleted where the user went back to an
+// earlier one by name, and otherwise renamed, since they were skipped for a fault that may pass. UserError where that
+// fails.
+enum class Later { put_aside, deleted };
+void clear_later_checkpoints(const std::filesystem::path& run, std::int64_t step, Later how);
 
-// Deletes all but the newest `keep_last` and those of `best`.
+// Deletes all but the newest `keep_last` and those of `best`; warns of what cannot be deleted.
 void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_last,
                             std::span<const std::int64_t> best);
 
@@ -56,7 +70,8 @@ class Checkpoint {
   // UserError naming the file that is missing, damaged or of another version.
   explicit Checkpoint(std::filesystem::path directory);
 
-  // The newest intact one of a run, or nothing where it has none; a damaged one is warned of. UserError when all are.
+  // The newest intact one of a run, or nothing where it has none; warns of those that are skipped. UserError when all
+  // are.
   static std::optional<Checkpoint> newest(const std::filesystem::path& run);
 
   const std::filesystem::path& directory() const { return directory_; }

@@ -17,8 +17,9 @@ namespace attend {
 
 class EventLog {
  public:
-  // Appends to the log of `run`, which goes on at `step`.
-  EventLog(const std::filesystem::path& run, std::int64_t step);
+  // Continues the log of a run that resumes from the checkpoint of update `saved`, -1 where there is none: what was
+  // logged after that checkpoint is cut off, since it will happen again.
+  EventLog(const std::filesystem::path& run, std::int64_t saved);
 
   // One event with its numbers; TensorBoard shows each as EVENT/NAME.
   void write(std::string_view event, std::int64_t step, const std::vector<std::pair<std::string_view, double>>& values);

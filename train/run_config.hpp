@@ -14,6 +14,7 @@ struct RunConfig {
   std::string run;
   std::string resume = "never";
   std::string init_from = {};
+  bool skip_batch = false;
   bool dry_run = false;
   std::string device = "auto";
   std::optional<std::int64_t> threads = {};
@@ -24,11 +25,13 @@ struct RunConfig {
     visit.group("Run");
     visit("run", self.run, {.help = "directory of the run", .placeholder = "DIR", .may_change = true});
     visit("resume", self.resume,
-          {.help = "auto: go on with the run where there is one; never: refuse one that exists; PATH: go back to that "
-                   "checkpoint of the run, later ones are deleted",
+          {.help = "auto: resume the run if it exists; never: refuse a run that exists; PATH: return to that "
+                   "checkpoint of the run and delete later ones",
            .placeholder = "auto|never|PATH",
            .may_change = true});
-    visit("init-from", self.init_from, {.help = "begin with the weights of another run", .placeholder = "RUN"});
+    visit("skip-batch", self.skip_batch,
+          {.help = "with --resume: skip the batch of the next update, whose loss was not finite", .may_change = true});
+    visit("init-from", self.init_from, {.help = "initialise from the weights of another run", .placeholder = "RUN"});
     visit("dry-run", self.dry_run,
           {.help = "build everything, learn from the largest batch, say what it took, and write nothing but the cache "
                    "of encoded text",

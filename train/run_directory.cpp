@@ -40,7 +40,7 @@ bool may_not_change(const BoundOption& option) { return !option.traits.may_chang
 
 // Those that stand for "all of it" or "this one": they follow the command line, not the run.
 bool is_of_this_call(const BoundOption& option) {
-  return option.name == "run" || option.name == "resume" || option.name == "dry-run";
+  return option.name == "run" || option.name == "resume" || option.name == "skip-batch" || option.name == "dry-run";
 }
 
 }  // namespace

@@ -111,9 +111,12 @@ void train(Job& job, const OptionOrigins& origins) {
     check_is_run(run.run, job.kind());
     resume_options(config.options, run, origins);
     run.resolve();
+  } else if (run.skip_batch) {
+    throw UserError(run.run + ": --skip-batch, but there is no run to resume", "leave it out, or add --resume auto");
   } else if (!run.init_from.empty()) {
     job.adopt_model(origins);
   }
+  const bool skip_batch = std::exchange(run.skip_batch, false);  // of this call: not recorded
   job.validate(origins);
   at::set_num_threads(static_cast<int>(*run.threads));
   if (run.device == "cpu") refuse_memory_beyond_machine();
@@ -159,7 +162,10 @@ void train(Job& job, const OptionOrigins& origins) {
   Trainer trainer(*task, optimiser, config.trainer, config.schedule, run.run);
   if (checkpoint) {
     trainer.restore(*checkpoint);
-    log::info("going on from {}", checkpoint->directory().string());
+    clear_later_checkpoints(run.run, checkpoint->state().step,
+                            run.resume == "auto" ? Later::put_aside : Later::deleted);
+    log::info("resuming from {}", checkpoint->directory().string());
+    if (skip_batch) trainer.skip_batches();
   }
   with_memory_remedy(job.memory_remedy(), [&] {
     if (run.dry_run) return rehearse(trainer);

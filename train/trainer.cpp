@@ -55,14 +55,23 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   checkpoint.load(task_.model(), optimiser_);
   state_ = checkpoint.state();
   saved_ = state_.step;
-  remove_later_checkpoints(run_, state_.step);
   if (std::ssize(state_.scores) > config_.keep_best) state_.scores.resize(config_.keep_best);
+}
+
+void Trainer::skip_batches() {
+  task_.seek(state_.position);
+  const DataPosition from = state_.position;
+  for (std::int64_t i = 0; i < config_.accumulate && !past_last_epoch(state_.position); ++i) {
+    state_.position = task_.next().after;
+  }
+  log::warn("skipped from epoch {}, batch {} to epoch {}, batch {}", from.epoch + 1, from.batch + 1,
+            state_.position.epoch + 1, state_.position.batch + 1);
 }
 
 Ending Trainer::train() {
   started_ = Clock::now();
   seconds_before_ = state_.seconds;
-  log_.emplace(run_, state_.step);
+  log_.emplace(run_, saved_);
   task_.seek(state_.position);
   for (;;) {
     bool stop = signals::stop_requested();
@@ -76,7 +85,7 @@ Ending Trainer::train() {
     const std::optional<Ending> end = ending();
     if (stop || end || save_wanted()) save();
     if (stop) {
-      throw Interrupted(fmt::format("interrupted after update {}; saved in {}; --resume auto goes on", state_.step,
+      throw Interrupted(fmt::format("interrupted after update {}; saved in {}; --resume auto resumes it", state_.step,
                                     checkpoint_path(run_, state_.step).string()));
     }
     if (end) return *end;
@@ -129,15 +138,15 @@ void Trainer::update() {
 
   state_.step = step;
   state_.position = position;
-  for (const MicroBatch& batch : batches) state_.tokens += batch.tokens, interval_.tokens += batch.tokens;
-  interval_.updates += 1;
-  interval_.loss += loss;
-  interval_.seconds += since(start);
-  interval_.nll.resize(nll.size());
-  interval_.counts.resize(nll.size());
+  for (const MicroBatch& batch : batches) state_.tokens += batch.tokens, state_.interval.tokens += batch.tokens;
+  state_.interval.updates += 1;
+  state_.interval.loss += loss;
+  state_.interval.seconds += since(start);
+  state_.interval.nll.resize(nll.size());
+  state_.interval.counts.resize(nll.size());
   for (std::size_t t = 0; t < nll.size(); ++t) {
-    interval_.nll[t] += nll[t];
-    interval_.counts[t] += totals[t];
+    state_.interval.nll[t] += nll[t];
+    state_.interval.counts[t] += totals[t];
   }
   if (progress_.wants_update()) progress_.update(report(rate));
   if (step % config_.log_every == 0) log_interval(batches.front().terms, rate, norm);
@@ -147,22 +156,23 @@ void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, doub
   progress_.interval(report(rate));
   std::vector<std::pair<std::string_view, double>> values = {
       {"epoch", static_cast<double>(state_.position.epoch)},
-      {"objective", interval_.loss / static_cast<double>(interval_.updates)}};
+      {"objective", state_.interval.loss / static_cast<double>(state_.interval.updates)}};
   for (std::size_t t = 0; t < terms.size(); ++t) {
-    values.emplace_back(terms[t].name, interval_.nll[t] / static_cast<double>(interval_.counts[t]));
+    values.emplace_back(terms[t].name, state_.interval.nll[t] / static_cast<double>(state_.interval.counts[t]));
   }
-  values.insert(values.end(), {{"learning_rate", rate},
-                               {"gradient_norm", norm},
-                               {"tokens_per_second", static_cast<double>(interval_.tokens) / interval_.seconds},
-                               {"tokens", static_cast<double>(state_.tokens)},
-                               {"seconds", seconds()}});
+  values.insert(values.end(),
+                {{"learning_rate", rate},
+                 {"gradient_norm", norm},
+                 {"tokens_per_second", static_cast<double>(state_.interval.tokens) / state_.interval.seconds},
+                 {"tokens", static_cast<double>(state_.tokens)},
+                 {"seconds", seconds()}});
   log_->write("train", state_.step, values);
-  interval_ = {};
+  state_.interval = {};
 }
 
 ProgressReport Trainer::report(double rate) const {
-  const auto updates = static_cast<double>(interval_.updates);
-  const double step_seconds = interval_.seconds / updates;
+  const auto updates = static_cast<double>(state_.interval.updates);
+  const double step_seconds = state_.interval.seconds / updates;
   double left = static_cast<double>(last_step() - state_.step) * step_seconds;
   if (config_.max_time) left = std::min(left, config_.max_time->seconds - seconds());
   if (config_.max_epochs) {
@@ -173,10 +183,10 @@ ProgressReport Trainer::report(double rate) const {
   return {.step = state_.step,
           .max_steps = last_step(),
           .epoch = state_.position.epoch + (state_.position.batch > 0),
-          .loss = interval_.nll[0] / static_cast<double>(interval_.counts[0]),
+          .loss = state_.interval.nll[0] / static_cast<double>(state_.interval.counts[0]),
           .has_perplexity = task_.has_perplexity(),
           .learning_rate = rate,
-          .tokens_per_second = static_cast<double>(interval_.tokens) / interval_.seconds,
+          .tokens_per_second = static_cast<double>(state_.interval.tokens) / state_.interval.seconds,
           .seconds_left = left};
 }
 
@@ -271,11 +281,14 @@ void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double lo
   const std::filesystem::path file = run_ / fmt::format("nonfinite-step-{}.json", step);
   write_file_atomic(file, report.dump(1) + "\n");
   const DataPosition where = batches.front().position;
+  save();
   throw UserError(
-      fmt::format("update {} (epoch {}, batch {}): loss {}, norm of the gradient {}; nothing was updated, and the "
-                  "numbers of the batch's examples are in {}",
-                  step, where.epoch + 1, where.batch + 1, loss, norm, file.string()),
-      "look at these examples; try a lower --learning-rate, more --warmup-steps, or --precision fp32");
+      fmt::format("update {} (epoch {}, batch {}): loss {}, norm of the gradient {}; nothing was updated, {} is the "
+                  "state before, and {} lists the batch's examples",
+                  step, where.epoch + 1, where.batch + 1, loss, norm, checkpoint_path(run_, state_.step).string(),
+                  file.string()),
+      "check these examples; --resume auto --skip-batch continues with the next batch; if the training has diverged, "
+      "start another run with a lower --learning-rate, more --warmup-steps or --precision fp32");
 }
 
 std::int64_t Trainer::rehearse() {

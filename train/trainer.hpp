@@ -105,12 +105,15 @@ class Trainer {
   Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
           std::filesystem::path run);
 
-  // Goes on from a checkpoint: loads weights, moments and state, and deletes later checkpoints.
+  // Resumes from a checkpoint: loads weights, moments and state.
   void restore(const Checkpoint& checkpoint);
 
-  // Trains until a limit is reached. Throws Interrupted after SIGINT or SIGTERM, when everything is saved, and
-  // UserError when a loss or gradient is not finite, with the batch's examples in RUN/nonfinite-step-N.json and nothing
-  // updated.
+  // Leaves out the batches of the next update: the way past one whose loss is not finite.
+  void skip_batches();
+
+  // Trains until a limit is reached. Throws Interrupted after SIGINT, SIGTERM or SIGHUP, and UserError when a loss or
+  // gradient is not finite, with the batch's examples in RUN/nonfinite-step-N.json; both when the last sound state is
+  // saved.
   Ending train();
 
   // One forward and backward pass of the largest batch; nothing is updated. Gives its tokens.
@@ -119,16 +122,6 @@ class Trainer {
   const TrainState& state() const { return state_; }
 
  private:
-  // What was learnt since the last line of the log.
-  struct Interval {
-    std::int64_t updates = 0;
-    std::int64_t tokens = 0;
-    double seconds = 0;                // in updates, not in validation
-    double loss = 0;                   // summed over updates
-    std::vector<double> nll;           // of each term
-    std::vector<std::int64_t> counts;  // what it is divided by
-  };
-
   void update();
   void validate();
   void save();
@@ -151,7 +144,6 @@ class Trainer {
   std::optional<EventLog> log_;  // opened by train()
   Progress progress_;
   TrainState state_;
-  Interval interval_;
   std::int64_t saved_ = -1;  // the step of the last checkpoint
   double seconds_before_ = 0;
   std::chrono::steady_clock::time_point started_;

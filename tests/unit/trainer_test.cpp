@@ -2,7 +2,9 @@
 #include "train/trainer.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <torch/nn/module.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -12,8 +14,10 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "core/manifest.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/weights_io.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -193,9 +197,84 @@ TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
     EXPECT_NE(std::string(error.what()).find("update 7 (epoch 2, batch 3)"), std::string::npos) << error.what();
   }
   EXPECT_TRUE(std::isfinite(session.weights()[0]));
+  EXPECT_EQ(checkpoint_steps(run.path()).back(), 6);
   const auto report = read_json(run / "nonfinite-step-7.json");
   EXPECT_EQ(report["batches"][0]["examples"], (std::vector<int>{20, 21, 22}));
   EXPECT_EQ(session.task.point.layer->refreshed, 6);
+}
+
+TEST(Trainer, SkipsABatchWhoseLossIsNotFinite) {
+  const TemporaryDirectory run;
+  Session stopped(run.path(), {.save_every = 100});
+  stopped.task.spoilt = true;
+  EXPECT_THROW(stopped.trainer->train(), UserError);
+  EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{3, 6}));  // best at 3, and the sound state
+  Session resumed(run.path());
+  resumed.task.spoilt = true;
+  resumed.trainer->restore(*Checkpoint::newest(run.path()));
+  resumed.trainer->skip_batches();
+  EXPECT_EQ(resumed.trainer->train(), Ending::max_steps);
+  EXPECT_EQ(resumed.trainer->state().position, (DataPosition{.epoch = 2, .batch = 3}));  // 10 updates of 11 batches
+}
+
+TEST(Checkpoint, OneCountOfUpdatesStandsForAll) {
+  const TemporaryDirectory run;
+  Session session(run.path());
+  session.trainer->train();
+  const std::filesystem::path file = checkpoint_path(run.path(), 10) / "optimizer.safetensors";
+  NamedTensors of_0_1_0 = session.optimiser->state();
+  std::erase_if(of_0_1_0, [](const auto& entry) { return entry.first.starts_with("updates."); });
+  of_0_1_0.emplace_back("updates", torch::full({}, 10.0F));
+  save_tensors(file, of_0_1_0);
+  write_manifest(file.parent_path());
+  Session resumed(run.path());
+  resumed.trainer->restore(*Checkpoint::newest(run.path()));
+  const auto expected = session.optimiser->state(), loaded = resumed.optimiser->state();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(torch::equal(loaded[i].second, expected[i].second)) << expected[i].first;
+  }
+}
+
+TEST(Checkpoint, ASkippedOneIsPutAside) {
+  const TemporaryDirectory run;
+  Session session(run.path(), {.keep_last = 9});
+  session.trainer->train();
+  const std::filesystem::path checkpoints = run / "checkpoints";
+  const std::string state = read_file(checkpoints / "step-10/state.json");
+  clear_later_checkpoints(run.path(), 9, Later::put_aside);  // intact: the fault may have passed
+  EXPECT_EQ(read_file(checkpoints / "skipped-step-10/state.json"), state);
+  std::filesystem::copy(checkpoints / "step-9", checkpoints / "step-10");
+  clear_later_checkpoints(run.path(), 9, Later::put_aside);
+  EXPECT_EQ(read_file(checkpoints / "skipped-step-10/state.json"), state);
+  EXPECT_TRUE(std::filesystem::exists(checkpoints / "skipped-step-10-2/state.json"));
+  clear_later_checkpoints(run.path(), 3, Later::deleted);
+  EXPECT_EQ(checkpoint_steps(run.path()), std::vector<std::int64_t>{3});
+}
+
+TEST(Checkpoint, OneThatCannotBeMovedIsAnErrorAndOneThatCannotBeDeletedAWarning) {
+  const TemporaryDirectory run;
+  std::filesystem::permissions(run.path(), std::filesystem::perms::all);
+  for (const int step : {1, 2, 3}) std::filesystem::create_directories(checkpoint_path(run.path(), step) / "sub");
+  const auto set = [&](std::filesystem::perms perms) { std::filesystem::permissions(run / "checkpoints", perms); };
+  set(std::filesystem::perms(0555));
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && setuid(65534) != 0) _exit(1);  // root may do everything
+    try {
+      remove_old_checkpoints(run.path(), 1, {});
+      clear_later_checkpoints(run.path(), 2, Later::put_aside);
+      _exit(2);
+    } catch (const UserError& error) {
+      _exit(std::string(error.what()).find("step-3: cannot be renamed: Permission denied") != std::string::npos ? 7
+                                                                                                                : 3);
+    } catch (...) {
+      _exit(4);
+    }
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  set(std::filesystem::perms::owner_all);
 }
 
 TEST(Checkpoint, FallsBackWhenDamaged) {
@@ -232,13 +311,59 @@ TEST(Trainer, AValidationThatIsNotFiniteIsNoBest) {
   EXPECT_EQ(Checkpoint::newest(run.path())->state().step, 6);
 }
 
-TEST(EventLog, StartsANewLineAfterATornOne) {
-  const TemporaryDirectory run;
-  std::ofstream(run / "train.jsonl") << "{\"event\": \"tr";
-  EventLog(run.path(), 0).write("train", 50, {{"loss", 1.5}});
-  const std::string text = read_file(run / "train.jsonl");
-  const std::string line = text.substr(text.find('\n') + 1);
-  EXPECT_EQ(nlohmann::json::parse(line)["loss"], 1.5);
+// The events of a log, without what depends on the clock.
+std::vector<nlohmann::json> events(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> result;
+  std::ifstream lines(run / "train.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    nlohmann::json& event = result.emplace_back(nlohmann::json::parse(line));
+    for (const char* key : {"time", "seconds", "tokens_per_second"}) event.erase(key);
+  }
+  return result;
+}
+
+TEST(EventLog, OfAKilledRunIsThatOfOneThatNeverStopped) {
+  const TemporaryDirectory whole, killed;
+  const TrainerConfig config{.max_steps = 12, .log_every = 4};
+  Session(whole.path(), config).trainer->train();
+  EXPECT_EQ(events(whole.path()).size(), 3 + 4 + 4);  // train at 4, 8 and 12; valid and save at 3, 6, 9 and 12
+  // Killed after update 12 in the middle of a line, before step-12 was whole. The line of update 12 averages four.
+  Session(killed.path(), config).trainer->train();
+  std::filesystem::remove_all(checkpoint_path(killed.path(), 12));
+  std::ofstream(killed / "train.jsonl", std::ios::app) << "{\"event\": \"tr";
+  Session resumed(killed.path(), config);
+  resumed.trainer->restore(*Checkpoint::newest(killed.path()));
+  resumed.trainer->train();
+  EXPECT_EQ(events(killed.path()), events(whole.path()));
+}
+
+TEST(EventLog, IsCutAtTheCheckpoint) {
+  const std::string train_3 = R"({"event":"train","step":3})"
+                              "\n",
+                    save_3 = R"({"event":"save","step":3})"
+                             "\n",
+                    valid_3 = R"({"event":"valid","step":3})"
+                              "\n",
+                    train_4 = R"({"event":"train","step":4})"
+                              "\n";
+  const auto kept = [](const std::string& before, std::int64_t saved) {
+    const TemporaryDirectory run;
+    std::ofstream(run / "train.jsonl") << before;
+    EventLog log(run.path(), saved);
+    std::string names;
+    for (const nlohmann::json& event : events(run.path())) {
+      names += event["event"].get<std::string>() + event["step"].dump() + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(kept(train_3 + save_3 + train_4, 3), "train3 save3 ");
+  EXPECT_EQ(kept(train_3 + save_3 + valid_3, 3), "train3 save3 ");  // validated after the checkpoint: due again
+  EXPECT_EQ(kept(train_3, 3), "train3 save3 ");                     // killed before the line was written
+  EXPECT_EQ(kept(train_3 + train_4, 3), "train3 save3 ");
+  EXPECT_EQ(kept(train_3 + "{\"event\": \"sa", 3), "train3 save3 ");
+  EXPECT_EQ(kept(train_3 + save_3, -1), "");  // no checkpoint: the run starts over
+  EXPECT_EQ(kept("", 0), "save0 ");
+  EXPECT_EQ(kept("[1]\n", 3), "save3 ");
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ void refuse_all_but_seeds(const fs::path& run) {
 void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
   if (command.seeds.empty()) return finetune(command.config, origins);
   const auto [first, last] = seeds_of(command.seeds, origins("seeds"));
+  if (command.config.run.skip_batch) {
+    throw UserError(origins("skip-batch") + ": not with --seeds", "resume the one seed: --run RUN/seed-N --skip-batch");
+  }
   const fs::path run = command.config.run.run;
   if (fs::exists(run / "config.toml")) {
     throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
