@@ -1,8 +1,8 @@
-"""What training, translation and start have in common: they time attend and a peer alternately and print ratios.
+"""Common parts of the benchmarks: they time attend and a peer alternately and print ratios.
 
-Absolute figures move from machine to machine, and by a quarter within the hour on a shared one; what holds is the ratio of
-runs that took turns. A contest is repeated, one run of each side after the other, and reported as the ratio of the medians
-with the smallest and largest ratio of two neighbouring runs.
+Absolute figures vary between machines, and by a quarter within an hour on a shared one; the ratio of alternating runs is stable.
+A contest alternates runs of both sides and reports the ratio of the medians, with the smallest and largest ratio of two
+consecutive runs.
 """
 
 import argparse
@@ -22,37 +22,37 @@ PEERS = ROOT / "bench" / "peers"
 
 
 class Refused(Exception):
-    """A program cannot do what it was asked, such as a precision that the processor lacks."""
+    """A program cannot do the job, for example in a precision that the processor lacks."""
 
 
 @dataclasses.dataclass
 class Measurement:
-    value: float  # the larger the better
-    resident_mb: float = 0.0  # maximum resident set of the process; 0: not measured
+    value: float  # larger is better
+    resident_mb: float = 0.0  # maximum resident set size of the process; 0: not measured
 
 
 def arguments(description, peers=True, more=lambda parser: None, folder="multi30k_en_de_fr", files=("train.en", "train.de")):
-    """The options that every benchmark has, and `more`; what they name is there: `files` in $ATTEND_DATA/`folder`, too."""
+    """Parses the options of every benchmark, and those added by `more`; fails unless the files they name exist."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--attend", default=str(ROOT / "build" / "release" / "attend"), help="the program")
+    parser.add_argument("--attend", default=str(ROOT / "build" / "release" / "attend"), help="the attend program")
     parser.add_argument("--data", default=os.path.join(os.environ.get("ATTEND_DATA", "."), folder),
                         help=f"folder with {' and '.join(files)} [$ATTEND_DATA/{folder}]")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each side")
     if peers:
-        parser.add_argument("--only", default="", help="only the contests whose name contains this")
+        parser.add_argument("--only", default="", help="only run contests whose name contains this")
         parser.add_argument("--peers", default=os.environ.get("ATTEND_PEERS", ""),
-                            help="the environment that bench/peers/setup made [$ATTEND_PEERS]")
+                            help="environment made by bench/peers/setup [$ATTEND_PEERS]")
     more(parser)
     args = parser.parse_args()
     needed = [args.attend, *(f"{args.data}/{name}" for name in files)] + ([f"{args.peers}/bin/python"] if peers else [])
     for path in needed:
         if not os.path.exists(path):
-            parser.error(f"{path} is missing; --help says where it is looked for")
+            parser.error(f"{path} is missing; see --help for where it is expected")
     return args
 
 
 def run(words, stdin=None, env=None):
-    """Runs a program to its end: (standard output, maximum resident set in MB, of it alone or of its largest child)."""
+    """Runs a program; returns its standard output and maximum resident set size in MB (of it or its largest child)."""
     print("  $ " + shlex.join(str(word) for word in words), file=sys.stderr, flush=True)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen([str(word) for word in words], stdin=stdin or subprocess.DEVNULL, stdout=out, stderr=err,
@@ -78,10 +78,10 @@ def machine():
 
 
 def head(args):
-    """The lines above a table: where, when, what."""
+    """Prints the header of a table: machine, date, commit and command."""
     commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True).stdout
     print(f"{machine()}; {datetime.datetime.now():%Y-%m-%d %H:%M}; attend {commit.strip() or 'without git'}; "
-          f"{args.repeats} runs of each, in turn")
+          f"{args.repeats} alternating runs of each")
     print(f"$ {shlex.join([os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]])}\n")
 
 
@@ -94,12 +94,12 @@ def spread(values):
 
 
 def refused(name, refusal):
-    """A row for a contest that one side refuses, with its reason."""
+    """Prints a row for a contest that one side refuses, with the reason."""
     print(f"| {name} | refused: {' '.join(str(refusal).split())} | | | | |", flush=True)
 
 
 def contest(name, ours, theirs, repeats, unit):
-    """Runs two sides in turn and prints a row of the table. A side is a function that gives a Measurement."""
+    """Alternates runs of both sides and prints a row of the table. A side is a function that returns a Measurement."""
     print(f"{name}:", file=sys.stderr)
     try:
         results = [(ours(), theirs()) for _ in range(repeats)]
@@ -115,5 +115,5 @@ def contest(name, ours, theirs, repeats, unit):
 
 
 def table():
-    print("| | attend, median (min..max) | peer | ratio | maximum resident set, MB | of the peer's |")
+    print("| | attend, median (min..max) | peer | ratio | maximum resident set, MB | relative to the peer's |")
     print("|---|---|---|---|---|---|", flush=True)

@@ -1,6 +1,6 @@
-// What the fast paths of the recurrent ops buy: a bidirectional LSTM layer, and the decoder with input feeding and
-// attention, forward and backward, width 256, 256 sentences of 10 to 16 tokens. Arguments: 0 fp32 or 1 bf16; 0 the
-// plain formulation or 1 the fast path. Items are tokens.
+// Speed of the recurrent ops' fast paths and plain formulations: a bidirectional LSTM layer, and the decoder with input
+// feeding and attention, forward and backward, width 256, 256 sentences of 10 to 16 tokens. Arguments: 0 fp32 or 1
+// bf16; 0 plain or 1 fast. Items are tokens.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 
@@ -35,7 +35,7 @@ LstmCell random_cell(std::int64_t input, Precision precision) {
   return cell;
 }
 
-// Times f, whose result is differentiated.
+// Times f and its backward pass.
 template <class F>
 void forward_and_backward(benchmark::State& state, const Layout& layout, const F& f) {
   const auto plain = state.range(1) == 0 ? std::make_unique<PlainOps>() : nullptr;

@@ -1,10 +1,10 @@
-"""What the recipes read out of runs, and how they write it down."""
+"""Reads scores from runs and formats them."""
 import json
 import statistics
 
 
 def validations(run):
-    """Of each validation of a run: minutes of training and tokens at the update before it, and what it found."""
+    """For each validation of a run: minutes of training, tokens seen, and its metrics."""
     seconds = tokens = 0
     for line in (run / "train.jsonl").read_text().splitlines():
         event = json.loads(line)
@@ -15,7 +15,7 @@ def validations(run):
 
 
 def over_seeds(run, metric, factor=100):
-    """Mean and deviation over the seeds of a metric in RUN/dev.json, times the factor."""
+    """Mean and standard deviation over the seeds of a metric in RUN/dev.json, times the factor."""
     values = [factor * scores[metric] for scores in json.loads((run / "dev.json").read_text())]
     return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0
 

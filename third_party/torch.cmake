@@ -1,5 +1,5 @@
-# LibTorch 2.11 to 2.13: the pip wheel (…/site-packages/torch) or the official archive, named by CMAKE_PREFIX_PATH
-# or Torch_DIR; scripts/setup writes the place it found or installed to build/torch-prefix.
+# LibTorch 2.11 to 2.13: the pip wheel (…/site-packages/torch) or the official archive, located by CMAKE_PREFIX_PATH or
+# Torch_DIR; scripts/setup writes the location to build/torch-prefix.
 if(NOT Torch_DIR AND NOT CMAKE_PREFIX_PATH AND EXISTS ${CMAKE_SOURCE_DIR}/build/torch-prefix)
   file(STRINGS ${CMAKE_SOURCE_DIR}/build/torch-prefix CMAKE_PREFIX_PATH LIMIT_COUNT 1)
 endif()
@@ -8,25 +8,25 @@ if(NOT Torch_FOUND)
   attend_missing("LibTorch" "pip install torch==2.13.0 and configure with -DCMAKE_PREFIX_PATH=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')")
 endif()
 if(Torch_VERSION VERSION_LESS 2.11 OR Torch_VERSION VERSION_GREATER_EQUAL 2.14)
-  message(FATAL_ERROR "attend is built against LibTorch 2.11 to 2.13; CMake found ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}.\n"
+  message(FATAL_ERROR "attend needs LibTorch 2.11 to 2.13; CMake found ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}.\n"
     "  (Debian 13's 2.6 also carries a protobuf that collides with SentencePiece's.)\n"
     "  Name a newer one with -DCMAKE_PREFIX_PATH=..., or run scripts/setup.")
 endif()
 separate_arguments(attend_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
 add_library(dep_torch INTERFACE)
-# LibTorch's headers carry a fmt of their own, whose functions it does not export: the one that spdlog uses stands before it.
+# LibTorch bundles fmt's headers without exporting its functions, so the fmt used by spdlog must come first.
 get_target_property(attend_fmt fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/first)
 file(CREATE_LINK ${attend_fmt}/fmt ${CMAKE_BINARY_DIR}/first/fmt SYMBOLIC)
 target_include_directories(dep_torch SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/first ${TORCH_INCLUDE_DIRS})
 target_compile_options(dep_torch INTERFACE ${attend_torch_flags})
-# SentencePiece stands first on the link line: it and libc10 both export FLAGS_minloglevel, an object of 32 bytes there and
-# an int here. The first of them serves both, and the object must not be constructed over the int and what lies behind it.
+# SentencePiece must come first on the link line: it and libc10 both export FLAGS_minloglevel, as a 32-byte object and an int.
+# The first definition is used by both, and the object must not be constructed over the int and the memory after it.
 get_target_property(attend_sentencepiece PkgConfig::sentencepiece INTERFACE_LINK_LIBRARIES)
 target_link_options(dep_torch INTERFACE ${attend_sentencepiece})
 target_link_libraries(dep_torch INTERFACE ${TORCH_LIBRARIES})
-# at::parallel_for is a template: where it is compiled without OpenMP it runs on one thread, silently. The runtime is the one
-# that LibTorch carries, under whatever name: with the system's beside it there would be two pools of threads.
+# at::parallel_for is a template: compiled without OpenMP it silently runs on one thread. Link the runtime bundled with
+# LibTorch, whatever its name: adding the system's would give two thread pools.
 target_compile_options(dep_torch INTERFACE -fopenmp)
 file(GLOB attend_openmp_runtime LIST_DIRECTORIES false "${TORCH_INSTALL_PREFIX}/lib/libgomp*.so*")
 if(NOT attend_openmp_runtime)

@@ -1,7 +1,7 @@
 """Hugging Face BERT on the CPU: pretraining steps and encoding. Usage: bert.py SHAPE fp32|bf16 [compile] [JOB]
 
-One shape and precision a process; with a JOB (pretrain, encode or "encode 8-128") that alone, so that the maximum resident
-set is its own.
+One shape and precision per process; with a JOB (pretrain, encode or "encode 8-128") only that job, so that the maximum resident
+set size is its own.
 """
 import json, random, resource, sys, time
 import torch

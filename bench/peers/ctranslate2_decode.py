@@ -1,8 +1,8 @@
-"""CTranslate2 decoding on the CPU: the Transformer of 3+3 layers, d 256, with random weights, 16 forced tokens a sentence.
+"""CTranslate2 decoding on the CPU: a Transformer of 3+3 layers, d 256, with random weights, 16 forced tokens per sentence.
 
 Usage: ctranslate2_decode.py TOKENIZER SENTENCES float32|bfloat16|int8 BEAM WORKERS THREADS
-TOKENIZER is a SentencePiece file; SENTENCES are lines of text, translated in batches of 32. Prints target tokens a second, after
-a batch that does not count.
+TOKENIZER is a SentencePiece file; SENTENCES is a file of lines, translated in batches of 32. Prints target tokens per second
+after a warm-up batch.
 """
 import json, sys, tempfile, time
 import ctranslate2, numpy, sentencepiece
@@ -40,7 +40,7 @@ def save_random(vocab, path, layers=3, width=256, heads=4, ffn=1024):
 tokenizer = sentencepiece.SentencePieceProcessor(model_file=sys.argv[1])
 vocab, eos = tokenizer.get_piece_size(), tokenizer.eos_id()
 precision, beam, workers, threads = sys.argv[3], *map(int, sys.argv[4:])
-# Pieces go by number, for the model knows no text; the first three numbers are the special tokens above.
+# Pieces are passed as numbers; the first three are the special tokens above.
 name = lambda piece: "</s>" if piece == eos else f"t{max(piece, 3)}"
 with open(sys.argv[2], encoding="utf8") as lines:
     sources = [[name(piece) for piece in [*tokenizer.encode(line.strip()), eos]] for line in lines]

@@ -1,7 +1,7 @@
 """Hugging Face Marian on the CPU: training steps on Multi30k. Usage: marian.py MULTI30K_DIR TOKENIZER fp32|bf16
 
-The Transformer of 3+3 layers, d 256, 4 heads, feed-forward 1024; TOKENIZER is a SentencePiece file, as of attend vocab. Prints
-target tokens a second over STEPS batches, after three that do not count.
+A Transformer of 3+3 layers, d 256, 4 heads, feed-forward 1024; TOKENIZER is a SentencePiece file, such as one made by attend
+vocab. Prints target tokens per second over STEPS batches, after three warm-up batches.
 """
 import json, os, random, sys, time
 import sentencepiece, torch

@@ -7,7 +7,8 @@
 namespace attend {
 
 Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device) {
-  ensure(std::ranges::is_sorted(rows) && (rows.empty() || rows.back() < layout.num_tokens()), "rows of the batch");
+  ensure(std::ranges::is_sorted(rows) && (rows.empty() || rows.back() < layout.num_tokens()),
+         "the rows are ascending and in the batch");
   Selection selection{.rows_K = torch::tensor(rows, torch::kLong).to(device), .layout = {}};
   auto row = rows.begin();
   for (std::int64_t b = 0; b < layout.size(); ++b) {

@@ -1,4 +1,4 @@
-// A batch as the models see it: ragged, the concatenation of its sentences, with no padding anywhere.
+// Batches as the models see them: ragged, the concatenation of their sentences, without padding.
 //
 // Legend: B sentences, M tokens in all. Two sentences of 3 and 2 tokens:
 //   ids_M = [5 9 3 | 7 3],  offsets_B1 = [0 3 5],  max_length = 3
@@ -13,69 +13,69 @@
 
 namespace attend {
 
-// Where the sentences of a ragged tensor begin and end: sentence b is rows offsets[b] to offsets[b + 1].
+// The sentences of a ragged tensor: sentence b is rows offsets[b] … offsets[b + 1] - 1.
 struct Layout {
-  std::vector<std::int64_t> offsets = {0};  // B + 1 numbers, never decreasing, the first is 0
+  std::vector<std::int64_t> offsets = {0};  // B + 1 numbers, non-decreasing, starting with 0
   std::int64_t max_length = 0;              // of the longest sentence
 
   std::int64_t size() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   std::int64_t num_tokens() const { return offsets.back(); }
   std::int64_t length(std::int64_t b) const { return offsets[b + 1] - offsets[b]; }
-  // Puts a sentence of `length` tokens behind the others.
+  // Appends a sentence of `length` tokens.
   void append(std::int64_t length) {
     offsets.push_back(num_tokens() + length);
     max_length = std::max(max_length, length);
   }
 };
 
-// Some tokens of a ragged batch, in its order. The layout of the example and its rows 1, 3 and 4 make
+// A subset of the tokens of a ragged batch, in order. Rows 1, 3 and 4 of the example above give
 //   rows_K = [1 3 4],  layout.offsets = [0 1 3]
 struct Selection {
-  torch::Tensor rows_K;  // int64, on the device of the model
-  Layout layout;         // how they lie in the sentences
+  torch::Tensor rows_K;  // int64, on the model's device
+  Layout layout;         // of the selected tokens
 
   torch::Tensor of(const torch::Tensor& x_MH) const { return x_MH.index_select(0, rows_K); }
 };
 
-// `rows` ascend.
+// `rows` must be ascending.
 Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device);
 
-// The first row of every sentence, none of which is empty.
+// The first row of every sentence; no sentence may be empty.
 std::vector<std::int64_t> first_rows(const Layout& layout);
 
-// Ragged sentences of token ids. `ids_M` is int64 on the device of the model.
+// Ragged sentences of token ids. `ids_M` is int64, on the model's device.
 struct Sequences {
   torch::Tensor ids_M;
   Layout layout;
 };
 
-// One batch of translation. The decoder reads `tgt` (bos y1 … yn) and is to predict `labels_M` (y1 … yn eos), row by
-// row; src is (x1 … xm eos).
+// A translation batch. From `tgt` (bos y1 … yn) the decoder predicts `labels_M` (y1 … yn eos), row by row; src is
+// (x1 … xm eos).
 struct Batch {
   Sequences src;
   Sequences tgt;
-  torch::Tensor labels_M;              // int64, as many as tgt has tokens
-  std::vector<std::int64_t> examples;  // which examples of the corpus these are
+  torch::Tensor labels_M;              // int64, one per token of tgt
+  std::vector<std::int64_t> examples;  // numbers of its examples in the corpus
   std::int64_t num_labels() const { return labels_M.size(0); }
 };
 
-// What an encoder of BERT's kind reads: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], and of every token whether it is of the
-// first or the second part.
+// Input of a BERT encoder: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], with the segment (first or second part) of each
+// token.
 struct SegmentedSequences {
   Sequences tokens;
   torch::Tensor segments_M;  // int64: 0 or 1
 };
 
-// One batch of pretraining (arXiv 1810.04805, section 3.1).
+// A pretraining batch (arXiv 1810.04805, section 3.1).
 struct PretrainingBatch {
   SegmentedSequences input;
-  std::vector<std::int64_t> masked;  // the rows of tokens that are to be predicted, ascending
-  torch::Tensor labels_K;            // int64: what stood there
-  torch::Tensor relations_B;  // int64: 0 where the second part follows the first, else 1; undefined without pairs
-  std::vector<std::int64_t> lines = {};  // of the text, where each sequence begins
+  std::vector<std::int64_t> masked;  // rows of the tokens to predict, ascending
+  torch::Tensor labels_K;            // int64: their original ids
+  torch::Tensor relations_B;         // int64: 0 if the second part follows the first, else 1; undefined without pairs
+  std::vector<std::int64_t> lines = {};  // of the text: the first line of each sequence
 };
 
-// Concatenates sentences; `begin` and `end` are put around each where they are not negative.
+// Concatenates sentences; `begin` and `end` are added to each unless negative.
 Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
                       std::int32_t end);
 

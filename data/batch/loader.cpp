@@ -3,7 +3,7 @@
 namespace attend {
 
 Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids) {
-  // All ids in two vectors first; sentences are spans of them.
+  // Ids are gathered in two vectors; sentences are spans of these.
   std::vector<std::int32_t> src;
   std::vector<std::int32_t> tgt;
   for (const auto example : examples) {
@@ -31,7 +31,8 @@ Loader::Loader(const EncodedCorpus& corpus, const BatchOrder& order, const Batch
     : batches_([&corpus, &order, ids, position = start, epoch = order.epoch(start.epoch)]() mutable {
         const DataPosition here = position.within(epoch.size());
         if (here.epoch != position.epoch) epoch = order.epoch(here.epoch);
-        position = {here.epoch, here.batch + 1};  // perhaps beyond the epoch: the next is made when it is asked for
+        position = {here.epoch,
+                    here.batch + 1};  // may be past the epoch's end; normalised when the next batch is requested
         return LoadedBatch{.batch = make_batch(corpus, epoch.batch(here.batch), ids),
                            .position = here,
                            .after = position.within(epoch.size())};

@@ -1,4 +1,4 @@
-// Values made ahead of their use on a background thread, in order.
+// Produces values in advance on a background thread, in order.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,7 @@ namespace attend {
 template <class T>
 class Prefetcher {
  public:
-  // `make` is called on the other thread, again and again, until the prefetcher is no more; at most `ahead` of what it
-  // gave waits to be used.
+  // `make` is called repeatedly on the background thread until destruction; at most `ahead` values are queued.
   explicit Prefetcher(std::function<T()> make, std::size_t ahead = 8)
       : make_(std::move(make)), ahead_(ahead), thread_([this] { run(); }) {}
   Prefetcher(const Prefetcher&) = delete;
@@ -30,7 +29,7 @@ class Prefetcher {
     thread_.join();
   }
 
-  // Waits for the next value. Throws what `make` threw.
+  // Waits for the next value. Rethrows exceptions of `make`.
   T next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !ready_.empty() || failure_; });

@@ -19,7 +19,7 @@ PretrainingData::PretrainingData(const DocumentCorpus& corpus, const Tokenizer& 
       max_tokens_(max_tokens),
       seed_(seed) {
   if (instances.length > max_tokens) {
-    throw UserError("--max-tokens " + std::to_string(max_tokens) + " has no room for a sequence of --length " +
+    throw UserError("--max-tokens " + std::to_string(max_tokens) + " is too small for a sequence of --length " +
                         std::to_string(instances.length),
                     "raise --max-tokens or lower --length");
   }
@@ -33,7 +33,7 @@ std::int64_t PretrainingData::tokens_of(const Instance& instance) const {
 void PretrainingData::begin_epoch(std::int64_t epoch) {
   if (epoch == epoch_) return;
   epoch_ = epoch;
-  // Fixed copies are those of the first epochs, again and again.
+  // With a fixed number of maskings, those of the first epochs are repeated.
   const std::int64_t copy = masking_.duplicates ? epoch % *masking_.duplicates : epoch;
   instances_ = make_instances(corpus_, instance_config_, seed_, copy);
   ensure(instances_.size() < std::numeric_limits<std::uint32_t>::max(), "instances are numbered with 32 bits");
@@ -53,7 +53,7 @@ void PretrainingData::begin_epoch(std::int64_t epoch) {
 }
 
 PretrainingBatch PretrainingData::batch(std::int64_t number) const {
-  ensure(number >= 0 && number < num_batches(), "a batch of the epoch");
+  ensure(number >= 0 && number < num_batches(), "the number is a batch of the epoch");
   const std::int64_t copy = masking_.duplicates ? epoch_ % *masking_.duplicates : epoch_;
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> segments, labels, relations;

@@ -1,7 +1,7 @@
-// The stream of pretraining batches: a pure function of (seed, epoch, number of the batch).
+// The stream of pretraining batches: a pure function of (seed, epoch, batch number).
 //
-// The instances of an epoch are shuffled and cut, in that order, into batches of at most `max_tokens` tokens; nothing
-// is grouped by length, since nothing is padded.
+// The instances of an epoch are shuffled, then cut into batches of at most `max_tokens` tokens; they are not grouped by
+// length, since nothing is padded.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace attend {
 
 class PretrainingData {
  public:
-  // `corpus` must outlive it. UserError as make_instances, and when a sequence is longer than a batch may be.
+  // `corpus` must outlive it. UserError as make_instances, and if a sequence may be longer than a batch.
   PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer, const InstanceConfig& instances,
                   const MaskingConfig& masking, std::int64_t max_tokens, std::uint64_t seed);
 
-  // Makes the instances of an epoch; batch() is of these.
+  // Makes the instances of an epoch, from which batch() is taken.
   void begin_epoch(std::int64_t epoch);
   std::int64_t num_batches() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
   PretrainingBatch batch(std::int64_t number) const;
@@ -39,7 +39,7 @@ class PretrainingData {
   std::int64_t epoch_ = -1;
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> order_;
-  std::vector<std::uint32_t> begins_;  // batch b is order_[begins_[b]] … order_[begins_[b + 1]]
+  std::vector<std::uint32_t> begins_;  // batch b is order_[begins_[b]] … order_[begins_[b + 1] - 1]
 };
 
 }  // namespace attend

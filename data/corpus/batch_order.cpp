@@ -12,7 +12,7 @@ namespace {
 
 std::int64_t longest_side(PairLength length) { return std::int64_t{std::max(length.src, length.tgt)} + 1; }
 
-// A length, lifted by up to an eighth of itself.
+// A length, increased at random by up to an eighth.
 std::uint32_t lift(std::uint32_t length, std::uint64_t random) {
   return length + static_cast<std::uint32_t>(random % (2 + length / 8));
 }
@@ -95,7 +95,7 @@ BatchOrder::Epoch BatchOrder::epoch(std::int64_t epoch) const {
 }
 
 std::span<const std::uint32_t> BatchOrder::Epoch::batch(std::int64_t index) const {
-  ensure(index >= 0 && index < size(), "a batch of the epoch");
+  ensure(index >= 0 && index < size(), "the index is a batch of the epoch");
   const std::uint32_t b = order_[static_cast<std::size_t>(index)];
   return std::span(examples_).subspan(begins_[b], begins_[b + 1] - begins_[b]);
 }

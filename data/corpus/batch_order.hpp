@@ -1,9 +1,9 @@
-// Which examples are in which batch: a pure function of (seed, epoch), so that the order is resumed by two integers.
+// Assigns examples to batches: a pure function of (seed, epoch), so that two integers suffice to resume the order.
 //
-// An epoch is made so: the examples are shuffled, then sorted by the length of the target and, within it, of the source
-// (up and down in turn, so that neighbours are alike everywhere), each length first lifted by a small random number so
-// that batches differ from epoch to epoch; cut into batches of at most `max_tokens` padded tokens; the batches are
-// shuffled.
+// To build an epoch, shuffle the examples and sort them by target length, then by source length (alternately ascending
+// and descending, so that neighbours are always similar), after adding small random noise to each length so that
+// batches differ between epochs; cut the result into batches of at most `max_tokens` padded tokens; shuffle the
+// batches.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 namespace attend {
 
 struct BatchConfig {
-  std::optional<std::int64_t> max_tokens;  // chosen before batches are made
+  std::optional<std::int64_t> max_tokens;  // resolved before batches are made
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("max-tokens", self.max_tokens,
-          {.help = "padded tokens of a batch: its sentences times the longest of either side, end included; "
-                   "auto: by the size of the data, or by the device",
+          {.help = "padded tokens per batch: sentences times the longest on either side, with end tokens; auto: from "
+                   "the size of the data, or from the device",
            .min = 1,
            .max = 1e9});
   }
@@ -43,22 +43,22 @@ class BatchOrder {
    private:
     friend class BatchOrder;
     std::vector<std::uint32_t> examples_;
-    std::vector<std::uint32_t> begins_;  // batch b is examples_[begins_[b]] to examples_[begins_[b + 1]]
+    std::vector<std::uint32_t> begins_;  // batch b is examples_[begins_[b]] … examples_[begins_[b + 1] - 1]
     std::vector<std::uint32_t> order_;
   };
 
-  // Lengths without bos and eos, one an example. `name_of_example` is for messages. UserError when a sentence with its
-  // end is longer than the budget.
+  // Lengths without bos and eos, one per example. `name_of_example` is for messages. UserError if a sentence with its
+  // end token exceeds the budget.
   BatchOrder(std::vector<PairLength> lengths, const BatchConfig& config, std::uint64_t seed,
              const std::function<std::string(std::int64_t)>& name_of_example = {});
   BatchOrder(const EncodedCorpus& corpus, const BatchConfig& config, std::uint64_t seed);
 
   Epoch epoch(std::int64_t epoch) const;
 
-  // Sentences times the longest of either side, end included: what the budget bounds.
+  // Sentences times the longest on either side, with end tokens: the quantity that the budget limits.
   std::int64_t padded_tokens(std::span<const std::uint32_t> examples) const;
 
-  // The batch of the epoch that has most padded tokens.
+  // The batch of the epoch with the most padded tokens.
   std::int64_t largest(const Epoch& epoch) const;
 
  private:

@@ -1,21 +1,21 @@
-// Where a training is in its data.
+// The position of a training run in its data.
 #pragma once
 
 #include <cstdint>
 
 namespace attend {
 
-// A place between two batches of the stream that epochs make: epoch follows epoch, without end.
+// A position between two batches in the endless stream of epochs.
 struct DataPosition {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;  // in that epoch
-  std::int64_t phase = 0;  // of a training whose sequences change on the way; epochs begin anew with it
+  std::int64_t phase = 0;  // for runs whose sequences change during training; restarts the epoch count
 
-  // The same place where an epoch has so many batches: behind the last of them the next epoch begins.
+  // The same position, normalised for epochs of `num_batches`: the end of one epoch is the start of the next.
   DataPosition within(std::int64_t batches) const {
     return batch < batches ? *this : DataPosition{epoch + 1, 0, phase};
   }
-  // The place behind the next batch.
+  // The position after the next batch.
   DataPosition after(std::int64_t batches) const { return DataPosition{epoch, batch + 1, phase}.within(batches); }
 
   bool operator==(const DataPosition&) const = default;

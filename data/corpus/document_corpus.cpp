@@ -10,7 +10,7 @@
 
 namespace attend {
 
-// One sentence: where its ids begin.
+// One sentence: the index of its first id.
 struct DocumentCorpus::Record {
   std::uint64_t begin;
   std::uint32_t line;
@@ -19,11 +19,11 @@ struct DocumentCorpus::Record {
 
 namespace {
 
-constexpr std::string_view kSplitting = "documents by ICU's standard ";  // to be changed with what makes sentences
+constexpr std::string_view kSplitting = "documents by ICU's standard ";  // change it whenever the splitting changes
 
 using Ids = std::vector<std::int32_t>;
 
-// A sentence in parts of at most kLongestSentence pieces, cut before the last word that begins in the second half.
+// A sentence in parts of at most kLongestSentence pieces, cut before the last word that starts in the second half.
 void add_parts(const Ids& ids, const std::vector<bool>& begins_word, std::vector<Ids>& parts) {
   constexpr std::size_t longest = DocumentCorpus::kLongestSentence;
   std::size_t begin = 0;
@@ -61,7 +61,7 @@ void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, co
       return encoded;
     };
   };
-  bool first = false;  // the next sentence begins a document
+  bool first = false;  // the next sentence starts a document
   encode_in_order<DocumentLine>(
       reader, files.front(), make_encoder, [&](const DocumentLine& line, const EncodedLine& encoded) {
         first = first || line.first;
@@ -77,7 +77,7 @@ void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, co
         }
       });
   counts.lines = reader.counts();
-  if (counts.sentences == 0) throw UserError(name_of_files(files) + ": no sentence to learn from", "check the text");
+  if (counts.sentences == 0) throw UserError(name_of_files(files) + ": no sentences to train on", "check the text");
   cache.set_summary(counts);
 }
 
@@ -118,12 +118,12 @@ std::int64_t DocumentCorpus::num_single_sentences() const {
 
 std::uint64_t DocumentCorpus::begin(std::int64_t sentence) const {
   const auto records = cache_.records<Record>();
-  ensure(sentence >= 0 && sentence <= std::ssize(records), "a sentence of the corpus");
+  ensure(sentence >= 0 && sentence <= std::ssize(records), "the sentence is in the corpus");
   return sentence == std::ssize(records) ? num_tokens() : records[sentence].begin;
 }
 
 std::uint64_t DocumentCorpus::line_of_token(std::uint64_t token) const {
-  ensure(token < num_tokens(), "a token of the corpus");
+  ensure(token < num_tokens(), "the token is in the corpus");
   const auto records = cache_.records<Record>();
   return (std::ranges::upper_bound(records, token, {}, &Record::begin) - 1)->line;
 }

@@ -1,4 +1,4 @@
-// Text to ids on all processors, in the order of the lines.
+// Encodes text on all processors, keeping the order of the lines.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace attend {
 
-// Encodes every line that `reader` gives, and hands it over to take(line, encoded) with what was made of it.
-// make_encoder() is called by each thread for one of its own. Interrupted when a signal asks to stop; UserError naming
-// `file` where a line's number does not fit the 32 bits that a cache has for it.
+// Encodes every line of `reader` and passes it to take(line, encoded), in order. make_encoder() is called once per
+// thread. Interrupted when a signal requests a stop; UserError naming `file` if a line number exceeds the 32 bits of
+// the cache.
 template <class Line, class Reader, class MakeEncoder, class Take>
 void encode_in_order(Reader& reader, const std::string& file, MakeEncoder make_encoder, Take take) {
   constexpr std::size_t kChunkLines = 8192;
   std::vector<Line> lines(kChunkLines);
   std::vector<decltype(make_encoder()(std::declval<const Line&>()))> encoded(kChunkLines);
   for (bool more = true; more;) {
-    if (signals::stop_requested()) throw Interrupted("stopped while the text was encoded");
+    if (signals::stop_requested()) throw Interrupted("stopped while encoding the text");
     std::size_t count = 0;
     while (count < lines.size() && (more = reader.next(lines[count]))) ++count;
     in_parallel(count, [&](std::size_t begin, std::size_t end) {

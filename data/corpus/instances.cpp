@@ -31,13 +31,13 @@ class Maker {
     return {.begin = corpus_.begin(from), .count = static_cast<std::uint32_t>(tokens(from, to))};
   }
 
-  // Tokens that an instance is to have, without the special ones.
+  // Target length of an instance, without special tokens.
   std::uint64_t wanted(std::uint64_t most) {
     if (random_.uniform() >= config_.short_sequences) return most;
     return 2 + random_.below(most - 1);
   }
 
-  // The sentence behind the last of those from `from` that make `wanted` tokens or end at `end`; one at least.
+  // End (exclusive) of the sentences from `from` that reach `wanted` tokens, at most `end`; takes at least one.
   std::int64_t gather(std::int64_t from, std::int64_t end, std::uint64_t wanted) const {
     std::int64_t to = from + 1;
     while (to < end && tokens(from, to) < wanted) ++to;
@@ -49,7 +49,7 @@ class Maker {
     const auto most = static_cast<std::uint64_t>(config_.length - 2);
     for (std::int64_t from = corpus_.first_sentence(document); from < end;) {
       const std::uint64_t count = wanted(most);
-      // Whole sentences that fit; one that is too long by itself is shortened.
+      // As many whole sentences as fit; a single sentence that does not fit is shortened.
       std::int64_t to = gather(from, end, count);
       if (to > from + 1 && tokens(from, to) > count) --to;
       Instance instance{.first = range(from, to), .second = {}, .relation = 0};
@@ -66,7 +66,7 @@ class Maker {
       const std::uint64_t count = wanted(most);
       std::int64_t to = std::max(gather(from, end, count), from + 2);
       if (to > end) break;          // a document of one sentence
-      if (end - to == 1) to = end;  // nothing would follow the last sentence
+      if (end - to == 1) to = end;  // else the last sentence would be alone
       const bool other = random_.below(2) == 1;
       const std::int64_t split = from + 1 + static_cast<std::int64_t>(random_.below(to - from - 1));
       Instance instance{.first = range(from, split), .second = {}, .relation = other};
@@ -75,7 +75,7 @@ class Maker {
         if (other) std::swap(instance.first, instance.second);
       } else if (other) {
         instance.second = elsewhere(document, count > instance.first.count ? count - instance.first.count : 1);
-        to = split;  // what follows is used again
+        to = split;  // the rest is used again
       } else {
         instance.second = range(split, to);
       }
@@ -85,7 +85,7 @@ class Maker {
     }
   }
 
-  // Sentences of another document, from a random one on.
+  // Consecutive sentences of another document, starting at a random one.
   TokenRange elsewhere(std::int64_t document, std::uint64_t wanted) {
     auto other = static_cast<std::int64_t>(random_.below(corpus_.num_documents() - 1));
     other += other >= document;
@@ -94,7 +94,7 @@ class Maker {
     return range(from, gather(from, end, wanted));
   }
 
-  // Down to `most` tokens: one at a time of the longer part, in front or behind.
+  // Reduces a pair to `most` tokens: drops one token at a time from the start or end of the longer part.
   void shorten(Instance& instance, std::uint64_t most) {
     while (instance.first.count + instance.second.count > most) {
       TokenRange& longer = instance.first.count > instance.second.count ? instance.first : instance.second;
@@ -115,14 +115,15 @@ std::vector<Instance> make_instances(const DocumentCorpus& corpus, const Instanc
                                      std::int64_t epoch) {
   if (config.sequence_objective == SequenceObjective::next && corpus.num_documents() < 2) {
     throw UserError(
-        corpus.name() + ": one document, and --sequence-objective next needs a second one for random next parts",
-        "put a blank line between documents, or take --sequence-objective none");
+        corpus.name() +
+            ": only one document, but --sequence-objective next needs others to draw random second parts from",
+        "put a blank line between documents, or use --sequence-objective none");
   }
   std::vector<Instance> instances = Maker(corpus, config, combine_keys(seed, epoch, 0x1457)).make();
   if (instances.empty()) {
-    throw UserError(corpus.name() + ": no document has two sentences, and --sequence-objective " +
-                        std::string(name_of(config.sequence_objective)) + " needs them",
-                    "take --sequence-objective none");
+    throw UserError(corpus.name() + ": no document has two sentences, but --sequence-objective " +
+                        std::string(name_of(config.sequence_objective)) + " needs pairs",
+                    "use --sequence-objective none");
   }
   return instances;
 }

@@ -1,16 +1,15 @@
-// What an encoder is pretrained on: stretches of documents, made anew for every epoch as a pure function of (seed,
-// epoch).
+// Pretraining instances: segments of documents, regenerated for every epoch as a pure function of (seed, epoch).
 //
-// With a second part (arXiv 1810.04805, section 3.1 and appendix A.2): sentences of a document are gathered up to the
-// wanted length and split at random between two of them; half of the time the second part is kept, which is "next",
-// half of the time it is what begins at a random sentence of another document, and the sentences not used are gathered
-// again. A tenth of the instances (short_sequences) are wanted shorter, of a random length. What is too long loses
-// tokens of its longer part, at random in front or behind. Without (arXiv 1907.11692, DOC-SENTENCES): one stretch of a
-// document, as long as wanted. With order (arXiv 1909.11942): two parts that follow each other, half of the time
-// exchanged.
+// next (arXiv 1810.04805, section 3.1 and appendix A.2): gather sentences of a document up to the target length and
+// split them at a random sentence boundary. Half of the time keep the second part ("next"); otherwise replace it by
+// sentences from a random position of another document and return the unused ones to the pool. A tenth of the
+// instances (short_sequences) get a shorter, random target length. If a pair is too long, drop tokens from the start
+// or end (at random) of its longer part.
+// none (arXiv 1907.11692, DOC-SENTENCES): one segment of a document, up to the target length.
+// order (arXiv 1909.11942): two consecutive parts, swapped half of the time.
 //
-// A last sentence that nothing follows has no next and is left out, so that halves stay halves; as a random second part
-// it is met all the same.
+// A document's last sentence, if it would be alone in an instance, has no continuation and is skipped, which keeps the
+// classes balanced; it may still be drawn as a random second part.
 #pragma once
 
 #include <array>
@@ -39,17 +38,16 @@ struct InstanceConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("sequence-objective", self.sequence_objective,
-          {.help =
-               "what is learnt beside masked tokens: whether the second part is next (BERT), in which order two parts "
-               "are (ALBERT), or none (RoBERTa)"});
-    visit("length", self.length, {.help = "tokens of a sequence, [CLS] and [SEP] included", .min = 8, .max = 65535});
+    visit(
+        "sequence-objective", self.sequence_objective,
+        {.help = "objective besides masked tokens: next sentence (BERT), sentence order (ALBERT), or none (RoBERTa)"});
+    visit("length", self.length, {.help = "tokens per sequence, including [CLS] and [SEP]", .min = 8, .max = 65535});
     visit("short-sequences", self.short_sequences,
-          {.help = "share of the sequences that are made shorter, by a random length", .min = 0, .max = 1});
+          {.help = "share of the sequences that get a shorter, random length", .min = 0, .max = 1});
   }
 };
 
-// Tokens of the corpus, one after another.
+// Consecutive tokens of the corpus.
 struct TokenRange {
   std::uint64_t begin = 0;
   std::uint32_t count = 0;
@@ -57,11 +55,11 @@ struct TokenRange {
 
 struct Instance {
   TokenRange first;
-  TokenRange second;          // empty without one
-  std::int32_t relation = 0;  // of the second to the first: 0 next, or in order; 1 random, or exchanged
+  TokenRange second;          // empty if there is only one part
+  std::int32_t relation = 0;  // of the second part to the first: 0 next, or in order; 1 random, or swapped
 };
 
-// The instances of an epoch in the order of the corpus. UserError where there are none, or `next` finds one document.
+// The instances of an epoch, in corpus order. UserError if there are none, or if `next` finds only one document.
 std::vector<Instance> make_instances(const DocumentCorpus& corpus, const InstanceConfig& config, std::uint64_t seed,
                                      std::int64_t epoch);
 

@@ -9,7 +9,7 @@ namespace attend {
 
 MaskVocabulary::MaskVocabulary(const Tokenizer& tokenizer)
     : cls(tokenizer.special().cls), sep(tokenizer.special().sep), mask(tokenizer.special().mask) {
-  ensure(cls >= 0 && sep >= 0 && mask >= 0, "a tokenizer with [CLS], [SEP] and [MASK]");
+  ensure(cls >= 0 && sep >= 0 && mask >= 0, "the tokenizer has [CLS], [SEP] and [MASK]");
   for (std::int32_t id = 0; id < tokenizer.size(); ++id) begins_word_.push_back(tokenizer.begins_word(id));
 }
 
@@ -19,7 +19,7 @@ std::vector<MaskedToken> mask_tokens(std::span<std::int32_t> ids, const MaskVoca
     std::size_t begin, end;
   };
   std::vector<Range> candidates;  // tokens, or words
-  bool inside = false;            // a word that may go on
+  bool inside = false;            // a word may continue
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == vocabulary.cls || ids[i] == vocabulary.sep) {
       inside = false;

@@ -1,5 +1,4 @@
-// Which tokens of a sequence an encoder is to predict, and what it reads in their place (arXiv 1810.04805,
-// section 3.1).
+// Selects the tokens of a sequence to predict and their replacements in the input (arXiv 1810.04805, section 3.1).
 #pragma once
 
 #include <cstdint>
@@ -24,24 +23,24 @@ struct MaskingConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("mask-rate", self.mask_rate,
-          {.help = "share of the tokens that are predicted, one of a sequence at least", .min = 0, .max = 1});
+          {.help = "share of tokens to predict, at least one per sequence", .min = 0, .max = 1});
     visit("masked", self.masked, {.help = "share of these that become [MASK]", .min = 0, .max = 1});
     visit("replaced", self.replaced,
-          {.help = "share of these that become a random piece; the others stay as they are", .min = 0, .max = 1});
-    visit("whole-words", self.whole_words, {.help = "choose words, and predict all of their pieces"});
+          {.help = "share of these that become a random piece; the rest stay unchanged", .min = 0, .max = 1});
+    visit("whole-words", self.whole_words, {.help = "select whole words and predict all of their pieces"});
     visit("max-predictions", self.max_predictions,
-          {.help = "most tokens predicted in a sequence; auto: no limit", .min = 1, .max = 65535});
+          {.help = "maximum tokens to predict per sequence; auto: no limit", .min = 1, .max = 65535});
     visit("duplicates", self.duplicates,
-          {.help = "ways in which a sequence is masked, gone through in turn; auto: another one in every epoch",
+          {.help = "number of different maskings of a sequence, used in turn; auto: a new one in every epoch",
            .min = 1,
            .max = 1e6});
   }
 };
 
-// What masking must know of a tokenizer.
+// The special pieces and the range of random replacements of a tokenizer.
 class MaskVocabulary {
  public:
-  // The tokenizer has all three.
+  // The tokenizer must have [CLS], [SEP] and [MASK].
   explicit MaskVocabulary(const Tokenizer& tokenizer);
 
   std::int32_t size() const { return static_cast<std::int32_t>(begins_word_.size()); }
@@ -52,15 +51,15 @@ class MaskVocabulary {
   std::vector<bool> begins_word_;
 };
 
-// A token that is predicted.
+// A token to predict.
 struct MaskedToken {
   std::size_t place = 0;
-  std::int32_t label = 0;  // what stood there
+  std::int32_t label = 0;  // the original id
 };
 
-// Chooses tokens of `ids` ([CLS] a [SEP] b [SEP]) and puts what is to be read in their place; never cls or sep. As many
-// as min(max_predictions, max(1, round(n * mask_rate))) of n tokens, halves rounded to even; fewer only where whole
-// words do not fit. In order of their places.
+// Selects min(max_predictions, max(1, round(n * mask_rate))) of the n tokens of `ids` ([CLS] a [SEP] b [SEP]), never
+// cls or sep (halves round to even; fewer only if whole words do not fit), and replaces them. Returned in order of
+// position.
 std::vector<MaskedToken> mask_tokens(std::span<std::int32_t> ids, const MaskVocabulary& vocabulary,
                                      const MaskingConfig& config, RandomStream random);
 

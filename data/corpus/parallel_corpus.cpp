@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// One pair: where its ids begin, src before tgt.
+// One pair: the index of its first id, src before tgt.
 struct EncodedCorpus::Record {
   std::uint64_t begin;
   std::uint32_t line;
@@ -65,7 +65,7 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
   summary.counts.empty += empty;
   summary.counts.too_long += too_long;
   if (num_pairs == 0) {
-    throw UserError(source.src_files.front() + ": no pair left to learn from (" + summary.counts.report() + ")",
+    throw UserError(source.src_files.front() + ": no pairs left to train on (" + summary.counts.report() + ")",
                     "check the text and --max-length");
   }
   cache.set_summary(summary);
@@ -94,7 +94,7 @@ EncodedCorpus::EncodedCorpus(IdCache cache, const CorpusSource& source)
       tgt_vocabulary_(source.tgt_tokenizer.size()) {}
 
 const EncodedCorpus::Record& EncodedCorpus::record(std::int64_t example) const {
-  ensure(example >= 0 && example < size(), "an example of the corpus");
+  ensure(example >= 0 && example < size(), "the example is in the corpus");
   return cache_.records<Record>()[example];
 }
 

@@ -37,7 +37,7 @@ LabelledTask questions(const char* train, const char* valid, const char* test, b
 
 using Tasks = std::map<std::string, LabelledTask, std::less<>>;
 
-// Files and columns as GLUE (Wang et al. 2018, arXiv 1804.07461) ships them, and as `attend toy` writes them.
+// Files and columns of GLUE (Wang et al. 2018, arXiv 1804.07461) and of `attend toy`.
 const Tasks& built_in() {
   static const Tasks tasks = {
       {"cola",
@@ -62,7 +62,7 @@ const Tasks& built_in() {
         .labels = kTruth,
         .positive = "1",
         .metrics = {"accuracy", "f1"},
-        .skip_incomplete = true}},  // its training file has such rows
+        .skip_incomplete = true}},  // its training file has incomplete rows
       {"mnli",
        {.text = {"sentence1", "sentence2"},
         .label = "gold_label|label",
@@ -129,28 +129,28 @@ void LabelledTask::validate(const std::string& source) const {
   if (!tags) refuse_keys({"chunks"});
   if (columns && (text.empty() || text.size() > 2)) {
     throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two",
-                    "name those that are to be read");
+                    "name one or two columns");
   }
   if (columns && std::ranges::find(text, label) != text.end()) {
-    throw UserError(source + ": the column \"" + label + "\" is both text and label", "name two columns");
+    throw UserError(source + ": the column \"" + label + "\" is both text and label", "name different columns");
   }
   if (columns && text.size() == 2 && text[0] == text[1]) {
-    throw UserError(source + ": text names the column \"" + text[0] + "\" twice", "name two columns, or one");
+    throw UserError(source + ": text names the column \"" + text[0] + "\" twice", "name two different columns, or one");
   }
   if (!test_text.empty() && test_text.size() != text.size()) {
-    throw UserError(source + ": test-text names " + std::to_string(test_text.size()) + " columns, and text " +
+    throw UserError(source + ": test-text names " + std::to_string(test_text.size()) + " columns, but text names " +
                         std::to_string(text.size()),
-                    "name as many");
+                    "name the same number of columns");
   }
   if (tags && label != LabelledTask().label && parse_number<std::uint64_t>(label).value_or(0) == 0) {
-    throw UserError(source + ": the tags stand in the column \"" + label + "\", which is no number",
-                    "number the columns from 1, or leave label out: the last one");
+    throw UserError(source + ": label is \"" + label + "\", expected the number of the column of the tags",
+                    "number the columns from 1, or remove label to use the last one");
   }
   constexpr std::size_t kMostLabels = 10'000, kLongestLabel = 200;
   if (labels.size() > kMostLabels) {
-    throw UserError(source + ": " + std::to_string(labels.size()) + " different labels, expected at most " +
+    throw UserError(source + ": " + std::to_string(labels.size()) + " distinct labels, expected at most " +
                         std::to_string(kMostLabels),
-                    "is it the right column?");
+                    "check that it is the right column");
   }
   std::set<std::string> seen;
   for (const std::string& name : labels) {
@@ -160,33 +160,36 @@ void LabelledTask::validate(const std::string& source) const {
                         (name.empty()                  ? "is empty"
                          : odd                         ? "has control characters"
                          : name.size() > kLongestLabel ? "is longer than " + std::to_string(kLongestLabel) + " bytes"
-                                                       : "is there twice"),
-                    "rename it; is it the right column?");
+                                                       : "is a duplicate"),
+                    "rename it, or check that it is the right column");
   }
   std::vector<std::string> needed = {train, test};
   if (!valid.empty()) needed.push_back(valid[0]);
   for (const std::string& name : needed) {
     if (!name.empty() && name.back() != '|') continue;
-    throw UserError(source + ": \"" + name + "\" may be no file at all, which only valid's second and later may",
-                    "name a file");
+    throw UserError(
+        source + ": \"" + name + "\" makes the file optional, which is allowed only in valid after the first",
+        "name a file");
   }
-  if (valid.empty()) throw UserError(source + ": valid names no file", "name one: it chooses the best checkpoint");
+  if (valid.empty())
+    throw UserError(source + ": valid is empty", "name a validation file; it selects the best checkpoint");
   if (kind == TaskKind::classification && labels.size() == 1) {
-    throw UserError(source + ": one label alone leaves nothing to decide", "name two at least, or none");
+    throw UserError(source + ": labels has only one name",
+                    "name at least two labels, or none to use those of the training file");
   }
   if (multi_label && (separator.empty() || separator.find_first_of("\t\r\n") != std::string::npos)) {
-    throw UserError(source + ": separator is empty, a tab or a line end",
-                    "labels are given with it between, in a line");
+    throw UserError(source + ": separator is empty or contains a tab or line break",
+                    "choose one that can join labels on a line");
   }
   const auto split = std::ranges::find_if(
       labels, [&](const std::string& name) { return multi_label && name.find(separator) != std::string::npos; });
   if (split != labels.end()) {
-    throw UserError(source + ": the label \"" + *split + "\" holds the separator \"" + separator + "\"",
+    throw UserError(source + ": the label \"" + *split + "\" contains the separator \"" + separator + "\"",
                     "choose another separator");
   }
   if (!positive.empty() && !labels.empty() && !seen.contains(positive)) {
-    throw UserError(source + ": positive is \"" + positive + "\", which is none of the labels",
-                    "name the label whose F1 is to be reported");
+    throw UserError(source + ": positive is \"" + positive + "\", which is not one of the labels",
+                    "name the label whose F1 to report");
   }
   const std::vector<std::string_view> known = metrics_of(*this);
   const auto unknown = std::ranges::find_if(
@@ -195,7 +198,7 @@ void LabelledTask::validate(const std::string& source) const {
     std::string list;
     for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
     throw UserError(source + ": no metric \"" + *unknown + "\" for " + std::string(name_of(kind)),
-                    "there are: " + list);
+                    "choose from: " + list);
   }
 }
 
@@ -214,7 +217,7 @@ LabelledTask find_task(const std::string& name_or_file) {
     std::string list;
     for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     throw UserError("--task " + name_or_file + ": neither a built-in task nor a file",
-                    nearest.empty() ? "built in are " + list : "did you mean " + std::string(nearest) + "?");
+                    nearest.empty() ? "the built-in tasks are " + list : "did you mean " + std::string(nearest) + "?");
   }
   auto task = read_config<LabelledTask>(name_or_file);
   task.validate(name_or_file);

@@ -1,6 +1,6 @@
-// What a fine-tuning task is: where its texts and labels stand in which files, and how an answer is scored. A task is a
-// built-in name (GLUE's, SQuAD's and CoNLL-2003's own files, and the sets of `attend toy`) or a TOML file with these
-// keys.
+// Description of a fine-tuning task: the files and columns of its texts and labels, and the metrics of its answers. A
+// task is a built-in name (the files of GLUE, SQuAD and CoNLL-2003 and the sets of `attend toy`) or a TOML file with
+// these keys.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ struct EnumNames<TaskKind> {
                                     std::pair{TaskKind::tags, std::string_view("tags")}};
 };
 
-// Whether a text or pair is answered as a whole, not token by token.
+// Whether a text or pair gets a single answer, rather than one per token.
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }
 
-// A file to learn from or to score has labels; one that is to be predicted may lack them, and is read without.
+// Files for training and evaluation have labels; a file to predict may lack them and is read without.
 enum class Labelled { yes, no };
 
 struct LabelledTask {
@@ -52,45 +52,41 @@ struct LabelledTask {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("kind", self.kind, {.help = "what is to be said of a text"});
-    visit("text", self.text,
-          {.help =
-               "the one or two columns to read, by name, or by number from 1 where there is no header; a|b: the first "
-               "that there is"});
+    visit("kind", self.kind, {.help = "kind of task"});
     visit(
-        "label", self.label,
-        {.help = "the column of the label or number; tags: its number from 1, and the last one where it is \"label\""});
-    visit("labels", self.labels, {.help = "names of the labels; none: those of the training text, sorted"});
+        "text", self.text,
+        {.help = "one or two text columns, by name, or by number from 1 without a header; a|b: the first that exists"});
+    visit("label", self.label,
+          {.help = "column of the label or number; tags: its number from 1, or \"label\" for the last one"});
+    visit("labels", self.labels, {.help = "names of the labels; none: those in the training file, sorted"});
     visit("positive", self.positive,
-          {.help = "classification: the label whose F1 is reported; empty: the mean over all labels"});
-    visit("separator", self.separator, {.help = "multi-label: what stands between the labels of a text"});
+          {.help = "classification: the label whose F1 is reported; empty: macro average over all labels"});
+    visit("separator", self.separator, {.help = "multi-label: separates the labels of a text"});
     visit("may-lack-answers", self.may_lack_answers,
-          {.help = "spans: a question may have no answer in its context; what is learnt from says it"});
+          {.help = "spans: a question may be unanswerable; set from the training file"});
     visit("chunks", self.chunks,
-          {.help = "tags: they mark chunks, as B-PER I-PER O do (IOB1, IOB2, IOBES); false: each stands for itself"});
-    visit(
-        "metrics", self.metrics,
-        {.help =
-             "whose mean makes a checkpoint the best; none: accuracy, for regression pearson and spearman, for several "
-             "labels, spans and chunks f1"});
-    visit("format", self.format, {.help = "of the files; auto: by the end of their names"});
+          {.help = "tags: they mark chunks, such as B-PER I-PER O (IOB1, IOB2, IOBES); false: independent tags"});
+    visit("metrics", self.metrics,
+          {.help = "their mean selects the best checkpoint; none: accuracy; for regression, pearson and spearman; for "
+                   "multi-label, spans and chunks, f1"});
+    visit("format", self.format, {.help = "format of the files; auto: from their extensions"});
     visit("header", self.header, {.help = "the first line names the columns"});
     visit("skip-incomplete", self.skip_incomplete,
-          {.help = "rows that lack a value are left out and counted, but for those of the test file"});
-    visit("train", self.train, {.help = "file to learn from, in the folder --data"});
-    visit("valid", self.valid, {.help = "files to validate on; the first one chooses the best checkpoint"});
+          {.help = "skip and count rows with a missing value, except in the test file"});
+    visit("train", self.train, {.help = "training file, in the folder --data"});
+    visit("valid", self.valid, {.help = "validation files; the first one selects the best checkpoint"});
     visit("test", self.test, {.help = "file without labels to predict"});
-    visit("test-text", self.test_text, {.help = "columns of the test file, which has a header; none: as text"});
+    visit("test-text", self.test_text, {.help = "columns of the test file, if named differently; none: as text"});
   }
 
-  // UserError, naming `source`, for keys that contradict each other.
+  // UserError naming `source` for contradictory keys.
   void validate(const std::string& source) const;
 };
 
-// What an answer to such a task is scored by, as eval/task_scores.hpp finds it.
+// The metrics that eval/task_scores.hpp computes for such a task.
 std::vector<std::string_view> metrics_of(const LabelledTask& task);
 
-// A built-in task by name (in any case), or the TOML file of that path. UserError naming the nearest name.
+// A built-in task by name (case-insensitive), or the TOML file at that path. UserError suggests the nearest name.
 LabelledTask find_task(const std::string& name_or_file);
 std::vector<std::string> built_in_tasks();
 

@@ -13,7 +13,7 @@ namespace attend {
 namespace {
 
 constexpr std::string_view kHidden = "-1";
-constexpr double kLargest = 1e15;  // of a regression
+constexpr double kLargest = 1e15;  // regression target
 
 std::string at(const std::string& file, std::uint64_t line) { return file + ":" + std::to_string(line) + ": "; }
 
@@ -28,12 +28,12 @@ std::vector<std::string> split(const std::string& value, const std::string& sepa
   return parts;
 }
 
-// What may stand between the labels of a text.
+// The separator of labels; empty unless multi-label.
 std::string list_separator(const LabelledTask& task) {
   return task.kind == TaskKind::multi_label ? task.separator : std::string();
 }
 
-// Without the spaces around them, which would make others of them.
+// Trimmed: surrounding spaces would make them different labels.
 std::vector<std::string> labels_of(const std::string& value, const LabelledTask& task) {
   return task.kind == TaskKind::multi_label ? split(value, task.separator) : std::vector{trimmed(value)};
 }
@@ -46,17 +46,18 @@ std::size_t number_of_label(const std::string& label, const LabelledTask& task, 
   std::string list;
   for (std::size_t i = 0; i < std::min(task.labels.size(), kShown); ++i) list += (i ? ", " : "") + task.labels[i];
   if (task.labels.size() > kShown) list += ", …";
-  throw UserError(place + "\"" + label + "\" is no label of the task", "the labels are: " + list);
+  throw UserError(place + "\"" + label + "\" is not a label of the task", "the labels are: " + list);
 }
 
 std::vector<double> targets_of(const std::string& value, const LabelledTask& task, const std::string& place) {
   const std::vector<std::string> labels = labels_of(value, task);
   if (task.kind == TaskKind::regression) {
     const std::optional<double> number = parse_number<double>(labels[0]);
-    if (!number) throw UserError(place + "\"" + value + "\" is not a number", "the label of a regression is one");
+    if (!number)
+      throw UserError(place + "\"" + value + "\" is not a number", "write a number as the label of a regression");
     if (std::abs(*number) > kLargest) {
-      throw UserError(place + "\"" + value + "\" is beyond 1e15, and its square beyond what errors are counted in",
-                      "write the labels in a larger unit");
+      throw UserError(place + "\"" + value + "\" exceeds 1e15, so its squared error would lose precision",
+                      "use a larger unit for the labels");
     }
     return {*number};
   }
@@ -83,7 +84,7 @@ std::vector<LabelledText> read_labelled_texts(const std::string& file, const Lab
     const std::string place = at(file, record.line);
     for (std::size_t i = 0; i < num_texts; ++i) {
       if (is_blank(record.values[i])) {
-        throw UserError(place + "an empty text in the column " + shape.columns[i], "fill it, or leave the line out");
+        throw UserError(place + "an empty text in the column " + shape.columns[i], "fill it in, or remove the line");
       }
     }
     texts.push_back({.line = record.line,
@@ -97,7 +98,7 @@ std::vector<LabelledText> read_labelled_texts(const std::string& file, const Lab
   if (task.kind == TaskKind::regression && texts.size() > 1 && std::ranges::all_of(texts, hidden)) {
     throw UserError(at(file, texts[0].line) + "the labels are hidden (-1)", "predict this file; it cannot be scored");
   }
-  if (table.num_incomplete() > 0) log::warn("{}: {} incomplete rows left out", file, table.num_incomplete());
+  if (table.num_incomplete() > 0) log::warn("{}: skipped {} incomplete rows", file, table.num_incomplete());
   return texts;
 }
 
@@ -111,7 +112,7 @@ std::vector<std::string> labels_in(const std::string& file, const LabelledTask& 
   bool numbers = true;
   for (Record record; table.next(record);) {
     for (const std::string& label : labels_of(record.values[0], task)) {
-      if (label.empty()) throw UserError(at(file, record.line) + "an empty label", "fill it, or leave the line out");
+      if (label.empty()) throw UserError(at(file, record.line) + "an empty label", "fill it in, or remove the line");
       found.insert(label);
       numbers = numbers && parse_number<double>(label).has_value();
     }
@@ -119,12 +120,12 @@ std::vector<std::string> labels_in(const std::string& file, const LabelledTask& 
   std::vector<std::string> labels(found.begin(), found.end());
   if (labels.size() < (task.kind == TaskKind::multi_label ? 1 : 2)) {
     throw UserError(
-        file + ": " + (labels.empty() ? "no label" : "one label alone, " + labels[0]) + ", in the column " + task.label,
-        "there must be two at least to learn to tell them apart");
+        file + ": " + (labels.empty() ? "no labels" : "only one label, " + labels[0]) + ", in the column " + task.label,
+        "give a file with at least two different labels");
   }
   if (!numbers && found.contains(std::string(kHidden))) {
-    throw UserError(file + ": hidden labels (-1) beside others, in the column " + task.label,
-                    "leave these lines out, or name all labels in the task");
+    throw UserError(file + ": hidden labels (-1) among others, in the column " + task.label,
+                    "remove these lines, or name all labels in the task");
   }
   if (numbers) std::ranges::sort(labels, {}, [](const std::string& label) { return *parse_number<double>(label); });
   return labels;
@@ -139,7 +140,7 @@ std::optional<std::filesystem::path> find_file(const std::filesystem::path& fold
   std::string list;
   for (const std::string& candidate : names) list += (list.empty() ? "" : " or ") + candidate;
   throw UserError((folder / names.front()).string() + ": no such file" + (names.size() > 1 ? ", nor " + list : ""),
-                  "--data is the folder that holds " + list);
+                  "set --data to the folder that contains " + list);
 }
 
 }  // namespace attend

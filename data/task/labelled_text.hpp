@@ -1,5 +1,5 @@
-// Labelled texts out of the files of a task: one or two texts and what is to be said of them. Spans and tags have
-// readers of their own, squad.hpp and conll.hpp.
+// Reads labelled texts (one or two texts and their label) from the files of a task. Spans and tags are read by
+// squad.hpp and conll.hpp.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,22 @@ namespace attend {
 struct LabelledText {
   std::uint64_t line = 0;  // of the file, from 1
   std::string first = {};
-  std::optional<std::string> second = {};  // where the task reads two
-  std::vector<double> targets = {};  // classification: the number of the label; multi-label: 0 or 1 for every label;
-                                     // regression: the number; empty where the file has no labels
+  std::optional<std::string> second = {};  // if the task reads two texts
+  std::vector<double> targets = {};  // classification: the index of the label; multi-label: 0 or 1 for every label;
+                                     // regression: the number; empty if the file has no labels
 };
 
-// The texts of a file. `task.labels` must be known unless it is a regression. UserError naming file and line for
-// what TableReader refuses, a label that is none, labels that are hidden (-1), a number that is none or not finite, a
-// text that is empty, and for a file without texts; rows that the task passes over are counted in a warning. Where the
-// labels are not read, the columns are test-text, if the task has that.
+// The texts of a file. `task.labels` must be known, except for regression. UserError naming file and line as
+// TableReader, and for an unknown label, hidden labels (-1), an invalid or non-finite number, an empty text, and a file
+// without texts; skipped rows are counted in a warning. If labels are not read, test-text overrides the text columns.
 std::vector<LabelledText> read_labelled_texts(const std::string& file, const LabelledTask& task, Labelled labelled);
 
-// The labels that occur in a file: in order of their numbers where all are numbers, else of their names. UserError as
-// above, and where there is one alone.
+// The labels that occur in a file, sorted as numbers if all are numbers, else by name. UserError as above, and if there
+// is only one.
 std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task);
 
-// FOLDER/name, "a|b" being the first that exists; nothing where the last alternative is empty and none exists.
-// UserError naming all of them otherwise.
+// FOLDER/name, "a|b" being the first that exists. If none exists: empty if the last alternative is empty, else a
+// UserError naming all of them.
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace attend

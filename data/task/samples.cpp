@@ -11,7 +11,7 @@ void append(std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& mor
   ids.insert(ids.end(), more.begin(), more.end());
 }
 
-// The tokens of a context that an answer falls into; none where `last` is before `first`.
+// The tokens of a context that contain an answer; none if `last` is before `first`.
 struct TokenSpan {
   std::size_t first = 1, last = 0;
 };
@@ -48,7 +48,7 @@ std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Samp
 
 SampleMaker::SampleMaker(Tokenizer tokenizer, const SampleConfig& config)
     : tokenizer_(std::move(tokenizer)), length_(static_cast<std::size_t>(config.length.value())), config_(config) {
-  ensure(tokenizer_.special().cls >= 0 && tokenizer_.special().sep >= 0, "a tokenizer with [CLS] and [SEP]");
+  ensure(tokenizer_.special().cls >= 0 && tokenizer_.special().sep >= 0, "the tokenizer has [CLS] and [SEP]");
 }
 
 Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {
@@ -130,7 +130,7 @@ std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> se
                                               const std::vector<std::string>& tags, std::int64_t example) {
   std::vector<Words> words;
   for (const TaggedSentence& sentence : sentences) words.push_back(words_of(sentence));
-  // The nearest pieces of the same document before sentence `s` (step -1) or after it (1), in their order.
+  // The nearest pieces of the same document before (step -1) or after (1) sentence `s`, in order.
   const auto beside = [&](std::size_t s, std::ptrdiff_t step) {
     std::vector<std::int32_t> pieces;
     for (std::size_t i = s + step; i < sentences.size() && sentences[i].document == sentences[s].document; i += step) {
@@ -156,7 +156,7 @@ std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> se
       std::int64_t tag = 0;
       if (!sentences[s].tags.empty()) {
         tag = std::ranges::find(tags, sentences[s].tags[word]) - tags.begin();
-        ensure(tag < std::ssize(tags), "tags were checked when they were read");
+        ensure(tag < std::ssize(tags), "the tags were checked while reading");
       }
       sample.tags.push_back(tag);
       append(sample.ids, pieces);

@@ -1,11 +1,11 @@
-// What an encoder reads of a labelled text, and what it is to say of it: ids and targets, no tensors.
+// Encoder inputs and targets of labelled texts: ids and numbers, no tensors.
 //
 //   one text           [CLS] a [SEP]
-//   two texts          [CLS] a [SEP] b [SEP]; what is too long loses tokens at the end of its longer part
-//   a question         [CLS] question [SEP] window [SEP], for windows that go over the context in steps of `stride`
+//   two texts          [CLS] a [SEP] b [SEP]; if too long, the longer part is cut at its end
+//   a question         [CLS] question [SEP] window [SEP], for windows of the context in steps of `stride`
 //   a tagged sentence  [CLS] pieces of all words [SEP]; the first piece of a word carries its tag (arXiv 1810.04805,
-//                      section 5.3); a sentence that is too long becomes several samples, and one that is not may
-//                      stand between the nearest pieces of its document
+//                      section 5.3); a long sentence becomes several samples, a short one may be surrounded by the
+//                      nearest pieces of its document
 #pragma once
 
 #include <algorithm>
@@ -29,66 +29,63 @@ struct SampleConfig {
   std::int64_t question_length = 64;
   std::int64_t document_context = 0;
 
-  // Most tokens of a question: the other half of a sequence is for its context. `length` is known.
+  // Maximum tokens of a question: half of the sequence is reserved for the context. `length` must be resolved.
   std::int64_t longest_question() const { return std::min(question_length, *length / 2); }
 
-  // Tokens beyond which a sample is cut, of spans its question.
+  // Maximum tokens of a sample (for spans: of its question) before it is cut.
   std::int64_t longest(TaskKind kind) const { return kind == TaskKind::spans ? longest_question() : *length; }
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("length", self.length,
-          {.help =
-               "tokens of a sequence, [CLS] and [SEP] included; auto: 128, 384 for spans, never more than the encoder "
-               "reads",
+          {.help = "maximum tokens per sequence, including [CLS] and [SEP]; auto: 128, 384 for spans, never more than "
+                   "the encoder "
+                   "reads",
            .min = 8,
            .max = 65535});
     visit("stride", self.stride,
-          {.help = "spans: tokens from the beginning of one window of a context to that of the next, at most as many "
+          {.help = "spans: tokens from the start of one window of a context to the start of the next, at most as many "
                    "as it holds",
            .min = 1});
     visit("question-length", self.question_length,
-          {.help = "spans: tokens of a question, at most half of a sequence; the rest is cut", .min = 1});
+          {.help = "spans: maximum tokens of a question, at most half of a sequence; the rest is cut", .min = 1});
     visit("document-context", self.document_context,
-          {.help = "tags: tokens around a sentence, of its document, that are read with it; 0: none",
-           .min = 0,
-           .max = 65535});
+          {.help = "tags: tokens of its document to add around a sentence; 0: none", .min = 0, .max = 65535});
   }
 };
 
 struct Sample {
   std::vector<std::int32_t> ids = {};
-  std::uint32_t first = 0;                 // tokens of the first part, with [CLS] and its [SEP]
-  std::int64_t example = 0;                // which text, question or sentence
-  std::vector<double> targets = {};        // of the whole, as LabelledText's
-  std::vector<std::uint32_t> places = {};  // tags: the token of each word; spans: of begin and end of the answer,
-                                           // both 0, [CLS], where the window holds none
-  std::vector<std::int64_t> tags = {};     // of each place
-  std::uint32_t skipped = 0;               // what stands before it: words of the sentence, pieces of the context
+  std::uint32_t first = 0;                 // tokens of the first part, including [CLS] and its [SEP]
+  std::int64_t example = 0;                // number of the text, question or sentence
+  std::vector<double> targets = {};        // of the whole text, as in LabelledText
+  std::vector<std::uint32_t> places = {};  // tags: the first token of each word; spans: first and last token of the
+                                           // answer, both 0 ([CLS]) if the window does not contain it
+  std::vector<std::int64_t> tags = {};  // one per place
+  std::uint32_t skipped = 0;            // words of the sentence, or pieces of the context, before it
 };
 
-// Samples in batches to be answered: of about equal length, so that no long one is waited for, and of about as many
-// tokens.
+// Batches for inference: samples of similar length, and a similar number of tokens per batch.
 std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Sample>& samples);
 
 class SampleMaker {
  public:
-  // `config.length` is known. UserError when the tokenizer lacks a piece for cls or sep.
+  // `config.length` must be resolved. UserError if the tokenizer lacks cls or sep.
   SampleMaker(Tokenizer tokenizer, const SampleConfig& config);
 
   Sample of_text(const LabelledText& text, std::int64_t example);
-  // `context` are the pieces of its context. Answers that are given label the windows which hold the first of them
-  // whole.
+  // `context` holds the pieces of its context. If there are answers, the windows that contain all of the first one are
+  // labelled with it.
   std::vector<Sample> of_question(const Question& question, const std::vector<Piece>& context, std::int64_t example);
-  // `tags` are the names of all tags; of tokens without a tag (sentence.tags is empty) all are 0. The first sentence is
-  // `example`.
+  // `tags` holds the names of all tags; without gold tags (sentence.tags is empty) all are 0. The first sentence gets
+  // number `example`.
   std::vector<Sample> of_sentences(std::span<const TaggedSentence> sentences, const std::vector<std::string>& tags,
                                    std::int64_t example);
 
-  std::int64_t num_cut() const { return num_cut_; }  // samples that lost tokens
+  std::int64_t num_cut() const { return num_cut_; }  // samples that were cut
 
  private:
-  using Words = std::vector<std::vector<std::int32_t>>;  // the pieces of each
+  using Words = std::vector<std::vector<std::int32_t>>;  // the pieces of each word
 
   Words words_of(const TaggedSentence& sentence);
   void surround(Sample& sample, const std::vector<std::int32_t>& before, const std::vector<std::int32_t>& after) const;

@@ -14,7 +14,7 @@ void check_tags(const TaskSplit& split, const std::vector<std::string>& tags) {
     for (std::size_t word = 0; word < sentence.tags.size(); ++word) {
       if (std::ranges::find(tags, sentence.tags[word]) != tags.end()) continue;
       throw UserError(split.file + ":" + std::to_string(sentence.line + word) + ": the tag " + sentence.tags[word] +
-                          " does not occur in the text to learn from",
+                          " does not occur in the training file",
                       "correct it, or name all tags with the task's `labels`");
     }
   }
@@ -37,8 +37,8 @@ std::string TaskSplit::report() const {
   std::string text = counted(size(), !texts.empty() ? "texts" : !sentences.empty() ? "sentences" : "questions");
   if (!questions.questions.empty()) text += " in " + counted(std::ssize(samples), "windows");
   if (num_cut > 0) text += ", " + counted(num_cut, "cut to ") + counted(length, "tokens");
-  if (questions.moved > 0) text += ", " + counted(questions.moved, "answers found elsewhere than the file says");
-  if (questions.lost > 0) text += ", " + counted(questions.lost, "answers that stand nowhere in their context");
+  if (questions.moved > 0) text += ", " + counted(questions.moved, "answers with wrong offsets corrected");
+  if (questions.lost > 0) text += ", " + counted(questions.lost, "answers not found in their context");
   return text;
 }
 
@@ -64,7 +64,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
     split.texts = read_labelled_texts(file, task, labelled);
     for (const LabelledText& text : split.texts) split.samples.push_back(maker.of_text(text, example++));
   }
-  split.hash = hash_hex_of_file(file);  // readers refuse what has no end
+  split.hash = hash_hex_of_file(file);  // the readers have refused endless files
   split.num_cut = maker.num_cut();
   split.length = config.longest(task.kind);
   return split;

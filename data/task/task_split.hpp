@@ -1,4 +1,4 @@
-// One file of a task in memory: its records as they were, and what an encoder reads of them.
+// One file of a task in memory: its records and the encoder's samples of them.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ struct TaskSplit {
   std::vector<std::vector<Piece>> contexts = {};  // spans: the pieces of questions.contexts
   std::vector<TaggedSentence> sentences = {};     // tags
 
-  // Records that are to be answered.
+  // Number of records to answer.
   std::int64_t size() const;
-  // Where a record begins in the file: a line; of a question its number, from 1.
+  // Position of a record in the file: its line, or for a question its number from 1.
   std::int64_t line(std::int64_t example) const;
   // "8551 texts, 12 cut to 128 tokens".
   std::string report() const;
 
   std::int64_t num_cut = 0;
-  std::int64_t length = 0;  // most tokens of a sample, of spans those of a question
+  std::int64_t length = 0;  // maximum tokens of a sample (spans: of a question)
 };
 
-// UserError naming file and line, as the readers say, and for a tag that is none of task.labels.
+// UserError naming file and line, as the readers, and for a tag that is not in task.labels.
 TaskSplit read_split(const std::string& file, const LabelledTask& task, const Tokenizer& tokenizer,
                      const SampleConfig& config, Labelled labelled);
 
-// The labels of a classification, the tags of a tagging: those named by the task, or those in the file.
+// The labels or tags: those named by the task, or else those in the file.
 std::vector<std::string> labels_of_task(const LabelledTask& task, const std::string& file);
 
 }  // namespace attend

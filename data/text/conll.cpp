@@ -13,9 +13,9 @@
 namespace attend {
 namespace {
 
-// IOB1, IOB2 and IOBES alike: an I- or E- that follows no open chunk of its type begins one.
+// From IOB1, IOB2 or IOBES: an I- or E- without an open chunk of its type starts one.
 void to_iob2(std::vector<std::string>& tags) {
-  std::string open;  // the type of the chunk that may go on
+  std::string open;  // type of the open chunk, empty if none
   for (std::string& tag : tags) {
     const char place = tag[0];
     const std::string type = place == 'O' ? "" : tag.substr(2);
@@ -70,20 +70,20 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTa
     if (fields.size() < least || fields.size() != columns) {
       throw UserError(
           where + std::to_string(fields.size()) + " columns, expected " + std::to_string(std::max(columns, least)),
-          "a token a line, its tag in the last column, a blank line between sentences");
+          "write one token per line, its tag in the last column, and a blank line between sentences");
     }
     if (sentence.tokens.empty()) sentence.line = number;
     sentence.tokens.push_back(fields.front());
     if (!tagged) continue;
     const std::string& tag = fields[column == 0 ? fields.size() - 1 : column - 1];
     if (task.chunks && !marks_chunk(tag)) {
-      throw UserError(where + "found the tag " + tag + ", expected O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
-                      "write the tags in IOB1, IOB2 or IOBES; a task with chunks = false takes any");
+      throw UserError(where + "invalid chunk tag " + tag + ", expected O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
+                      "write the tags in IOB1, IOB2 or IOBES, or set chunks = false in the task to allow any tag");
     }
     sentence.tags.push_back(tag);
   }
   finish();
-  if (sentences.empty()) throw UserError(file + ": no sentence", "check that it is the right file");
+  if (sentences.empty()) throw UserError(file + ": no sentences", "check that it is the right file");
   return sentences;
 }
 

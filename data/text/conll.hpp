@@ -1,6 +1,7 @@
-// Tagged sentences in CoNLL's columns: a token a line with its tag in one of them, a blank line between sentences,
-// -DOCSTART- lines between documents. Tags of chunks are read in IOB1 (CoNLL-2003's own: B- only between two chunks of
-// one type), IOB2 or IOBES, and given as IOB2; others, such as parts of speech, as they are.
+// Tagged sentences in CoNLL's column format: one token per line with its tag in one of the columns, a blank line
+// between sentences, -DOCSTART- lines between documents. Chunk tags are read as IOB1 (as in CoNLL-2003: B- only between
+// adjacent chunks of the same type), IOB2 or IOBES and returned as IOB2; other tags, such as parts of speech, are
+// returned unchanged.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,19 @@ namespace attend {
 struct TaggedSentence {
   std::uint64_t line = 0;     // of its first token
   std::int64_t document = 0;  // from 0
-  bool after_mark = false;    // a -DOCSTART- line stands before it
+  bool after_mark = false;    // a -DOCSTART- line precedes it
   std::vector<std::string> tokens = {};
   std::vector<std::string> tags = {};
 };
 
-// UserError naming file and line for a line without a tag, with another number of columns than the first, or, of
-// chunks, with a tag that is not O, B-TYPE, I-TYPE, E-TYPE or S-TYPE; and when there is no sentence. Tags of a file
-// that is to be predicted are not read.
+// UserError naming file and line for a missing tag, a number of columns that differs from the first line's or, for
+// chunks, an invalid tag; also when the file has no sentences. Tags of a file to predict are not read.
 std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTask& task, Labelled labelled);
 
-// Whether it is O, B-TYPE, I-TYPE, E-TYPE or S-TYPE.
+// Whether `tag` is O, B-TYPE, I-TYPE, E-TYPE or S-TYPE.
 bool marks_chunk(const std::string& tag);
 
-// Every tag once: of chunks O first, the others in order of their types, B-LOC I-LOC B-ORG …; else by name.
+// Each tag once: for chunks O first, then by type (B-LOC I-LOC B-ORG …); otherwise sorted by name.
 std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences, const LabelledTask& task);
 
 }  // namespace attend

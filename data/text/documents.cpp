@@ -14,7 +14,7 @@ std::string name_of_files(const std::vector<std::string>& files) {
 }
 
 DocumentReader::DocumentReader(std::vector<std::string> files) : files_(std::move(files)) {
-  if (files_.empty()) throw UserError("no file of text is given");
+  if (files_.empty()) throw UserError("no text file given");
   for (const auto& file : files_) check_text_file(file);
 }
 
@@ -48,7 +48,7 @@ struct SentenceSplitter::Iterator {
 SentenceSplitter::SentenceSplitter() : iterator_(std::make_unique<Iterator>()) {
   UErrorCode error = U_ZERO_ERROR;
   iterator_->icu.reset(icu::BreakIterator::createSentenceInstance(icu::Locale("en@ss=standard"), error));
-  ensure(U_SUCCESS(error), "ICU has the rules of sentences");
+  ensure(U_SUCCESS(error), "ICU provides sentence rules");
 }
 
 SentenceSplitter::~SentenceSplitter() = default;

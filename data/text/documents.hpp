@@ -1,4 +1,4 @@
-// Raw text for pretraining: a sentence or a paragraph a line, a blank line between documents.
+// Raw text for pretraining: one sentence or paragraph per line, a blank line between documents.
 //
 //   "The sun rose. Birds sang." / "All was well." / "" / "Copper is a metal."
 //   gives line 1 (first of its document), line 2, line 4 (first of its document).
@@ -20,15 +20,15 @@ struct DocumentLine {
   std::string text;
 };
 
-// What to call texts of these files: "FILE", or "FIRST … LAST"; "none".
+// How messages name a list of files: "FILE", "FIRST … LAST", or "none".
 std::string name_of_files(const std::vector<std::string>& files);
 
 class DocumentReader {
  public:
-  // The end of a file ends a document. UserError before anything is read when a file cannot be read or is no text.
+  // The end of a file ends a document. UserError, before anything is read, if a file is unreadable or not text.
   explicit DocumentReader(std::vector<std::string> files);
 
-  // The next line that is not blank; false at the end. Invalid UTF-8 becomes U+FFFD and is counted.
+  // The next non-blank line; false at the end. Invalid UTF-8 is replaced by U+FFFD and counted.
   bool next(DocumentLine& line);
 
   const LineCounts& counts() const { return counts_; }
@@ -42,8 +42,8 @@ class DocumentReader {
   LineCounts counts_;
 };
 
-// The sentences of a text by Unicode's rules (UAX 29, as ICU has them for English, which knows that none ends at Mr. or
-// Mrs.), each without the space around it.
+// Splits text into sentences by Unicode's rules (UAX 29, with ICU's English exceptions such as Mr. and Mrs.) and trims
+// them.
 class SentenceSplitter {
  public:
   SentenceSplitter();

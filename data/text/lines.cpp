@@ -1,4 +1,4 @@
-// Reading is by blocks; a line is searched with memchr and looked at byte by byte only where it is not plain ASCII.
+// Reads in blocks and finds line ends with memchr; only lines that are not plain ASCII are examined byte by byte.
 #include "data/text/lines.hpp"
 
 #include <fcntl.h>
@@ -26,9 +26,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes; what is longer is no text, or an attack
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes; anything longer is not text, or an attack
 
-// A character, as bytes, that some program takes for the end of a line.
+// Whether some program treats this character, given as bytes, as a line break.
 bool ends_line(std::string_view character) {
   const char first = character.front();
   return (first >= '\n' && first <= '\r') || (first >= '\x1C' && first <= '\x1E') || character == "\xC2\x85" ||
@@ -37,7 +37,7 @@ bool ends_line(std::string_view character) {
 
 }  // namespace
 
-// Blocks of bytes out of a file, unpacked, or out of standard input as soon as they are there.
+// Blocks of bytes from a file, decompressed, or from standard input as soon as they arrive.
 class LineReader::Source {
  public:
   explicit Source(const fs::path& path) : name_(name_of_input(path)), standard_input_(path == "-") {
@@ -45,7 +45,7 @@ class LineReader::Source {
     Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat status {};
     if (!file || fstat(file.number(), &status) != 0) fail(errno);
-    if (S_ISDIR(status.st_mode)) throw UserError(name_ + ": is a directory, expected a file of text");
+    if (S_ISDIR(status.st_mode)) throw UserError(name_ + ": is a directory, expected a text file");
     gz_ = gzdopen(dup(file.number()), "rb");
     ensure(gz_ != nullptr, "zlib opens a descriptor");
     gzbuffer(gz_, 1 << 17);
@@ -56,7 +56,7 @@ class LineReader::Source {
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  // Appends bytes up to and including the next \n, or up to the end. False when there was nothing left.
+  // Appends bytes up to and including the next \n, or up to the end. False at the end of input.
   bool append_line(std::string& line) {
     bool any = false;
     while (begin_ < end_ || fill()) {
@@ -77,7 +77,7 @@ class LineReader::Source {
 
   const std::string& name() const { return name_; }
 
-  // What is left in the current block; reads one when there is none.
+  // The unread rest of the current block; reads the next one if it is empty.
   std::string_view peek() {
     if (begin_ == end_) fill();
     return {block_.data() + begin_, end_ - begin_};
@@ -87,7 +87,7 @@ class LineReader::Source {
   bool fill() {
     begin_ = 0;
     end_ = 0;
-    if (signals::stop_requested()) throw Interrupted("stopped while " + name_ + " was read");
+    if (signals::stop_requested()) throw Interrupted("stopped while reading " + name_);
     if (standard_input_) {
       ssize_t count = 0;
       do {
@@ -98,7 +98,7 @@ class LineReader::Source {
       end_ = static_cast<std::size_t>(count);
       if (std::exchange(at_start_, false) && std::string_view(block_.data(), end_).starts_with("\x1F\x8B")) {
         throw UserError(name_ + ": a gzip file, expected text",
-                        "name the file in place of it, or unpack it: gunzip -c");
+                        "pass the file's name instead, or decompress it first: gunzip -c");
       }
     } else {
       const int count = gzread(gz_, block_.data(), static_cast<unsigned>(block_.size()));
@@ -106,14 +106,14 @@ class LineReader::Source {
       const char* message = gzerror(gz_, &code);
       if (code == Z_ERRNO) fail(errno);
       if (count < 0 || code != Z_OK) {
-        throw UserError(name_ + ": a damaged or truncated gzip file (" + message + ")", "make or fetch it again");
+        throw UserError(name_ + ": a damaged or truncated gzip file (" + message + ")", "create or download it again");
       }
       end_ = static_cast<std::size_t>(count);
     }
     return end_ > 0;
   }
 
-  // Somebody may type for ever: a request to stop is noticed within a fifth of a second.
+  // Input may never come: check for a stop request every fifth of a second.
   static void wait_for_input() {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     while (poll(&input, 1, 200) <= 0) {
@@ -160,10 +160,10 @@ std::string LineCounts::report() const {
     separator = ", ";
   };
   add(invalid_utf8, "with invalid UTF-8");
-  add(carriage_returns, "with CRLF (CR taken away)");
-  add(byte_order_marks, "with a byte-order mark (taken away)");
-  add(nul, "with NUL (taken away)");
-  add(line_ends, "with a line end inside (became a space)");
+  add(carriage_returns, "with CRLF (CR removed)");
+  add(byte_order_marks, "with a byte-order mark (removed)");
+  add(nul, "with NUL (removed)");
+  add(line_ends, "with a line break inside (replaced by a space)");
   return text;
 }
 
@@ -249,10 +249,10 @@ std::string as_one_line(std::string_view text) {
 }
 
 void check_text_file(const fs::path& path) {
-  if (path == "-") throw UserError(name_of_input(path) + ": not a regular file", "write its content to a file first");
+  if (path == "-") throw UserError(name_of_input(path) + ": not a regular file", "save it to a file first");
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    throw UserError(path.string() + ": not a regular file", "write its content to a file first");
+    throw UserError(path.string() + ": not a regular file", "save its content to a regular file first");
   }
   LineReader::Source source(path);
   const std::string_view start = source.peek();
@@ -260,7 +260,7 @@ void check_text_file(const fs::path& path) {
   if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF")) {
     throw UserError(path.string() + ": UTF-16 text, expected UTF-8", "convert it: iconv -f UTF-16 -t UTF-8");
   }
-  // Text of another encoding has a stray byte here and there; what is no text at all has them everywhere.
+  // Text in another encoding has a few invalid bytes; binary data has many.
   std::size_t strange = 0;
   for (std::size_t at = 0; at < start.size();) {
     const std::size_t length = utf8_length_at(start, at);
@@ -269,8 +269,8 @@ void check_text_file(const fs::path& path) {
     at += std::max<std::size_t>(length, 1);
   }
   if (strange * 10 > start.size()) {
-    throw UserError(path.string() + ": not a file of text (" + std::to_string(strange) + " of its first " +
-                        std::to_string(start.size()) + " bytes are no UTF-8 text)",
+    throw UserError(path.string() + ": not a text file (" + std::to_string(strange) + " of its first " +
+                        std::to_string(start.size()) + " bytes are not UTF-8 text)",
                     "check that it is the right file");
   }
 }

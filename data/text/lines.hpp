@@ -1,11 +1,11 @@
-// Lines of text as they come in the wild: plain files, .gz files and standard input, cleaned as they are read.
+// Lines of text from plain files, .gz files and standard input, cleaned as they are read.
 //
-// Only \n ends a line; a last line without one counts. What is cleaned, and counted:
-//   the CR of a CRLF and a byte-order mark at the start   taken away
-//   NUL                                                   taken away
-//   other line ends inside a line (CR, VT, FF, U+0085, U+2028, U+2029, FS, GS, RS)   become a space
-//   bytes that are no UTF-8                               become U+FFFD; the line says so by invalid()
-// So a line that was read is valid UTF-8, and no program takes it for two lines.
+// Only \n ends a line; a last line without one counts. Cleaned, and counted:
+//   the CR of a CRLF and a byte-order mark at the start   removed
+//   NUL                                                   removed
+//   other line breaks inside a line (CR, VT, FF, U+0085, U+2028, U+2029, FS, GS, RS)   replaced by a space
+//   invalid UTF-8                                         replaced by U+FFFD and reported by invalid()
+// Every line returned is therefore valid UTF-8 that no other program would split in two.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace attend {
 
-// How many lines were read, and in how many of them each thing was cleaned.
+// Number of lines read, and of those in which each kind of fault was cleaned.
 struct LineCounts {
   std::uint64_t lines = 0;
   std::uint64_t carriage_returns = 0;
@@ -28,27 +28,27 @@ struct LineCounts {
 
   LineCounts& operator+=(const LineCounts& other);
   bool clean() const;
-  // "120 lines: 3 with invalid UTF-8, 120 with CRLF (CR taken away)"; names only what was met.
+  // "120 lines: 3 with invalid UTF-8, 120 with CRLF (CR removed)"; lists only non-zero counts.
   std::string report() const;
-  // Says in the log what reading `name`, a file or - for standard input, has cleaned, if anything.
+  // Logs the report for `name`, a file or - for standard input, if anything was cleaned.
   void log(const std::string& name) const;
 };
 
 class LineReader {
  public:
-  // "-" is standard input; a file that starts with gzip's mark is unpacked. UserError when the file cannot be read, and
-  // from next() when it breaks off, or standard input starts with that mark.
+  // "-" is standard input; a gzip file, recognised by its magic number, is decompressed. UserError if the file cannot
+  // be read; next() throws one if it is truncated or standard input is gzip.
   explicit LineReader(const std::filesystem::path& path);
   ~LineReader();
 
-  // False at the end, and `line` is untouched. UserError for a line that is longer than any text has (64 MB),
-  // Interrupted when a signal asks to stop.
+  // False at the end, leaving `line` unchanged. UserError for a line of more than 64 MB, Interrupted when a signal
+  // requests a stop.
   bool next(std::string& line);
 
-  // Whether the line last read held bytes that are no UTF-8.
+  // Whether the last line read contained invalid UTF-8.
   bool invalid() const { return invalid_; }
   const LineCounts& counts() const { return counts_; }
-  // "corpus.en:12", of the line last read.
+  // Position of the last line read, "corpus.en:12".
   std::string place() const;
 
  private:
@@ -64,20 +64,20 @@ class LineReader {
   LineCounts counts_;
 };
 
-// What messages call a file, or - for standard input.
+// The name of a file in messages; "standard input" for -.
 std::string name_of_input(const std::filesystem::path& path);
 
-// Whether a line or value holds nothing but spaces and tabs.
+// Whether `text` contains only spaces and tabs.
 inline bool is_blank(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
 
-// `text` without the spaces, tabs and line ends around it.
+// `text` without surrounding spaces, tabs and line breaks.
 std::string trimmed(std::string_view text);
 
-// `text` with a space for every line end and NUL in it.
+// `text` with every line break and NUL replaced by a space.
 std::string as_one_line(std::string_view text);
 
-// UserError unless `path` is a readable, non-empty regular file of text (plain or gzip): says when it is missing, a
-// directory, empty, UTF-16 or not text. Reads only its start.
+// UserError unless `path` is a readable, non-empty regular text file (plain or gzip); the message distinguishes
+// missing, directory, empty, UTF-16 and binary. Reads only the start of the file.
 void check_text_file(const std::filesystem::path& path);
 
 }  // namespace attend

@@ -33,8 +33,9 @@ std::string ParallelCounts::report() const {
 ParallelReader::ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files)
     : src_files_(std::move(src_files)), tgt_files_(std::move(tgt_files)) {
   if (src_files_.size() != tgt_files_.size() || src_files_.empty()) {
-    throw UserError("parallel text needs as many source files as target files, and got " +
-                    std::to_string(src_files_.size()) + " and " + std::to_string(tgt_files_.size()));
+    throw UserError(
+        std::to_string(src_files_.size()) + " source files but " + std::to_string(tgt_files_.size()) + " target files",
+        "give one target file for each source file");
   }
   for (const auto& file : src_files_) check_text_file(file);
   for (const auto& file : tgt_files_) check_text_file(file);
@@ -60,7 +61,7 @@ bool ParallelReader::next(TextPair& pair) {
       const std::uint64_t tgt_lines = count_to_end(*tgt_);
       throw UserError(src_files_[opened_ - 1] + " has " + std::to_string(src_lines) + " lines, but " +
                           tgt_files_[opened_ - 1] + " has " + std::to_string(tgt_lines),
-                      "line n of one file must be the translation of line n of the other");
+                      "align them: line n of one file must be the translation of line n of the other");
     }
     if (!more_src) {
       counts_.src += src_->counts();

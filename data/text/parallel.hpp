@@ -1,4 +1,4 @@
-// Two texts that are each other's translation, read line by line in step.
+// A text and its translation, read line by line in parallel.
 //
 //   train.en: "a dog" / "" / "a cat"      train.de: "ein Hund" / "..." / "eine Katze"
 //   gives pair 1 (line 1) and pair 2 (line 3); line 2 is skipped on both sides and counted.
@@ -19,7 +19,7 @@ struct TextPair {
   std::string tgt;
 };
 
-// What was read, cleaned and skipped. `too_long` and `empty` also count what a tokenizer found.
+// Lines read and cleaned, and pairs skipped. `too_long` and `empty` include pairs found so after tokenization.
 struct ParallelCounts {
   LineCounts src;
   LineCounts tgt;
@@ -34,12 +34,12 @@ struct ParallelCounts {
 
 class ParallelReader {
  public:
-  // As many files on one side as on the other; file k of one is aligned with file k of the other. UserError before
-  // anything is read when one of them cannot be read or is no text.
+  // Both sides have the same number of files; file k of one is aligned with file k of the other. UserError, before
+  // anything is read, if a file is unreadable or not text.
   ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files);
 
-  // The next pair of which both sides are valid and not blank; false at the end. UserError naming both files and their
-  // numbers of lines when these differ.
+  // The next pair with both sides valid and non-blank; false at the end. UserError naming both files and their numbers
+  // of lines if these differ.
   bool next(TextPair& pair);
 
   const ParallelCounts& counts() const { return counts_; }
@@ -50,7 +50,7 @@ class ParallelReader {
   std::vector<std::string> src_files_;
   std::vector<std::string> tgt_files_;
   std::size_t opened_ = 0;
-  std::unique_ptr<LineReader> src_;  // none at the end
+  std::unique_ptr<LineReader> src_;  // null at the end
   std::unique_ptr<LineReader> tgt_;
   std::uint64_t line_ = 0;
   ParallelCounts counts_;

@@ -15,7 +15,7 @@
 namespace attend {
 namespace {
 
-// Where each code point of a text begins; the last number is the text's size.
+// The byte offset of each code point of a text; the last entry is the text's size.
 std::vector<std::size_t> code_points(std::string_view text) {
   std::vector<std::size_t> begins;
   for (std::size_t at = 0; at < text.size(); at += std::max<std::size_t>(utf8_length_at(text, at), 1)) {
@@ -25,7 +25,7 @@ std::vector<std::size_t> code_points(std::string_view text) {
   return begins;
 }
 
-// Where `text` stands in the context, nearest to byte `at`.
+// The occurrence of `text` in the context that is nearest to byte `at`.
 std::optional<std::size_t> nearest(std::string_view context, std::string_view text, std::size_t at) {
   std::optional<std::size_t> best;
   const auto distance = [&](std::size_t place) { return place > at ? place - at : at - place; };
@@ -41,12 +41,12 @@ QuestionSet read_squad(const std::string& file, Labelled labelled) {
   check_text_file(file);
   const std::string bytes = read_file(file, std::size_t{1} << 30);
   if (bytes.starts_with("\x1f\x8b"))
-    throw UserError(file + ": packed with gzip, expected JSON", "unpack it: gunzip " + file);
+    throw UserError(file + ": compressed with gzip, expected JSON", "decompress it: gunzip " + file);
   const nlohmann::json root = parse_json(bytes, file);
   QuestionSet set;
   std::set<std::string> ids;
   using List = std::vector<nlohmann::json>;
-  // Each element of a list of the object at `place`, with its own place: FILE: data[0].paragraphs[2].
+  // The elements of a list of the object at `place`, each with its own place: FILE: data[0].paragraphs[2].
   const auto elements = [&](const nlohmann::json& object, const std::string& list, const std::string& place) {
     std::vector<std::pair<nlohmann::json, std::string>> found;
     for (nlohmann::json& element : json_member<List>(object, list, place)) {
@@ -65,7 +65,7 @@ QuestionSet read_squad(const std::string& file, Labelled labelled) {
             .id = json_member<std::string>(entry, "id", entry_place), .text = {}, .context = number, .answers = {}};
         const std::string where = file + ": question " + question.id;
         if (!ids.insert(question.id).second)
-          throw UserError(where + " is there twice", "give every question an id of its own");
+          throw UserError(where + " is a duplicate", "give every question a unique id");
         question.text = json_member<std::string>(entry, "question", where);
         const bool impossible = entry.contains("is_impossible") && json_member<bool>(entry, "is_impossible", where);
         set.may_lack_answers = set.may_lack_answers || entry.contains("is_impossible");
@@ -74,24 +74,24 @@ QuestionSet read_squad(const std::string& file, Labelled labelled) {
           const auto text = json_member<std::string>(answer, "text", where);
           const auto offset = json_member<std::uint64_t>(answer, "answer_start", where);
           const std::size_t at = begins[std::min<std::uint64_t>(offset, begins.size() - 1)];
-          if (text.empty()) throw UserError(where + " has an empty answer", "leave it out, or say is_impossible");
+          if (text.empty()) throw UserError(where + " has an empty answer", "remove it, or set is_impossible");
           const auto place = nearest(context, text, at);
           set.lost += !place;
           set.moved += place && *place != at;
           question.answers.push_back({.text = text, .begin = place});
         }
         if (impossible && !question.answers.empty()) {
-          throw UserError(where + " is_impossible and has answers", "leave out what is wrong of the two");
+          throw UserError(where + " is_impossible but has answers", "remove one of the two");
         }
         if (labelled == Labelled::yes && !impossible && question.answers.empty()) {
-          throw UserError(where + " has no answer", "say is_impossible where there is none; predict a file without");
+          throw UserError(where + " has no answer", "add one or set is_impossible; a file to predict needs none");
         }
         set.questions.push_back(std::move(question));
       }
       set.contexts.push_back(context);
     }
   }
-  if (set.questions.empty()) throw UserError(file + ": no question", "check that it is the right file");
+  if (set.questions.empty()) throw UserError(file + ": no questions", "check that it is the right file");
   return set;
 }
 

@@ -34,8 +34,8 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// A JSON value as the text that a table would hold; a list of such values where a separator may stand between them.
-// UserError naming `where` for one of these that holds the separator itself.
+// A JSON value as a table would hold it; a list is joined by the separator, if there is one. UserError naming `where`
+// for an element that contains the separator.
 std::optional<std::string> text_of(const nlohmann::json& value, const std::string& separator,
                                    const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
@@ -46,8 +46,8 @@ std::optional<std::string> text_of(const nlohmann::json& value, const std::strin
     const std::optional<std::string> part = text_of(element, "", where);
     if (!part) return std::nullopt;
     if (part->find(separator) != std::string::npos) {
-      throw UserError(where + ": \"" + *part + "\" holds \"" + separator + "\", which stands between labels",
-                      "name another separator in the task");
+      throw UserError(where + ": \"" + *part + "\" contains \"" + separator + "\", the separator of labels",
+                      "choose another separator in the task");
     }
     text += (text.empty() ? "" : separator) + *part;
   }
@@ -74,7 +74,7 @@ TableReader::TableReader(const std::string& file, const TableShape& shape)
     for (const std::string& column : shape_.columns) {
       const auto number = parse_number<std::size_t>(column);
       if (!number || *number == 0) {
-        throw UserError(file_ + " has no header, and \"" + column + "\" is not the number of a column",
+        throw UserError(file_ + " has no header, and \"" + column + "\" is not a column number",
                         "number the columns from 1");
       }
       places_.push_back(*number - 1);
@@ -83,7 +83,7 @@ TableReader::TableReader(const std::string& file, const TableShape& shape)
   }
   std::uint64_t line = 0;
   std::vector<std::string> header;
-  if (!next_row(header, line)) refuse(1, "no header", "the first line names the columns");
+  if (!next_row(header, line)) refuse(1, "no header", "name the columns in the first line");
   num_columns_ = header.size();
   for (const std::string& column : shape_.columns) {
     const std::vector<std::string> names = alternatives(column);
@@ -120,14 +120,13 @@ bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line
     return true;
   }
   values.assign(1, "");
-  bool quoted = false;  // inside of quotes
-  bool closed = false;  // behind those of a value
+  bool quoted = false;  // inside quotes
+  bool closed = false;  // after the closing quote of a value
   for (std::size_t at = 0;; ++at) {
     if (at == text.size()) {
       if (!quoted) return true;
       values.back() += '\n';
-      if (!lines_.next(text))
-        refuse(line, "a quote that is not closed", "close it, or double a quote inside of quotes");
+      if (!lines_.next(text)) refuse(line, "an unclosed quote", "close it, or double a quote inside quotes");
       at = static_cast<std::size_t>(-1);
     } else if (quoted && text[at] == '"') {
       if (at + 1 < text.size() && text[at + 1] == '"') {
@@ -140,7 +139,7 @@ bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line
       values.emplace_back();
       closed = false;
     } else if (closed) {
-      refuse(line, "text behind the quotes of a value", "double a quote inside of quotes");
+      refuse(line, "text after a closing quote", "double a quote inside quotes");
     } else if (text[at] == '"' && !quoted && values.back().empty()) {
       quoted = true;
     } else {
@@ -176,8 +175,8 @@ bool TableReader::next_record(Record& record) {
       }
       if (!value && shape_.skip_incomplete) break;
       if (!value) {
-        refuse(record.line, "no text, number or truth \"" + column + "\"",
-               "each line is a JSON object with that member");
+        refuse(record.line, "no string, number or boolean \"" + column + "\"",
+               "make each line a JSON object with that member");
       }
       record.values.push_back(*value);
     }
@@ -186,13 +185,12 @@ bool TableReader::next_record(Record& record) {
   std::vector<std::string> row;
   if (!next_row(row, record.line)) return false;
   if (num_columns_ == 0) num_columns_ = std::max(row.size(), *std::ranges::max_element(places_) + 1);
-  if (empty_line_ > 0 && num_columns_ == 1) refuse(empty_line_, "an empty line", "fill it, or leave it out");
+  if (empty_line_ > 0 && num_columns_ == 1) refuse(empty_line_, "an empty line", "fill it in, or remove it");
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (row.size() != num_columns_) {
       if (shape_.skip_incomplete) break;
-      refuse(
-          record.line, std::to_string(row.size()) + " values, expected " + std::to_string(num_columns_),
-          shape_.format == TableFormat::tsv ? "values are separated by single tabs" : "values are separated by commas");
+      refuse(record.line, std::to_string(row.size()) + " values, expected " + std::to_string(num_columns_),
+             shape_.format == TableFormat::tsv ? "separate values by single tabs" : "separate values by commas");
     }
     record.values.push_back(row[places_[i]]);
   }

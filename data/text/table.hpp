@@ -1,5 +1,5 @@
-// Records with named columns, one after another out of a file (plain or .gz): TSV as GLUE ships it (quotes mean
-// nothing), CSV (RFC 4180: a value in quotes may hold commas, line ends and doubled quotes) and JSON lines.
+// Reads records with named columns from a file (plain or .gz): TSV as GLUE ships it (quotes are ordinary characters),
+// CSV (RFC 4180: a quoted value may contain commas, line breaks and doubled quotes) and JSON lines.
 //
 //   TableReader table("dev.tsv", {.columns = {"sentence", "label"}});
 //   for (Record record; table.next(record);) record.values[1];
@@ -27,33 +27,33 @@ struct EnumNames<TableFormat> {
 };
 
 struct TableShape {
-  // By the header's names, "a|b" is the first that there is; by numbers from 1 where there is no header.
+  // Names from the header, "a|b" being the first that exists; without a header, numbers from 1.
   std::vector<std::string> columns = {};
-  TableFormat format = TableFormat::automatic;  // by the end of the file's name
+  TableFormat format = TableFormat::automatic;  // from the file's extension
   bool header = true;                           // of TSV and CSV: the first line names the columns
-  std::string separator = {};                   // JSON: a list is one value, with this between its elements
-  bool skip_incomplete = false;                 // rows with too few or too many values, or a blank one, are passed over
+  std::string separator = {};                   // JSON: joins the elements of a list into one value
+  bool skip_incomplete = false;                 // skip rows with too few or too many values, or a blank one
 };
 
 // "a|b" is a and b.
 std::vector<std::string> alternatives(const std::string& name);
 
 struct Record {
-  std::uint64_t line = 0;                // where it begins, from 1
-  std::vector<std::string> values = {};  // of the wanted columns, in their order
+  std::uint64_t line = 0;                // its first line, from 1
+  std::vector<std::string> values = {};  // of the requested columns, in their order
 };
 
 class TableReader {
  public:
-  // UserError naming the columns that there are when one that is wanted is not, and as LineReader.
+  // UserError listing the existing columns if a requested one is missing, and as LineReader.
   TableReader(const std::string& file, const TableShape& shape);
   ~TableReader();
 
-  // The next record; false at the end. Blank lines are passed over. UserError naming file and line for a row with
-  // another number of values than the first, a quote that is not closed or closed too soon, or what is no JSON object
-  // with the wanted members (texts, numbers or truths).
+  // The next record; false at the end. Blank lines are skipped. UserError naming file and line for a row whose number
+  // of values differs from the first row's, an unclosed quote or text after a closed one, and for anything but a JSON
+  // object with the requested members (strings, numbers or booleans).
   bool next(Record& record);
-  // Rows that were passed over.
+  // Rows that were skipped.
   std::uint64_t num_incomplete() const { return num_incomplete_; }
 
  private:
@@ -65,8 +65,8 @@ class TableReader {
   TableShape shape_;
   LineReader lines_;
   std::size_t num_columns_ = 0;           // of the first row
-  std::uint64_t empty_line_ = 0;          // the first that was passed over before the row last read, or 0
-  std::vector<std::size_t> places_ = {};  // of the wanted columns in a row
+  std::uint64_t empty_line_ = 0;          // the first one skipped before the last row read, or 0
+  std::vector<std::size_t> places_ = {};  // of the requested columns in a row
   std::uint64_t num_incomplete_ = 0;
 };
 

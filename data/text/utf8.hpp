@@ -1,4 +1,4 @@
-// UTF-8 as Unicode's table 3-7 has it: shortest forms only, no surrogates, nothing above U+10FFFF.
+// UTF-8 as defined by Unicode's table 3-7: shortest forms only, no surrogates, nothing above U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace attend {
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
 
-// The number of bytes of the character that starts at text[at], 1 to 4; 0 where none does.
+// The number of bytes of the character that starts at text[at], 1 to 4; 0 if none does.
 inline std::size_t utf8_length_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
   const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };

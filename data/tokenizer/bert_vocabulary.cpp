@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As BERT's own reader: \n, \r or both end a line, nothing else does.
+// As in BERT's own reader, only \n, \r or \r\n ends a line.
 std::vector<std::string> read_pieces(const fs::path& path) {
   const std::string text = read_file(path, kMaxTokenizerBytes);
   std::vector<std::string> pieces;
@@ -26,7 +26,7 @@ std::vector<std::string> read_pieces(const fs::path& path) {
   return pieces;
 }
 
-// A flag of tokenizer_config.json, which may be left out or null.
+// A flag of tokenizer_config.json, which may be absent or null.
 bool flag_of(const nlohmann::json& config, const char* key, bool otherwise, const std::string& name) {
   const auto found = config.find(key);
   return found == config.end() || found->is_null() ? otherwise : json_member<bool>(config, key, name);
@@ -35,7 +35,7 @@ bool flag_of(const nlohmann::json& config, const char* key, bool otherwise, cons
 WordPieceConfig read_config(const fs::path& path) {
   if (!fs::exists(path)) return {};
   const nlohmann::json config = read_json(path);
-  if (!config.is_object()) throw UserError(path.string() + ": not an object, expected options", "take another copy");
+  if (!config.is_object()) throw UserError(path.string() + ": not a JSON object, expected options", "use another copy");
   const bool lower_case = flag_of(config, "do_lower_case", true, path.string());
   return {.lower_case = lower_case,
           .strip_accents = flag_of(config, "strip_accents", lower_case, path.string()),
@@ -47,7 +47,7 @@ WordPiece read_vocabulary(const fs::path& directory) {
   if (fs::exists(whole)) return parse_wordpiece_json(read_file(whole, kMaxTokenizerBytes), whole.string());
   if (!fs::exists(pieces)) {
     throw UserError(directory.string() + ": neither tokenizer.json nor vocab.txt",
-                    "give the directory of a BERT with its tokenizer");
+                    "name the directory of a BERT model that includes its tokenizer");
   }
   return {read_pieces(pieces), read_config(directory / "tokenizer_config.json"), pieces.string()};
 }

@@ -1,4 +1,4 @@
-// The tokenizer of a BERT as Hugging Face's directories hold it.
+// The tokenizer in the Hugging Face directory of a BERT model.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,12 @@
 
 namespace attend {
 
-// A SentencePiece model in such a directory, which `attend export` writes for `attend import`; transformers reads the
-// tokenizer.json beside it.
+// The SentencePiece model that `attend export` adds to such a directory for `attend import`; transformers reads
+// tokenizer.json instead.
 inline constexpr const char* kSentencePieceFile = "sentencepiece.model";
 
-// Out of DIRECTORY/sentencepiece.model, or else tokenizer.json, or vocab.txt, a piece a line, with do_lower_case,
-// strip_accents and tokenize_chinese_chars of tokenizer_config.json where there is one. UserError as
+// Reads DIRECTORY/sentencepiece.model, or else tokenizer.json, or else vocab.txt (one piece per line) with the
+// do_lower_case, strip_accents and tokenize_chinese_chars of an optional tokenizer_config.json. UserError as
 // load_encoder_tokenizer, naming the file.
 Tokenizer import_bert_tokenizer(const std::filesystem::path& directory);
 

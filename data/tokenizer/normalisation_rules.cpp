@@ -14,8 +14,8 @@
 namespace attend {
 namespace {
 
-constexpr std::size_t kMaxNodes = 4'000'000;  // a made-up trie may have far more paths than nodes
-constexpr std::size_t kLongestKey = 1024;     // and longer ones
+constexpr std::size_t kMaxNodes = 4'000'000;  // a crafted trie may have far more paths than nodes
+constexpr std::size_t kLongestKey = 1024;     // in bytes
 
 struct Trie {
   std::vector<std::uint32_t> units;
@@ -25,7 +25,7 @@ struct Trie {
 
   static std::uint32_t offset_of(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
-  // Every key below the node at `base`, which `key` leads to.
+  // Collects every key below the node at `base`, which is reached by `key`.
   void collect(std::size_t base, std::string& key) {
     if (++num_nodes > kMaxNodes || key.size() > kLongestKey) {
       throw UserError("the normalisation table has too many rules, or too long ones");

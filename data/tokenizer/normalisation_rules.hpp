@@ -1,5 +1,5 @@
-// The rules of a SentencePiece model's normalisation table, out of its trie (sentencepiece_check.cpp tells how that is
-// laid out). Of a text the longest rule that matches is taken, from its start on.
+// The rules of a SentencePiece model's normalisation table, read from its trie (for its layout see
+// sentencepiece_check.cpp). Normalisation scans a text from its start and applies the longest matching rule.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,10 @@
 
 namespace attend {
 
-// What is replaced by what. The table must have been checked; UserError when it has more rules than any real one.
+// The replacement of every key. The table must have been checked; UserError if it has more rules than any real one.
 std::map<std::string, std::string> normalisation_rules(std::string_view table);
 
-// How many of the rules do something else than this: compose as Unicode's NFC does, replace single characters by their
-// rules, and compose again.
+// The number of rules that differ from this: compose (NFC), replace single characters by their rules, compose again.
 std::size_t num_rules_beyond_nfc(const std::map<std::string, std::string>& rules);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// Reads protocol buffers field by field, without a library: no length points outside of the bytes that are there.
+// Reads protocol buffers field by field, without a library, and never past the end of the given bytes.
 //
 //   for (protobuf::Message message(bytes); const auto field = message.next();) {
 //     if (field->number == 1) name = field->content();
@@ -14,7 +14,7 @@
 
 #include "core/error.hpp"
 
-// UserError says what is wrong, without the file's name.
+// Errors are UserErrors that do not name the file.
 namespace attend::protobuf {
 
 static_assert(std::endian::native == std::endian::little, "protocol buffers are little-endian");
@@ -32,11 +32,11 @@ struct Field {
 
  private:
   void expect(std::uint32_t type) const {
-    if (wire != type) throw UserError("field " + std::to_string(number) + " has a wrong type");
+    if (wire != type) throw UserError("field " + std::to_string(number) + " has the wrong type");
   }
 };
 
-// The fields of a message, one after the other.
+// Iterates over the fields of a message.
 class Message {
  public:
   explicit Message(std::string_view bytes) : rest_(bytes) {}
@@ -47,7 +47,7 @@ class Message {
     Field field;
     field.number = static_cast<std::uint32_t>(tag >> 3);
     field.wire = static_cast<std::uint32_t>(tag & 7);
-    if (tag > 0xFFFFFFFFu || field.number == 0) throw UserError("a field has no valid number");
+    if (tag > 0xFFFFFFFFu || field.number == 0) throw UserError("a field has an invalid number");
     switch (field.wire) {
       case 0:
         field.value = varint();

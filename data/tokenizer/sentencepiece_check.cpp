@@ -16,14 +16,14 @@
 namespace attend {
 namespace {
 
-constexpr std::size_t kMaxPieceBytes = 4096;       // the library's trie builder recurses once a byte
-constexpr std::size_t kMaxReplacementBytes = 256;  // what one matched string may be normalised to
+constexpr std::size_t kMaxPieceBytes = 4096;       // the library's trie builder recurses once per byte
+constexpr std::size_t kMaxReplacementBytes = 256;  // of one normalised match
 constexpr int kMaxTrieMatches = 32;                // nested keys of the normalisation table: the library's buffer
 constexpr std::size_t kMaxNestedSymbols = 64;      // nested user-defined symbols: the library's buffer
 constexpr int kMaxTrieDepth = 1024;
 constexpr float kMaxScore = 1e9f;
 
-// What is wrong, without the model's name.
+// The message does not name the model; check_sentencepiece adds it.
 [[noreturn]] void reject(const std::string& what) { throw UserError(what); }
 
 void check_text(std::string_view text, std::size_t max_bytes, const std::string& what) {
@@ -32,17 +32,17 @@ void check_text(std::string_view text, std::size_t max_bytes, const std::string&
   if (!is_utf8(text)) reject(what + " is not UTF-8");
 }
 
-// The table of normalisation: the size of a trie, the trie, and NUL-ended strings that its values point into.
+// The normalisation table: the size of a trie, the trie, and the NUL-terminated strings that its values point into.
 //
 // The trie is a double array of 32-bit units (darts-clone): from the node at `base` the byte c leads to unit base ^ c,
 // if that unit's label is c. The library reads base ^ c for any byte c of its input, so the block of 256 units around
-// every base that can be reached must lie inside the array.
+// every reachable base must be inside the array.
 class NormalisationTable {
  public:
   static void check(std::string_view table) {
     if (table.empty()) return;
     std::uint32_t trie_bytes = 0;
-    if (table.size() <= sizeof trie_bytes) reject("the normalisation table is cut short");
+    if (table.size() <= sizeof trie_bytes) reject("the normalisation table is truncated");
     std::memcpy(&trie_bytes, table.data(), sizeof trie_bytes);
     table.remove_prefix(sizeof trie_bytes);
     if (trie_bytes >= table.size() || trie_bytes < 4 || trie_bytes % 4 != 0) {
@@ -57,7 +57,7 @@ class NormalisationTable {
   }
 
   void check() {
-    if (strings_.back() != '\0') reject("the strings of the normalisation table have no end");
+    if (strings_.back() != '\0') reject("the strings of the normalisation table are not terminated");
     if (!is_utf8(strings_)) reject("the strings of the normalisation table are not UTF-8");
     for (std::size_t begin = 0, end = 0; begin < strings_.size(); begin = end + 1) {
       end = strings_.find('\0', begin);
@@ -65,12 +65,12 @@ class NormalisationTable {
     }
     matches_.assign(units_.size(), kUnseen);
     if (matches_from(offset_of(units_[0]), 0) > kMaxTrieMatches)
-      reject("keys of the normalisation table nest too deep");
+      reject("keys of the normalisation table are nested too deeply");
   }
 
   static std::uint32_t offset_of(std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
-  // The most keys that end along one path down from the node at `base`.
+  // The largest number of keys that end along one path below the node at `base`.
   int matches_from(std::size_t base, int depth) {
     if ((base | 0xFF) >= units_.size()) reject("the trie of the normalisation table points outside itself");
     if (depth > kMaxTrieDepth) reject("the trie of the normalisation table is too deep");
@@ -90,7 +90,7 @@ class NormalisationTable {
         }
         matches_[at] = below;
       }
-      if (matches_[at] == kOpen) reject("the trie of the normalisation table runs in a circle");
+      if (matches_[at] == kOpen) reject("the trie of the normalisation table has a cycle");
       most = std::max(most, matches_[at]);
     }
     return most;
@@ -102,7 +102,7 @@ class NormalisationTable {
   }
 
   static constexpr int kUnseen = -1;
-  static constexpr int kOpen = -2;  // on the path that is being walked
+  static constexpr int kOpen = -2;  // on the current path
   std::vector<std::uint32_t> units_;
   std::vector<int> matches_;
   std::string_view strings_;
@@ -122,9 +122,9 @@ class Pieces {
     }
     if (text.empty()) reject(what + " is empty");
     check_text(text, kMaxPieceBytes, what);
-    if (!seen_.insert(text).second) reject(what + " is there twice");
+    if (!seen_.insert(text).second) reject(what + " is a duplicate");
     if (type < PieceType::normal || type > PieceType::byte) {
-      reject(what + " has the unknown type " + std::to_string(static_cast<std::uint64_t>(type)));
+      reject(what + " has unknown type " + std::to_string(static_cast<std::uint64_t>(type)));
     }
     if (type == PieceType::byte) check_byte(text, what);
     if (type == PieceType::user_defined) symbols_.push_back(text);
@@ -135,25 +135,25 @@ class Pieces {
     if (seen_.empty()) reject("no pieces");
     if (num_unknown_ != 1) reject(std::to_string(num_unknown_) + " unknown pieces, expected 1");
     if (num_bytes_ != (byte_fallback ? 256 : 0)) reject(std::to_string(num_bytes_) + " byte pieces");
-    // In sorted order the symbols that begin a symbol are the ones still open before it.
+    // In sorted order, the symbols that are prefixes of a symbol are those still open before it.
     std::sort(symbols_.begin(), symbols_.end());
     std::vector<std::string_view> open;
     for (const auto symbol : symbols_) {
       while (!open.empty() && !symbol.starts_with(open.back())) open.pop_back();
       open.push_back(symbol);
-      if (open.size() > kMaxNestedSymbols) reject("user-defined symbols nest too deep");
+      if (open.size() > kMaxNestedSymbols) reject("user-defined symbols are nested too deeply");
     }
   }
 
   bool contains(std::string_view text) const { return seen_.contains(text); }
 
  private:
-  // A byte piece is written <0x0A>. Pieces are unique, so 256 of them are all.
+  // A byte piece is written <0x0A>. Pieces are unique, so 256 of them cover all bytes.
   void check_byte(std::string_view text, const std::string& what) {
     constexpr std::string_view kDigits = "0123456789ABCDEF";
     if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>' || kDigits.find(text[3]) == kDigits.npos ||
         kDigits.find(text[4]) == kDigits.npos) {
-      reject(what + " is no byte");
+      reject(what + " is not a valid byte piece");
     }
     ++num_bytes_;
   }
@@ -176,7 +176,7 @@ void check_normaliser(std::string_view bytes) {
   }
 }
 
-// What of the training options is used by a loaded model.
+// The training options that a loaded model uses.
 struct TrainerOptions {
   bool byte_fallback = false;
   std::string unknown = "<unk>";
@@ -193,7 +193,7 @@ TrainerOptions check_trainer(std::string_view bytes) {
       case 35:
         options.byte_fallback = field->varint() != 0;
         break;
-      case 44:  // the texts of the special pieces, and how an unknown one is shown
+      case 44:  // the texts of the special pieces, and the surface of an unknown one
       case 45:
       case 46:
       case 47:
@@ -226,7 +226,7 @@ void check_model(std::string_view bytes) {
   protobuf::Message message(bytes);
   while (const auto field = message.next()) {
     if (field->number > 5) continue;
-    if (field->number > 1 && ++count[field->number] > 1) reject("a part of the model is there twice");
+    if (field->number > 1 && ++count[field->number] > 1) reject("a part of the model is a duplicate");
     switch (field->number) {
       case 1:
         pieces.add(field->content());
@@ -237,7 +237,7 @@ void check_model(std::string_view bytes) {
       case 4:
         check_self_test(field->content());
         break;
-      default:  // 3 and 5: how text is normalised before, and after
+      default:  // 3 and 5: the normaliser and the denormaliser
         check_normaliser(field->content());
     }
   }
@@ -253,7 +253,7 @@ void check_sentencepiece_model(std::string_view bytes, const std::string& name) 
     check_model(bytes);
   } catch (const UserError& problem) {
     throw UserError(name + ": not a usable tokenizer: " + problem.what(),
-                    "check that it is the right file, or make it again with attend vocab");
+                    "check that it is the right file, or train a tokenizer with attend vocab");
   }
 }
 

@@ -10,11 +10,11 @@
 namespace attend {
 namespace {
 
-// With a sound model the library takes any text and any ids of its own.
+// With a valid model the library accepts any text and any of its own ids.
 void check(const sentencepiece::util::Status& status) {
   if (!status.ok()) {
-    throw UserError("the tokenizer's model contradicts itself: " + std::string(status.error_message()),
-                    "make it again with attend vocab");
+    throw UserError("the tokenizer's model is inconsistent: " + std::string(status.error_message()),
+                    "train it again with attend vocab");
   }
 }
 
@@ -24,7 +24,7 @@ class SentencePieceModel : public TokenizerModel {
     check_sentencepiece_model(bytes, name);
     if (const auto status = processor_.LoadFromSerializedProto(bytes); !status.ok()) {
       throw UserError(name + ": not a usable tokenizer: " + std::string(status.error_message()),
-                      "check that it is the right file, or make it again with attend vocab");
+                      "check that it is the right file, or train a tokenizer with attend vocab");
     }
   }
 

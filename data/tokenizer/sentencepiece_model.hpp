@@ -8,8 +8,7 @@
 
 namespace attend {
 
-// UserError, naming the model `name`, when the bytes are not a sound model: they are checked before the library sees
-// them.
+// UserError naming the model `name` if the bytes are not a valid model; they are checked before the library sees them.
 std::unique_ptr<const TokenizerModel> make_sentencepiece_model(const std::string& bytes, const std::string& name);
 
 }  // namespace attend

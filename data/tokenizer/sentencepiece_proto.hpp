@@ -1,4 +1,4 @@
-// What stands in a SentencePiece model's file (sentencepiece_model.proto), of a model that has been checked.
+// The content of a SentencePiece model's file (sentencepiece_model.proto), once it has been checked.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ enum class PieceType : std::uint64_t { normal = 1, unknown = 2, control = 3, use
 
 enum class SentencePieceKind : std::uint64_t { unigram = 1, bpe = 2, word = 3, character = 4 };
 
-// Views into the bytes that it was read from.
+// Views into the bytes of the model.
 struct SentencePieceContent {
   struct Entry {
     std::string_view text;

@@ -1,4 +1,4 @@
-// What every tokenizer.json has: its special tokens, and the template [CLS] A [SEP] B [SEP].
+// The parts common to every tokenizer.json: its special tokens, and the template [CLS] A [SEP] B [SEP].
 #pragma once
 
 #include <cstdint>

@@ -78,8 +78,8 @@ Tokenizer load_encoder_tokenizer(const std::filesystem::path& path) {
   Tokenizer tokenizer = Tokenizer::load(path);
   const SpecialIds& ids = tokenizer.special();
   if (ids.cls >= 0 && ids.sep >= 0 && ids.mask >= 0) return tokenizer;
-  throw UserError(path.string() + ": no pieces \"[CLS]\", \"[SEP]\" and \"[MASK]\", which encoders read",
-                  "make a tokenizer with attend vocab, which gives it all special pieces");
+  throw UserError(path.string() + ": no pieces \"[CLS]\", \"[SEP]\" and \"[MASK]\", which encoders need",
+                  "train a tokenizer with attend vocab, which adds all special pieces");
 }
 
 }  // namespace attend

@@ -1,8 +1,8 @@
-// Text to ids and back: one class for every job, for text of any kind and ids of any vocabulary.
+// Text to ids and back: the one tokenizer class, whatever the kind of vocabulary.
 //
-// Holds a SentencePiece model (sentencepiece_model.hpp), or a WordPiece vocabulary as BERT's are (wordpiece.hpp). What
-// the special ids are is read from either. A text is never encoded to a special id other than unk: "</s>" or "[MASK]"
-// in it are characters like any others.
+// Holds a SentencePiece model (sentencepiece_model.hpp) or BERT's WordPiece vocabulary (wordpiece.hpp), and takes the
+// special ids from it. A text is never encoded to a special id other than unk: "</s>" or "[MASK]" in it are ordinary
+// characters.
 //
 //   Tokenizer tokenizer = Tokenizer::load("m30k.model");
 //   tokenizer.encode("A dog.")                  {57, 140, 6}
@@ -20,7 +20,7 @@
 
 namespace attend {
 
-// Ids of the special pieces; -1 where the model has none.
+// Ids of the special pieces; -1 if the model lacks the piece.
 struct SpecialIds {
   std::int32_t pad = -1;
   std::int32_t unk = -1;
@@ -31,43 +31,42 @@ struct SpecialIds {
   std::int32_t mask = -1;
 };
 
-// A piece of a text: its bytes there are [begin, end). Those of a SentencePiece model cover the text together; of the
-// pieces that a character falls into, as bytes, only the last has a width. Those of WordPiece leave out white space and
-// what is cleaned away, and a character that becomes several is within each of their pieces.
+// A piece of a text and its byte range [begin, end) in the text. SentencePiece's ranges cover the whole text; when a
+// character is split into byte pieces, only the last has a width. WordPiece's ranges skip white space and removed
+// characters, and a character that is normalised to several is in the range of each of their pieces.
 struct Piece {
   std::int32_t id = 0;
-  std::string text;  // as the vocabulary writes it; where a SentencePiece model knows none, what stands there
+  std::string text;  // as the vocabulary writes it; for an unknown SentencePiece piece, the original text
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-// A file of a tokenizer that is larger is refused.
+// Larger tokenizer files are refused.
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 
-// Cheap to copy: copies share the model. All members may be called from several threads at once.
+// Cheap to copy: copies share the model. All members are thread-safe.
 class Tokenizer {
  public:
-  // Which of the two it is, is told by the content. UserError when it is sound as neither.
+  // The kind is detected from the content. UserError if it is valid as neither.
   static Tokenizer load(const std::filesystem::path& path);
-  // `name` is what messages call it.
+  // `name` is used in messages.
   static Tokenizer from_bytes(std::string bytes, const std::string& name = "tokenizer");
 
-  // Without bos and eos. Any bytes will do; those that are no UTF-8 count as U+FFFD.
+  // Without bos and eos. Any bytes are accepted; invalid UTF-8 counts as U+FFFD.
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<Piece> encode_pieces(std::string_view text) const;
 
-  // One line of text, always: line ends and NUL that byte pieces spell become spaces. Special ids give nothing, unk
-  // gives " ⁇ ", or "[UNK]" of WordPiece, whose words have one space between them. std::out_of_range for an id that is
-  // none.
+  // Always one line of text: line breaks and NUL spelt by byte pieces become spaces. Special ids are skipped; unk gives
+  // " ⁇ ", or "[UNK]" with WordPiece, which puts one space between words. std::out_of_range for an invalid id.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   std::int32_t size() const;
   const SpecialIds& special() const;
   // The piece as the vocabulary writes it, such as "▁dog" or "##ing".
   const std::string& piece(std::int32_t id) const;
-  // Whether a word begins with it, rather than goes on.
+  // Whether the piece starts a word, rather than continuing one.
   bool begins_word(std::int32_t id) const;
-  // The id of a piece; unk where there is no such piece.
+  // The id of a piece, or unk.
   std::int32_t id_of(std::string_view piece) const;
 
   // The content of the file, and its XXH3.
@@ -81,7 +80,7 @@ class Tokenizer {
   std::shared_ptr<const Content> content_;
 };
 
-// Tokenizer::load; UserError also without the pieces of an encoder's sequences: [CLS], [SEP] and [MASK].
+// Tokenizer::load; UserError also if a piece that an encoder needs is missing: [CLS], [SEP] or [MASK].
 Tokenizer load_encoder_tokenizer(const std::filesystem::path& path);
 
 }  // namespace attend

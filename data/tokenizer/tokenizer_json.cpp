@@ -21,18 +21,18 @@ using nlohmann::json;
 using Entry = SentencePieceContent::Entry;
 
 constexpr const char* kSpace = "\u2581";
-// Between characters, so that `tokenizers`, which looks at what belongs to one letter together and then at its first
-// character alone, looks at each of them. No text has it: it is no character.
+// Inserted between characters, because `tokenizers` groups a letter with its marks and then looks up the first
+// character only. A noncharacter, so no text contains it.
 constexpr const char* kSeparator = "\uFFF0";
 constexpr const char* kBetweenCharacters = R"((?<=[^\x00-\x7F])(?=.)|(?<=.)(?=[^\x00-\x7F])|(?<=\r)(?=\n))";
-// So many rules at least of a table must follow from those for single characters, for each that does not.
+// A table is accepted if, for each rule that does not follow from those for single characters, this many do.
 constexpr std::size_t kRulesPerException = 100;
-// For pieces that a text never becomes: worse than any other way to cut it.
+// Score of pieces that a text never becomes: lower than that of any other segmentation.
 constexpr double kNeverTaken = -1e6;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw UserError("this tokenizer cannot be written as tokenizer.json: " + what,
-                  "every tokenizer that attend vocab makes can");
+                  "use a tokenizer made by attend vocab; any of those can be");
 }
 
 std::string base64(std::string_view bytes) {
@@ -55,13 +55,13 @@ json replace(const char* what, const std::string& pattern, const std::string& co
   return {{"type", "Replace"}, {"pattern", {{what, pattern}}}, {"content", content}};
 }
 
-// What SentencePiece's normaliser does, in its order.
+// The steps of SentencePiece's normaliser, in its order.
 json normaliser_of(const SentencePieceContent& model) {
   json steps = json::array();
   if (!model.normalisation_table.empty()) {
     const auto rules = normalisation_rules(model.normalisation_table);
     if (num_rules_beyond_nfc(rules) * kRulesPerException > rules.size()) {
-      refuse("its normalisation does more than to replace characters and to compose them");
+      refuse("its normalisation does more than replace and compose characters");
     }
     steps.push_back({{"type", "NFC"}});
     steps.push_back(replace("Regex", kBetweenCharacters, kSeparator));
@@ -96,7 +96,7 @@ json ids_of(const std::vector<Entry>& pieces) {
   return ids;
 }
 
-// Every way in which two pieces make a third, the best of these first.
+// Every merge of two pieces into a third, best first.
 json merges_of(const std::vector<Entry>& pieces) {
   std::unordered_map<std::string_view, const Entry*> normal;
   for (const Entry& piece : pieces) {
@@ -130,7 +130,7 @@ json unigram_of(const SentencePieceContent& model, std::int32_t unk) {
       {"type", "Unigram"}, {"unk_id", unk}, {"byte_fallback", model.byte_fallback}, {"vocab", std::move(vocabulary)}};
 }
 
-// With no merges, a model of characters.
+// Without merges, a character model.
 json bpe_of(const SentencePieceContent& model, const std::string& unk) {
   return {{"type", "BPE"},
           {"dropout", nullptr},
@@ -151,7 +151,7 @@ json model_of(const SentencePieceContent& model, const Tokenizer& tokenizer) {
   return {{"type", "WordLevel"}, {"unk_token", tokenizer.piece(unk)}, {"vocab", ids_of(model.pieces)}};
 }
 
-// Only words are cut apart first: pieces of the other kinds never go on over a space as it is.
+// Only the word model pre-splits at spaces: pieces of the other models never extend past a space anyway.
 json pre_tokenizer_of(const SentencePieceContent& model) {
   if (model.kind != SentencePieceKind::word) return nullptr;
   return {{"type", "Split"}, {"pattern", {{"String", kSpace}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
@@ -163,9 +163,9 @@ void check(const SentencePieceContent& model) {
     if (piece.type == PieceType::user_defined) refuse("the user-defined piece " + text);
     if (piece.type == PieceType::unused) refuse("the unused piece " + text);
   }
-  if (model.space_is_suffix) refuse("its words end with a space rather than begin with one");
+  if (model.space_is_suffix) refuse("its words end with a space instead of starting with one");
   if (model.kind == SentencePieceKind::word && (model.byte_fallback || !model.escape_whitespaces)) {
-    refuse("a model of words with byte pieces, or with plain spaces");
+    refuse("a word model with byte pieces, or with plain spaces");
   }
 }
 
@@ -211,7 +211,7 @@ std::string to_tokenizer_json(const Tokenizer& tokenizer) {
 }
 
 std::string to_tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length) {
-  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},  // any other would make a tokenizer of its own
+  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},  // any other class would build its own tokenizer
                  {"model_max_length", max_length},
                  {"clean_up_tokenization_spaces", false},
                  {"model_input_names", {"input_ids", "token_type_ids", "attention_mask"}}};  // a pair has two segments

@@ -1,18 +1,18 @@
 // A tokenizer as Hugging Face's `tokenizers` and `transformers` load it.
 //
-// Loaded there it is to give the same normalisation, pieces and ids, and to decode what has no unknown pieces to the
-// same text. Where the two libraries differ:
+// Loaded there, it should give the same normalisation, pieces and ids, and decode them to the same text unless one is
+// unknown. The two libraries differ in:
 //  - The text of a special piece, "<mask>", becomes that piece there, unless told to split special tokens.
-//  - word: neighbouring unknown words are one unknown piece here, and one each there.
-//  - A normalisation table is applied there to single characters, of a text that is composed before and after (NFC).
-//    Here the longest rule wins, so that of two or more marks on one letter, which no single character has, some stay
-//    as they were written. U+FFF0, a code point that is no character, vanishes there.
-//  - unigram: the best pieces are found in 32-bit numbers here and in 64-bit numbers there: of two ways to cut a text
-//    that are equally good to seven digits, the other may be taken.
-//  - bpe: where a piece has two ways to be put together that overlap in a text (of "ababa" "aba"), the left one is
-//    taken here, and the one with the earlier parts there.
-//  - "<0x41>", where one of its characters is unknown to a model with byte pieces.
-//  - What is no UTF-8 cannot be asked there.
+//  - word: adjacent unknown words are one unknown piece here, and one each there.
+//  - There, a normalisation table applies to single characters of a text that is composed (NFC) before and after. Here
+//    the longest rule wins, so two or more marks on a letter that have no precomposed form may stay as written.
+//    U+FFF0, an unassigned code point, vanishes there.
+//  - unigram: scores are 32-bit numbers here and 64-bit there, so segmentations that agree to seven digits may be
+//    ranked differently.
+//  - bpe: if two overlapping merges give the same piece (in "ababa" the piece "aba"), the left one wins here, and the
+//    one with the earlier parts there.
+//  - "<0x41>", if one of its characters is unknown to a model with byte pieces.
+//  - Invalid UTF-8 cannot be passed there.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@
 
 namespace attend {
 
-// tokenizer.json. Two texts become [CLS] A [SEP] B [SEP] where the vocabulary has these. UserError for what only
-// others' models have: user-defined and unused pieces, spaces as endings, word models with byte pieces, a normalisation
-// that is no normalisation of characters and composition.
+// The content of tokenizer.json. Two texts become [CLS] A [SEP] B [SEP] if the vocabulary has these pieces. UserError
+// for features that attend vocab never produces: user-defined and unused pieces, word-final spaces, word models with
+// byte pieces, normalisation beyond character replacement and composition.
 std::string to_tokenizer_json(const Tokenizer& tokenizer);
 
-// tokenizer_config.json, which `transformers` wants beside it; `max_length` in pieces.
+// The content of tokenizer_config.json, which `transformers` also needs; `max_length` in pieces.
 std::string to_tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// What a Tokenizer holds: a vocabulary, and how a text is cut into its pieces. Ids that are handed in are in range.
+// The implementation behind a Tokenizer: a vocabulary and a segmentation algorithm. Ids passed in must be valid.
 #pragma once
 
 #include <cstdint>

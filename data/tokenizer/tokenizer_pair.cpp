@@ -15,16 +15,16 @@ constexpr const char* kTgt = "tgt.model";
 TokenizerPair TokenizerPair::from_files(const std::vector<std::string>& files) {
   if (files.empty() || files.size() > 2) {
     throw UserError("--tokenizer: " + std::to_string(files.size()) + " files",
-                    "give one for both languages, or one for the source and one for the target");
+                    "give one for both languages, or one each for source and target");
   }
   const Tokenizer src = Tokenizer::load(files.front());
   const Tokenizer tgt = files.size() == 1 ? src : Tokenizer::load(files.back());
-  // Decoding begins with the target's bos; both sides end with eos.
+  // Decoding starts from the target's bos; both sides end with eos.
   const bool tgt_complete = tgt.special().bos >= 0 && tgt.special().eos >= 0;
   if (src.special().eos < 0 || !tgt_complete) {
-    throw UserError((tgt_complete ? files.front() : files.back()) +
-                        ": a tokenizer without the pieces that begin and end a sentence",
-                    "make one with attend vocab");
+    throw UserError(
+        (tgt_complete ? files.front() : files.back()) + ": a tokenizer without pieces for begin and end of sentence",
+        "train one with attend vocab");
   }
   return {.src = src, .tgt = tgt};
 }

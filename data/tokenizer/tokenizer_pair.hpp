@@ -1,5 +1,5 @@
-// The tokenizers of a translation run: one for both languages, or one a side. In a directory they are joint.model, or
-// src.model and tgt.model.
+// The tokenizers of a translation run: one for both languages, or one per side. A directory stores them as joint.model,
+// or as src.model and tgt.model.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +12,9 @@ namespace attend {
 
 struct TokenizerPair {
   Tokenizer src;
-  Tokenizer tgt;  // shares src's model where they are one
+  Tokenizer tgt;  // shares src's model if joint
 
-  // Out of one file or two; UserError for another number, as Tokenizer::load, and when the pieces are missing that
-  // begin and end a sentence.
+  // From one file or two. UserError for another number, as Tokenizer::load, and if bos or eos is missing.
   static TokenizerPair from_files(const std::vector<std::string>& files);
   static TokenizerPair load(const std::filesystem::path& directory);
   void save(const std::filesystem::path& directory) const;

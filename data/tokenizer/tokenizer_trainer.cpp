@@ -16,12 +16,12 @@
 namespace attend {
 namespace {
 
-constexpr std::size_t kMaxLineBytes = 4000;  // longer lines are left out: they are rarely prose
-// Fixed, so that the sums of the threads are added up the same way on every machine.
+constexpr std::size_t kMaxLineBytes = 4000;  // longer lines, rarely prose, are skipped
+// Fixed, so that the threads' sums are added in the same order on every machine.
 constexpr const char* kNumThreads = "4";
 
-// Whether something is left when the library has normalised the line: it ends the program when nothing is left of all.
-// It also leaves out every line with ▅, a mark of its own.
+// Whether the line is non-empty after the library's normalisation: it aborts if no line is. It also skips every line
+// with ▅, which it uses internally.
 bool has_text(const std::string& line) {
   if (line.find("▅") != std::string::npos) return false;
   const auto text = icu::UnicodeString::fromUTF8(line);
@@ -34,13 +34,13 @@ bool has_text(const std::string& line) {
   return false;
 }
 
-// The lines that a tokenizer learns from.
+// The lines to train on.
 struct TextSample {
   std::vector<std::string> lines;
   std::uint64_t num_lines = 0;  // of all files
 };
 
-// Draws evenly (Vitter 1985, algorithm R), in an order that depends on the number of lines alone.
+// Samples uniformly (Vitter 1985, algorithm R), in an order that depends only on the number of lines.
 TextSample draw_sample(const std::vector<std::string>& files, std::size_t size) {
   TextSample sample;
   LineCounts counts;
@@ -65,7 +65,7 @@ TextSample draw_sample(const std::vector<std::string>& files, std::size_t size) 
   sample.num_lines = counts.lines;
   counts.log("tokenizer");
   if (const std::uint64_t text = counts.lines - empty; usable < text) {
-    log::info("tokenizer: {} of {} lines left out: without words, not UTF-8, or longer than {} bytes", text - usable,
+    log::info("tokenizer: skipped {} of {} lines: without words, not UTF-8, or longer than {} bytes", text - usable,
               text, kMaxLineBytes);
   }
   return sample;
@@ -89,7 +89,7 @@ std::int64_t default_size(std::uint64_t num_lines) {
   return num_lines < 5'000'000 ? 16000 : 32000;
 }
 
-// All characters; of a text of many scripts the rare ones would leave little room for longer pieces.
+// All characters, unless the text has many scripts: rare characters would leave little room for longer pieces.
 double default_coverage(const std::vector<std::string>& lines) {
   constexpr std::size_t kSmallAlphabet = 1000;
   std::unordered_set<UChar32> alphabet;
@@ -98,7 +98,7 @@ double default_coverage(const std::vector<std::string>& lines) {
     for (std::int32_t at = 0; at < text.length(); at = text.moveIndex32(at, 1)) alphabet.insert(text.char32At(at));
   }
   if (alphabet.size() <= kSmallAlphabet) return 1;
-  log::info("tokenizer: {} different characters; 0.9995 of the text is spelt, the rarest are unknown", alphabet.size());
+  log::info("tokenizer: {} distinct characters; the rarest, 0.05 % of the text, become unknown", alphabet.size());
   return 0.9995;
 }
 
@@ -106,7 +106,7 @@ std::string normalisation_rule(const TokenizerConfig& config) {
   const std::string name(name_of(config.normalisation));
   if (!config.lower_case) return name;
   if (config.normalisation == Normalisation::identity) {
-    throw UserError("normalisation identity cannot lower case",
+    throw UserError("normalisation identity cannot be combined with lower-casing",
                     "use --normalisation nfkc or nmt_nfkc with --lower-case");
   }
   return name + "_cf";
@@ -121,30 +121,30 @@ std::optional<std::string> number_after(const std::string& message, const std::s
   return message.substr(begin, end == std::string::npos ? end : end - begin);
 }
 
-constexpr const char* kOfTrain = " (of a training: --vocab-type, --vocab-size)";
+constexpr const char* kOfTrain = " (in attend train and pretrain: --vocab-type, --vocab-size)";
 
 [[noreturn]] void explain(const std::string& message, std::int64_t size) {
   const std::string asked = "a vocabulary of " + std::to_string(size) + " pieces ";
   if (const auto most = number_after(message, "Please set it to a value <= ")) {
-    throw UserError(asked + "is more than this text has",
+    throw UserError(asked + "is too large for this text",
                     "use --size " + *most + " or less" + kOfTrain + ", or more text");
   }
   if (message.find("Vocabulary size is smaller than required_chars") != std::string::npos ||
       message.find("required_chars") != std::string::npos) {
     const auto least = number_after(message, "vs ");
-    throw UserError(asked + "has no room for the characters of this text",
+    throw UserError(asked + "is too small for the characters of this text",
                     (least ? "use --size " + *least + " or more" : std::string("use a larger --size")) + kOfTrain +
                         ", or attend vocab with a lower --character-coverage");
   }
-  throw UserError("no tokenizer could be made of this text: " + message,
-                  "give it more text, or another --type or --size" + std::string(kOfTrain));
+  throw UserError("cannot train a tokenizer on this text: " + message,
+                  "use more text, or another --type or --size" + std::string(kOfTrain));
 }
 
 }  // namespace
 
 Tokenizer train_tokenizer(const std::vector<std::string>& files, const TokenizerConfig& config) {
   const TextSample sample = draw_sample(files, static_cast<std::size_t>(config.sample));
-  if (sample.lines.empty()) throw UserError("no line of text to make a tokenizer of", "give it files with text");
+  if (sample.lines.empty()) throw UserError("no text to train a tokenizer on", "give files that contain text");
   const std::int64_t size = config.size.value_or(default_size(sample.num_lines));
   const double coverage = config.character_coverage ? *config.character_coverage : default_coverage(sample.lines);
   const bool limit_is_hard = config.size && config.type != TokenizerType::word;
@@ -167,7 +167,7 @@ Tokenizer train_tokenizer(const std::vector<std::string>& files, const Tokenizer
   std::string bytes;
   const auto status = sentencepiece::SentencePieceTrainer::Train(options, &lines, &bytes);
   if (!status.ok()) explain(status.error_message(), size);
-  return Tokenizer::from_bytes(std::move(bytes), "the tokenizer just made");
+  return Tokenizer::from_bytes(std::move(bytes), "the new tokenizer");
 }
 
 void warn_of_other(const TokenizerConfig& wanted, const Tokenizer& given) {
@@ -177,7 +177,7 @@ void warn_of_other(const TokenizerConfig& wanted, const Tokenizer& given) {
   if (wanted.type != usual.type) unmet += " --vocab-type " + std::string(name_of(wanted.type));
   if (wanted.lower_case) unmet += " --lower-case";
   if (unmet.empty()) return;
-  log::warn("a tokenizer of {} pieces is given, and none is learnt:{} changes nothing", given.size(), unmet);
+  log::warn("a tokenizer of {} pieces is given, so none is trained:{} has no effect", given.size(), unmet);
 }
 
 }  // namespace attend

@@ -1,7 +1,7 @@
-// Learns a vocabulary from text: SentencePiece's unigram, BPE, word and character models.
+// Trains a tokenizer on text: SentencePiece's unigram, BPE, word and character models.
 //
-// The same lines and the same options give the same bytes, wherever the files lie and however many processors there
-// are. Every model has pad 0, unk 1, bos 2, eos 3, cls 4, sep 5 and mask 6.
+// The same lines and options give the same bytes, whatever the paths and the number of processors. Every model has
+// pad 0, unk 1, bos 2, eos 3, cls 4, sep 5 and mask 6.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ struct EnumNames<TokenizerType> {
                                     std::pair{TokenizerType::character, std::string_view("char")}};
 };
 
-// nmt_nfkc: Unicode's NFKC, and control characters and odd spaces put right. nfkc: NFKC alone. identity: none.
+// nmt_nfkc: Unicode's NFKC, with control characters removed and unusual spaces replaced. nfkc: NFKC only. identity:
+// none.
 enum class Normalisation { nmt_nfkc, nfkc, identity };
 template <>
 struct EnumNames<Normalisation> {
@@ -48,30 +49,31 @@ struct TokenizerConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Tokenizer");
     visit("type", self.type, {.help = "kind of vocabulary"});
+    visit("size", self.size,
+          {.help = "size of the vocabulary, including special pieces; auto: up to 8000, 16000 from 1 million lines, "
+                   "32000 from 5 million",
+           .min = 16,
+           .max = 1e6});
     visit(
-        "size", self.size,
-        {.help = "pieces of the vocabulary, the special ones among them; auto: up to 8000, 16000 from 1 million lines, "
-                 "32000 from 5 million",
-         .min = 16,
-         .max = 1e6});
-    visit("character-coverage", self.character_coverage,
-          {.help = "share of the text's characters that get a piece; auto: 1, or 0.9995 where there are more than "
-                   "1000 different ones",
-           .min = 0.9,
-           .max = 1});
-    visit("byte-fallback", self.byte_fallback, {.help = "spell unknown characters as bytes: nothing is ever unknown"});
-    visit("normalisation", self.normalisation, {.help = "what is done to the text first"});
-    visit("lower-case", self.lower_case, {.help = "lower all letters: the tokenizer forgets case"});
+        "character-coverage", self.character_coverage,
+        {.help = "share of the text's characters that are in the vocabulary; auto: 1, or 0.9995 if there are more than "
+                 "1000 distinct ones",
+         .min = 0.9,
+         .max = 1});
+    visit("byte-fallback", self.byte_fallback,
+          {.help = "spell unknown characters as bytes, so that nothing is unknown"});
+    visit("normalisation", self.normalisation, {.help = "Unicode normalisation of the text"});
+    visit("lower-case", self.lower_case, {.help = "lower-case the text"});
     visit("sample", self.sample,
-          {.help = "lines that it is learnt from, drawn evenly where there are more", .min = 100, .max = 1e9});
+          {.help = "lines to train on, a uniform sample if the text has more", .min = 100, .max = 1e9});
   }
 };
 
-// Reads all lines of all files. UserError when a file cannot be read, when there is no text, or when the vocabulary is
-// too large or too small for it.
+// Reads all lines of all files. UserError if a file cannot be read, there is no text, or the vocabulary is too large or
+// too small for it.
 Tokenizer train_tokenizer(const std::vector<std::string>& files, const TokenizerConfig& config);
 
-// Says so where the options of a training ask for another tokenizer than the one that it has without learning it.
+// Warns if a training's options ask for a tokenizer other than the given one, which is not trained.
 void warn_of_other(const TokenizerConfig& wanted, const Tokenizer& given);
 
 }  // namespace attend

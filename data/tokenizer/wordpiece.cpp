@@ -31,7 +31,7 @@ bool is_control(UChar32 c) {
   return (category == U_CONTROL_CHAR || category == U_FORMAT_CHAR || category == U_PRIVATE_USE_CHAR) && is_old(c);
 }
 
-// ASCII that is no letter, digit or space counts as punctuation, $ and ^ too. The two are of another kind since.
+// All ASCII but letters, digits and spaces counts as punctuation, even $ and ^. The two code points were reclassified.
 bool is_punctuation(UChar32 c) {
   if (c < 128) return c > ' ' && c != 127 && !u_isalnum(c);
   return (u_ispunct(c) && is_old(c)) || c == 0x166D || c == 0x111C9;
@@ -46,7 +46,7 @@ bool is_accent(UChar32 c) {
 
 WordPiece::WordPiece(std::vector<std::string> pieces, const WordPieceConfig& config, const std::string& name)
     : pieces_(std::move(pieces)), config_(config) {
-  const std::string remedy = "check that it is a vocabulary of BERT, or take another copy";
+  const std::string remedy = "check that it is a BERT vocabulary, or use another copy";
   ids_.reserve(pieces_.size());
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const std::string& piece = pieces_[i];
@@ -71,7 +71,7 @@ std::int32_t WordPiece::special_id(const std::string& piece, const std::string& 
   if (found == ids_.end()) {
     throw UserError(name + ": no piece " + piece + " among its " + std::to_string(pieces_.size()) +
                         "; expected [PAD], [UNK], [CLS], [SEP] and [MASK]",
-                    "check that it is a vocabulary of BERT");
+                    "check that it is a BERT vocabulary");
   }
   return found->second;
 }
@@ -81,7 +81,7 @@ std::int32_t WordPiece::id_of(std::string_view piece) const {
   return found == ids_.end() ? special_.unk : found->second;
 }
 
-// What is no UTF-8 counts as U+FFFD, and that is taken away.
+// Invalid UTF-8 counts as U+FFFD, which is removed.
 std::vector<WordPiece::Character> WordPiece::clean(std::string_view text) const {
   std::vector<Character> characters;
   characters.reserve(text.size());
@@ -109,7 +109,7 @@ std::vector<WordPiece::Character> WordPiece::clean(std::string_view text) const 
   return characters;
 }
 
-// Decomposed, in canonical order, and without what decomposition set apart.
+// Canonical decomposition, without the combining marks it splits off.
 std::vector<WordPiece::Character> WordPiece::without_accents(const std::vector<Character>& characters) const {
   UErrorCode error = U_ZERO_ERROR;
   const icu::Normalizer2* decomposition = icu::Normalizer2::getNFDInstance(error);
@@ -138,7 +138,7 @@ std::vector<WordPiece::Character> WordPiece::without_accents(const std::vector<C
   return result;
 }
 
-// Each character for itself, whatever stands around it.
+// Each character separately, whatever its context.
 std::vector<WordPiece::Character> WordPiece::lowered(const std::vector<Character>& characters) const {
   std::vector<Character> result;
   result.reserve(characters.size());
@@ -157,7 +157,7 @@ std::vector<WordPiece::Character> WordPiece::lowered(const std::vector<Character
   return result;
 }
 
-// Greedily the longest piece from the start; a word of which a part is in no piece is unknown as a whole.
+// Greedy longest match from the start; if some part matches no piece, the whole word is unknown.
 void WordPiece::add_word(std::span<const Character> word, std::vector<Place>& places) const {
   const std::size_t before = places.size();
   const auto give_up = [&] {
@@ -188,7 +188,7 @@ std::vector<WordPiece::Place> WordPiece::places_of(std::string_view text) const 
   if (config_.lower_case) characters = lowered(characters);
   const std::span<const Character> all(characters);
   std::vector<Place> places;
-  std::size_t word = 0;  // where the open one begins
+  std::size_t word = 0;  // start of the open one
   const auto close = [&](std::size_t at) {
     if (word < at) add_word(all.subspan(word, at - word), places);
   };

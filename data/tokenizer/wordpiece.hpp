@@ -1,15 +1,14 @@
-// BERT's own tokenization (Devlin et al. 2018, google-research/bert tokenization.py): characters are cleaned, lowered
-// and freed of accents where the vocabulary is uncased; words are cut at white space, punctuation and around every CJK
-// ideograph; and each word into the longest pieces of the vocabulary from its start, those inside of a word marked by
-// ##.
+// BERT's tokenization (Devlin et al. 2018, google-research/bert tokenization.py): clean the text, lower-case it and
+// strip accents if the vocabulary is uncased; split at white space, punctuation and around every CJK ideograph; then
+// split each word by greedy longest match, marking pieces inside a word by ##.
 //
 //   "Émigrés, 東京"      emi ##gre ##s , 東 京
 //
-// Follows Hugging Face's fast tokenizer of BERT in ids and offsets, also where that differs from the original: a
-// sigma that ends a word is lowered as any other, U+2B820 to U+2B91F are no ideographs, and categories are those that
-// characters had in Unicode 8: what came later is neither punctuation, accent nor control. What is left: letters of a
-// Unicode that ICU does not know yet are not lowered. A text never becomes [MASK] or another special piece, which
-// Hugging Face's does unless told to split special tokens.
+// Gives the ids and offsets of Hugging Face's fast BERT tokenizer, even where that differs from the original: a final
+// sigma is lower-cased like any other, U+2B820 to U+2B91F are not ideographs, and character categories are those of
+// Unicode 8 (later characters are neither punctuation, accents nor controls). Remaining differences: letters newer than
+// ICU's Unicode version are not lower-cased; and a text never becomes [MASK] or another special piece, which Hugging
+// Face allows unless told to split special tokens.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +31,8 @@ struct WordPieceConfig {
 
 class WordPiece : public TokenizerModel {
  public:
-  // Piece k has id k. UserError, naming the vocabulary `name`, for pieces that are empty, no UTF-8 or there twice, and
-  // when one of [PAD], [UNK], [CLS], [SEP] and [MASK] is missing.
+  // Piece k has id k. UserError naming the vocabulary `name` for an empty, invalid (not UTF-8) or duplicate piece, and
+  // if [PAD], [UNK], [CLS], [SEP] or [MASK] is missing.
   WordPiece(std::vector<std::string> pieces, const WordPieceConfig& config, const std::string& name);
   WordPiece(WordPiece&&) = default;
   WordPiece(const WordPiece&) = delete;
@@ -52,12 +51,12 @@ class WordPiece : public TokenizerModel {
   const WordPieceConfig& config() const { return config_; }
 
  private:
-  // A piece of a text: its bytes there are [begin, end).
+  // A piece and its byte range [begin, end) in the text.
   struct Place {
     std::int32_t id;
     std::size_t begin, end;
   };
-  // A character of a cleaned text, and the bytes of the original that it came from.
+  // A character of the cleaned text and its byte range in the original.
   struct Character {
     std::int32_t code_point;
     std::size_t begin, end;

@@ -11,9 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kRemedy = "attend reads tokenizers of BERT alone: give the vocab.txt of the model instead";
+constexpr const char* kRemedy = "attend reads BERT tokenizers only; use the model's vocab.txt instead";
 
-// What stands at `key` of `object`, which must be an object of that type.
+// The member `key` of `object`, which must be an object of the given type.
 const json& part(const json& file, const char* key, const char* type, const std::string& name) {
   const auto found = file.find(key);
   if (found == file.end() || !found->is_object()) {
@@ -37,7 +37,7 @@ void expect(const json& object, const char* key, const json& value, const std::s
   }
 }
 
-// Every id from 0 once.
+// Requires each id from 0 exactly once.
 std::vector<std::string> pieces_of(const json& vocabulary, const std::string& name) {
   std::vector<std::string> pieces(vocabulary.size());
   std::vector<bool> seen(pieces.size());
@@ -45,12 +45,12 @@ std::vector<std::string> pieces_of(const json& vocabulary, const std::string& na
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= pieces.size()) {
       throw UserError(name + ": \"" + piece + "\" has the id " + id.dump() + ", expected one from 0 to " +
                           std::to_string(pieces.size() - 1),
-                      "take another copy");
+                      "use another copy");
     }
     const auto k = id.get<std::size_t>();
     if (seen[k]) {
       throw UserError(name + ": \"" + piece + "\" and \"" + pieces[k] + "\" both have the id " + std::to_string(k),
-                      "take another copy");
+                      "use another copy");
     }
     seen[k] = true;
     pieces[k] = piece;
@@ -58,22 +58,22 @@ std::vector<std::string> pieces_of(const json& vocabulary, const std::string& na
   return pieces;
 }
 
-// Added tokens are cut out of a text before anything else. Of those that text never becomes here, nothing is lost.
+// Added tokens are matched before anything else. Special ones may be ignored, since text never becomes them here.
 void check_added_tokens(const json& file, const WordPiece& vocabulary, const std::string& name) {
   const auto added = file.find("added_tokens");
   if (added == file.end() || added->is_null()) return;
-  if (!added->is_array()) throw UserError(name + ": \"added_tokens\" is no array", "take another copy");
+  if (!added->is_array()) throw UserError(name + ": \"added_tokens\" is not an array", "use another copy");
   const SpecialIds ids = vocabulary.special();
   const std::array special{ids.pad, ids.unk, ids.cls, ids.sep, ids.mask};
   for (const json& token : *added) {
-    if (!token.is_object()) throw UserError(name + ": an added token is no object", "take another copy");
+    if (!token.is_object()) throw UserError(name + ": an added token is not an object", "use another copy");
     const auto content = json_member<std::string>(token, "content", name);
     const auto id = json_member<std::int32_t>(token, "id", name);
     bool is_special = false;
     for (const std::int32_t k : special) is_special |= k == id && vocabulary.piece(k) == content;
     if (!is_special) {
       throw UserError(name + ": the added token \"" + content + "\", id " + std::to_string(id) +
-                          ", expected none but [PAD], [UNK], [CLS], [SEP] and [MASK]",
+                          ", expected only [PAD], [UNK], [CLS], [SEP] and [MASK]",
                       kRemedy);
     }
   }
@@ -101,11 +101,11 @@ WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name
   if (config.longest_word < 0) {
     throw UserError(
         name + ": \"max_input_chars_per_word\" is " + std::to_string(config.longest_word) + ", expected 0 or more",
-        "take another copy");
+        "use another copy");
   }
   const auto vocabulary = model.find("vocab");
   if (vocabulary == model.end() || !vocabulary->is_object()) {
-    throw UserError(name + ": no object \"vocab\" in \"model\", expected pieces with their ids", "take another copy");
+    throw UserError(name + ": no object \"vocab\" in \"model\", expected pieces with their ids", "use another copy");
   }
   WordPiece result(pieces_of(*vocabulary, name), config, name);
   check_added_tokens(file, result, name);

@@ -1,6 +1,6 @@
-// The file of a WordPiece vocabulary: tokenizer.json as Hugging Face's `tokenizers` writes it for BERT. What of that
-// format has no counterpart here is refused by name; truncation, padding, post_processor and decoder are not read, for
-// they are nothing that a text's pieces depend on. Written is what `tokenizers` loads (docs/formats.md).
+// The file of a WordPiece vocabulary: tokenizer.json as Hugging Face's `tokenizers` writes it for BERT. Unsupported
+// features are refused by name; truncation, padding, post_processor and decoder are ignored, since they do not affect
+// the pieces of a text. The output can be loaded by `tokenizers` (docs/formats.md).
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace attend {
 
-// Whether a tokenizer's bytes are such a file, or SentencePiece's protocol buffers, which no brace begins: a field of
-// that number and type there is none.
+// Whether the bytes are such a file rather than a SentencePiece model, whose protocol buffers cannot start with a
+// brace: they have no field of that number and type.
 inline bool is_wordpiece_json(std::string_view bytes) { return bytes.starts_with('{'); }
 
-// UserError naming the file `name` and what was expected there.
+// UserError naming the file `name` and the expectation.
 WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name);
 
 // The same bytes for the same pieces and config.

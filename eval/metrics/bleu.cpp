@@ -39,7 +39,7 @@ std::vector<double> Bleu::statistics(std::string_view hypothesis, std::span<cons
   const std::vector<std::uint32_t> words = symbols_of(prepare(hypothesis), options_.tokenizer, ids);
   trie.count(words, found);
 
-  // An n-gram may match as often as the reference that has it most often allows.
+  // Clipped counts: an n-gram matches at most as often as it occurs in a single reference.
   std::vector<std::uint32_t> allowed(found.size());
   std::size_t closest = 0;
   for (std::size_t r = 0; r < references.size(); ++r) {

@@ -22,17 +22,17 @@ struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;
   BleuSmoothing smoothing = BleuSmoothing::exp;
   bool lowercase = false;
-  bool effective_order = false;  // average over the orders that the hypothesis has, instead of all four
+  bool effective_order = false;  // average only over orders that occur in the hypothesis
 };
 
-// A BLEU score with everything that it is made of.
+// A BLEU score and its components.
 struct BleuScore {
   double score = 0;
   std::array<double, kBleuOrder> precisions{};  // smoothed, in percent
   double brevity_penalty = 1;
-  double ratio = 0;              // hypothesis_length / reference_length, 0 without a reference word
+  double ratio = 0;              // hypothesis_length / reference_length, 0 for an empty reference
   double hypothesis_length = 0;  // tokens
-  double reference_length = 0;   // tokens of the reference closest in length, the shorter of two as close
+  double reference_length = 0;   // tokens of the reference closest in length; the shorter one on a tie
 };
 
 class Bleu : public Metric {
@@ -46,7 +46,7 @@ class Bleu : public Metric {
 
   BleuScore score(std::span<const double> statistics) const { return score(statistics, options_.effective_order); }
   double value(std::span<const double> statistics) const override { return score(statistics).score; }
-  // Always over the effective order: most sentences lack some 4-gram.
+  // Always with effective order: most sentences match no 4-gram.
   double segment_value(std::span<const double> statistics) const override { return score(statistics, true).score; }
 
   std::string name() const override { return "BLEU"; }

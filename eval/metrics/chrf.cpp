@@ -33,7 +33,7 @@ std::vector<std::string_view> split_punctuation(std::string_view text) {
   return parts;
 }
 
-// The n-grams of one kind, of a hypothesis and of one reference after another.
+// The n-grams of one kind (characters or words) in a hypothesis and in each reference.
 class Matcher {
  public:
   Matcher(int max_order, std::span<const std::uint32_t> hypothesis) : max_order_(max_order), trie_(max_order) {
@@ -53,7 +53,7 @@ class Matcher {
       counts[1] += in_reference[node];
       counts[2] += std::min(in_hypothesis_[node], in_reference[node]);
     }
-    // An order that the reference does not have is not held against the hypothesis.
+    // An order that is missing in the reference does not lower the score.
     for (std::size_t at = start; at < row.size(); at += 3) {
       if (row[at + 1] == 0) row[at] = 0;
     }
@@ -101,7 +101,7 @@ std::vector<double> Chrf::statistics(std::string_view hypothesis, std::span<cons
 double Chrf::value(std::span<const double> statistics) const {
   double precision = 0;
   double recall = 0;
-  int orders = 0;  // those that both sides have
+  int orders = 0;  // orders present on both sides
   for (std::size_t at = 0; at < statistics.size(); at += 3) {
     if (statistics[at] > 0 && statistics[at + 1] > 0) {
       precision += statistics[at + 2] / statistics[at];

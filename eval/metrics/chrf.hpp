@@ -19,8 +19,8 @@ class Chrf : public Metric {
  public:
   explicit Chrf(const ChrfOptions& options = {}) : options_(options) {}
 
-  // For each order, characters first: n-grams of the hypothesis, of the reference, and matches; of the reference under
-  // which the segment scores best.
+  // For each order, characters first: n-grams in the hypothesis, in the reference, and matches, for the reference that
+  // gives the segment its best score.
   std::size_t width() const override;
   std::vector<double> statistics(std::string_view hypothesis,
                                  std::span<const std::string_view> references) const override;

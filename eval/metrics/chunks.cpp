@@ -72,7 +72,7 @@ double ChunkTally::Counts::recall() const { return share(both, gold); }
 double ChunkTally::Counts::f1() const { return share(2 * both, predicted + gold); }
 
 void ChunkTally::add(const std::vector<std::string>& predicted, const std::vector<std::string>& gold) {
-  ensure(predicted.size() == gold.size(), "a tag for every token");
+  ensure(predicted.size() == gold.size(), "there is one predicted tag per gold tag");
   tokens_ += gold.size();
   for (std::size_t i = 0; i < gold.size(); ++i) equal_tokens_ += predicted[i] == gold[i];
   const std::vector<Chunk> ours = chunks_of(predicted, mode_), theirs = chunks_of(gold, mode_);
@@ -83,7 +83,7 @@ void ChunkTally::add(const std::vector<std::string>& predicted, const std::vecto
 }
 
 void ChunkTally::add(const ChunkTally& other) {
-  ensure(mode_ == other.mode_, "chunks of one mode");
+  ensure(mode_ == other.mode_, "both tallies have the same mode");
   total_.predicted += other.total_.predicted;
   total_.gold += other.total_.gold;
   total_.both += other.total_.both;

@@ -1,6 +1,6 @@
-// Named entities and other chunks: tags of sentences to chunks, and their precision, recall and F1 over a corpus, as
-// seqeval computes them (Nakayama 2018), in its default way (that of conlleval: an I- begins a chunk where none of its
-// type is open) and in its strict one (IOB2: only a B- does).
+// Named entities and other chunks: extracts chunks from tags and computes precision, recall and F1 over a corpus as
+// seqeval does (Nakayama 2018), in its default mode (as conlleval: an I- without an open chunk of its type starts one)
+// and in its strict mode (IOB2: only a B- starts one).
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,27 @@ struct Chunk {
   auto operator<=>(const Chunk&) const = default;
 };
 
-// Of the tags of one sentence, such as B-PER I-PER O; B, I, E, S and O are understood.
+// The chunks of one sentence from its tags, such as B-PER I-PER O; prefixes B, I, E, S and O are supported.
 std::vector<Chunk> chunks_of(const std::vector<std::string>& tags, ChunkMode mode);
 
-// Chunks predicted, in the gold data, and in both.
+// Counts of predicted chunks, gold chunks, and chunks in both.
 class ChunkTally {
  public:
   struct Counts {
     std::size_t predicted = 0, gold = 0, both = 0;
-    double precision() const;  // 0 where nothing is predicted
+    double precision() const;  // 0 if nothing is predicted
     double recall() const;
     double f1() const;
   };
 
   explicit ChunkTally(ChunkMode mode) : mode_(mode) {}
-  // The tags of one sentence, as many on both sides.
+  // Adds the tags of one sentence, the same number on both sides.
   void add(const std::vector<std::string>& predicted, const std::vector<std::string>& gold);
-  // Those of another tally of the same mode.
+  // Adds another tally of the same mode.
   void add(const ChunkTally& other);
 
   const Counts& total() const { return total_; }
-  double token_accuracy() const;  // O among them
+  double token_accuracy() const;  // including O
 
  private:
   ChunkMode mode_;

@@ -14,10 +14,10 @@ namespace attend::metrics {
 namespace {
 
 void check_lengths(std::size_t predicted, std::size_t gold) {
-  ensure(predicted == gold && gold > 0, "as many predictions as gold labels, and some");
+  ensure(predicted == gold && gold > 0, "there is one prediction per gold label, and at least one");
 }
 
-// The places that the numbers would have in order, from 1; equal ones share the mean of theirs.
+// Ranks from 1; ties share their mean rank.
 std::vector<double> ranks(Numbers numbers) {
   std::vector<std::size_t> order(numbers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,5 +1,5 @@
-// Predicted labels and numbers beside the gold ones: the metrics of GLUE (Wang et al. 2018), equal to scikit-learn's
-// and SciPy's. Both sides are of one length, which is not zero.
+// Metrics of predicted labels and numbers against gold ones: those of GLUE (Wang et al. 2018), equal to scikit-learn's
+// and SciPy's. Both sides have the same non-zero length.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,21 @@ namespace attend::metrics {
 using Labels = std::span<const std::int64_t>;
 using Numbers = std::span<const double>;
 
-// The share of equal labels.
+// Accuracy: the fraction of equal labels.
 double accuracy(Labels predicted, Labels gold);
 
-// The harmonic mean of precision and recall of the label `positive`; 0 where neither side has it.
+// F1 of the label `positive`; 0 if neither side has it.
 double f1(Labels predicted, Labels gold, std::int64_t positive);
 
-// Matthews' correlation of any number of labels (Gorodkin 2004); 0 where one side has but one label.
+// Matthews' correlation for any number of labels (Gorodkin 2004); 0 if one side is constant.
 double matthews(Labels predicted, Labels gold);
 
-// Correlation of the numbers, and of their ranks (equal numbers share the mean of theirs). NaN where one side is
-// constant.
+// Pearson and Spearman correlation (ties share their mean rank). NaN if one side is constant.
 double pearson(Numbers predicted, Numbers gold);
 double spearman(Numbers predicted, Numbers gold);
 
-// What a metric of n items is in 95 of 100 samples of n, drawn with replacement (Efron and Tibshirani 1993, the
-// percentile interval of 1,000 samples). `metric` is given the items of a sample.
+// 95 % bootstrap confidence interval of a metric of n items (Efron and Tibshirani 1993: percentile interval, 1,000
+// samples of n items with replacement). `metric` gets the indices of a sample.
 struct Interval {
   double low = 0;
   double high = 0;

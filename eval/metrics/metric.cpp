@@ -16,11 +16,12 @@ std::string Metric::signature(std::size_t num_references) const {
 }
 
 void Tally::add(std::string_view hypothesis, std::span<const std::string_view> references) {
-  ensure(!references.empty(), "a segment has a reference");
-  ensure(num_references_ == 0 || num_references_ == references.size(), "every segment has as many references");
+  ensure(!references.empty(), "the segment has a reference");
+  ensure(num_references_ == 0 || num_references_ == references.size(),
+         "every segment has the same number of references");
   num_references_ = references.size();
   const std::vector<double> row = metric_->statistics(hypothesis, references);
-  ensure(row.size() == sum_.size(), "a row is as wide as its metric says");
+  ensure(row.size() == sum_.size(), "the row has the width of its metric");
   rows_.insert(rows_.end(), row.begin(), row.end());
   for (std::size_t column = 0; column < row.size(); ++column) sum_[column] += row[column];
 }
@@ -28,9 +29,10 @@ void Tally::add(std::string_view hypothesis, std::span<const std::string_view> r
 void Tally::merge(const Tally& later) {
   ensure(metric_ == later.metric_, "only tallies of one metric are merged");
   if (later.size() == 0) return;
-  ensure(num_references_ == 0 || num_references_ == later.num_references_, "every segment has as many references");
+  ensure(num_references_ == 0 || num_references_ == later.num_references_,
+         "every segment has the same number of references");
   num_references_ = later.num_references_;
-  // Row by row and not sum to sum: the rounding then does not depend on how the corpus was divided.
+  // Add row by row, not sums, so that rounding does not depend on how the corpus was divided.
   for (std::size_t segment = 0; segment < later.size(); ++segment) {
     const std::span<const double> row = later.row(segment);
     rows_.insert(rows_.end(), row.begin(), row.end());

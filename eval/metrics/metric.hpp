@@ -1,6 +1,6 @@
-// What a translation metric is. A segment (a hypothesis and its references) gives a row of sufficient statistics; rows
-// add up; a sum of rows gives the score. So a corpus can be scored in parts, by group, or resampled, without reading a
-// sentence twice.
+// The interface of translation metrics. A segment (a hypothesis and its references) gives a row of sufficient
+// statistics; rows are summed, and the sum gives the score. A corpus can thus be scored in parts, by group, or
+// resampled, without processing a sentence twice.
 //
 //   Bleu bleu;
 //   Tally tally(bleu);
@@ -22,20 +22,20 @@ class Metric {
  public:
   virtual ~Metric() = default;
 
-  // Statistics in a row.
+  // Number of statistics in a row.
   virtual std::size_t width() const = 0;
-  // The row of one segment; `references` is not empty. Safe to call from several threads.
+  // The row of one segment; `references` must not be empty. Thread-safe.
   virtual std::vector<double> statistics(std::string_view hypothesis,
                                          std::span<const std::string_view> references) const = 0;
-  // The score, in percent, of a sum of rows.
+  // The score, in percent, from a sum of rows.
   virtual double value(std::span<const double> statistics) const = 0;
-  // The score of one segment's row, where that is another function.
+  // The score of one segment's row, if computed differently.
   virtual double segment_value(std::span<const double> statistics) const { return value(statistics); }
 
   virtual std::string name() const = 0;
-  // What was computed, so that a figure can be compared: sacreBLEU's signature with our version in place of its own.
+  // Describes the computation, to make scores comparable: sacreBLEU's signature with attend's version.
   std::string signature(std::size_t num_references) const;
-  // What a result line says after the score.
+  // The text after the score on a result line.
   virtual std::string details(std::span<const double>) const { return {}; }
 
  protected:
@@ -48,7 +48,7 @@ class Tally {
  public:
   explicit Tally(const Metric& metric) : metric_(&metric), sum_(metric.width()) {}
 
-  // Every segment of a tally must have as many references.
+  // All segments of a tally must have the same number of references.
   void add(std::string_view hypothesis, std::span<const std::string_view> references);
   void add(std::string_view hypothesis, std::initializer_list<std::string_view> references) {
     add(hypothesis, std::span(references.begin(), references.size()));
@@ -71,12 +71,12 @@ class Tally {
  private:
   const Metric* metric_;
   std::size_t num_references_ = 0;
-  std::vector<double> rows_;  // a segment after the other
+  std::vector<double> rows_;  // segment by segment
   std::vector<double> sum_;
 };
 
 // Scores a corpus on `num_threads` threads; the result does not depend on their number. references[r][i] is the r-th
-// reference of hypothesis i: at least one list, each as long as `hypotheses`.
+// reference of hypothesis i; there is at least one list, and each is as long as `hypotheses`.
 Tally evaluate(const Metric& metric, std::span<const std::string> hypotheses,
                std::span<const std::vector<std::string>> references, int num_threads = 1);
 

@@ -40,7 +40,7 @@ std::uint32_t NgramTrie::child(std::uint32_t parent, std::uint32_t symbol) {
   return node;
 }
 
-// The edge of `key`, or the free place where it belongs.
+// The edge of `key`, or the free slot where it belongs.
 NgramTrie::Edge& NgramTrie::find(std::uint64_t key) {
   const std::size_t mask = edges_.size() - 1;
   // Multiplying by 2^64 / golden ratio spreads the key over the high bits.

@@ -1,5 +1,5 @@
-// Counting n-grams exactly. An n-gram is a path in a trie, so its identity is a small number and every order is counted
-// in one walk.
+// Exact n-gram counts. An n-gram is a path in a trie, so it is identified by a small number, and all orders are counted
+// in one pass.
 //
 //   NgramTrie trie(4);
 //   std::vector<std::uint32_t> counts;
@@ -15,7 +15,7 @@
 
 namespace attend::metrics {
 
-// Numbers for words, 0 upwards, in the order in which they first come. The words must outlive it.
+// Numbers words from 0 in order of first occurrence. The words must outlive it.
 class WordIds {
  public:
   std::vector<std::uint32_t> of(std::span<const std::string_view> words);

@@ -12,10 +12,10 @@
 namespace attend::metrics {
 namespace {
 
-// Python's \w: letters, whatever has a numeric value, and the underscore.
+// Python's \w: letters, characters with a numeric value, and the underscore.
 bool is_word_character(UChar32 c) { return c == '_' || u_isalpha(c) || u_getNumericValue(c) != U_NO_NUMERIC_VALUE; }
 
-// Whether the character that ends before, or begins at, byte `at` is one of a word.
+// Whether the character that ends before, or starts at, byte `at` is a word character.
 bool word_ends_at(std::string_view text, std::size_t at) {
   std::size_t begin = at;
   while (begin > 0 && at - begin < 4) {
@@ -50,7 +50,7 @@ std::string without_articles(std::string_view text) {
   return result;
 }
 
-// Words in both, each as often as on the side that has it less often.
+// The number of words in both, as bags (multisets).
 std::size_t shared_words(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
   std::map<std::string_view, std::size_t> counts;
   for (const auto word : a) ++counts[word];
@@ -90,7 +90,7 @@ std::string normalise_answer(std::string_view answer) {
 }
 
 AnswerScore score_answer(std::string_view predicted, const std::vector<std::string>& gold) {
-  ensure(!gold.empty(), "a question has an answer");
+  ensure(!gold.empty(), "the question has an answer");
   const std::string ours = normalise_answer(predicted);
   AnswerScore best;
   for (const std::string& answer : gold) {
@@ -119,12 +119,12 @@ AnswerScore score_answer_or_none(std::string_view predicted, const std::vector<s
 }
 
 BestThreshold best_threshold(std::vector<NoAnswerQuestion> questions) {
-  ensure(!questions.empty(), "some questions");
-  // At first nothing is answered; question after question, the surest first, gives its answer.
+  ensure(!questions.empty(), "there are questions");
+  // Start with no question answered, then answer them one by one, the most confident first.
   double current = 0;
   for (const NoAnswerQuestion& question : questions) current += !question.has_answer;
   std::ranges::stable_sort(questions, {}, &NoAnswerQuestion::no_answer);
-  const double least = questions.front().no_answer;  // the script knows only probabilities, of which 0 is below all
+  const double least = questions.front().no_answer;  // the script starts from 0, the lowest probability
   BestThreshold best{.mean = current, .threshold = least > 0 ? 0 : least - 1};
   for (const NoAnswerQuestion& question : questions) {
     if (question.has_answer) {

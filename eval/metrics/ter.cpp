@@ -22,25 +22,26 @@ constexpr std::size_t kBeam = 25;
 
 using Words = std::vector<std::uint32_t>;
 
-// How a hypothesis is turned into the reference: what the choice of shifts asks.
+// The alignment of a hypothesis with the reference, as the choice of shifts needs it.
 struct Alignment {
-  std::vector<std::ptrdiff_t> hypothesis_of;  // for a reference word, the last hypothesis word used up with it; from -1
+  std::vector<std::ptrdiff_t>
+      hypothesis_of;  // for a reference word, the last hypothesis word consumed with it; -1: none
   std::vector<bool> reference_wrong;
   std::vector<bool> hypothesis_wrong;
 };
 
-// Edit distances of hypotheses of one length to one reference, looking only at cells near the diagonal.
+// Edit distances of hypotheses of one length to a reference, within a band around the diagonal.
 //
 // The matrix has a row for each number of hypothesis words consumed and a column for each number of reference words.
-// Shifting words changes rows only after the first word that moved, so the matrix of a base hypothesis is kept and a
-// variant computes the rest.
+// A shift changes only the rows after the first word that moved, so the matrix of a base hypothesis is kept and a
+// variant recomputes the rest.
 class BandedDistance {
  public:
   BandedDistance(std::size_t hypothesis_length, const Words& reference)
       : length_(hypothesis_length),
         reference_(reference),
         ratio_(static_cast<double>(reference.size()) / static_cast<double>(hypothesis_length)),
-        // A band narrower than the slope would leave neighbouring rows without a column in common.
+        // A band narrower than the slope would leave adjacent rows without a common column.
         beam_(static_cast<double>(kBeam) < ratio_ / 2 ? static_cast<std::size_t>(std::ceil(ratio_ / 2 + kBeam))
                                                       : kBeam),
         stride_(std::min(2 * beam_, reference.size() + 1)),
@@ -67,8 +68,8 @@ class BandedDistance {
     return previous.at(reference_.size());
   }
 
-  // Reads the alignment of `words`, the base, from the matrix. Of operations as cheap it prefers to keep or substitute,
-  // then to delete a hypothesis word, then to insert a reference word.
+  // Reads the alignment of `words`, the base, from the matrix. Among operations of equal cost it prefers keeping or
+  // substituting, then deleting a hypothesis word, then inserting a reference word.
   Alignment align(const Words& words) const {
     Alignment result{.hypothesis_of = std::vector<std::ptrdiff_t>(reference_.size()),
                      .reference_wrong = std::vector<bool>(reference_.size()),
@@ -98,7 +99,7 @@ class BandedDistance {
  private:
   static constexpr int kFar = std::numeric_limits<int>::max() / 2;
 
-  // The columns [begin, end) of a row; the others are out of reach.
+  // The columns [begin, end) of a row that are inside the band.
   struct Row {
     const int* cells;
     std::size_t begin;
@@ -135,18 +136,18 @@ class BandedDistance {
   std::size_t beam_;
   std::size_t stride_;
   std::vector<int> cells_;    // rows 1 to length_ of the base
-  std::vector<int> scratch_;  // two rows of a variant, in turn
+  std::vector<int> scratch_;  // two alternating rows of a variant
   std::vector<int> first_row_;
 };
 
-// A block of words that is moved.
+// A move of a block of words.
 struct Shift {
   int gain;  // edits saved
   std::size_t length;
   std::size_t start;
-  std::size_t target;  // moved to before the word that stands here; up to the end
+  std::size_t target;  // inserted before the word at this index, which may be the end
 
-  // Tercom's ranking: the greatest gain, then the longest, the earliest, the one that goes furthest forward.
+  // Tercom's ranking: largest gain, then longest block, earliest start, furthest forward target.
   auto rank() const {
     return std::tuple(gain, length, -static_cast<std::ptrdiff_t>(start), -static_cast<std::ptrdiff_t>(target));
   }
@@ -162,13 +163,13 @@ struct Shift {
       std::rotate(at(target), at(start), at(start + length));
     } else if (target > start + length) {
       std::rotate(at(start), at(start + length), at(target));
-    } else {  // within itself: the words behind it come forward by as much
+    } else {  // within itself: the words after it move forward by as much
       std::rotate(at(start), at(start + length), at(target + length));
     }
   }
 };
 
-// Looks for the shift of `words`, the base of `distances`, that saves most; `candidates` counts those tried.
+// Finds the shift of `words`, the base of `distances`, with the largest gain; `candidates` counts those tried.
 std::optional<Shift> best_shift(const Words& words, const Words& reference, int base_distance,
                                 BandedDistance& distances, int& candidates) {
   const Alignment alignment = distances.align(words);
@@ -187,15 +188,15 @@ std::optional<Shift> best_shift(const Words& words, const Words& reference, int 
            length <= kMaxShiftSize && start + length <= words.size() && goal + length <= reference.size() &&
            words[start + length - 1] == reference[goal + length - 1];
            ++length) {
-        // Only words that are wrong where they are, and only to where the reference is not yet matched.
+        // Only misplaced words are moved, and only to where the reference is not matched yet.
         if (!any(alignment.hypothesis_wrong, start, length) || !any(alignment.reference_wrong, goal, length)) continue;
         const std::ptrdiff_t home = alignment.hypothesis_of[goal];
         if (home >= static_cast<std::ptrdiff_t>(start) && home < static_cast<std::ptrdiff_t>(start + length)) continue;
 
-        // Before what the goal is aligned to, and after each of its words.
+        // Before the word aligned with the goal, and after each of the goal's words.
         std::optional<std::size_t> tried;
         for (std::size_t step = 0; step <= length; ++step) {
-          // goal + step - 1 is the reference word to come after.
+          // goal + step - 1 is the reference word to move after.
           const std::size_t target =
               goal + step == 0 ? 0 : static_cast<std::size_t>(alignment.hypothesis_of[goal + step - 1] + 1);
           if (target == tried) continue;

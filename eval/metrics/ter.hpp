@@ -1,7 +1,6 @@
 // TER (Snover et al. 2006), equal to sacreBLEU 2.6.0's reading of Tercom: the fewest insertions, deletions,
 // substitutions and shifts of blocks of words that turn the hypothesis into a reference, over the mean reference
-// length. Finding the fewest is too hard, so shifts are taken greedily within fixed limits, which are part of the
-// metric.
+// length. The minimum is intractable, so shifts are chosen greedily within fixed limits, which are part of the metric.
 //
 // Left out: Tercom's normalisation, removal of punctuation, and treatment of Asian characters (all off by default
 // there).
@@ -25,7 +24,7 @@ class Ter : public Metric {
   std::size_t width() const override { return 2; }
   std::vector<double> statistics(std::string_view hypothesis,
                                  std::span<const std::string_view> references) const override;
-  // 0 is best; above 100 where there are more edits than reference words.
+  // 0 is best; above 100 if there are more edits than reference words.
   double value(std::span<const double> statistics) const override;
   std::string name() const override { return "TER"; }
 

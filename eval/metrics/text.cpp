@@ -11,9 +11,9 @@
 namespace attend::metrics {
 namespace {
 
-// The bytes of the white-space character at `at`, 0 when there is none. The set is that of Python's str.isspace, which
-// has U+001C to U+001F and lacks U+200B. In valid UTF-8 a lead byte is never found inside a character, so any byte may
-// be asked.
+// The number of bytes of the white-space character at `at`, or 0. The set is that of Python's str.isspace, which
+// includes U+001C to U+001F but not U+200B. In valid UTF-8 a lead byte never occurs inside a character, so `at` may be
+// any byte.
 std::size_t white_space_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t offset) {
     return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0u;
@@ -92,7 +92,7 @@ std::string lower_case(std::string_view text) {
   icu::StringByteSink<std::string> sink(&lower, static_cast<int32_t>(text.size()));
   icu::CaseMap::utf8ToLower("", 0, icu::StringPiece(text.data(), static_cast<int32_t>(text.size())), sink, nullptr,
                             status);
-  if (U_FAILURE(status)) throw std::runtime_error(std::string("ICU cannot lower-case: ") + u_errorName(status));
+  if (U_FAILURE(status)) throw std::runtime_error(std::string("ICU failed to lower-case: ") + u_errorName(status));
   return lower;
 }
 

@@ -8,7 +8,7 @@
 namespace attend::metrics {
 namespace {
 
-// ASCII punctuation but ' , - and . (which have passes of their own), and the space.
+// ASCII punctuation except ' , - and . (handled by separate passes), and the space.
 constexpr std::array<bool, 256> kPunctuation = [] {
   std::array<bool, 256> set{};
   for (const auto& [first, last] : {std::pair{'{', '~'}, {'[', '`'}, {' ', '&'}, {'(', '+'}, {':', '@'}, {'/', '/'}}) {
@@ -26,8 +26,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-// Copies `text`, and where `matches(left, right)` holds for two neighbours puts spaces around the one that `stop_first`
-// names. A match uses up both bytes, as in a regular expression's substitution: of "..." the last is left alone.
+// Copies `text`; where `matches(left, right)` holds for two neighbours, puts spaces around the one that `stop_first`
+// selects. A match consumes both bytes, as in a regular expression's substitution: in "..." the last is not matched.
 template <class Matches>
 std::string separate(std::string_view text, bool stop_first, Matches matches) {
   std::string out;

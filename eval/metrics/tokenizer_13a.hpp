@@ -6,8 +6,8 @@
 
 namespace attend::metrics {
 
-// `line` with white space put between its tokens; split_words then gives them. Nothing but ASCII punctuation is split
-// off, so the passes may work on bytes.
+// `line` with white space between its tokens, for split_words. Only ASCII punctuation is split off, so the passes may
+// work on bytes.
 //
 //   "It's 3.14, i.e. U.S.-based."  ->  It's 3.14 , i . e . U . S . -based .
 std::string tokenize_13a(std::string_view line);

@@ -147,19 +147,19 @@ TEST(TokenizerCheck, NamesTheFault) {
   EXPECT_EQ(refusal(""), refused + "no pieces");
   EXPECT_EQ(refusal(piece("a")), refused + "0 unknown pieces, expected 1");
   EXPECT_EQ(refusal(sound + piece("<x>", 2)), refused + "2 unknown pieces, expected 1");
-  EXPECT_EQ(refusal(sound + piece("a")), refused + "piece 3 is there twice");
+  EXPECT_EQ(refusal(sound + piece("a")), refused + "piece 3 is a duplicate");
   EXPECT_EQ(refusal(sound + piece("")), refused + "piece 3 is empty");
   EXPECT_EQ(refusal(sound + piece("\xFF")), refused + "piece 3 is not UTF-8");
   EXPECT_EQ(refusal(sound + piece(std::string("c\0d", 3))), refused + "piece 3 contains NUL");
   EXPECT_EQ(refusal(sound + piece(std::string(100'000, 'c'))), refused + "piece 3 is 100000 bytes long");
-  EXPECT_EQ(refusal(sound + piece("c", 9)), refused + "piece 3 has the unknown type 9");
+  EXPECT_EQ(refusal(sound + piece("c", 9)), refused + "piece 3 has unknown type 9");
   EXPECT_EQ(refusal(sound + piece("c", 1, std::numeric_limits<float>::quiet_NaN())),
             refused + "piece 3 has a score out of range");
   EXPECT_EQ(refusal(sound + piece("<0x41>", 6)), refused + "1 byte pieces");
   EXPECT_EQ(refusal_of_model(sound + "\x0A\x7F"), refused + "truncated, or a length points past its end");
   std::string nested = sound;
   for (std::size_t n = 1; n <= 65; ++n) nested += piece(std::string(n, 'c'), 4);
-  EXPECT_EQ(refusal(nested), refused + "user-defined symbols nest too deep");
+  EXPECT_EQ(refusal(nested), refused + "user-defined symbols are nested too deeply");
 
   // Trie: unit 0 leads to base 0; its unit 'a' (97) to base `to`, of which the first unit is the value.
   const auto trie = [](std::uint32_t to, std::uint32_t value, std::size_t size = 512) {
@@ -176,9 +176,10 @@ TEST(TokenizerCheck, NamesTheFault) {
             refused + "the trie of the normalisation table points outside itself");
   EXPECT_EQ(refusal(sound, table(trie(300, 0, 500), std::string("b\0", 2))),
             refused + "the trie of the normalisation table points outside itself");
-  EXPECT_EQ(refusal(sound, table(trie(300, 0), "b")), refused + "the strings of the normalisation table have no end");
+  EXPECT_EQ(refusal(sound, table(trie(300, 0), "b")),
+            refused + "the strings of the normalisation table are not terminated");
   EXPECT_EQ(refusal(sound, table(trie(256, 0), std::string("b\0", 2))),
-            refused + "the trie of the normalisation table runs in a circle");
+            refused + "the trie of the normalisation table has a cycle");
   EXPECT_EQ(refusal(sound, table(trie(300, 0), std::string(300, 'b') + '\0')),
             refused + "a string of the normalisation table is too long");
 }

@@ -72,7 +72,7 @@ TEST_F(LinesTest, OnlyNewlineEndsALine) {
                        "e\xE2\x80\xA8"
                        "f\xE2\x80\xA9g\x1Ch\ni")),
             (Lines{"a b c d e f g h", "i"}));
-  EXPECT_EQ(report_, "2 lines: 1 with a line end inside (became a space)");
+  EXPECT_EQ(report_, "2 lines: 1 with a line break inside (replaced by a space)");
 }
 
 TEST_F(LinesTest, CleansWhatIsNoText) {
@@ -80,9 +80,9 @@ TEST_F(LinesTest, CleansWhatIsNoText) {
                        "\xEF\xBB\xBF"
                        "a\r\nb\r\n\r\n")),
             (Lines{"a", "b", ""}));
-  EXPECT_EQ(report_, "3 lines: 3 with CRLF (CR taken away), 1 with a byte-order mark (taken away)");
+  EXPECT_EQ(report_, "3 lines: 3 with CRLF (CR removed), 1 with a byte-order mark (removed)");
   EXPECT_EQ(read(write("f", std::string("a\0b\n\0\n", 6))), (Lines{"ab", ""}));
-  EXPECT_EQ(report_, "2 lines: 2 with NUL (taken away)");
+  EXPECT_EQ(report_, "2 lines: 2 with NUL (removed)");
   // Stray, cut short, overlong, a surrogate, beyond U+10FFFF: a U+FFFD for each byte.
   EXPECT_EQ(
       read(write("f", "a\xFFz\nb\xE2\x82\nc\xC0\x80\n\xED\xA0\x80\n\xF4\x90\x80\x80\nä€😀")),
@@ -110,11 +110,11 @@ TEST_F(LinesTest, RefusesFilesThatAreNoText) {
   EXPECT_EQ(refusal(write("f", "M\xE4nner l\xE4uft sch\xF6n und dann noch viel mehr Text\n")), "");
   EXPECT_EQ(refusal(write("f", "")), ": an empty file");
   EXPECT_EQ(refusal(write_gz("f.gz", "")), ": an empty file");
-  EXPECT_EQ(refusal(directory_.path().string()), ": is a directory, expected a file of text");
+  EXPECT_EQ(refusal(directory_.path().string()), ": is a directory, expected a text file");
   EXPECT_EQ(refusal((directory_ / "none").string()), ": cannot be read: No such file or directory");
   EXPECT_EQ(refusal(write("f", std::string("\xFF\xFEh\0i\0", 6))), ": UTF-16 text, expected UTF-8");
-  EXPECT_EQ(refusal(write("f", read_file("/proc/self/exe", 1 << 30).substr(0, 20000))).substr(0, 20),
-            ": not a file of text");
+  EXPECT_EQ(refusal(write("f", read_file("/proc/self/exe", 1 << 30).substr(0, 20000))).substr(0, 17),
+            ": not a text file");
   EXPECT_EQ(refusal("/dev/null"), ": not a regular file");
   EXPECT_THROW(check_text_file("-"), UserError);
 }

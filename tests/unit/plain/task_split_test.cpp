@@ -64,9 +64,9 @@ TEST_F(TaskSplitTest, AQuoteOfCsvOpensAtTheBeginningOfAValueAlone) {
   EXPECT_EQ(texts("a 5\" pipe broke,0\na 4\" nail held,1\n"), (Texts{"a 5\" pipe broke", "a 4\" nail held"}));
   EXPECT_EQ(texts("\"one, \"\"two\"\"\nthree\",1\n"), (Texts{"one, \"two\"\nthree"}));
   EXPECT_EQ(refusal("sentence,label\n\"one\" two,1\n", task, "q.csv"),
-            (directory_ / "q.csv").string() + ":2: text behind the quotes of a value");
+            (directory_ / "q.csv").string() + ":2: text after a closing quote");
   EXPECT_EQ(refusal("sentence,label\n\"one,1\n", task, "q.csv"),
-            (directory_ / "q.csv").string() + ":2: a quote that is not closed");
+            (directory_ / "q.csv").string() + ":2: an unclosed quote");
 }
 
 TEST_F(TaskSplitTest, IncompleteRowsAreLeftOutWhereTheTaskSaysSo) {
@@ -93,7 +93,7 @@ TEST_F(TaskSplitTest, SeveralLabelsMayBeAListInJson) {
   EXPECT_NE(refusal("{\"sentence\": \"x\", \"label\": [\"red\"]}\n", {.labels = {"red", "green"}}, "b.jsonl"),
             "nothing");
   EXPECT_EQ(refusal("{\"sentence\": \"x\", \"label\": [\"red, green\"]}\n", task, "c.jsonl"),
-            (directory_ / "c.jsonl").string() + ":1: \"red, green\" holds \",\", which stands between labels");
+            (directory_ / "c.jsonl").string() + ":1: \"red, green\" contains \",\", the separator of labels");
 }
 
 TEST_F(TaskSplitTest, SpacesAroundALabelMakeNoOtherOfIt) {
@@ -126,7 +126,7 @@ TEST_F(TaskSplitTest, SeveralLabelsAndNumbers) {
 TEST_F(TaskSplitTest, WhatIsRefusedIsNamedByFileAndLine) {
   const LabelledTask task{.labels = {"0", "1"}};
   const std::string place = (directory_ / "train.tsv").string();
-  EXPECT_EQ(refusal("sentence\tlabel\na\t1\nb\t2\n", task), place + ":3: \"2\" is no label of the task");
+  EXPECT_EQ(refusal("sentence\tlabel\na\t1\nb\t2\n", task), place + ":3: \"2\" is not a label of the task");
   EXPECT_EQ(refusal("sentence\tlabel\na\t-1\n", task), place + ":2: the labels are hidden (-1)");
   EXPECT_EQ(refusal("sentence\tlabel\n \t1\n", task), place + ":2: an empty text in the column sentence");
   EXPECT_EQ(refusal("sentence\tlabel\n", task), place + ": no texts");
@@ -284,7 +284,7 @@ TEST_F(TaskSplitTest, AnAnswerThatStandsNowhereIsScoredButNotLearnt) {
 TEST_F(TaskSplitTest, ATagThatIsNoneOfTheTasksIsNamedByLine) {
   const LabelledTask task{.kind = TaskKind::tags, .labels = {"O", "B-PER"}};
   EXPECT_EQ(refusal("Ann B-PER\nsaw O\nRome B-LOC\n", task, "train.txt"),
-            (directory_ / "train.txt").string() + ":3: the tag B-LOC does not occur in the text to learn from");
+            (directory_ / "train.txt").string() + ":3: the tag B-LOC does not occur in the training file");
 }
 
 TEST_F(TaskSplitTest, ATaskIsFoundByNameOrFile) {

@@ -150,7 +150,8 @@ TEST(TokenizerJson, RefusesWhatItCannotSay) {
   EXPECT_EQ(refusal(piece("a", 1)), "");
   EXPECT_EQ(refusal(piece("a", 4)), refused + "the user-defined piece \"a\"");
   EXPECT_EQ(refusal(piece("a", 5)), refused + "the unused piece \"a\"");
-  EXPECT_EQ(refusal(piece("a", 1), "\xC0\x01\x01"), refused + "its words end with a space rather than begin with one");
+  EXPECT_EQ(refusal(piece("a", 1), "\xC0\x01\x01"),
+            refused + "its words end with a space instead of starting with one");
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ TEST(WordPieceTest, ReadsDirectoriesOfHuggingFace) {
   write("tokenizer_config.json", R"({"do_lower_case": "yes"})");
   EXPECT_EQ(refusal(), in + "tokenizer_config.json: \"do_lower_case\" is a string, which it must not be");
   write("tokenizer_config.json", "[]");
-  EXPECT_EQ(refusal(), in + "tokenizer_config.json: not an object, expected options");
+  EXPECT_EQ(refusal(), in + "tokenizer_config.json: not a JSON object, expected options");
   write("tokenizer_config.json", "{}");
   write("vocab.txt", "");
   EXPECT_EQ(refusal(), in + "vocab.txt: no piece [PAD] among its 0; expected [PAD], [UNK], [CLS], [SEP] and [MASK]");
@@ -241,7 +241,7 @@ TEST(WordPieceTest, RefusesWhatIsAnotherTokenizer) {
   EXPECT_EQ(refusal([](json& file) { file["model"]["vocab"]["a"] = "5"; }),
             "t: \"a\" has the id \"5\", expected one from 0 to 6");
   EXPECT_EQ(refusal([](json& file) { file["added_tokens"][0]["content"] = "<user>"; }),
-            "t: the added token \"<user>\", id 0, expected none but [PAD], [UNK], [CLS], [SEP] and [MASK]");
+            "t: the added token \"<user>\", id 0, expected only [PAD], [UNK], [CLS], [SEP] and [MASK]");
   EXPECT_EQ(refusal([](json& file) { file["normalizer"].erase("strip_accents"); }), "nothing was thrown");
   const std::string bytes = good.dump();
   for (std::size_t size = 1; size < bytes.size(); ++size) {
