@@ -44,14 +44,14 @@ LstmTextEncoderImpl::LstmTextEncoderImpl(const LstmTextConfig& config)
                                  Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}))),
       layers_(register_module(
           "layers",
-          Lstm(LstmConfig{
+          Recurrence(RecurrenceConfig{
               .input = config.width, .hidden = config.width / 2, .layers = config.layers, .bidirectional = true}))) {}
 
 Encoded LstmTextEncoderImpl::forward(const SegmentedSequences& input, Pass& pass) const {
   const double scale = std::sqrt(static_cast<double>(config_.width));
   const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
-  const LstmOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
-  return {read.output_MH, read.last.back().hidden};
+  const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
+  return {read.output_MD, read.last.back().hidden()};
 }
 
 TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std::int64_t outputs, bool pairs,

@@ -76,7 +76,7 @@ class LstmTextEncoderImpl : public torch::nn::Module {
  private:
   LstmTextConfig config_;
   Embedding embedding_;
-  Lstm layers_;
+  Recurrence layers_;
 };
 TORCH_MODULE(LstmTextEncoder);
 

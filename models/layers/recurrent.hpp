@@ -1,6 +1,5 @@
-// LSTM layers (Hochreiter and Schmidhuber 1997) stacked as torch.nn.LSTM stacks them, parameters under its names, so
-// that weights are exchanged without renaming. Sentences are ragged; a backward direction starts at each one's last
-// token.
+// Layers of recurrent cells, stacked as torch.nn.LSTM stacks them and with parameters under its names, so that weights
+// are exchanged without renaming. Sentences are ragged; a backward direction starts at each one's last token.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -8,15 +7,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <memory>
 #include <vector>
 
+#include "models/layers/cell.hpp"
 #include "models/layers/layers.hpp"
-#include "models/ops/recurrent.hpp"
 
 namespace attend {
 
-struct LstmConfig {
+struct RecurrenceConfig {
+  CellKind cell = CellKind::lstm;
   std::int64_t input = 0;
   std::int64_t hidden = 0;  // of each direction
   std::int64_t layers = 1;
@@ -24,30 +24,28 @@ struct LstmConfig {
 };
 
 // The output of the top layer at each token [M, D * H], and where each layer stopped reading.
-struct LstmOutput {
-  torch::Tensor output_MH;
-  std::vector<ops::LstmState> last;
+struct RecurrenceOutput {
+  torch::Tensor output_MD;
+  std::vector<CellState> last;
 };
 
-// Weights begin uniform in ±0.1 (arXiv 1508.04025, 4.1); biases 0, but 1 for forget gates, so that cells remember from
-// the start (Jozefowicz, Zaremba and Sutskever 2015).
-class LstmImpl : public Layer {
+class RecurrenceImpl : public Layer {
  public:
-  explicit LstmImpl(const LstmConfig& config);
+  explicit RecurrenceImpl(const RecurrenceConfig& config);
 
   // Reads whole sentences from states of zero. Dropout falls between layers.
-  LstmOutput forward(const torch::Tensor& x_MI, const Layout& layout, double dropout, Pass& pass) const;
+  RecurrenceOutput forward(const torch::Tensor& x_MI, const Layout& layout, double dropout, Pass& pass) const;
 
   // The cells of all layers, from the bottom; of a layer of two directions the forward one first.
-  std::span<const ops::LstmCell> cells() const { return cells_; }
+  const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
 
   void initialise(RandomStream& random) override;
   void visit_weights(const std::function<void(ops::Weight&)>& f) override;
 
  private:
-  std::int64_t directions_;
-  std::vector<ops::LstmCell> cells_;
+  std::size_t directions_;
+  std::vector<std::unique_ptr<Cell>> cells_;
 };
-TORCH_MODULE(Lstm);
+TORCH_MODULE(Recurrence);
 
 }  // namespace attend

@@ -10,13 +10,21 @@ namespace attend::ops {
 namespace {
 
 std::atomic<int> plain_scopes = 0;
+std::atomic<int> unrolled_scopes = 0;
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string_view(value) == "1";
+}
 
 bool plain_by_environment() {
-  static const bool plain = [] {
-    const char* value = std::getenv("ATTEND_PLAIN_OPS");
-    return value != nullptr && std::string_view(value) == "1";
-  }();
+  static const bool plain = is_set("ATTEND_PLAIN_OPS");
   return plain;
+}
+
+bool unrolled_by_environment() {
+  static const bool unrolled = is_set("ATTEND_UNROLLED");
+  return unrolled;
 }
 
 }  // namespace
@@ -30,6 +38,10 @@ bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
   return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type();
 }
 
+bool may_fuse_sequences(const torch::Tensor& x) {
+  return has_fast_path(x) && !unrolled_by_environment() && unrolled_scopes == 0;
+}
+
 bool has_native_bf16() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512bf16") > 0;
@@ -40,5 +52,8 @@ bool has_native_bf16() {
 
 PlainOps::PlainOps() { ++plain_scopes; }
 PlainOps::~PlainOps() { --plain_scopes; }
+
+Unrolled::Unrolled() { ++unrolled_scopes; }
+Unrolled::~Unrolled() { --unrolled_scopes; }
 
 }  // namespace attend::ops

@@ -16,6 +16,10 @@ bool has_fast_product(const torch::Tensor& x, const Weight& weight);
 // Whether this processor has instructions for bf16, so that products of it are faster than those of fp32.
 bool has_native_bf16();
 
+// Whether a recurrent decoder may run as one fused op over a whole batch such as `x`: where it has fast paths, unless
+// ATTEND_UNROLLED=1 or an Unrolled is alive.
+bool may_fuse_sequences(const torch::Tensor& x);
+
 // While it lives, every op of the process takes its plain formulation. For tests and benchmarks.
 class PlainOps {
  public:
@@ -23,6 +27,16 @@ class PlainOps {
   ~PlainOps();
   PlainOps(const PlainOps&) = delete;
   PlainOps& operator=(const PlainOps&) = delete;
+};
+
+// While it lives, recurrent decoders are unrolled step by step, with the fast paths of the ops in a step. For tests and
+// benchmarks.
+class Unrolled {
+ public:
+  Unrolled();
+  ~Unrolled();
+  Unrolled(const Unrolled&) = delete;
+  Unrolled& operator=(const Unrolled&) = delete;
 };
 
 }  // namespace attend::ops

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/options.hpp"
+#include "models/attention/kinds.hpp"
 
 namespace attend {
 
@@ -37,6 +38,7 @@ struct ModelConfig {
   std::optional<std::int64_t> heads;         // transformer; auto: about width / 64
   std::optional<std::int64_t> feed_forward;  // transformer; auto: 4 * width
   NormPlace norm = NormPlace::post;          // transformer
+  ScoreKind score = ScoreKind::general;      // luong
   bool bidirectional = true;                 // luong: the encoder reads both ways
   bool input_feeding = true;                 // luong: the attentional vector is fed back (arXiv 1508.04025, 3.3)
   bool tie_embeddings =
@@ -60,6 +62,9 @@ struct ModelConfig {
     visit("feed-forward", self.feed_forward,
           {.help = "transformer: inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
+    visit("score", self.score,
+          {.help = "luong: how well a source position answers the decoder; with dot, each direction of a bidirectional "
+                   "encoder has half the width"});
     visit("bidirectional", self.bidirectional, {.help = "luong: the encoder reads both ways"});
     visit("input-feeding", self.input_feeding, {.help = "luong: feed the attentional vector back into the next step"});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});

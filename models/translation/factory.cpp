@@ -3,9 +3,9 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "models/attention/general.hpp"
+#include "models/attention/attention.hpp"
 #include "models/layers/layers.hpp"
-#include "models/translation/rnn_seq2seq.hpp"
+#include "models/translation/luong.hpp"
 #include "models/translation/transformer.hpp"
 
 namespace attend {
@@ -26,7 +26,7 @@ std::int64_t default_heads(std::int64_t width) {
 }
 
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  refuse_changed(config, {"bidirectional", "input-feeding"}, "the model transformer");
+  refuse_changed(config, {"score", "bidirectional", "input-feeding"}, "the model transformer");
   const std::int64_t width = chosen(config.width, "width");
   const std::int64_t heads = config.heads.value_or(default_heads(width));
   if (width % heads != 0) {
@@ -53,18 +53,28 @@ Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary)
   refuse_changed(config,
                  {"heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"},
                  "the model luong");
-  const std::int64_t width = chosen(config.width, "width"), memory = config.bidirectional ? 2 * width : width;
-  return std::make_shared<RnnSeq2SeqImpl>(
-      RnnSeq2SeqConfig{.src_vocabulary = vocabulary.src,
-                       .tgt_vocabulary = vocabulary.tgt,
-                       .width = width,
-                       .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
-                       .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
-                       .bidirectional = config.bidirectional,
-                       .input_feeding = config.input_feeding,
-                       .tie_embeddings = config.tie_embeddings,
-                       .dropout = chosen(config.dropout, "dropout")},
-      std::make_shared<GeneralAttention>(GeneralAttentionConfig{.query = width, .memory = memory}));
+  const ScoreRecipe score = recipe_of(config.score);
+  const bool halved = score.needs_equal_widths && config.bidirectional;
+  const std::int64_t width = chosen(config.width, "width");
+  if (halved && width % 2 != 0) {
+    throw UserError("width " + std::to_string(width) + " is odd, but with --score " +
+                        std::string(name_of(config.score)) + " each direction of the encoder has half of it",
+                    "choose an even width, another score, or --bidirectional false");
+  }
+  const RecurrentConfig recurrent{.src_vocabulary = vocabulary.src,
+                                  .tgt_vocabulary = vocabulary.tgt,
+                                  .width = width,
+                                  .encoder_width = halved ? width / 2 : width,
+                                  .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
+                                  .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
+                                  .bidirectional = config.bidirectional,
+                                  .tie_embeddings = config.tie_embeddings,
+                                  .dropout = chosen(config.dropout, "dropout")};
+  return std::make_shared<LuongImpl>(recurrent,
+                                     Attention{.score = score.make(width, recurrent.memory_width()),
+                                               .scope = std::make_shared<GlobalScope>(),
+                                               .choice = std::make_shared<SoftChoice>()},
+                                     config.input_feeding);
 }
 
 }  // namespace

@@ -36,7 +36,14 @@ inline std::vector<Family> families(double dropout) {
   one_way.bidirectional = false;
   one_way.input_feeding = false;
   one_way.tie_embeddings = false;
-  return {{"transformer_post", post}, {"transformer_pre", pre}, {"luong", luong}, {"luong_one_way", one_way}};
+  ModelConfig dot = luong;
+  dot.score = ScoreKind::dot;
+  dot.width = 14;
+  return {{"transformer_post", post},
+          {"transformer_pre", pre},
+          {"luong", luong},
+          {"luong_one_way", one_way},
+          {"luong_dot", dot}};
 }
 
 }  // namespace attend

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "models/attention/general.hpp"
 #include "models/ops/dispatch.hpp"
 #include "tests/support/layout.hpp"
 
@@ -180,24 +179,3 @@ TEST(RecurrentFunctions, HoldFarFromZero) {
 
 }  // namespace
 }  // namespace attend::ops
-
-namespace attend {
-namespace {
-
-// The example of general.hpp.
-TEST(GeneralAttention, ScoresAndWeighs) {
-  const at::NoGradGuard no_grad;
-  GeneralAttention attention({.query = 2, .memory = 2});
-  attention.named_parameters()["key.weight"].copy_(torch::tensor({{0.0f, 1.0f}, {1.0f, 0.0f}}));
-  const auto memory = torch::tensor({{1.0f, 0.0f}, {0.0f, 1.0f}, {5.0f, 5.0f}});
-  const Layout layout{.offsets = {0, 2, 3}, .max_length = 2};
-  const Keys keys = attention.prepare(memory, layout);
-  const std::vector<std::int64_t> sentences = {0, 1};
-  const auto attended = attention.attend(torch::tensor({{1.0f, 2.0f}, {1.0f, 2.0f}}), keys, {.sentences = sentences});
-  const auto expected = torch::tensor({{0.7310586f, 0.2689414f}, {1.0f, 0.0f}});
-  EXPECT_TRUE(torch::allclose(attended.weights_RS, expected, 1e-6, 1e-6)) << attended.weights_RS;
-  EXPECT_TRUE(torch::allclose(attended.context_RV, torch::tensor({{0.7310586f, 0.2689414f}, {5.0f, 5.0f}})));
-}
-
-}  // namespace
-}  // namespace attend

@@ -1,0 +1,30 @@
+// A choice turns weights into a context vector: the third part of recurrent attention. The soft choice is their
+// expectation (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include "models/layers/pass.hpp"
+
+namespace attend {
+
+class Choice : public torch::nn::Module {
+ public:
+  // Weights [R, S] and values [R, S, W], fp32, give a context vector [R, W], fp32.
+  virtual torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& pass) const = 0;
+
+  // Whether it is the weighted sum, which the fused forms of ops/recurrent.hpp compute.
+  virtual bool is_soft() const { return false; }
+};
+
+class SoftChoice : public Choice {
+ public:
+  torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW,
+                        Pass& /*pass*/) const override {
+    return torch::matmul(weights_RS.unsqueeze(1), values_RSW).squeeze(1);
+  }
+  bool is_soft() const override { return true; }
+};
+
+}  // namespace attend

@@ -1,0 +1,18 @@
+// The dot score (arXiv 1508.04025, eq. 8): score(h_t, h_s) = h_tᵀ h_s. The memory has the width of the decoder's
+// states.
+//
+//   h_t = (1 2), h_s = (1 0), (0 1):  energies 1, 2, weights 0.27, 0.73
+#pragma once
+
+#include "models/attention/score.hpp"
+
+namespace attend {
+
+class DotScore : public Score {
+ public:
+  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW; }
+  torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
+  bool is_dot_product() const override { return true; }
+};
+
+}  // namespace attend

@@ -1,0 +1,50 @@
+// The memory as the rows of a decoding step read it: row r reads the sentence sentences[r]. Several rows may read one
+// sentence (a beam), and sentences without a row are not read.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/batch/batch.hpp"
+
+namespace attend {
+
+// What attention reads of a batch of sentences, ragged.
+struct Keys {
+  torch::Tensor keys_SA;    // made by Score::prepare
+  torch::Tensor values_SW;  // what is weighted and summed
+  Layout layout;
+};
+
+// The same for the rows of a step, padded to the longest sentence of the batch. Made when a step asks for it, as the
+// fused forms read the ragged memory.
+class MemoryRows {
+ public:
+  MemoryRows() = default;
+  // `keys` must outlive the rows.
+  MemoryRows(const Keys& keys, std::vector<std::int64_t> sentences) : keys_(&keys), sentences_(std::move(sentences)) {}
+
+  const Keys& keys() const { return *keys_; }
+  const std::vector<std::int64_t>& sentences() const { return sentences_; }
+
+  const torch::Tensor& keys_RSA() const;    // fp32
+  const torch::Tensor& values_RSW() const;  // fp32
+  const torch::Tensor& padding_RS() const;  // true behind the end of a sentence
+
+  // The given rows, in that order.
+  MemoryRows select(std::span<const std::int64_t> rows) const;
+  // Keeps the first `count` rows.
+  void keep_first(std::int64_t count);
+
+ private:
+  void make_padded() const;
+
+  const Keys* keys_ = nullptr;
+  std::vector<std::int64_t> sentences_;
+  mutable torch::Tensor keys_RSA_, values_RSW_, padding_RS_;
+};
+
+}  // namespace attend

@@ -1,0 +1,155 @@
+#include "models/translation/recurrent_seq2seq.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "core/error.hpp"
+#include "models/ops/dispatch.hpp"
+#include "models/ops/padded.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+void RecurrentState::select(std::span<const std::int64_t> rows) {
+  const Tensor index = ops::to_tensor(rows, output_RH);
+  for (CellState& layer : layers) layer = layer.select(index);
+  output_RH = output_RH.index_select(0, index);
+  memory = memory.select(rows);
+}
+
+void RecurrentState::keep_first(std::int64_t count) {
+  if (count == output_RH.size(0)) return;
+  for (CellState& layer : layers) layer = layer.first(count);
+  output_RH = output_RH.narrow(0, 0, count);
+  memory.keep_first(count);
+}
+
+StepDropout::StepDropout(std::span<const DropoutPlace> places, const ops::Steps& steps, const Tensor& like) {
+  const Tensor rows = ops::to_tensor(steps.rows, like);
+  for (const auto& [dropout, width] : places) {
+    Tensor& mask = masks_.emplace_back();
+    if (dropout.rate == 0) continue;
+    const Tensor ones = at::ones({rows.size(0), width}, like.options().requires_grad(false));
+    mask = ops::dropout(ones, dropout).index_select(0, rows);
+  }
+}
+
+Tensor StepDropout::operator()(std::size_t place, const Tensor& x) const {
+  if (place >= masks_.size() || !masks_[place].defined()) return x;
+  return x * masks_[place].narrow(0, first_, count_);
+}
+
+RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config)
+    : config_(config), embedding_scale_(std::sqrt(static_cast<double>(config.width))) {
+  ensure(!config.tie_embeddings || config.src_vocabulary == config.tgt_vocabulary, "tied tables are of one vocabulary");
+  const auto table = [&](const std::string& name, std::int64_t vocabulary) {
+    return register_module(name, Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = config.width}));
+  };
+  tgt_embedding_ = table(config.tie_embeddings ? "embedding" : "tgt_embedding", config.tgt_vocabulary);
+  src_embedding_ = config.tie_embeddings ? tgt_embedding_ : table("src_embedding", config.src_vocabulary);
+  encoder_ = register_module("encoder", Recurrence(RecurrenceConfig{.cell = config.cell,
+                                                                    .input = config.width,
+                                                                    .hidden = config.encoder_width,
+                                                                    .layers = config.encoder_layers,
+                                                                    .bidirectional = config.bidirectional}));
+  for (std::int64_t layer = 0; layer < config.decoder_layers; ++layer) {
+    std::vector<Linear>& bridge = bridges_.emplace_back();
+    for (const StatePart& part : encoder_->cells().front()->state_parts()) {
+      bridge.push_back(register_module("bridge_" + std::string(part.name) + "_l" + std::to_string(layer),
+                                       Linear(LinearConfig{.in = config.memory_width(), .out = config.width})));
+    }
+  }
+}
+
+std::shared_ptr<RecurrentMemory> RecurrentSeq2SeqImpl::read(const Sequences& src, Pass& pass) const {
+  const Tensor embedded_SE = src_embedding_->forward(src, embedding_scale_, {}, pass.dropout(config_.dropout));
+  const auto [output_SW, last] = encoder_->forward(embedded_SE, src.layout, config_.dropout, pass);
+  auto memory = std::make_shared<RecurrentMemory>();
+  memory->layout = src.layout;
+  memory->keys = prepare(output_SW, src.layout);
+  const std::span<const StatePart> parts = encoder_->cells().front()->state_parts();
+  for (std::size_t layer = 0; layer < bridges_.size(); ++layer) {
+    const CellState& from = last[std::min(layer, last.size() - 1)];
+    CellState& start = memory->start.emplace_back();
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const Tensor part = bridges_[layer][p]->forward(from.parts[p].to(output_SW.scalar_type()), parts[p].activation);
+      start.parts.push_back(parts[p].fp32 ? part.to(at::kFloat) : part);
+    }
+  }
+  return memory;
+}
+
+std::shared_ptr<const Memory> RecurrentSeq2SeqImpl::encode(const Sequences& src, Pass& pass) const {
+  return read(src, pass);
+}
+
+std::unique_ptr<RecurrentState> RecurrentSeq2SeqImpl::start_state(const RecurrentMemory& memory,
+                                                                  std::span<const std::int64_t> sentences) const {
+  auto state = std::make_unique<RecurrentState>();
+  state->layers = memory.start;
+  state->output_RH = at::zeros_like(memory.start[0].hidden());
+  std::vector<std::int64_t> all(memory.layout.size());
+  std::iota(all.begin(), all.end(), 0);
+  state->memory = MemoryRows(memory.keys, std::move(all));
+  state->select(sentences);
+  return state;
+}
+
+std::unique_ptr<DecoderState> RecurrentSeq2SeqImpl::start(const Memory& memory,
+                                                          std::span<const std::int64_t> sentences) const {
+  return start_state(static_cast<const RecurrentMemory&>(memory), sentences);
+}
+
+Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state, const Tensor& previous_R,
+                                  Pass& pass) const {
+  const Tensor embedded_RE = tgt_embedding_->forward({previous_R, {}}, embedding_scale_, {}, {});
+  const Tensor hidden_RH = advance(embedded_RE, static_cast<RecurrentState&>(state), {}, pass);
+  return ops::linear(hidden_RH, tgt_embedding_->weight, {}).to(at::kFloat);
+}
+
+Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
+  const auto memory = read(batch.src, pass);
+  const Tensor embedded_ME = tgt_embedding_->forward(batch.tgt, embedding_scale_, {}, pass.dropout(config_.dropout));
+  const std::vector<DropoutPlace> places = dropout_places(pass);
+  if (pass.observer() == nullptr && ops::may_fuse_sequences(embedded_ME)) {
+    const Tensor output_MH = fused(embedded_ME, batch.tgt.layout, *memory, places);
+    if (output_MH.defined()) return output_MH;
+  }
+  return unrolled(embedded_ME, batch.tgt.layout, *memory, places, pass);
+}
+
+Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
+                                      std::span<const DropoutPlace> places, Pass& pass) const {
+  if (target.num_tokens() == 0) return at::zeros({0, config_.width}, embedded_ME.options());
+  const ops::Steps steps(target);
+  const auto state = start_state(memory, steps.order);
+  StepDropout dropout(places, steps, embedded_ME);
+  Tensor weights_BNTS;
+  if (pass.observer() != nullptr) {
+    weights_BNTS = at::zeros({target.size(), 1, target.max_length, memory.layout.max_length},
+                             embedded_ME.options().dtype(at::kFloat).requires_grad(false));
+  }
+  std::vector<std::int64_t> counts;
+  for (std::int64_t t = 0; t < steps.size(); ++t) counts.push_back(steps.count(t));
+  const Tensor order = ops::to_tensor(steps.order, embedded_ME);
+  const std::vector<Tensor> embedded =
+      embedded_ME.index_select(0, ops::to_tensor(steps.rows, embedded_ME)).split_with_sizes(counts);
+  std::vector<Tensor> outputs;
+  for (std::int64_t t = 0; t < steps.size(); ++t) {
+    state->keep_first(counts[t]);
+    dropout.move_to(steps.begin[t], counts[t]);
+    outputs.push_back(advance(embedded[t], *state, dropout, pass));
+    if (weights_BNTS.defined()) {
+      weights_BNTS.select(2, t).select(1, 0).index_copy_(0, order.narrow(0, 0, counts[t]), state->weights_RS.detach());
+    }
+  }
+  if (pass.observer() != nullptr) pass.observer()->see_attention(AttentionPlace::cross, 0, weights_BNTS);
+  return at::cat(outputs).index_select(0, ops::to_tensor(steps.packed, embedded_ME));
+}
+
+}  // namespace attend
