@@ -1,14 +1,16 @@
-// Speed of the recurrent ops' fast paths and plain formulations: a bidirectional LSTM layer, and the decoder with input
-// feeding and attention, forward and backward, width 256, 256 sentences of 10 to 16 tokens. Arguments: 0 fp32 or 1
-// bf16; 0 plain or 1 fast. Items are tokens.
+// Speed of the recurrent fast paths, forward and backward, width 256, 256 sentences of 10 to 16 tokens: a bidirectional
+// LSTM layer beside its plain formulation, and Luong's model beside its unrolled step. Arguments: 0 fp32 or 1 bf16; 0 the
+// plain or unrolled form or 1 the fast one. Items are tokens.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 
 #include <memory>
 #include <vector>
 
+#include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/recurrent.hpp"
+#include "models/translation/factory.hpp"
 
 namespace attend::ops {
 namespace {
@@ -53,31 +55,27 @@ void lstm_layer(benchmark::State& state) {
 }
 BENCHMARK(lstm_layer)->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime();
 
-void luong_decoder(benchmark::State& state) {
-  const auto type = state.range(0) == 1 ? at::kBFloat16 : at::kFloat;
-  const Precision precision = state.range(0) == 1 ? Precision::bf16 : Precision::fp32;
+// The whole model of Luong et al.: the decoder as one fused op (1) beside its unrolled step (0).
+void luong(benchmark::State& state) {
+  ModelConfig config;
+  config.model = ModelKind::luong;
+  config.width = kWidth;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.dropout = 0.1;
+  const Seq2Seq model = make_seq2seq(config, {.src = 8000, .tgt = 8000}, 1);
+  visit_weights(*model,
+                [&](Weight& weight) { weight.set_precision(state.range(0) == 1 ? Precision::bf16 : Precision::fp32); });
   const Layout layout = some_layout();
-  const std::vector<LstmCell> cells = {random_cell(2 * kWidth, precision)};
-  Weight combine(random({kWidth, 3 * kWidth}));
-  combine.set_precision(precision);
-  const AttentionDecoder decoder{.layers = cells,
-                                 .combine_HC = combine,
-                                 .feed_dropout = {.rate = 0.1, .key = 1},
-                                 .layer_dropouts = {},
-                                 .combine_dropout = {.rate = 0.1, .key = 2}};
-  const Tensor embedded = random({layout.num_tokens(), kWidth}), keys = random({layout.num_tokens(), kWidth}),
-               values = random({layout.num_tokens(), 2 * kWidth}), start = random({layout.size(), kWidth});
-  forward_and_backward(state, layout, [&] {
-    const std::vector<LstmState> states = {{start.to(type), start}};
-    return attention_decoder(decoder, {.embedded_ME = embedded.to(type),
-                                       .layout = layout,
-                                       .keys_SH = keys.to(type),
-                                       .values_SV = values.to(type),
-                                       .memory = layout,
-                                       .start = states});
-  });
+  const Sequences sentences{.ids_M = at::randint(4, 8000, {layout.num_tokens()}, at::kLong), .layout = layout};
+  const Batch batch{.src = sentences, .tgt = sentences, .labels_M = {}, .examples = {}};
+  const auto unrolled = state.range(1) == 0 ? std::make_unique<Unrolled>() : nullptr;
+  for (auto _ : state) {
+    Pass pass = Pass::train(1);
+    model->forward(batch, pass).to(at::kFloat).sum().backward();
+  }
+  state.SetItemsProcessed(state.iterations() * layout.num_tokens());
 }
-BENCHMARK(luong_decoder)->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(luong)->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace attend::ops

@@ -1,5 +1,7 @@
 #include "models/attention/memory_rows.hpp"
 
+#include <utility>
+
 #include "models/ops/ops.hpp"
 #include "models/ops/padded.hpp"
 
@@ -7,45 +9,34 @@ namespace attend {
 
 using torch::Tensor;
 
-void MemoryRows::make_padded() const {
-  if (keys_RSA_.defined()) return;
-  const Tensor rows = ops::to_tensor(sentences_, keys_->keys_SA);
-  const auto padded = [&](const Tensor& ragged) {
-    return ops::pad(ragged, keys_->layout).index_select(0, rows).to(at::kFloat);
-  };
-  keys_RSA_ = padded(keys_->keys_SA);
-  values_RSW_ = padded(keys_->values_SW);
-  padding_RS_ = ops::missing(ops::lengths(keys_->layout, rows), keys_->layout.max_length).index_select(0, rows);
-}
+MemoryRows::MemoryRows(const Keys& keys, std::vector<std::int64_t> sentences)
+    : keys_(&keys), sentences_(std::move(sentences)), all_(std::make_shared<Padded>()) {}
 
-const Tensor& MemoryRows::keys_RSA() const {
-  make_padded();
-  return keys_RSA_;
-}
-
-const Tensor& MemoryRows::values_RSW() const {
-  make_padded();
-  return values_RSW_;
-}
-
-const Tensor& MemoryRows::padding_RS() const {
-  make_padded();
-  return padding_RS_;
+const MemoryRows::Padded& MemoryRows::rows() const {
+  if (rows_.keys.defined()) return rows_;
+  const Layout& layout = keys_->layout;
+  if (!all_->keys.defined()) {
+    *all_ = {.keys = ops::pad(keys_->keys_SA, layout).to(at::kFloat),
+             .values = ops::pad(keys_->values_SW, layout).to(at::kFloat),
+             .padding = ops::missing(ops::lengths(layout, keys_->keys_SA), layout.max_length)};
+  }
+  const Tensor index = ops::to_tensor(sentences_, keys_->keys_SA);
+  rows_ = all_->map([&](const Tensor& x_BS) { return x_BS.index_select(0, index); });
+  return rows_;
 }
 
 MemoryRows MemoryRows::select(std::span<const std::int64_t> rows) const {
-  std::vector<std::int64_t> chosen;
-  for (const std::int64_t row : rows) chosen.push_back(sentences_[row]);
-  return MemoryRows(*keys_, std::move(chosen));
+  MemoryRows chosen = *this;
+  chosen.rows_ = {};
+  chosen.sentences_.clear();
+  for (const std::int64_t row : rows) chosen.sentences_.push_back(sentences_[row]);
+  return chosen;
 }
 
 void MemoryRows::keep_first(std::int64_t count) {
   if (count == std::ssize(sentences_)) return;
   sentences_.resize(count);
-  if (!keys_RSA_.defined()) return;
-  keys_RSA_ = keys_RSA_.narrow(0, 0, count);
-  values_RSW_ = values_RSW_.narrow(0, 0, count);
-  padding_RS_ = padding_RS_.narrow(0, 0, count);
+  if (rows_.keys.defined()) rows_ = rows_.map([&](const Tensor& x_RS) { return x_RS.narrow(0, 0, count); });
 }
 
 }  // namespace attend

@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,14 +26,14 @@ class MemoryRows {
  public:
   MemoryRows() = default;
   // `keys` must outlive the rows.
-  MemoryRows(const Keys& keys, std::vector<std::int64_t> sentences) : keys_(&keys), sentences_(std::move(sentences)) {}
+  MemoryRows(const Keys& keys, std::vector<std::int64_t> sentences);
 
   const Keys& keys() const { return *keys_; }
   const std::vector<std::int64_t>& sentences() const { return sentences_; }
 
-  const torch::Tensor& keys_RSA() const;    // fp32
-  const torch::Tensor& values_RSW() const;  // fp32
-  const torch::Tensor& padding_RS() const;  // true behind the end of a sentence
+  const torch::Tensor& keys_RSA() const { return rows().keys; }       // fp32
+  const torch::Tensor& values_RSW() const { return rows().values; }   // fp32
+  const torch::Tensor& padding_RS() const { return rows().padding; }  // true behind the end of a sentence
 
   // The given rows, in that order.
   MemoryRows select(std::span<const std::int64_t> rows) const;
@@ -40,11 +41,20 @@ class MemoryRows {
   void keep_first(std::int64_t count);
 
  private:
-  void make_padded() const;
+  struct Padded {
+    torch::Tensor keys, values, padding;
+    template <class F>
+    Padded map(const F& f) const {
+      return {f(keys), f(values), f(padding)};
+    }
+  };
+
+  const Padded& rows() const;
 
   const Keys* keys_ = nullptr;
   std::vector<std::int64_t> sentences_;
-  mutable torch::Tensor keys_RSA_, values_RSW_, padding_RS_;
+  std::shared_ptr<Padded> all_;  // of every sentence, shared by all rows of a batch; made once
+  mutable Padded rows_;
 };
 
 }  // namespace attend

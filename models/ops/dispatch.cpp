@@ -1,6 +1,7 @@
 #include "models/ops/dispatch.hpp"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -41,6 +42,8 @@ bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
 bool may_fuse_sequences(const torch::Tensor& x) {
   return has_fast_path(x) && !unrolled_by_environment() && unrolled_scopes == 0;
 }
+
+bool may_fuse_steps(const torch::Tensor& x) { return may_fuse_sequences(x) && !at::GradMode::is_enabled(); }
 
 bool has_native_bf16() {
 #if defined(__x86_64__)

@@ -16,9 +16,11 @@ bool has_fast_product(const torch::Tensor& x, const Weight& weight);
 // Whether this processor has instructions for bf16, so that products of it are faster than those of fp32.
 bool has_native_bf16();
 
-// Whether a recurrent decoder may run as one fused op over a whole batch such as `x`: where it has fast paths, unless
-// ATTEND_UNROLLED=1 or an Unrolled is alive.
+// Whether a recurrent decoder may run as one fused op over a whole batch such as `x`, and its attention as one over the
+// queries `x` of a step without gradients: where there are fast paths, unless ATTEND_UNROLLED=1 or an Unrolled is
+// alive.
 bool may_fuse_sequences(const torch::Tensor& x);
+bool may_fuse_steps(const torch::Tensor& x);
 
 // While it lives, every op of the process takes its plain formulation. For tests and benchmarks.
 class PlainOps {

@@ -36,8 +36,7 @@ DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const 
          "the layout is that of keys and values");
   ensure(query_RH.scalar_type() == keys_SH.scalar_type() && query_RH.scalar_type() == values_SV.scalar_type(),
          "queries, keys and values are of one type");
-  return fast_step(query_RH) ? fast::dot_attention(query_RH, keys_SH, values_SV, memory, sentences)
-                             : plain::dot_attention(query_RH, keys_SH, values_SV, memory, sentences);
+  return fast::dot_attention(query_RH, keys_SH, values_SV, memory, sentences);
 }
 
 Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
@@ -47,8 +46,7 @@ Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoder
   ensure(input.layout.size() == input.memory.size(), "each target sentence has its source sentence");
   ensure(decoder.layers.size() == input.start.size() && decoder.layers.size() == decoder.layer_dropouts.size() + 1,
          "each layer has a start, and each but the last a dropout");
-  return fast_sequence(input.embedded_ME) ? fast::attention_decoder(decoder, input)
-                                          : plain::attention_decoder(decoder, input);
+  return fast::attention_decoder(decoder, input);
 }
 
 }  // namespace attend::ops

@@ -1,5 +1,6 @@
-// Whole sequences of recurrence: an LSTM layer, and a decoder with input feeding and attention. The plain formulations
-// (plain_recurrent.cpp) go step by step over a padded block; the fast paths (fast_lstm.cpp, fast_attention_decoder.cpp)
+// Recurrence over whole sentences and single steps: LSTM layers and cells, each with a plain formulation, and the fused
+// forms of a decoder that attends by dot products. The plain formulation of those is the step of the model
+// (models/translation/luong.cpp), which they replace where dispatch.hpp allows it; tests compare the two. Fast paths
 // order the sentences by length, so that finished ones leave, and give each weight one gradient product a sequence.
 //
 // Legend: M tokens (ragged), B sentences, I in, H hidden, E embedding, S memory tokens (ragged), V width of the memory,
@@ -46,7 +47,8 @@ struct LstmOutput {
 LstmOutput lstm(const torch::Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions);
 
 // Softmax of dot products of each row's query with the keys of the sentence it reads, and the values so weighted:
-// weights [R, longest sentence], fp32, padded with zeros; context [R, V]. A sentence without tokens gives zeros.
+// weights [R, longest sentence], fp32, padded with zeros; context [R, V]. A sentence without tokens gives zeros. Has no
+// gradient; where may_fuse_steps.
 struct DotAttention {
   torch::Tensor context_RV;
   torch::Tensor weights_RS;
@@ -76,7 +78,7 @@ struct AttentionDecoderInput {
 
 // Luong's decoder with dot products over prepared keys (arXiv 1508.04025, 3.1 and 3.3), teacher forced:
 //   h_t = LSTM([e_t; h~_{t-1}]),  a_t = softmax_s(h_t · key_s),  c_t = Σ_s a_ts value_s,  h~_t = tanh(W_c [c_t; h_t]).
-// Gives h~ of every target position, [M, H].
+// Gives h~ of every target position, [M, H]. Where may_fuse_sequences.
 torch::Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input);
 
 }  // namespace attend::ops

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "models/ops/dispatch.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {
@@ -47,7 +48,7 @@ Tensor LuongImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
 
 Tensor LuongImpl::attend(const Tensor& query_RH, RecurrentState& state, Pass& pass) const {
   const MemoryRows& memory = state.memory;
-  if (attention_.has_fused_form() && !at::GradMode::is_enabled() && pass.observer() == nullptr) {
+  if (attention_.has_fused_form() && ops::may_fuse_steps(query_RH) && pass.observer() == nullptr) {
     const Keys& keys = memory.keys();  // the same as below over the ragged memory
     return ops::dot_attention(query_RH, keys.keys_SA, keys.values_SW, keys.layout, memory.sentences()).context_RV;
   }

@@ -96,67 +96,35 @@ TEST_P(RecurrentOps, LstmIsThePlainOne) {
   }
 }
 
-TEST_P(RecurrentOps, DecoderIsThePlainOne) {
-  constexpr std::int64_t E = 7, H = 37, V = 13;
-  for (const std::size_t num_layers : {1, 3}) {
-    for (const bool input_feeding : {true, false}) {
-      const Tensor embedded = random({kTarget.num_tokens(), E}), keys = random({kSource.num_tokens(), H}),
-                   values = random({kSource.num_tokens(), V});
-      Weight combine(random({H, V + H}));
-      combine.set_precision(type_ == at::kBFloat16 ? Precision::bf16 : Precision::fp32);
-      std::vector<Tensor> leaves = {embedded, keys, values, combine.master()};
-      std::vector<LstmCell> cells;
-      std::vector<Tensor> hidden, cell;
-      for (std::size_t l = 0; l < num_layers; ++l) {
-        cells.push_back(random_cell(l > 0 ? H : input_feeding ? E + H : E, H));
-        set_precision(cells.back(), type_);
-        for (const Tensor& parameter : parameters(cells.back())) leaves.push_back(parameter);
-        leaves.push_back(hidden.emplace_back(random({kTarget.size(), H})));
-        leaves.push_back(cell.emplace_back(random({kTarget.size(), H})));
-      }
-      AttentionDecoder decoder{.layers = cells,
-                               .combine_HC = combine,
-                               .input_feeding = input_feeding,
-                               .feed_dropout = {.rate = 0.2, .key = 1},
-                               .layer_dropouts = std::vector<Dropout>(num_layers - 1, {.rate = 0.3, .key = 2}),
-                               .combine_dropout = {.rate = 0.1, .key = 3}};
-      expect_same(
-          [&] {
-            std::vector<LstmState> start;
-            for (std::size_t l = 0; l < num_layers; ++l) start.push_back({hidden[l].to(type_), cell[l]});
-            return std::vector<Tensor>{attention_decoder(decoder, {.embedded_ME = embedded.to(type_),
-                                                                   .layout = kTarget,
-                                                                   .keys_SH = keys.to(type_),
-                                                                   .values_SV = values.to(type_),
-                                                                   .memory = kSource,
-                                                                   .start = start})};
-          },
-          leaves, tolerance_);
-    }
-  }
-}
-
 TEST_P(RecurrentOps, StepsAreThePlainOnes) {
   const at::NoGradGuard no_grad;
   LstmCell cell = random_cell(7, 13);
   set_precision(cell, type_);
   const Tensor x = random({5, 7}).to(type_), hidden = random({5, 13}).to(type_), state = random({5, 13});
-  const Tensor keys = random({kSource.num_tokens(), 13}).to(type_),
+  const LstmState fast = lstm_step(x, {hidden, state}, cell);
+  const PlainOps plain_ops;
+  const LstmState plain = lstm_step(x, {hidden, state}, cell);
+  const double tolerance = type_ == at::kFloat ? 1e-6 : 0.01;
+  EXPECT_LE((fast.hidden - plain.hidden).abs().max().item<double>(), tolerance);
+  EXPECT_LE((fast.cell - plain.cell).abs().max().item<double>(), tolerance);
+}
+
+TEST_P(RecurrentOps, DotAttentionIsItsFormula) {
+  const at::NoGradGuard no_grad;
+  const Tensor query = random({5, 13}).to(type_), keys = random({kSource.num_tokens(), 13}).to(type_),
                values = random({kSource.num_tokens(), 37}).to(type_);
   const std::vector<std::int64_t> sentences = {12, 3, 1, 1, 6};  // the second reads nothing
-  const auto run = [&] {
-    const LstmState next = lstm_step(x, {hidden, state}, cell);
-    const DotAttention attended = dot_attention(next.hidden, keys, values, kSource, sentences);
-    return std::vector<Tensor>{next.hidden, next.cell, attended.context_RV, attended.weights_RS};
-  };
-  const auto fast = run();
-  const PlainOps plain_ops;
-  const auto plain = run();
-  for (std::size_t i = 0; i < fast.size(); ++i) {
-    EXPECT_LE((fast[i] - plain[i]).abs().max().item<double>(), type_ == at::kFloat ? 1e-6 : 0.01) << i;
+  const DotAttention attended = dot_attention(query, keys, values, kSource, sentences);
+  for (std::int64_t r = 0; r < 5; ++r) {
+    const std::int64_t first = kSource.offsets[sentences[r]], length = kSource.length(sentences[r]);
+    const auto of_sentence = [&](const Tensor& x) { return x.narrow(0, first, length).to(at::kFloat); };
+    const Tensor weights = at::softmax(at::mv(of_sentence(keys), query[r].to(at::kFloat)), 0);
+    const double tolerance = type_ == at::kFloat ? 1e-6 : 0.01;
+    EXPECT_TRUE(at::allclose(attended.weights_RS[r].narrow(0, 0, length), weights, 0, tolerance));
+    EXPECT_EQ(attended.weights_RS[r].narrow(0, length, 7 - length).abs().sum().item<double>(), 0);
+    EXPECT_TRUE(
+        at::allclose(attended.context_RV[r].to(at::kFloat), at::mv(of_sentence(values).t(), weights), 0, tolerance));
   }
-  EXPECT_EQ(fast[2][1].abs().max().item<double>(), 0);
-  EXPECT_EQ(fast[3].narrow(1, 2, 5)[0].abs().max().item<double>(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, RecurrentOps, testing::Values(at::kFloat, at::kBFloat16),
