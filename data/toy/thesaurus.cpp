@@ -114,7 +114,7 @@ constexpr Noun kGarment = english_noun("garment", "garments", kGoods | kClothes)
 constexpr Noun kVehicle = english_noun("vehicle", "vehicles", kGoods | kRepairable);
 constexpr Noun kFurniture = english_noun("piece of furniture", "pieces of furniture", kGoods | kRepairable);
 
-// By synonymy: the entry of `word`, or nullptr.
+// The synonym entry of `word`, or nullptr.
 template <class Entry, std::size_t size>
 const Entry* other(const Pair<Entry> (&pairs)[size], std::string_view word) {
   for (const Pair<Entry>& pair : pairs) {

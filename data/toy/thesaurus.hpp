@@ -1,5 +1,5 @@
-// Which English words of the built-in world mean the same, are more general, or exclude each other, and some words that
-// only documents and labelled sets use. Those have no German: no sentence of the translation sets has them.
+// Synonyms, hypernyms and antonyms among the English words of the built-in world, and words that only documents and
+// labelled sets use. The latter have no German, so the translation sets do not contain them.
 #pragma once
 
 #include <span>
@@ -13,25 +13,25 @@ extern const Verb kHave, kLiveIn, kWorkFor, kReceive;
 extern const Preposition kFrom;
 extern const Conjunction kAfter;
 
-// Another word for the same thing; nullptr where there is none. The other word has none itself.
+// A synonym, or nullptr. The synonym itself has none.
 const Noun* synonym(const Noun& noun);
 const Verb* synonym(const Verb& verb);
 const Adjective* synonym(const Adjective& adjective);
 
-// The word that names all of the noun's kind: dog, animal; nullptr where there is none.
+// The hypernym of the noun (dog: animal), or nullptr.
 const Noun* general(const Noun& noun);
 
-// Whether everything called `special` may be called `wide`: the same word, another word for it, or a more general one.
+// Whether `wide` is equal to `special`, a synonym or a hypernym.
 bool is_a(const Noun& special, const Noun& wide);
-// Whether both words mean the same.
+// Whether both words are synonyms.
 bool same(const Noun& a, const Noun& b);
 bool same(const Verb& a, const Verb& b);
 bool same(const Adjective& a, const Adjective& b);
 
-// What a thing has one of.
+// Properties of which a thing has exactly one.
 std::span<const Adjective* const> colours();
 
-// What is said in praise or blame. Each list names adjectives of several kinds; none is in both.
+// Adjectives of praise and blame, of several kinds; none is in both lists.
 std::span<const Adjective> praise();
 std::span<const Adjective> blame();
 

@@ -65,7 +65,7 @@ BertImpl::BertImpl(const BertConfig& config) : config_(config) {
 
 Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const {
   const Layout& layout = input.tokens.layout;
-  ensure(layout.max_length <= config_.max_length, "a position for every token");
+  ensure(layout.max_length <= config_.max_length, "every token has a position");
   return encoder_->forward(embeddings_->forward(input, pass), layout, pass, wanted);
 }
 

@@ -1,10 +1,10 @@
 // BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, below a
-// stack of encoder blocks; and the heads of pretraining. The factorised embeddings and shared layers of ALBERT (Lan et
-// al. 2019, arXiv 1909.11942) are classes beside the plain ones.
+// stack of encoder blocks; and the pretraining heads. The factorised embeddings and shared layers of ALBERT (Lan et al.
+// 2019, arXiv 1909.11942) are separate classes.
 //
 // Parameters of the embeddings and heads are named as Hugging Face's, those of the blocks as torch.nn.Transformer's.
 //
-// Legend: B sequences, M tokens (ragged), H width, E width of the embeddings, V vocabulary, K masked tokens.
+// Legend: docs/architecture.md; K masked tokens, or those that are wanted.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -28,10 +28,10 @@ struct BertConfig {
   std::int64_t segments = 2;
   std::int64_t max_length = 512;
   std::int64_t layers = 12;
-  std::int64_t embedding_width = 768;  // other than the blocks': factorised
+  std::int64_t embedding_width = 768;  // factorised if different from the blocks' width
   bool share_layers = false;           // every layer is the same block
   NormPlace norm = NormPlace::post;
-  bool sinusoids = false;  // what the table of positions begins as
+  bool sinusoids = false;  // initialisation of the position table
   BlockConfig block = {.width = 768,
                        .heads = 12,
                        .feed_forward = 3072,
@@ -49,7 +49,7 @@ class BertEmbeddingsImpl : public torch::nn::Module {
   explicit BertEmbeddingsImpl(const BertConfig& config);
   virtual torch::Tensor forward(const SegmentedSequences& input, Pass& pass) const;
 
-  // The table under which masked tokens are predicted, [V, E].
+  // The output table for masked tokens, [V, E].
   const ops::Weight& table() const { return word_embeddings_->weight; }
 
  private:
@@ -61,7 +61,7 @@ class BertEmbeddingsImpl : public torch::nn::Module {
 };
 TORCH_MODULE(BertEmbeddings);
 
-// Narrow embeddings, mapped to the width of the blocks (arXiv 1909.11942, section 3.1).
+// Narrow embeddings, projected to the width of the blocks (arXiv 1909.11942, section 3.1).
 class FactorisedEmbeddingsImpl : public BertEmbeddingsImpl {
  public:
   explicit FactorisedEmbeddingsImpl(const BertConfig& config);
@@ -76,8 +76,8 @@ class BertImpl : public torch::nn::Module {
  public:
   explicit BertImpl(const BertConfig& config);
 
-  // The hidden state of every token, [M, H], or of those that are wanted, [K, H], which costs less. The pass's observer
-  // sees the attention of every token in every layer, in the last one too.
+  // The hidden state of every token, [M, H], or only of the wanted ones, [K, H], which is cheaper. The pass's observer
+  // sees the attention of all tokens in every layer in either case.
   torch::Tensor forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted = {}) const;
 
   const BertConfig& config() const { return config_; }
@@ -90,12 +90,12 @@ class BertImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Bert);
 
-// Which token a masked one was: norm(act(W h + b)) under the table of the embeddings, with a bias of its own.
+// Predicts masked tokens: norm(act(W h + b)) times the embedding table, plus a bias.
 class MaskedLanguageHeadImpl : public torch::nn::Module {
  public:
   explicit MaskedLanguageHeadImpl(const BertConfig& config);
 
-  // What the logits are products of the table with, [K, E].
+  // The vectors whose products with the table are the logits, [K, E].
   torch::Tensor transform(const torch::Tensor& hidden_KH) const;
   ops::CrossEntropy loss(const torch::Tensor& hidden_KH, const ops::Weight& table, const torch::Tensor& labels_K) const;
 
@@ -108,14 +108,14 @@ class MaskedLanguageHeadImpl : public torch::nn::Module {
 };
 TORCH_MODULE(MaskedLanguageHead);
 
-// BERT with the two heads that it is pretrained with.
+// BERT with its two pretraining heads.
 class BertForPretrainingImpl : public torch::nn::Module {
  public:
   explicit BertForPretrainingImpl(const BertConfig& config);
 
   struct Losses {
     ops::CrossEntropy masked;    // summed over the masked tokens
-    ops::CrossEntropy sequence;  // of the pairs, where these are labelled
+    ops::CrossEntropy sequence;  // of the pairs, if these are labelled
   };
   Losses forward(const PretrainingBatch& batch, Pass& pass) const;
 

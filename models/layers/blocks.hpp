@@ -1,7 +1,7 @@
-// Blocks of self-attention and feed-forward (arXiv 1706.03762, section 3.1), of which the Transformer's encoder and
-// BERT are stacks. Post-norm as in the paper and pre-norm (arXiv 2002.04745) are two classes of blocks.
+// Blocks of self-attention and feed-forward (arXiv 1706.03762, section 3.1), stacked in the Transformer's encoder and
+// in BERT. Post-norm (as in the paper) and pre-norm (arXiv 2002.04745) are two classes.
 //
-// Legend: M tokens (ragged), K of them wanted, H width, C = 3H fused.
+// Legend: docs/architecture.md; K are the tokens whose result is needed, C = 3H.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -26,23 +26,23 @@ struct BlockConfig {
   std::int64_t feed_forward = 2048;
   ops::Activation activation = ops::Activation::relu;
   double norm_eps = 1e-5;
-  double deviation = 0;  // of initial weights; 0: Xavier's rule
+  double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
   double dropout = 0.1;  // on the output of each sub-layer
   double attention_dropout = 0;
   double activation_dropout = 0;
 };
 
-// Fused products are initialised so that each part has the variance of Xavier's rule over [3H, H], as PyTorch's
-// in_proj_weight and fairseq's gain of 1 / sqrt(2).
+// Fused projections are initialised with the variance of Xavier's rule for [3H, H], as PyTorch's in_proj_weight and
+// fairseq's gain of 1 / sqrt(2).
 inline constexpr double kAttentionGain = 0.70710678118654752;
 
-// Attention heads of about 64 columns each, all of one size.
+// The number of attention heads of about 64 columns each that divides the width.
 std::int64_t default_heads(std::int64_t width);
 
-// A product of a block, initialised as `config` says; see LinearConfig.
+// A linear map of a block, initialised according to `config`; see LinearConfig.
 Linear linear_of(const BlockConfig& config, std::int64_t in, std::int64_t out, std::int64_t fused = 1, double gain = 1);
 
-// The projections around self-attention: one product makes q | k | v.
+// The projections around self-attention, with a fused q | k | v.
 class SelfAttentionImpl : public torch::nn::Module {
  public:
   explicit SelfAttentionImpl(const BlockConfig& config);
@@ -55,23 +55,23 @@ TORCH_MODULE(SelfAttention);
 torch::Tensor feed_forward(const Linear& linear1, const Linear& linear2, const torch::Tensor& x_MH,
                            const BlockConfig& config, Pass& pass);
 
-// What an encoder block reads. Where some tokens are wanted, these look at all tokens, and only they are added up,
-// normalised and fed forward.
+// The input of an encoder block. If only some tokens are wanted, these attend to all tokens, but only they go through
+// the residual sum, the norms and the feed-forward.
 struct EncoderInput {
   const torch::Tensor& x_MH;
   const Layout& layout;
-  const std::optional<Selection>& wanted;  // nothing where all are
-  std::int64_t layer = 0;                  // blocks applied before this one; a shared block is applied several times
+  const std::optional<Selection>& wanted;  // empty: all
+  std::int64_t layer = 0;                  // index of this application; a shared block is applied several times
 
   torch::Tensor residual() const { return wanted ? wanted->of(x_MH) : x_MH; }
 };
 
-// One block of the encoder: its sub-layers; how they are added and normalised is the subclass.
+// The sub-layers of an encoder block; subclasses define the order of sums and norms.
 class EncoderBlockImpl : public torch::nn::Module {
  public:
   explicit EncoderBlockImpl(const BlockConfig& config);
 
-  // [M, H], or [K, H] of the tokens that are wanted. The pass's observer sees the attention of all tokens either way.
+  // [M, H], or [K, H] for the wanted tokens. The pass's observer sees the attention of all tokens in either case.
   virtual torch::Tensor forward(const EncoderInput& input, Pass& pass) const = 0;
 
  protected:
@@ -100,12 +100,12 @@ class PreNormEncoderBlockImpl : public EncoderBlockImpl {
 
 std::shared_ptr<EncoderBlockImpl> make_encoder_block(NormPlace norm, const BlockConfig& config);
 
-// The sum of a residual and a sub-layer's output that no norm follows.
+// The sum of a residual and a sub-layer's output, without a norm.
 inline torch::Tensor add(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout) {
   return residual + ops::dropout(x, dropout);
 }
 
-// A stack of blocks; with pre-norm the residual stream is normalised once more behind the last.
+// A stack of blocks; with pre-norm, the residual stream is normalised once more after the last.
 template <class Block>
 class StackImpl : public torch::nn::Module {
  public:
@@ -126,13 +126,13 @@ class StackImpl : public torch::nn::Module {
   LayerNorm norm_{nullptr};
 };
 
-// The blocks of an encoder: each layer has weights of its own, or `distinct` blocks take turns; one block applied in
-// every layer is ALBERT's sharing (Lan et al. 2019, arXiv 1909.11942, section 3.1).
+// The blocks of an encoder: one per layer, or `distinct` blocks used in turn; a single block in every layer is ALBERT's
+// sharing (Lan et al. 2019, arXiv 1909.11942, section 3.1).
 class EncoderStackImpl : public StackImpl<EncoderBlockImpl> {
  public:
   EncoderStackImpl(std::int64_t layers, std::int64_t distinct, NormPlace norm, const BlockConfig& config);
 
-  // [M, H], or [K, H] of the tokens that are wanted of the last layer.
+  // [M, H], or [K, H] for the tokens that are wanted from the last layer.
   torch::Tensor forward(torch::Tensor x_MH, const Layout& layout, Pass& pass,
                         const std::optional<Selection>& wanted = {}) const;
 

@@ -21,7 +21,7 @@ void check_attention(const Tensor& q, const Tensor& kv, std::int64_t width, cons
   ensure(queries.size() == keys.size(), "queries and keys have the same number of sentences");
   ensure(q.size(0) == queries.num_tokens(), "the layout is that of the queries");
   ensure(kv.size(0) == keys.num_tokens(), "the layout is that of the keys");
-  ensure(q.scalar_type() == kv.scalar_type(), "queries and keys are of one type");
+  ensure(q.scalar_type() == kv.scalar_type(), "queries and keys have the same type");
   ensure(!shape.causal || queries.offsets == keys.offsets, "causal attention is over the queries' own sentences");
   ensure(width % shape.heads == 0, "the width is a multiple of the number of heads");
 }
@@ -34,7 +34,7 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
 
 namespace {
 
-// Products of a weight frozen to 8 bits: x and the result are fp32.
+// Matrix product with a weight frozen to 8 bits: x and the result are fp32.
 Tensor linear_int8(const Tensor& x, const kernels::Int8Weight& weight, const Tensor& bias, Activation activation) {
   const Tensor input = x.contiguous();
   auto sizes = x.sizes().vec();
@@ -51,7 +51,7 @@ Tensor linear_int8(const Tensor& x, const kernels::Int8Weight& weight, const Ten
 }  // namespace
 
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
-  ensure(x.size(-1) == weight.master().size(1), "rows are as long as those of the weight");
+  ensure(x.size(-1) == weight.master().size(1), "the rows of x match those of the weight");
   if (weight.packed() != nullptr && weight.packed()->precision == Precision::int8) {
     return linear_int8(x, weight.packed()->integers, bias, activation);
   }
@@ -60,7 +60,7 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
 }
 
 Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
-  ensure(x.dim() == 2 && first.bias.defined() && second.bias.defined(), "a feed-forward network of rows, with biases");
+  ensure(x.dim() == 2 && first.bias.defined() && second.bias.defined(), "x has rows, and both layers have biases");
   const bool trained = first.weight.packed() == nullptr;
   if (trained && has_fast_product(x, first.weight)) return fast::feed_forward(x, first, activation, between, second);
   return linear(linear(x, first.weight, first.bias, activation, between), second.weight, second.bias);

@@ -1,9 +1,8 @@
-// The arithmetic the models are written in. Every function has a plain formulation (plain.cpp), a few lines of ATen
-// that read like the equation, and where it pays one fast path; dispatch.hpp chooses, and ATTEND_PLAIN_OPS=1 turns
-// every fast path off.
+// The arithmetic of the models. Every op has a plain formulation (plain/), a few lines of ATen that read like the
+// equation; some have one fast path (fast/), used where dispatch.hpp allows it. ATTEND_PLAIN_OPS=1 turns all fast paths
+// off.
 //
-// Legend: M tokens (ragged, see data/batch/batch.hpp), I in, O out, H width, N heads, D head size, V vocabulary, B
-// sentences, S and T lengths. Activations are fp32 or bf16; norms, softmax and losses are computed in fp32 inside.
+// Legend: docs/architecture.md. Activations are fp32 or bf16; norms, softmax and losses are computed in fp32.
 #pragma once
 
 #include <torch/types.h>
@@ -26,8 +25,8 @@ torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::
                      Activation activation = Activation::none, Dropout after = {});
 
 // The two layers of a Transformer block's feed-forward network (arXiv 1706.03762, eq. 2), with dropout between them:
-// linear(linear(x, first, activation, between), second). x [M, H], weights [F, H] and [H, F], biases [F] and [H]. A
-// gradient through gelu makes the F numbers between the layers anew, where linear twice would keep them.
+// linear(linear(x, first, activation, between), second). x [M, H], weights [F, H] and [H, F], biases [F] and [H]. With
+// gelu, the backward pass recomputes the inner activations, which two calls of linear would store.
 struct Affine {
   const Weight& weight;
   const torch::Tensor& bias;
@@ -37,8 +36,8 @@ torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation acti
 // (x - mean) / sqrt(var + eps) * gamma + beta over the last dimension. Ba et al. 2016 (arXiv 1607.06450).
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
 
-// sum = residual + dropout(x); norm = layer_norm(sum). A post-norm block goes on with `norm` alone, a pre-norm block
-// carries `sum` along and feeds `norm` to its next sub-layer.
+// sum = residual + dropout(x); norm = layer_norm(sum). A post-norm block continues with `norm` only; a pre-norm block
+// keeps `sum` as the residual and feeds `norm` to its next sub-layer.
 struct AddNorm {
   torch::Tensor sum;
   torch::Tensor norm;
@@ -46,16 +45,16 @@ struct AddNorm {
 AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, const torch::Tensor& gamma,
                        const torch::Tensor& beta, double eps, Dropout dropout);
 
-// Rows of a table, scaled, plus a row of `positions_TH` by the token's place in its sentence (where defined):
-// table[ids] * scale + positions[place], then dropout. Gradients reach the table's master in fp32; positions get a
-// gradient where they require one. The layout is read only for them.
+// Scaled rows of a table, plus the row of `positions_TH` (if defined) for the token's position in its sentence:
+// table[ids] * scale + positions[t], then dropout. The table's master gets its gradient in fp32; positions get one if
+// they require it. The layout is only used for positions.
 torch::Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const torch::Tensor& positions_TH,
                     Dropout dropout);
 
 // Scaled dot-product attention of N heads within each sentence (arXiv 1706.03762, eq. 1):
 // softmax(q kᵀ / sqrt(D)) v. q [Mq, N * D] laid out by `queries`, k and v [Mk, N * D] by `keys` (the same number of
-// sentences); rows may be strided (slices of one fused product). `causal`: position t sees keys 0 … t (same layout).
-// Dropout falls on the weights. An empty sentence of keys gives zeros.
+// sentences); rows may be strided (slices of a fused projection). `causal`: position t sees keys 0 … t (same layout).
+// Dropout is applied to the weights. A sentence without keys gives zeros.
 struct AttentionShape {
   std::int64_t heads = 1;
   bool causal = false;
@@ -63,24 +62,24 @@ struct AttentionShape {
 torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, const Layout& queries,
                         const Layout& keys, AttentionShape shape, Dropout dropout = {});
 
-// The same on the fused products as they are, so that their gradients need no putting together: self-attention of
-// qkv [M, 3 * N * D] = q | k | v, and attention of q over kv [Mk, 2 * N * D] = k | v.
+// The same on fused projections, so that their gradients need not be concatenated: self-attention of qkv
+// [M, 3 * N * D] = q | k | v, and attention of q over kv [Mk, 2 * N * D] = k | v.
 torch::Tensor self_attention(const torch::Tensor& qkv, const Layout& layout, AttentionShape shape,
                              Dropout dropout = {});
 torch::Tensor cross_attention(const torch::Tensor& q, const torch::Tensor& kv, const Layout& queries,
                               const Layout& keys, AttentionShape shape, Dropout dropout = {});
 
-// The weights of the same attention, for pictures and tests: [B, N, T, S] padded with zeros.
+// The weights of the same attention, for observers and tests: [B, N, T, S], padded with zeros.
 torch::Tensor attention_weights(const torch::Tensor& q, const torch::Tensor& k, const Layout& queries,
                                 const Layout& keys, AttentionShape shape);
 
-// Label-smoothed cross-entropy of hidden states under an output table: logits are made a block at a time and never
-// kept. loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)) (Szegedy et al. 2016, as PyTorch's cross_entropy), summed
+// Label-smoothed cross-entropy of hidden states with an output table: logits are computed block by block and never
+// stored. loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)) (Szegedy et al. 2016, as PyTorch's cross_entropy), summed
 // over rows.
 struct CrossEntropy {
   torch::Tensor loss;         // scalar, fp32, differentiable: the smoothed loss, summed
   torch::Tensor nll;          // scalar, fp32: -log p(y), summed
-  torch::Tensor num_correct;  // scalar, int64: rows of which no logit exceeds the label's
+  torch::Tensor num_correct;  // scalar, int64: rows where no logit exceeds the label's
 };
 CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_VH, const torch::Tensor& bias_V,
                            const torch::Tensor& labels_M, double label_smoothing);

@@ -10,7 +10,7 @@
 namespace attend::ops {
 
 void Weight::set_precision(Precision precision) {
-  ensure(precision == Precision::fp32 || precision == Precision::bf16, "training computes in fp32 or bf16");
+  ensure(precision == Precision::fp32 || precision == Precision::bf16, "training is in fp32 or bf16");
   working_ = precision == Precision::bf16 ? master_.detach().to(at::kBFloat16) : torch::Tensor();
   packed_.reset();
 }
@@ -20,7 +20,7 @@ void Weight::refresh() {
 }
 
 void Weight::freeze(Precision precision) {
-  ensure(precision != Precision::int8 || master_.is_cpu(), "8-bit products are made on the CPU");
+  ensure(precision != Precision::int8 || master_.is_cpu(), "8-bit matrix products run on the CPU");
   set_precision(precision == Precision::int8 ? Precision::fp32 : precision);
   if (precision != Precision::int8 && !has_fast_product(working(), *this)) return;
   if (precision == Precision::bf16 && !products::multiplies_bf16()) return;

@@ -1,4 +1,4 @@
-// A weight as the arithmetic reads it: the fp32 parameter that is trained (the master), and the form that products use.
+// A weight for the arithmetic: the trained fp32 parameter (the master), and the form that matrix products read.
 //
 // A module registers the master under PyTorch's name and keeps the Weight beside it:
 //   weight = ops::Weight(register_parameter("weight", torch::empty({out, in})));
@@ -16,7 +16,7 @@
 
 namespace attend {
 
-// What products are computed in while training; `automatic` is resolved before a model is built.
+// Precision of matrix products; `automatic` is resolved before a model is built.
 enum class Precision { automatic, fp32, bf16, int8 };
 template <>
 struct EnumNames<Precision> {
@@ -29,7 +29,7 @@ struct EnumNames<Precision> {
 
 namespace attend::ops {
 
-struct PackedWeight;  // a form made once for decoding; only ops knows it
+struct PackedWeight;  // made once for decoding; private to ops
 
 class Weight {
  public:
@@ -39,21 +39,21 @@ class Weight {
   // The fp32 parameter, [out, in]. Gradients arrive here, in fp32.
   const torch::Tensor& master() const { return master_; }
 
-  // What training products read: the master itself, or its bf16 copy.
+  // The form read while training: the master itself, or its bf16 copy.
   const torch::Tensor& working() const { return working_.defined() ? working_ : master_; }
 
-  // Says what training products read from now on (fp32 or bf16) and makes the copy.
+  // Sets the precision for training (fp32 or bf16) and makes the copy.
   void set_precision(Precision precision);
 
-  // Copies the master into the working form; to be called after every change of the master.
+  // Updates the working copy; call it after every change of the master.
   void refresh();
 
-  // Packs the weight for decoding in `precision`; it can no longer be trained. The master stays readable.
+  // Packs the weight for decoding in `precision`, after which it cannot be trained. The master stays readable.
   void freeze(Precision precision);
 
   const PackedWeight* packed() const { return packed_.get(); }
 
-  // Some of its rows as a weight of their own, never packed. What is read and learnt there is read and learnt here.
+  // A view of some rows as a weight of its own, never packed; it shares values and gradients with this one.
   Weight rows(std::int64_t first, std::int64_t count) const;
 
  private:

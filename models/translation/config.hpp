@@ -1,4 +1,4 @@
-// Which model, and its sizes: everything a factory needs to build it.
+// The kind of a translation model and its sizes: everything that the factory needs.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct EnumNames<NormPlace> {
                                     std::pair{NormPlace::pre, std::string_view("pre")}};
 };
 
-// Options that only one family reads are refused with the other, by name. Who trains chooses what is left to auto
+// Options of one family are refused by name for others. Training resolves those left to auto
 // (train/translation/defaults.hpp) before a model is built.
 struct ModelConfig {
   ModelKind model = ModelKind::transformer;
@@ -50,15 +50,15 @@ struct ModelConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("model", self.model, {.help = "the family of the model"});
+    visit("model", self.model, {.help = "model family"});
     visit("encoder-layers", self.encoder_layers,
-          {.help = "layers of the encoder; auto: by the size of the data", .min = 1, .max = 96});
+          {.help = "layers of the encoder; auto: from the size of the data", .min = 1, .max = 96});
     visit("decoder-layers", self.decoder_layers,
-          {.help = "layers of the decoder; auto: by the size of the data", .min = 1, .max = 96});
+          {.help = "layers of the decoder; auto: from the size of the data", .min = 1, .max = 96});
     visit("width", self.width,
-          {.help = "size of embeddings and hidden states; auto: by the size of the data", .min = 2, .max = 16384});
+          {.help = "size of embeddings and hidden states; auto: from the size of the data", .min = 2, .max = 16384});
     visit("heads", self.heads,
-          {.help = "transformer: attention heads; auto: of 64 columns, or a little more", .min = 1, .max = 256});
+          {.help = "transformer: attention heads; auto: heads of about 64 columns", .min = 1, .max = 256});
     visit("feed-forward", self.feed_forward,
           {.help = "transformer: inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
@@ -68,15 +68,16 @@ struct ModelConfig {
     visit("bidirectional", self.bidirectional, {.help = "luong: the encoder reads both ways"});
     visit("input-feeding", self.input_feeding, {.help = "luong: feed the attentional vector back into the next step"});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
-    visit(
-        "dropout", self.dropout,
-        {.help = "dropout on embeddings and sub-layer outputs; auto: by the size of the data", .min = 0, .max = 0.95});
+    visit("dropout", self.dropout,
+          {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
+           .min = 0,
+           .max = 0.95});
     visit("attention-dropout", self.attention_dropout,
           {.help = "transformer: dropout on attention weights", .min = 0, .max = 0.95});
     visit("activation-dropout", self.activation_dropout,
           {.help = "transformer: dropout inside the feed-forward", .min = 0, .max = 0.95});
     visit("initial-deviation", self.initial_deviation,
-          {.help = "transformer: weights begin normal with this deviation, cut off at two of it; 0: by Xavier's rule",
+          {.help = "transformer: standard deviation of the truncated normal initialisation; 0: Xavier's rule",
            .min = 0,
            .max = 1});
   }

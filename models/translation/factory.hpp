@@ -1,4 +1,4 @@
-// A model out of its options: the only place that switches on ModelKind.
+// Builds a translation model from its options: the only place that switches on ModelKind.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// linear, feed_forward and dropout. The product with its bias, and relu or tanh, are one call; gelu needs what came
-// before it for its gradient and takes a pass of its own, together with the dropout.
+// linear, feed_forward and dropout. The matrix product, bias, and relu or tanh are one call; gelu needs its input for
+// its gradient and is a separate pass, together with dropout.
 #include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
@@ -11,7 +11,7 @@ namespace {
 bool is_gelu(Activation activation) { return activation == Activation::gelu || activation == Activation::gelu_tanh; }
 
 void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout dropout) {
-  // Elements count, not rows: everything is one row of numbers, cut at whole vectors.
+  // Treats the tensor as one row of elements, split at whole vectors.
   constexpr std::int64_t kBlock = 4 * kernels::kWidest;
   const std::int64_t numel = x.numel();
   with_type(x.scalar_type(), [&](auto type) {
@@ -29,8 +29,8 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
 
 bool is_identity(Activation activation, Dropout dropout) { return activation == Activation::none && dropout.rate == 0; }
 
-// Writes the gradient to `dx`, which may be dy and is where nothing was done, and makes y of gelu anew where it is
-// defined. The sums of dx's columns, if they are wanted.
+// Writes the gradient to `dx`, which may be dy (and is dy if there is nothing to do), and recomputes gelu's y if it is
+// defined. Returns the column sums of dx, if requested.
 Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
                           const Tensor& dx, const Tensor& y, bool want_column_sums) {
   const bool identity = is_identity(activation, dropout);
@@ -59,7 +59,7 @@ Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation acti
   return want_column_sums ? chunks.total(partial) : Tensor();
 }
 
-// What linear gives, and what its gradient needs of it.
+// The result of linear, and the tensor that its gradient needs.
 struct LinearResult {
   Tensor y;
   Tensor saved;  // see PointwiseBackward
@@ -106,7 +106,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 };
 
-// With gelu. What is before it is kept; what comes out of it is made anew in its place.
+// With gelu. Its input is stored; in the backward pass its output is recomputed in the same memory.
 class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x_MH, const Tensor& /*master1*/, const Tensor& bias1,
@@ -125,8 +125,8 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     const Tensor dy_MH = gradients[0].contiguous();
     const Tensor hidden_MF = context->needs_input_grad(3) ? before_MF : Tensor();
-    before_MF.unsafeGetTensorImpl()->bump_version();  // autograd refuses to go back through the same graph again
-    const Tensor d_MF = products::linear(dy_MH, working2.t(), Tensor());  // of what comes out, then of what is before
+    before_MF.unsafeGetTensorImpl()->bump_version();  // autograd refuses a second backward pass through the graph
+    const Tensor d_MF = products::linear(dy_MH, working2.t(), Tensor());  // of gelu's output, then of its input
     variable_list result(9);
     result[2] = pointwise_backward(d_MF, before_MF, activation, remembered_dropout(*context), d_MF, hidden_MF,
                                    context->needs_input_grad(2));
@@ -164,7 +164,7 @@ Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tenso
                                       .bias = read<float>(bias),
                                       .relu = activation == Activation::relu,
                                       .y = write<float>(y)};
-  // A product of some thousand numbers is over before a thread wakes up. Threads share the rows where each gets many
+  // A product with a few thousand elements is done before a thread wakes up. Threads share the rows if each gets many
   // tiles of them, else the panels.
   constexpr std::int64_t kManyRows = 256;
   const std::int64_t panels = weight.panels.count();

@@ -1,6 +1,6 @@
-// cross_entropy. The gradient of a loss is known as soon as the loss is: logits are made for a block of rows, turned
-// into their own gradient in place, multiplied into the gradients of hidden states and table, and forgotten. Backward
-// only scales.
+// cross_entropy. The forward pass already computes the gradients: for each block of rows it makes the logits, turns
+// them into their gradient in place, and multiplies that into the gradients of hidden states and table. The backward
+// pass only scales these.
 #include "models/ops/kernels/loss.hpp"
 #include "core/error.hpp"
 #include "models/ops/fast/products.hpp"
@@ -9,9 +9,9 @@
 namespace attend::ops::fast {
 namespace {
 
-// What logits of one block may take. A block costs an addition to the table's gradient, so they are not small.
+// Maximum size of a block of logits. Each block costs an addition to the table's gradient, so blocks are large.
 constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;
-// What the product for some rows of that gradient may take, before it is added.
+// Maximum size of the product for some rows of that gradient, before it is added.
 constexpr std::int64_t kProductBytes = std::int64_t{2} << 20;
 
 void add_outer(const Tensor& logits_KV, const Tensor& hidden_KH, const Tensor& dtable_VH) {
@@ -25,7 +25,7 @@ void add_outer(const Tensor& logits_KV, const Tensor& hidden_KH, const Tensor& d
 
 struct LossResult {
   Tensor loss, nll, num_correct;
-  Tensor dhidden, dtable, dbias;  // undefined unless asked for
+  Tensor dhidden, dtable, dbias;  // undefined unless requested
 };
 struct Wanted {
   bool hidden = false, table = false, bias = false;
@@ -84,7 +84,7 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list result = context->get_saved_variables();
-    for (Tensor& gradient : result) {  // in place: autograd refuses to go back through the same graph again
+    for (Tensor& gradient : result) {  // in place: autograd refuses a second backward pass through the graph
       if (gradient.defined()) gradient.mul_(gradients[0].to(gradient.scalar_type()));
     }
     result.resize(7);
@@ -98,10 +98,10 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
                            const Tensor& labels_M, double label_smoothing) {
   const Tensor hidden = hidden_MH.contiguous(), labels = labels_M.contiguous();
   const auto* label = labels.const_data_ptr<std::int64_t>();
-  ensure(labels.numel() == hidden.size(0), "a label for every row");
+  ensure(labels.numel() == hidden.size(0), "there is one label per row");
   ensure(std::all_of(label, label + labels.numel(),
                      [&](std::int64_t i) { return i >= 0 && i < output_VH.master().size(0); }),
-         "labels lie inside the vocabulary");
+         "labels are within the vocabulary");
   const Wanted wanted{
       .hidden = wants_gradient(hidden), .table = wants_gradient(output_VH.master()), .bias = wants_gradient(bias_V)};
   if (wanted.hidden || wanted.table || wanted.bias) {

@@ -5,7 +5,7 @@
 namespace attend::ops::fast {
 namespace {
 
-// What the gradient needs beside the arguments.
+// Saved for the gradient, besides the arguments.
 struct NormResult {
   Tensor sum, y, mean, rstd;
 };

@@ -1,6 +1,6 @@
-// The fast paths on a CPU: autograd functions over the loops in kernels/ and the products of products.hpp. Arguments
-// and results are those of ops.hpp; dispatch.hpp says when they may be called. Everything is the same bits again for
-// the same number of threads: rows are cut into fixed chunks and partial sums are added in the order of the chunks.
+// The fast paths on a CPU: autograd functions that use the loops in kernels/ and the matrix products of products.hpp.
+// Arguments and results are those of ops.hpp; dispatch.hpp decides when they may be called. Results are bitwise
+// reproducible for a given number of threads: rows are cut into fixed chunks, and partial sums are added in order.
 #pragma once
 
 #include "models/ops/ops.hpp"

@@ -1,4 +1,4 @@
-// What `Weight::freeze` makes: the form of a weight that the products of decoding read.
+// The packed form of a weight that `Weight::freeze` makes for the matrix products of decoding.
 #pragma once
 
 #include <torch/types.h>

@@ -34,7 +34,7 @@ const auto& reorder_linear_weight() {
 
 bool has_onednn() {
 #if defined(__x86_64__)
-  // What oneDNN asks of the processor before it multiplies bf16.
+  // oneDNN's requirements for bf16.
   static const bool has = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                           __builtin_cpu_supports("avx512dq") && linear_pointwise() && reorder_linear_weight();
   return has;
@@ -65,7 +65,7 @@ Tensor linear_onednn(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 bool multiplies_bf16() { return has_onednn(); }
 
 void remember_programs(std::int64_t parameters, bool sizes_recur) {
-  const char* count = "64";                   // those of one update
+  const char* count = "64";                   // the primitives of one update
   if (parameters >= 40'000'000) count = "1";  // megabytes each
   if (parameters < 8'000'000 && sizes_recur) count = "2048";
   setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", count, 0);
@@ -80,8 +80,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   return y;
 }
 
-// at::mm hands bf16 to oneDNN too, and in the order that is faster here (190 to 150 GFLOP/s a core); in fp32 MKL makes
-// this product 1.1 to 2 times as fast as oneDNN.
+// at::mm also passes bf16 to oneDNN, in the operand order that is faster here (190 vs 150 GFLOP/s per core); in fp32,
+// MKL is 1.1 to 2 times as fast as oneDNN for this product.
 Tensor rounded_outer(const Tensor& y, const Tensor& x) {
   if (y.size(0) == 0) return at::zeros({y.size(1), x.size(1)}, y.options());
   return at::mm(y.t(), x);

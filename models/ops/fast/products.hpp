@@ -1,7 +1,6 @@
-// The matrix products of the fast paths, by whichever of LibTorch's two libraries is faster here: MKL (at::mm), or
-// oneDNN, which alone multiplies bf16, and fp32 better on AMD processors with AVX-512. oneDNN is reached through the
-// dispatcher; it reads packed weights and applies an activation on the way out. No product here has an autograd
-// formula.
+// The matrix products of the fast paths, from the faster of LibTorch's two libraries: MKL (at::mm), or oneDNN, which is
+// the only one for bf16 and the faster one for fp32 on AMD processors with AVX-512. oneDNN is called through the
+// dispatcher; it reads packed weights and fuses an activation. No product here has an autograd formula.
 #pragma once
 
 #include <torch/types.h>
@@ -10,7 +9,7 @@
 
 namespace attend::ops::products {
 
-// Whether the functions below take bf16: where LibTorch has oneDNN and the processor AVX-512. They always take fp32.
+// Whether the functions below accept bf16: LibTorch must have oneDNN and the processor AVX-512. fp32 always works.
 bool multiplies_bf16();
 
 // activation(x Wᵀ + b): x [M, I], W [O, I] (strides may be transposed) or packed bf16, b [O] of x's type or undefined.
@@ -26,10 +25,9 @@ torch::Tensor rounded_outer(const torch::Tensor& y, const torch::Tensor& x);
 // A bf16 weight [O, I] in the layout that `linear` reads fastest; opaque.
 torch::Tensor pack(const torch::Tensor& weight);
 
-// To be called before the first product of a training. oneDNN makes a program for every size of a product. To remember
-// those of many sizes pays where these recur, in batches that are about as large as each other, and a product takes no
-// longer than its program: a tenth of the time of a small model. Elsewhere it saves nothing, and programs that lie
-// between the tensors of a batch keep gigabytes from being used again.
+// Call before the first matrix product of a training run. oneDNN compiles a primitive for each matrix size and caches
+// it. A large cache only pays for small models whose batch sizes repeat (about 10 % of step time); otherwise the cached
+// primitives fragment the heap and cost gigabytes. Sets ONEDNN_PRIMITIVE_CACHE_CAPACITY.
 void remember_programs(std::int64_t parameters, bool sizes_recur);
 
 }  // namespace attend::ops::products

@@ -1,5 +1,4 @@
-// What the files fast_*.cpp share: tensors as the kernels see them, rows cut into chunks, and what an autograd function
-// remembers.
+// Shared by the fast paths: tensors as the kernels see them, rows split into chunks, and saving for autograd functions.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,7 +19,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Calls f with a float or a Bf16, the kernels' name of the type.
+// Calls f with a float or a Bf16, the kernels' type.
 template <class F>
 auto with_type(at::ScalarType type, const F& f) {
   return type == at::kFloat ? f(float{}) : f(kernels::Bf16{});
@@ -34,16 +33,16 @@ template <class T>
 T* write(const Tensor& x) {
   return x.defined() ? static_cast<T*>(x.mutable_data_ptr()) : nullptr;
 }
-// Rows from `first`; for T const as for T, as the kernel reads or writes them.
+// Rows from `first`; T is const if the kernel only reads them.
 template <class T>
 kernels::Rows<T> rows(const Tensor& x, std::int64_t first = 0) {
   return kernels::Rows<T>{static_cast<T*>(x.data_ptr()), x.stride(0)}.from(first);
 }
 
-// Rows in equal consecutive parts, one a thread, fewer where there is little work.
+// Rows in equal consecutive parts, one per thread, or fewer if there is little work.
 class Chunks {
  public:
-  // `cost`: about how many numbers a row touches.
+  // `cost`: approximate number of elements touched per row.
   Chunks(std::int64_t rows, std::int64_t cost)
       : rows_(rows),
         count_(std::clamp<std::int64_t>(rows * std::max<std::int64_t>(cost, 1) / 16384, 1, at::get_num_threads())) {}
@@ -59,7 +58,7 @@ class Chunks {
     });
   }
 
-  // A row of fp32 zeros for each chunk to add to, and their sum.
+  // An fp32 accumulator row for each chunk, and their sum.
   Tensor partial_sums(std::int64_t width) const { return at::zeros({count_, width}, at::kFloat); }
   Tensor total(const Tensor& partial) const { return count_ == 1 ? partial[0] : partial.sum(0); }
 
@@ -76,15 +75,14 @@ inline Dropout remembered_dropout(AutogradContext& context) {
           .key = static_cast<std::uint64_t>(context.saved_data["key"].toInt())};
 }
 
-// Autograd functions take optional tensors, the rest of the ops undefined ones.
+// Autograd functions use optional tensors, other ops undefined ones.
 inline std::optional<Tensor> optional(const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; }
 inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or(Tensor()); }
 
 inline bool wants_gradient(const Tensor& x) { return at::GradMode::is_enabled() && x.defined() && x.requires_grad(); }
 
-// What a product keeps of its first input for the gradient of its weight, and what it finds in its backward pass. The
-// output of a norm is not kept, a sixth of all that a block would keep: it is made again from the sum that the norm has
-// kept for itself.
+// Saves a product's first input for the gradient of its weight, and restores it in the backward pass. The output of a
+// norm, a sixth of what a block would store, is not saved but recomputed from the sum that the norm has saved.
 Tensor unless_norm(const Tensor& x);
 Tensor or_norm(const Tensor& kept);
 

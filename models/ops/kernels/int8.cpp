@@ -15,8 +15,8 @@
 namespace attend::ops::kernels {
 namespace {
 
-constexpr std::int64_t kOutputs = 16;  // of a block: the 32-bit lanes of one register
-constexpr std::int64_t kDepth = 4;     // inputs of a block: the bytes of one lane
+constexpr std::int64_t kOutputs = 16;  // outputs per block: the 32-bit lanes of a register
+constexpr std::int64_t kDepth = 4;     // inputs per block: the bytes of a lane
 
 }  // namespace
 }  // namespace attend::ops::kernels
@@ -48,7 +48,7 @@ QuantisedRows quantise(const float* x, std::int64_t rows, std::int64_t inputs) {
   for (std::int64_t r = 0; r < rows; ++r) {
     float largest = 0;
     ATTEND_CALL(largest_magnitude(x + r * inputs, inputs, largest));
-    // An infinite or NaN row stays visible: its scale makes every product NaN.
+    // Keeps an infinite or NaN row visible: its scale makes every product NaN.
     const bool finite = std::isfinite(largest);
     const float inverse = finite && largest > 0 ? 127.0F / largest : 0.0F;
     std::int8_t* values = q.values.get() + r * q.stride;
@@ -85,7 +85,7 @@ void linear_plain(const QuantisedRows& q, std::int64_t rows, const Int8Weight& w
 
 #if defined(__x86_64__)
 
-struct Tile {  // what a call of a kernel works on: some rows of x and some blocks of outputs
+struct Tile {  // the work of a kernel call: some rows of x and some blocks of outputs
   const QuantisedRows& q;
   const Int8Weight& weight;
   const float* bias;
@@ -99,7 +99,7 @@ struct Tile {  // what a call of a kernel works on: some rows of x and some bloc
 using Lanes = std::int32_t __attribute__((vector_size(64)));
 
 // kRows rows by kBlocks blocks of 16 outputs, kept in registers over the whole depth. `sums` has constant
-// indices (a fold, no loop) and a vector type of its own: GCC 12 keeps in memory what a loop indexes and what is
+// indices (a fold, not a loop) and its own vector type: GCC 12 would spill an array indexed by a loop, or of
 // __m512i.
 template <int kRows, int kBlocks, std::size_t... I>
 void tile_vnni(const Tile& tile, std::int64_t row, std::int64_t output, std::index_sequence<I...>) {
@@ -129,7 +129,7 @@ void tile_vnni(const Tile& tile, std::int64_t row, std::int64_t output, std::ind
     const __m512 scale =
         _mm512_mul_ps(_mm512_set1_ps(tile.q.scales[r]), _mm512_loadu_ps(tile.weight.scales.data() + o));
     sum = _mm512_sub_epi32(sum, _mm512_set1_epi32(tile.q.sums[r]));
-    // Multiplied and added in two roundings, as the plain loop does.
+    // Multiply and add with two roundings, as the plain loop does.
     __m512 y = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, sum), scale), bias);
     if (tile.relu)
       y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
@@ -164,7 +164,7 @@ void linear_vnni(const QuantisedRows& q, std::int64_t rows, const Int8Weight& we
 
 // Without VNNI, bytes are widened to 16 bits and multiplied in pairs: a register of sums holds four outputs, each as
 // the sum over inputs 0 and 1 of every block and the sum over inputs 2 and 3.
-constexpr std::int64_t kHalf = kOutputs / 2;  // outputs of a tile: two registers of sums a row
+constexpr std::int64_t kHalf = kOutputs / 2;  // outputs per tile: two registers of sums per row
 using Pairs = std::int32_t __attribute__((vector_size(32)));
 
 // kRows rows, widened, by 8 outputs; `a` is the first of them.

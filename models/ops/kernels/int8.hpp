@@ -1,10 +1,9 @@
-// Products of 8-bit integers for decoding: y = act(x Wᵀ + b) with W quantised once, a scale for each output, and x
-// quantised on the way in, a scale for each row (the scheme of Bhandare et al. 2019, arXiv 1906.00532, without
-// calibration).
+// 8-bit matrix products for decoding: y = act(x Wᵀ + b), with W quantised once (one scale per output) and x quantised
+// on the fly (one scale per row), following Bhandare et al. 2019 (arXiv 1906.00532) without calibration.
 //
-// A kernel for processors with AVX-512 VNNI, one for AVX2, and a plain loop; all give the same integers, so the same
-// floats. Activations are signed; weights are stored with 128 added, unsigned, as the instruction wants them, and
-// the sum of the row's activations takes the 128 out again:
+// There is a kernel for AVX-512 VNNI, one for AVX2, and a plain loop; all give the same integers, hence the same
+// floats. Activations are signed; weights are stored unsigned with an offset of 128, as the instruction requires, which
+// the sum of the row's activations cancels:
 //   Σ_k (w_k + 128) a_k = Σ_k w_k a_k + 128 Σ_k a_k
 #pragma once
 
@@ -24,12 +23,12 @@ struct Int8Weight {
 // Quantises fp32 rows symmetrically to -127 … 127 by their largest absolute value.
 Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inputs);
 
-// From the slowest to the fastest; a processor that has one has those before it.
+// From slowest to fastest; a processor that supports one supports those before it.
 enum class Int8Kernel { plain, avx2, vnni };
 Int8Kernel best_int8_kernel();
 
-// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), below zero cut to zero where `relu`. Rows are
-// contiguous. `kernel` is at most the best.
+// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), then relu if set. Rows are contiguous. `kernel` must be
+// supported by the processor.
 void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
                  Int8Kernel kernel);
 

@@ -1,4 +1,4 @@
-// Rows of logits to label-smoothed cross-entropy and its gradient, and to what search needs of them.
+// Label-smoothed cross-entropy of rows of logits and its gradient, and the log-normaliser for search.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -21,8 +21,7 @@ struct LossRows {
 void loss_rows(const LossRows<float>& a, std::int64_t begin, std::int64_t end);
 void loss_rows(const LossRows<Bf16>& a, std::int64_t begin, std::int64_t end);
 
-// log Σ exp(x_i) of n > 0 numbers; not finite where it has no value. `block_max` receives the maximum of every kBlock
-// numbers.
+// log Σ exp(x_i) of n > 0 numbers; non-finite if undefined. `block_max` receives the maximum of every kBlock numbers.
 inline constexpr std::int64_t kBlock = 64;
 float log_sum_exp(const float* x, std::int64_t n, float* block_max);
 

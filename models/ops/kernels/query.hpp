@@ -1,12 +1,12 @@
-// Attention of single queries, each over the keys of a sentence of its own: a step of decoding with a Transformer, and
-// every step of an RNN. Rows [begin, end) of one step, so that callers share rows among threads.
+// Attention of single queries, each over the keys of its own sentence: a decoding step of a Transformer, and every step
+// of an RNN. Functions work on rows [begin, end) of a step, so that callers can divide rows among threads.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 
-// One query over `num_keys` keys that lie anywhere; the value of a key lies `value_offset` numbers behind it.
+// One query over `num_keys` keys at arbitrary addresses; a key's value is stored `value_offset` elements after it.
 template <class T>
 struct QueryOverKeys {
   const T* query;        // heads * head_size
@@ -21,8 +21,8 @@ struct QueryOverKeys {
 void attend_query(const QueryOverKeys<float>& row);
 void attend_query(const QueryOverKeys<Bf16>& row);
 
-// Softmax of the dot products of row i's query with the keys of the sentence it reads, and the values so weighted. Row
-// i's weights begin at weights + first_weight[i], as many as its sentence has tokens.
+// Softmax of the dot products of row i's query with the keys of its sentence, and the weighted sum of the values. Row
+// i's weights start at weights + first_weight[i], one per token of its sentence.
 template <class T>
 struct Attend {
   std::int64_t width;             // H
@@ -41,7 +41,7 @@ struct Attend {
 void attend(const Attend<float>& step, std::int64_t begin, std::int64_t end);
 void attend(const Attend<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// The gradients of scores and queries; those of keys and values wait for memory_backward.
+// The gradients of scores and queries; memory_backward computes those of keys and values.
 template <class T>
 struct AttendBackward {
   std::int64_t width;
@@ -59,8 +59,8 @@ struct AttendBackward {
 void attend_backward(const AttendBackward<float>& step, std::int64_t begin, std::int64_t end);
 void attend_backward(const AttendBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// gradient[s] = Σ_t factors[t, s] vectors[t] within sentences [begin, end): that of keys from score gradients and
-// queries, that of values from weights and context gradients.
+// gradient[s] = Σ_t factors[t, s] vectors[t] within sentences [begin, end): for keys from score gradients and queries,
+// for values from weights and context gradients.
 template <class T>
 struct MemoryBackward {
   std::int64_t width;

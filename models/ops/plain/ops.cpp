@@ -14,7 +14,7 @@ namespace {
 
 using torch::Tensor;
 
-// Each token's place in its sentence, [M].
+// Each token's position in its sentence, [M].
 Tensor places(const Layout& layout, const Tensor& like) {
   std::vector<std::int64_t> places;
   for (std::int64_t b = 0; b < layout.size(); ++b) {
@@ -32,7 +32,7 @@ Tensor padded_rows(const Layout& layout, const Tensor& like) {
   return to_tensor(rows, like);
 }
 
-// The mask of `mask.hpp` in 64-bit integers, since ATen has no arithmetic of unsigned 32-bit ones.
+// The mask of `mask.hpp` in 64-bit integers, since ATen lacks arithmetic on unsigned 32-bit ones.
 Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) {
   const DropoutMask mask(dropout);
   const auto low_32 = [](const Tensor& x) { return x.bitwise_and(0xffffffffLL); };
@@ -94,7 +94,7 @@ Tensor activate(const Tensor& x, Activation activation) {
     case Activation::tanh:
       return at::tanh(x);
   }
-  ensure(false, "a known activation");
+  ensure(false, "the activation is known");
   return {};
 }
 
