@@ -3,6 +3,8 @@
 
 #include <deque>
 #include <iostream>
+#include <optional>
+#include <string>
 
 #include "cli/command.hpp"
 #include "cli/model_use.hpp"
@@ -10,6 +12,7 @@
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "eval/translate.hpp"
+#include "eval/translation_attention.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
 
@@ -21,6 +24,7 @@ struct TranslateConfig {
   std::vector<std::string> input;
   ModelUse use;
   TranslatorConfig translator;
+  TranslationAttentionConfig attention;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -31,8 +35,12 @@ struct TranslateConfig {
           {.help = "files to translate, plain or .gz; none: standard input", .placeholder = "FILE"});
     ModelUse::visit(self.use, visit);
     TranslatorConfig::visit(self.translator, visit);
+    TranslationAttentionConfig::visit(self.attention, visit);
   }
-  void validate(const OptionOrigins& origins) const { translator.validate(origins); }
+  void validate(const OptionOrigins& origins) const {
+    translator.validate(origins);
+    attention.validate(origins);
+  }
 };
 
 // One line out for each line in; with several hypotheses, one for each of them.
@@ -55,18 +63,31 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
   freeze(*trained.model, config.use.precision);
   Translator translator(*trained.model, trained.tokenizers, config.translator);
+  std::optional<TranslationAttention> attention;
+  if (config.attention.asked()) {
+    attention.emplace(config.attention, *trained.model, trained.tokenizers, config.run);
+  }
+  std::deque<std::string> lines;  // read and not yet translated, where their attention is asked for
   std::int64_t number = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     LineReader& reader = readers[i];
     const bool at_once = is_typed(inputs[i]);
-    translator.translate_stream([&](std::string& line) { return reader.next(line); },
-                                [&](const std::vector<Translation>& translations) {
-                                  print(translations, number++, config.translator.search.nbest > 1);
-                                  if (at_once) std::cout.flush();
-                                },
-                                at_once);
+    const auto next = [&](std::string& line) {
+      const bool more = reader.next(line);
+      if (more && attention) lines.push_back(line);
+      return more;
+    };
+    const auto emit = [&](const std::vector<Translation>& translations) {
+      print(translations, number++, config.translator.search.nbest > 1);
+      if (at_once) std::cout.flush();
+      if (!attention) return;
+      attention->add(lines.front(), translations.front());
+      lines.pop_front();
+    };
+    translator.translate_stream(next, emit, at_once);
     reader.counts().log(inputs[i]);
   }
+  if (attention) attention->finish();
   if (translator.num_cut() > 0) {
     log::warn("{} lines had more than {} pieces and were cut there", translator.num_cut(), Translator::kLongestSource);
   }

@@ -74,7 +74,7 @@ TEST_P(BertParity, AttentionOfEveryLayer) {
   const torch::Tensor expected = fixture_.tensor("attention");
   ASSERT_EQ(recorder.layers.size(), expected.size(0));
   for (const LayerAttention& seen : recorder.layers) {
-    expect_close(seen.weights_BNTS, expected[seen.layer], "layer " + std::to_string(seen.layer));
+    expect_close(seen.weights.to(test_device()), expected[seen.layer], "layer " + std::to_string(seen.layer));
   }
 }
 

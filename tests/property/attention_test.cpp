@@ -45,7 +45,7 @@ void expect_distributions(const AttentionRecorder& recorder, AttentionPlace plac
                           std::int64_t heads, const Layout& queries, const Layout& keys) {
   EXPECT_EQ(std::ranges::count(recorder.layers, place, &LayerAttention::place), layers);
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    const Tensor weights_BNTS = shown(recorder, place, layer).weights_BNTS;
+    const Tensor weights_BNTS = shown(recorder, place, layer).weights;
     ASSERT_EQ(weights_BNTS.scalar_type(), at::kFloat);
     ASSERT_EQ(weights_BNTS.sizes(), at::IntArrayRef({queries.size(), heads, queries.max_length, keys.max_length}));
     EXPECT_GE(weights_BNTS.min().item<double>(), 0);
@@ -140,7 +140,7 @@ class Recomputed {
 
   // weights v of every sentence and head, [M, H].
   Tensor attended(Where where, const Tensor& v_MH, const Layout& queries, const Layout& keys) const {
-    const Tensor weights_BNTS = shown(recorder_, where.place, where.layer).weights_BNTS.cpu().to(at::kDouble);
+    const Tensor weights_BNTS = shown(recorder_, where.place, where.layer).weights.cpu().to(at::kDouble);
     const std::int64_t heads = weights_BNTS.size(1);
     std::vector<Tensor> sentences;
     for (std::int64_t b = 0; b < queries.size(); ++b) {

@@ -1,0 +1,53 @@
+// Alignments between words out of attention weights between pieces: for each target word the source word with the
+// largest weight, the sum over the source word's pieces and the mean over the target word's (Koehn and Knowles 2017,
+// arXiv 1706.03872, section 3.5). Words are what stands between white space; the end of a sentence is none.
+//
+//   source "a whole day"  pieces ▁a ▁wh ole ▁day </s>      pieces_of_words {{0}, {1, 2}, {3}}
+//   target "ganztags"     pieces ▁ganz tags </s>           pieces_of_words {{0, 1}}
+//   weights {{.1, .2, .2, .4, .1}, {.1, .3, .2, .3, .1}, …} merged {.2, .9, .7} / 2, so the link is 1-0
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer/tokenizer.hpp"
+
+namespace attend {
+
+// The bytes of a text that a piece stands for.
+struct PieceBytes {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// For every word of a text the pieces that stand for some of it, by number.
+using PiecesOfWords = std::vector<std::vector<std::int64_t>>;
+
+// A piece that is within no word, such as a "▁" alone, is of the next one.
+PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces);
+
+// Where the pieces `ids` stand in the text that they decode to.
+std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
+
+// Both counted from 0.
+struct Link {
+  std::int64_t src = 0;
+  std::int64_t tgt = 0;
+  bool operator==(const Link&) const = default;
+};
+
+// One link for each target word, in the order of the source; of source words with equal weight the first is taken.
+// `weights_TS` may have more rows and columns than there are pieces in words.
+std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWords& source,
+                              const PiecesOfWords& target);
+
+// "0-0 2-1".
+std::string to_text(const std::vector<Link>& links);
+
+}  // namespace attend

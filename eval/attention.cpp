@@ -1,0 +1,85 @@
+#include "eval/attention.hpp"
+
+#include <ATen/ATen.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+std::string_view name_of_place(AttentionPlace place) {
+  switch (place) {
+    case AttentionPlace::encoder:
+      return "encoder";
+    case AttentionPlace::decoder:
+      return "decoder";
+    case AttentionPlace::cross:
+      return "cross";
+  }
+  ensure(false, "a known place");
+  return {};
+}
+
+std::string json_of(const std::vector<std::string>& pieces) {
+  return nlohmann::json(pieces).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// [[0.9,0.1],…]: six digits are what fp32 has.
+void append_matrix(std::string& text, const torch::Tensor& weights_TS) {
+  const auto weights = weights_TS.accessor<float, 2>();
+  for (std::int64_t t = 0; t < weights.size(0); ++t) {
+    text += t == 0 ? "[[" : ",[";
+    for (std::int64_t s = 0; s < weights.size(1); ++s) {
+      if (s > 0) text += ',';
+      if (std::isfinite(weights[t][s])) {
+        fmt::format_to(std::back_inserter(text), "{:.6g}", weights[t][s]);
+      } else {
+        text += "null";
+      }
+    }
+    text += ']';
+  }
+  text += weights.size(0) == 0 ? "[]" : "]";
+}
+
+}  // namespace
+
+void AttentionRecorder::see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) {
+  if (place == only_.value_or(place)) layers.push_back({place, layer, weights_BNTS.detach().cpu()});
+}
+
+std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const Layout& source,
+                                                           const Layout& target) const {
+  std::vector<LayerAttention> result;
+  for (const auto& [place, layer, weights_BNTS] : layers) {
+    const Layout& queries = place == AttentionPlace::encoder ? source : target;
+    const Layout& keys = place == AttentionPlace::decoder ? target : source;
+    result.push_back({place, layer, weights_BNTS[b].narrow(1, 0, queries.length(b)).narrow(2, 0, keys.length(b))});
+  }
+  return result;
+}
+
+void write_attention(AtomicFile& file, const AttendedPieces& pieces, const std::vector<LayerAttention>& layers) {
+  file.write(fmt::format("{{\"source\":{}", json_of(pieces.source)));
+  if (!pieces.target.empty()) file.write(fmt::format(",\"target\":{}", json_of(pieces.target)));
+  file.write(",\"attention\":[");
+  bool first = true;
+  for (const auto& [place, layer, weights_NTS] : layers) {
+    for (std::int64_t head = 0; head < weights_NTS.size(0); ++head) {
+      std::string text = fmt::format("{}{{\"place\":\"{}\",\"layer\":{},\"head\":{},\"weights\":", first ? "" : ",",
+                                     name_of_place(place), layer, head);
+      append_matrix(text, weights_NTS[head]);
+      file.write(text + "}");
+      first = false;
+    }
+  }
+  file.write("]}\n");
+}
+
+}  // namespace attend

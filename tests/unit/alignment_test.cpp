@@ -1,0 +1,88 @@
+// Weights of pieces merged into weights of words, and the links that follow.
+#include "eval/alignment.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include <string>
+#include <vector>
+
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+torch::Tensor weights(const std::vector<std::vector<double>>& rows) {
+  torch::Tensor result = at::empty({std::ssize(rows), std::ssize(rows[0])}, at::kFloat);
+  for (std::size_t t = 0; t < rows.size(); ++t) {
+    result[static_cast<std::int64_t>(t)] = at::tensor(at::ArrayRef<double>(rows[t]), at::kDouble);
+  }
+  return result;
+}
+
+TEST(Alignment, PiecesAreOfTheWordsThatTheyOverlap) {
+  //                              ▁a      ▁wh     ole     ▁day
+  EXPECT_EQ(pieces_of_words("a whole day", {{0, 1}, {1, 4}, {4, 7}, {7, 11}}), (PiecesOfWords{{0}, {1, 2}, {3}}));
+  // A space alone is of the word behind it, a piece over two words of both, one behind the last word of none.
+  EXPECT_EQ(pieces_of_words(" a b c ", {{0, 1}, {1, 4}, {4, 5}, {5, 6}, {6, 7}}), (PiecesOfWords{{0, 1}, {1}, {2, 3}}));
+  // A character as three bytes, of which the last has the width; U+00A0 is white space.
+  EXPECT_EQ(pieces_of_words("\xe4\xb8\xad\xc2\xa0x", {{0, 0}, {0, 0}, {0, 3}, {3, 6}}),
+            (PiecesOfWords{{0, 1, 2}, {3}}));
+  EXPECT_EQ(pieces_of_words("cut off", {{0, 2}}), (PiecesOfWords{{0}, {}}));
+  EXPECT_EQ(pieces_of_words(" ", {{0, 1}}), PiecesOfWords{});
+}
+
+TEST(Alignment, SourcePiecesAreAddedAndTargetPiecesAveraged) {
+  // The largest single weight is that of source word 2; together the pieces of word 1 have more.
+  const auto links = align_words(weights({{0.1, 0.2, 0.2, 0.4, 0.1}, {0.1, 0.3, 0.2, 0.3, 0.1}, {0, 0, 0, 0, 1}}),
+                                 {{0}, {1, 2}, {3}}, {{0, 1}});
+  EXPECT_EQ(links, (std::vector<Link>{{1, 0}}));
+}
+
+TEST(Alignment, EveryTargetWordOfEveryPieceCounts) {
+  // Row 1 alone would choose word 0; rows 1 and 2 together choose word 1.
+  const auto links =
+      align_words(weights({{0.1, 0.9}, {0.6, 0.4}, {0.1, 0.9}, {0.8, 0.2}}), {{0}, {1}}, {{0}, {1, 2}, {3}});
+  EXPECT_EQ(to_text(links), "0-2 1-0 1-1");
+}
+
+TEST(Alignment, EqualWeightsTakeTheFirstAndNoSourceGivesNoLink) {
+  EXPECT_EQ(to_text(align_words(weights({{0.5, 0.5}}), {{0}, {1}}, {{0}})), "0-0");
+  EXPECT_EQ(to_text(align_words(weights({{0.5, 0.5}}), {}, {{0}})), "");
+  EXPECT_EQ(to_text(align_words(weights({{0.5, 0.5}}), {{0}, {1}}, {})), "");
+}
+
+TEST(Alignment, DecodedPiecesCoverTheirText) {
+  const TemporaryDirectory directory;
+  const std::string file = (directory / "text").string();
+  {
+    std::ofstream out(file);
+    for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
+  }
+  const Tokenizer tokenizer = train_tokenizer({file}, {.size = 64});
+  for (const std::string text : {"the dog sees birds", "birds number 12 and \xe4\xb8\xad unknown", "xyzzy"}) {
+    const auto ids = tokenizer.encode(text);
+    const std::string decoded = tokenizer.decode(ids);
+    const auto bytes = decoded_bytes(tokenizer, ids);
+    ASSERT_EQ(bytes.size(), ids.size());
+    EXPECT_EQ(bytes.back().end, decoded.size());
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      EXPECT_LE(bytes[i].begin, bytes[i].end);
+      EXPECT_EQ(bytes[i].begin, i == 0 ? 0 : bytes[i - 1].end);
+    }
+    // Each word begins with a piece that begins a word; unk is one of its own wherever it stands.
+    const auto is_unknown = [&](std::int64_t piece) { return ids[piece] == tokenizer.special().unk; };
+    for (const auto& pieces : pieces_of_words(decoded, bytes)) {
+      ASSERT_FALSE(pieces.empty());
+      const std::int64_t first = pieces[0];
+      EXPECT_TRUE(tokenizer.begins_word(ids[first]) || is_unknown(first) || is_unknown(first - 1)) << text;
+    }
+  }
+  EXPECT_TRUE(decoded_bytes(tokenizer, {}).empty());
+}
+
+}  // namespace
+}  // namespace attend
