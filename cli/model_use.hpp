@@ -1,4 +1,4 @@
-// What every command that uses a trained model asks and does alike.
+// The options and steps that all commands which use a trained model share.
 #pragma once
 
 #include <unistd.h>
@@ -14,16 +14,18 @@
 namespace attend {
 
 struct ModelUse {
-  std::string checkpoint = "best";
+  std::string checkpoint = "auto";
   Precision precision = Precision::automatic;
   std::string device = "auto";
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or the path of a checkpoint", .placeholder = "best|last|PATH"});
+          {.help =
+               "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",
+           .placeholder = "auto|best|last|PATH"});
     visit("precision", self.precision,
-          {.help = "of the products; auto: bf16 where the processor has it, else fp32; int8 is the fastest"});
+          {.help = "of matrix products; auto: bf16 where the processor multiplies it natively, else fp32"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
   }
 };

@@ -331,6 +331,10 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
   if (config.fill_mask) {
     fill(config, device);
   } else {
+    if (kind_of_run(run_of_best_seed(config.run)) == RunKind::pretrain) {
+      throw UserError(config.run + ": a pretrained encoder, which has learnt no task",
+                      "fill [MASK] with --fill-mask, or teach it a task: attend finetune --init-from " + config.run);
+    }
     const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
     adopt_answers(config.answers, config.run, trained.task, origins);
     if (origins.given("null-threshold") && !trained.task.may_lack_answers) {

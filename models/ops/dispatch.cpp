@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "models/ops/kernels/level.hpp"
+
 namespace attend::ops {
 namespace {
 
@@ -32,7 +34,7 @@ bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
 
 bool has_native_bf16() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") > 0;
+  return kernels::cpu_level() >= 4 && __builtin_cpu_supports("avx512bf16") > 0;
 #else
   return false;
 #endif

@@ -20,7 +20,7 @@ struct BertRun {
   BertForPretraining model;
 
   // As Run::load (run.hpp).
-  static BertRun load(const std::filesystem::path& path, const std::string& checkpoint = "best",
+  static BertRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                       torch::Device device = torch::kCPU);
 };
 
