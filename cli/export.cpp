@@ -40,18 +40,11 @@ struct ExportConfig {
   }
 };
 
-void write(const fs::path& output, const torch::nn::Module& model, const BertOptions& options,
-           const Tokenizer& tokenizer, const LabelledTask* task) {
+void write(const fs::path& output, const NamedTensors& weights, const HfConfig& theirs, const Tokenizer& tokenizer) {
   StagedDirectory staged(output);
-  HfConfig theirs{
-      .options = options, .vocabulary = tokenizer.size(), .pad = tokenizer.special().pad, .task = {}, .labels = {}};
-  if (task != nullptr) {
-    theirs.task = task->kind;
-    theirs.labels = task->labels;
-  }
-  const std::int64_t positions = bert_config(options, tokenizer.size()).max_length;
+  const std::int64_t positions = bert_config(theirs.options, tokenizer.size()).max_length;
   write_file_atomic(staged.path() / "config.json", to_hf_config(theirs));
-  save_tensors(staged.path() / "model.safetensors", to_hf(model, theirs), {{"format", "pt"}});
+  save_tensors(staged.path() / "model.safetensors", to_hf(weights, theirs), {{"format", "pt"}});
   write_file_atomic(staged.path() / "tokenizer.json", to_tokenizer_json(tokenizer));
   if (!is_wordpiece_json(tokenizer.bytes())) write_file_atomic(staged.path() / kSentencePieceFile, tokenizer.bytes());
   write_file_atomic(staged.path() / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions));
@@ -72,10 +65,23 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
                           ", but the heads of Hugging Face's transformers read [CLS]",
                       "fine-tune again with --pooling cls and export that run");
     }
-    write(config.output, *trained.model, trained.options.encoder, trained.tokenizer, &trained.task);
+    write(config.output, parameters_of(*trained.model),
+          {.options = trained.options.encoder,
+           .vocabulary = trained.tokenizer.size(),
+           .pad = trained.tokenizer.special().pad,
+           .task = trained.task.kind,
+           .labels = trained.task.labels},
+          trained.tokenizer);
   } else {
     const BertRun trained = BertRun::load(run, config.checkpoint);
-    write(config.output, *trained.model, trained.options, trained.tokenizer, nullptr);
+    write(config.output, trained.weights,
+          {.options = trained.options,
+           .vocabulary = trained.tokenizer.size(),
+           .pad = trained.tokenizer.special().pad,
+           .task = {},
+           .labels = {},
+           .heads = trained.fills_masks()},
+          trained.tokenizer);
   }
   log::info("exported {} to {}", config.run, config.output);
 }

@@ -10,6 +10,7 @@
 #include "data/text/conll.hpp"
 #include "data/tokenizer/bert_vocabulary.hpp"
 #include "models/bert/hf.hpp"
+#include "models/bert/sentence.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/text_run.hpp"
@@ -109,11 +110,23 @@ void refuse_larger_model(const HfConfig& config, const fs::path& weights) {
       kOtherModel);
 }
 
+// The parameters of an encoder and of those heads that the file has, of which it need not have all.
+NamedTensors parameters_in(const fs::path& weights, const BertForPretrainingImpl& model, const HfConfig& config) {
+  const SafetensorsFile file(weights);
+  NamedTensors present =
+      without_absent_heads(model, [&](const std::string& name) { return has_hf_weight(file, name, config); });
+  if (present.size() < parameters_of(model).size()) {
+    log::info("{}: without all heads of pretraining; what is missing is initialised when the run is trained",
+              weights.string());
+  }
+  return present;
+}
+
 // A checkpoint without moments: good for all but resuming.
-void write_checkpoint(const fs::path& run, const torch::nn::Module& model, const TensorMetadata& identity) {
+void write_checkpoint(const fs::path& run, const NamedTensors& weights, const TensorMetadata& identity) {
   const fs::path checkpoint = checkpoint_path(run, 0);
   make_directories(checkpoint);
-  save_tensors(checkpoint / "model.safetensors", parameters_of(model), identity);
+  save_tensors(checkpoint / "model.safetensors", weights, identity);
   write_manifest(checkpoint);
 }
 
@@ -142,18 +155,22 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
     const TextModelOptions options{.encoder = theirs.options};
     const TextModel model = make_text_model(options, task, tokenizer);
     initialise(*model, 1);
-    check_report(load_hf_weights(weights, *model, theirs), weights, config.allow_missing);
+    check_report(load_hf_weights(weights, *model, parameters_of(*model), theirs), weights, config.allow_missing);
     SampleConfig samples;
     samples.length = theirs.options.positions;
     write_file_atomic(staged.path() / "config.toml", to_toml(options) + to_toml(samples));
     save_run_task(task, staged.path());
-    write_checkpoint(staged.path(), *model, identity_of(options, task, tokenizer));
+    write_checkpoint(staged.path(), parameters_of(*model), identity_of(options, task, tokenizer));
   } else {
     const BertForPretraining model(bert_config(theirs.options, tokenizer.size()));
     initialise(*model, 1);
-    check_report(load_hf_weights(weights, *model, theirs), weights, config.allow_missing);
+    const NamedTensors present = parameters_in(weights, *model, theirs);
+    check_report(load_hf_weights(weights, *model, present, theirs), weights, config.allow_missing);
     write_file_atomic(staged.path() / "config.toml", to_toml(theirs.options));
-    write_checkpoint(staged.path(), *model, identity_of(theirs.options, tokenizer));
+    if (const auto sentence = read_sentence_transformer(directory, tokenizer, theirs.options.positions)) {
+      write_file_atomic(staged.path() / kEmbedFile, to_toml(*sentence));
+    }
+    write_checkpoint(staged.path(), present, identity_of(theirs.options, tokenizer));
   }
   staged.commit();
   log::info("imported {} to {}", config.directory, config.run);

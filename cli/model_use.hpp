@@ -1,9 +1,6 @@
 // The options and steps that all commands which use a trained model share.
 #pragma once
 
-#include <unistd.h>
-
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -38,11 +35,5 @@ void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, cons
 // The two texts of a line, with a tab between. UserError naming `place` where it is another number of texts.
 std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
                                               const std::string& remedy);
-
-// Whether `input` is a person, who waits for the answer to a line.
-inline bool is_typed(const std::string& input) { return input == "-" && isatty(STDIN_FILENO) != 0; }
-
-// Lines of `input` that an encoder reads together.
-inline std::size_t lines_at_once(const std::string& input) { return is_typed(input) ? 1 : 1024; }
 
 }  // namespace attend

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cli/command.hpp"
+#include "cli/input.hpp"
 #include "cli/model_use.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
@@ -20,6 +21,7 @@ struct TranslateConfig {
   std::string run;
   std::vector<std::string> input;
   ModelUse use;
+  LineOptions lines;
   TranslatorConfig translator;
 
   template <class Self, class Visitor>
@@ -28,8 +30,9 @@ struct TranslateConfig {
     visit("run", self.run,
           {.help = "the run directory of a trained model", .placeholder = "DIR", .required = true, .positional = true});
     visit("input", self.input,
-          {.help = "files to translate, plain or .gz; none: standard input", .placeholder = "FILE"});
+          {.help = "files to translate, plain or .gz; without one, standard input", .placeholder = "FILE"});
     ModelUse::visit(self.use, visit);
+    LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
   }
   void validate(const OptionOrigins& origins) const { translator.validate(origins); }
@@ -58,7 +61,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
   std::int64_t number = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     LineReader& reader = readers[i];
-    const bool at_once = is_typed(inputs[i]);
+    const bool at_once = config.lines.at_once(inputs[i]);
     translator.translate_stream([&](std::string& line) { return reader.next(line); },
                                 [&](const std::vector<Translation>& translations) {
                                   print(translations, number++, config.translator.search.nbest > 1);
@@ -68,7 +71,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
     reader.counts().log(inputs[i]);
   }
   if (translator.num_cut() > 0) {
-    log::warn("{} lines had more than {} pieces and were cut there", translator.num_cut(), Translator::kLongestSource);
+    log::warn("{} lines were cut to {} pieces", translator.num_cut(), Translator::kLongestSource);
   }
 }
 
