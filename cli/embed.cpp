@@ -1,4 +1,4 @@
-// attend embed: a vector for every line, or how alike two texts of a line are.
+// attend embed: a vector for every line, or the similarity of the two texts of a line.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
@@ -8,16 +8,18 @@
 #include <utility>
 
 #include "cli/command.hpp"
+#include "cli/input.hpp"
 #include "cli/model_use.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
-#include "eval/text_use.hpp"
+#include "eval/embed.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
+#include "train/session.hpp"
 
 namespace attend {
 namespace {
@@ -26,7 +28,8 @@ struct EmbedConfig {
   std::string run;
   std::string input = "-";
   ModelUse use;
-  SentencePooling pooling = SentencePooling::mean;
+  LineOptions lines;
+  SentenceOptions sentence;
   bool similarity = false;
   bool json = false;
 
@@ -39,7 +42,8 @@ struct EmbedConfig {
            .positional = true});
     visit("input", self.input, {.help = "text, one a line; - is standard input", .placeholder = "FILE"});
     ModelUse::visit(self.use, visit);
-    visit("pooling", self.pooling, {.help = "the mean of all pieces' states, or the state of [CLS]"});
+    LineOptions::visit(self.lines, visit);
+    SentenceOptions::visit(self.sentence, visit);
     visit("similarity", self.similarity,
           {.help = "two texts a line, with a tab between: print the cosine of their vectors"});
     visit("json", self.json, {.help = "one JSON object a line"});
@@ -69,37 +73,46 @@ void write(const std::vector<std::vector<float>>& vectors, const EmbedConfig& co
   }
 }
 
-std::pair<Bert, Tokenizer> load_encoder(const EmbedConfig& config) {
-  const std::filesystem::path path = run_of_best_seed(config.run);
+std::pair<Bert, Tokenizer> load_encoder(const EmbedConfig& config, const std::filesystem::path& path) {
   const torch::Device device = device_named(config.use.device);
   if (kind_of_run(path) != RunKind::finetune) {
     const BertRun run = BertRun::load(path, config.use.checkpoint, device);
     return {run.model->bert, run.tokenizer};
   }
   const TextRun run = TextRun::load(path, config.use.checkpoint, device);
-  if (!run.model->bert()) throw UserError(path.string() + ": no encoder of BERT's kind", "embed reads with one");
+  if (!run.model->bert()) {
+    throw UserError(path.string() + ": an LSTM encoder, but vectors are made with a BERT",
+                    "give a run of --model bert");
+  }
   return {run.model->bert(), run.tokenizer};
 }
 
-void run(const EmbedConfig& config, const OptionOrigins& /*origins*/) {
+void run(const EmbedConfig& given, const OptionOrigins& origins) {
   signals::install();
+  EmbedConfig config = given;
   LineReader reader(config.input);
-  auto [bert, tokenizer] = load_encoder(config);
+  const std::filesystem::path path = run_of_best_seed(config.run);
+  auto [bert, tokenizer] = load_encoder(config, path);
+  if (std::filesystem::exists(path / kEmbedFile)) {
+    auto theirs = read_config<SentenceOptions>(path / kEmbedFile);
+    adopt_options(bind(config.sentence), bind(theirs), origins);
+  }
   freeze(*bert, config.use.precision);
   std::int64_t num_cut = 0;
-  std::string line;
-  for (bool more = reader.next(line); more;) {
-    std::vector<std::string> texts;
-    for (; more && texts.size() < lines_at_once(config.input); more = reader.next(line)) {
-      append_texts(line, config, reader.place(), texts);
-    }
-    const TextVectors embedded = embed(*bert, tokenizer, texts, config.pooling);
+  const bool at_once = config.lines.at_once(config.input);
+  std::vector<std::string> texts;
+  const auto add = [&](const std::string& line) { append_texts(line, config, reader.place(), texts); };
+  for (; read_together(reader, at_once, add); texts.clear()) {
+    const TextVectors embedded = embed(*bert, tokenizer, texts, config.sentence);
     num_cut += embedded.num_cut;
     write(embedded.vectors, config);
-    if (is_typed(config.input)) std::cout.flush();
+    if (at_once) std::cout.flush();
   }
   reader.counts().log(config.input);
-  if (num_cut > 0) log::warn("{} texts had more than {} tokens and were cut there", num_cut, bert->config().max_length);
+  if (num_cut > 0) {
+    log::warn("{} texts were cut to {} tokens", num_cut,
+              config.sentence.max_length.value_or(bert->config().max_length));
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// attend evaluate: BLEU, chrF and TER of a file of translations; or what a fine-tuned run makes of its task.
+// attend evaluate: BLEU, chrF and TER of a file of translations; or the metrics of a fine-tuned run on its task.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct EvaluateConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("A run of attend finetune");
     visit("run", self.run,
-          {.help = "the run; empty: translations are scored", .placeholder = "DIR", .positional = true});
+          {.help = "the run; without one, translations are scored", .placeholder = "DIR", .positional = true});
     visit("data", self.data, {.help = "folder that holds the task's files", .placeholder = "DIR"});
     visit("valid", self.valid,
           {.help = "labelled files; none: those the task validates on, in --data", .placeholder = "FILE"});
@@ -54,11 +54,11 @@ struct EvaluateConfig {
     visit("hypothesis", self.hypothesis,
           {.help = "translations, one a line; - is standard input", .placeholder = "FILE"});
     visit("reference", self.reference,
-          {.help = "what they should be: line by line the same sentences; several files are several references each",
+          {.help = "reference translations, line by line; several files: several references for each line",
            .placeholder = "FILE"});
-    visit("lowercase", self.lowercase, {.help = "compare without regard to case (TER always does)"});
+    visit("lowercase", self.lowercase, {.help = "ignore case (TER always does)"});
     visit("tokenize", self.tokenize, {.help = "how BLEU splits lines into words"});
-    visit("smoothing", self.smoothing, {.help = "what BLEU does about orders without a match"});
+    visit("smoothing", self.smoothing, {.help = "how BLEU smooths n-gram orders without a match"});
     visit("chrf-word-order", self.chrf_word_order,
           {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2});
 
@@ -77,10 +77,15 @@ struct EvaluateConfig {
              ? Names{"data", "valid", "checkpoint", "precision", "device", "max-answer", "nbest", "null-threshold"}
              : Names{"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order"}) {
       if (!origins.given(option)) continue;
-      throw UserError(origins(option) + ": a run and translations are scored in different calls", "leave one out");
+      throw UserError(origins(option) + (run.empty() ? ": only with a run" : ": only without a run, for translations"),
+                      "leave it out, or score the run and the translations in two calls");
+    }
+    if (std::ranges::count(reference, "-") + (hypothesis == "-" ? 1 : 0) > 1) {
+      throw UserError(origins("reference") + ": standard input (-) can be read only once",
+                      "write all but one of the texts to files");
     }
     if (!valid.empty() && origins.given("data")) {
-      throw UserError(origins("data") + ": --valid names the files themselves", "leave one out");
+      throw UserError(origins("data") + ": --valid already names the files", "leave one of them out");
     }
   }
 };
@@ -90,27 +95,28 @@ std::vector<std::string> read_lines(const std::string& path) {
   std::vector<std::string> lines;
   for (std::string line; reader.next(line); lines.push_back(line)) {
     if (reader.invalid() || reader.counts().nul > 0) {
-      throw UserError(fmt::format("{}:{}: not a line of UTF-8 text", path, lines.size() + 1),
-                      "is it the right file? another encoding is converted by: iconv -f ENCODING -t UTF-8");
+      throw UserError(reader.place() + ": not a line of UTF-8 text",
+                      "check the file; convert another encoding with iconv -f ENCODING -t UTF-8");
     }
   }
-  if (lines.empty()) throw UserError(path + ": an empty file", "check that it is the right one");
+  if (lines.empty()) throw UserError(name_of_input(path) + ": empty", "check the file");
   return lines;
 }
 
-// Scores are of plain text. What looks otherwise is said, and scored all the same.
+// Scores are meant for plain text: what looks tokenised is scored with a warning.
 void warn_of_pieces(const std::string& path, const std::vector<std::string>& hypotheses) {
   const auto tokenized = std::ranges::count_if(hypotheses, [](const std::string& line) {
     return line.substr(0, line.find_last_not_of(" \t\r") + 1).ends_with(" .");
   });
   if (tokenized >= 100) {
-    log::warn("{}: {} lines end in \" .\": tokenised text? Scores of tokenised text compare with nobody's", path,
+    log::warn("{}: {} lines end in \" .\": is it tokenised? Such scores cannot be compared with published ones", path,
               tokenized);
   }
   const auto pieces = std::ranges::count_if(hypotheses, [](const std::string& line) {
     return line.find("@@ ") != std::string::npos || line.find("▁") != std::string::npos;
   });
-  if (pieces > 0) log::warn("{}: {} lines have \"@@ \" or \"▁\" in them: subword pieces, not joined?", path, pieces);
+  if (pieces > 0)
+    log::warn("{}: {} lines have \"@@ \" or \"▁\" in them: is it split into subword pieces?", path, pieces);
 }
 
 void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
@@ -150,9 +156,9 @@ void evaluate_translations(const EvaluateConfig& config) {
   for (const std::string& path : config.reference) {
     references.push_back(read_lines(path));
     if (references.back().size() != hypotheses.size()) {
-      throw UserError(fmt::format("{}: {} lines, but {} has {}", path, references.back().size(), config.hypothesis,
-                                  hypotheses.size()),
-                      "line by line they must be the same sentences");
+      throw UserError(fmt::format("{}: {} lines, but {} has {}", name_of_input(path), references.back().size(),
+                                  name_of_input(config.hypothesis), hypotheses.size()),
+                      "give files whose lines correspond");
     }
   }
   warn_of_pieces(config.hypothesis, hypotheses);

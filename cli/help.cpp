@@ -56,7 +56,7 @@ std::string placeholder_of(const BoundOption& option) {
 
 std::string spelling_of(const BoundOption& option) {
   if (option.kind == OptionKind::flag && !option.may_be_auto) {
-    return (option.get() == OptionValue(true) ? "--no-" : "--") + std::string(option.name);
+    return (option.get() == OptionValue(true) ? "--[no-]" : "--") + std::string(option.name);
   }
   return "--" + std::string(option.name) + " " + placeholder_of(option) +
          (option.kind == OptionKind::list ? "..." : "");
@@ -72,7 +72,8 @@ std::string meaning_of(const BoundOption& option) {
   std::string text(option.traits.help);
   const bool plain = option.kind == OptionKind::text || option.kind == OptionKind::list;
   if (!plain && option.kind != OptionKind::flag) text += "; " + expected_of(option);
-  if (option.kind != OptionKind::flag || option.may_be_auto) text += " [" + default_of(option) + "]";
+  const bool is_off = option.kind == OptionKind::flag && option.get() == OptionValue(false);
+  if (!is_off) text += " [" + default_of(option) + "]";
   return text;
 }
 
@@ -90,11 +91,11 @@ std::string cell(std::string_view text) {
 
 std::string program_help(const std::vector<Command>& commands) {
   std::string text =
-      "attend: from Bahdanau's attention to BERT, trained, compared and used\n\n"
+      "attend: train, compare and use RNN attention, Transformers and BERT\n\n"
       "Usage: attend COMMAND [options]\n\nCommands\n";
   for (const Command& command : commands) text += row(command.name, command.help);
-  text += row("config COMMAND", "print the options that a command would use, as a TOML file for --config");
-  text += "\n`attend help COMMAND` explains a command; `attend --version` names this one.\n";
+  text += row("config COMMAND", "print the options a command would use, as a TOML file for --config");
+  text += "\n`attend help COMMAND` lists the options of a command; `attend --version` prints the version.\n";
   return text;
 }
 
@@ -117,8 +118,8 @@ std::string command_help(const Command& command) {
   }
   text += "\nFor every command\n";
   text += row("--config FILE", "options from a TOML file; repeatable, later files win, flags win over files");
-  text += row("--quiet", "say only warnings and errors");
-  text += row("--help", "this text");
+  text += row("--quiet", "print only warnings and errors");
+  text += row("--help", "print this text");
   return text;
 }
 
@@ -128,7 +129,7 @@ std::string options_markdown(const std::vector<Command>& commands) {
       "Written by `attend config --markdown`; a test fails when it is stale.\n\n"
       "Every option is a flag (`--learning-rate 1e-3`) and, under the same name, a key of a TOML file "
       "(`learning-rate = 1e-3`) given with `--config FILE`. `--config` may be repeated: later files win, and flags win "
-      "over files. `attend config COMMAND` prints the file of what a command would use.\n";
+      "over files. `attend config COMMAND` prints the options that a command would use.\n";
   for (const Command& command : commands) {
     text += "\n## attend " + command.name + "\n\n" + command.help +
             "\n\n| option | value | default | meaning |\n|---|---|---|---|\n";

@@ -1,4 +1,4 @@
-// attend import: a BERT of Hugging Face's transformers as a run.
+// attend import: makes a run of a BERT of Hugging Face's transformers.
 #include <algorithm>
 #include <filesystem>
 
@@ -10,6 +10,7 @@
 #include "data/text/conll.hpp"
 #include "data/tokenizer/bert_vocabulary.hpp"
 #include "models/bert/hf.hpp"
+#include "models/bert/sentence.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/text_run.hpp"
@@ -20,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kOtherModel = "use a config.json and model.safetensors of the same model";
+
 struct ImportConfig {
   std::string directory;
   std::string run;
@@ -28,23 +31,22 @@ struct ImportConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit(
-        "directory", self.directory,
-        {.help = "config.json, model.safetensors, and vocab.txt, tokenizer.json or what attend has exported of a BERT",
-         .placeholder = "DIR",
-         .required = true,
-         .positional = true});
-    visit("run", self.run, {.help = "directory that is made", .placeholder = "DIR", .required = true});
+    visit("directory", self.directory,
+          {.help =
+               "holds config.json, model.safetensors, and vocab.txt or tokenizer.json; or was written by attend export",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
+    visit("run", self.run, {.help = "directory of the new run", .placeholder = "DIR", .required = true});
     visit("task", self.task,
           {.help =
-               "what a model with a head of its own was taught: a task's name or file; empty: one text, labels as its "
-               "config.json says",
+               "the task of a fine-tuned model, by name or file; empty: labels of one text, as config.json names them",
            .placeholder = "NAME|FILE"});
-    visit("allow-missing", self.allow_missing, {.help = "weights that are not there begin at random"});
+    visit("allow-missing", self.allow_missing, {.help = "initialise missing weights randomly"});
   }
 };
 
-void say(const WeightReport& report, const fs::path& file, bool allow_missing) {
+void check_report(const WeightReport& report, const fs::path& file, bool allow_missing) {
   const auto list = [](const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += "\n  " + name;
@@ -53,19 +55,18 @@ void say(const WeightReport& report, const fs::path& file, bool allow_missing) {
   std::vector<std::string> layers = report.unused;
   std::erase_if(layers, [](const std::string& name) { return name.find("encoder.layer.") == std::string::npos; });
   if (!layers.empty()) {
-    throw UserError(file.string() + ": more layers than config.json says" + list(layers),
-                    "config.json and model.safetensors are not of one model");
+    throw UserError(file.string() + ": holds more layers than config.json describes" + list(layers), kOtherModel);
   }
   if (!report.unused.empty()) log::info("{}: unused{}", file.string(), list(report.unused));
   if (!report.mismatched.empty()) {
-    throw UserError(file.string() + ": of another type or shape" + list(report.mismatched),
-                    "config.json and model.safetensors are not of one model");
+    throw UserError(file.string() + ": unexpected type or shape" + list(report.mismatched), kOtherModel);
   }
   if (report.missing.empty()) return;
   if (!allow_missing) {
-    throw UserError(file.string() + ": missing" + list(report.missing), "--allow-missing lets these begin at random");
+    throw UserError(file.string() + ": missing" + list(report.missing),
+                    "check the file, or initialise these randomly with --allow-missing");
   }
-  log::warn("{}: missing, begin at random{}", file.string(), list(report.missing));
+  log::warn("{}: missing, initialised randomly{}", file.string(), list(report.missing));
 }
 
 // `file` is the config.json.
@@ -73,14 +74,14 @@ LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::
   LabelledTask task = name.empty() ? LabelledTask() : find_task(name);
   if (name.empty()) task.kind = *config.task;
   if (task.kind != *config.task) {
-    throw UserError("--task " + name + " is a task of " + std::string(name_of(task.kind)) + ", the model one of " +
+    throw UserError("--task " + name + " is a task of " + std::string(name_of(task.kind)) + ", but the model is for " +
                         std::string(name_of(*config.task)),
-                    "choose the task that it was taught");
+                    "name the task that the model was fine-tuned on");
   }
   if (!task.labels.empty() && task.labels.size() != config.labels.size()) {
-    throw UserError("--task " + name + " has " + std::to_string(task.labels.size()) + " labels, the model " +
+    throw UserError("--task " + name + " has " + std::to_string(task.labels.size()) + " labels, but the model has " +
                         std::to_string(config.labels.size()),
-                    "choose the task that it was taught");
+                    "name the task that the model was fine-tuned on");
   }
   if (task.kind == TaskKind::spans || task.kind == TaskKind::regression) return task;
   if (task.labels.empty() || std::ranges::is_permutation(task.labels, config.labels)) {
@@ -88,14 +89,14 @@ LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::
     if (name.empty() && task.kind == TaskKind::tags) task.chunks = std::ranges::all_of(task.labels, marks_chunk);
   } else {
     for (std::size_t i = 0; i < task.labels.size(); ++i) {
-      log::warn("the model's label {} is taken for {}", config.labels[i], task.labels[i]);
+      log::warn("the model's label {} is taken to mean {}", config.labels[i], task.labels[i]);
     }
   }
   task.validate(file.string());
   return task;
 }
 
-// A model that its file cannot hold is not made, lest a small file takes all memory.
+// Refuses a config.json of more weights than the file could hold, which would allocate them all first.
 void refuse_larger_model(const HfConfig& config, const fs::path& weights) {
   const BertConfig bert = bert_config(config.options, config.vocabulary);
   const auto width = static_cast<double>(bert.block.width), feed_forward = static_cast<double>(bert.block.feed_forward);
@@ -105,15 +106,27 @@ void refuse_larger_model(const HfConfig& config, const fs::path& weights) {
   constexpr double kLeastBytes = 0.5;  // a number; most of them may be missing
   if (numbers * kLeastBytes <= static_cast<double>(bytes)) return;
   throw UserError(
-      fmt::format("{}: {} bytes, but config.json is of {:.0f} M weights", weights.string(), bytes, numbers / 1e6),
-      "config.json and model.safetensors are not of one model");
+      fmt::format("{}: {} bytes, but config.json describes {:.0f} M weights", weights.string(), bytes, numbers / 1e6),
+      kOtherModel);
+}
+
+// The parameters of an encoder and of those heads that the file has, of which it need not have all.
+NamedTensors parameters_in(const fs::path& weights, const BertForPretrainingImpl& model, const HfConfig& config) {
+  const SafetensorsFile file(weights);
+  NamedTensors present =
+      without_absent_heads(model, [&](const std::string& name) { return has_hf_weight(file, name, config); });
+  if (present.size() < parameters_of(model).size()) {
+    log::info("{}: without all heads of pretraining; what is missing is initialised when the run is trained",
+              weights.string());
+  }
+  return present;
 }
 
 // A checkpoint without moments: good for all but resuming.
-void write_checkpoint(const fs::path& run, const torch::nn::Module& model, const TensorMetadata& identity) {
+void write_checkpoint(const fs::path& run, const NamedTensors& weights, const TensorMetadata& identity) {
   const fs::path checkpoint = checkpoint_path(run, 0);
   make_directories(checkpoint);
-  save_tensors(checkpoint / "model.safetensors", parameters_of(model), identity);
+  save_tensors(checkpoint / "model.safetensors", weights, identity);
   write_manifest(checkpoint);
 }
 
@@ -124,12 +137,12 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   const Tokenizer tokenizer = import_bert_tokenizer(directory);
   if (tokenizer.size() != theirs.vocabulary) {
     throw UserError(directory.string() + ": the tokenizer has " + std::to_string(tokenizer.size()) +
-                        " pieces, config.json says " + std::to_string(theirs.vocabulary),
-                    "they are not of one model");
+                        " pieces, but the vocab_size of config.json is " + std::to_string(theirs.vocabulary),
+                    "use the tokenizer of this model");
   }
   if (!theirs.task && !config.task.empty()) {
     throw UserError("--task " + config.task + ": the model in " + directory.string() + " has no head of a task",
-                    "leave it out, and teach it the task with attend finetune --init-from");
+                    "leave it out, and fine-tune the run with attend finetune --init-from");
   }
   refuse_larger_model(theirs, weights);
   StagedDirectory staged(config.run);
@@ -137,32 +150,36 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   if (theirs.task) {
     const LabelledTask task = task_of(theirs, config.task, directory / "config.json");
     if (task.kind == TaskKind::spans && config.task.empty()) {
-      log::info("{} answers every question; with --task squad2 it also gives none", config.run);
+      log::info("{} answers every question; import it with --task squad2 to allow no answer", config.run);
     }
     const TextModelOptions options{.encoder = theirs.options};
     const TextModel model = make_text_model(options, task, tokenizer);
     initialise(*model, 1);
-    say(load_hf_weights(weights, *model, theirs), weights, config.allow_missing);
+    check_report(load_hf_weights(weights, *model, parameters_of(*model), theirs), weights, config.allow_missing);
     SampleConfig samples;
     samples.length = theirs.options.positions;
     write_file_atomic(staged.path() / "config.toml", to_toml(options) + to_toml(samples));
     save_run_task(task, staged.path());
-    write_checkpoint(staged.path(), *model, identity_of(options, task, tokenizer));
+    write_checkpoint(staged.path(), parameters_of(*model), identity_of(options, task, tokenizer));
   } else {
     const BertForPretraining model(bert_config(theirs.options, tokenizer.size()));
     initialise(*model, 1);
-    say(load_hf_weights(weights, *model, theirs), weights, config.allow_missing);
+    const NamedTensors present = parameters_in(weights, *model, theirs);
+    check_report(load_hf_weights(weights, *model, present, theirs), weights, config.allow_missing);
     write_file_atomic(staged.path() / "config.toml", to_toml(theirs.options));
-    write_checkpoint(staged.path(), *model, identity_of(theirs.options, tokenizer));
+    if (const auto sentence = read_sentence_transformer(directory, tokenizer, theirs.options.positions)) {
+      write_file_atomic(staged.path() / kEmbedFile, to_toml(*sentence));
+    }
+    write_checkpoint(staged.path(), present, identity_of(theirs.options, tokenizer));
   }
   staged.commit();
-  log::info("{} is in {}", config.directory, config.run);
+  log::info("imported {} to {}", config.directory, config.run);
 }
 
 }  // namespace
 
 Command import_command() {
-  return make_command<ImportConfig>("import", "take a BERT over from Hugging Face's transformers", run);
+  return make_command<ImportConfig>("import", "make a run of a BERT of Hugging Face's transformers", run);
 }
 
 }  // namespace attend

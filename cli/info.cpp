@@ -1,10 +1,16 @@
-// attend info: what a run, a checkpoint or a tokenizer is; without a path, what this program is and runs on.
+// attend info: describes a run, a checkpoint or a tokenizer; without a path, this program and its machine.
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <limits>
+#include <optional>
 #include <thread>
 
 #include "cli/command.hpp"
@@ -18,6 +24,8 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
+#include "models/translation/factory.hpp"
+#include "train/trainer.hpp"
 
 namespace attend {
 namespace {
@@ -31,7 +39,7 @@ struct InfoConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Info");
     visit("path", self.path,
-          {.help = "a run, a checkpoint, a .safetensors file or a tokenizer; none: the program itself",
+          {.help = "a run, a checkpoint, a .safetensors file or a tokenizer; without one, this program",
            .placeholder = "PATH",
            .positional = true});
   }
@@ -58,7 +66,8 @@ void about_tokenizer(const std::string& name, const Tokenizer& tokenizer) {
                 ", XXH3 " + tokenizer.hash());
 }
 
-void about_weights(const fs::path& path) {
+// Of a run, whose options and tokenizers are shown already, the metadata is what else its weights say.
+void about_weights(const fs::path& path, bool of_run) {
   const SafetensorsFile file(path);
   std::int64_t numbers = 0;
   for (const TensorView& tensor : file.tensors()) {
@@ -67,11 +76,15 @@ void about_weights(const fs::path& path) {
   say("weights", path.string());
   say("tensors", file.tensors().size());
   say("parameters", numbers);
-  // As JSON, in which nothing that the file says can steer a terminal.
-  if (!file.metadata().empty()) say("metadata", nlohmann::json(file.metadata()).dump());
+  TensorMetadata metadata = file.metadata();
+  std::erase_if(metadata, [of_run](const auto& entry) {
+    return of_run && (entry.first.find('.') != std::string::npos || entry.first.ends_with("tokenizer"));
+  });
+  // As JSON, in which nothing in the file can steer a terminal.
+  if (!metadata.empty()) say("metadata", nlohmann::json(metadata).dump());
 }
 
-void about_checkpoint(const fs::path& directory) {
+void about_checkpoint(const fs::path& directory, bool of_run) {
   verify_manifest(directory);
   say("checkpoint", directory.string() + " (intact)");
   if (fs::exists(directory / "state.json")) {
@@ -80,12 +93,44 @@ void about_checkpoint(const fs::path& directory) {
       if (state.contains(key)) say(key, state[key]);
     }
   }
-  about_weights(directory / "model.safetensors");
+  about_weights(directory / "model.safetensors", of_run);
 }
 
+// The options of a model or task but for those that it does not read.
 template <class Config>
-void about_options(const Config& config) {
-  for (const BoundOption& option : bind(config)) say(option.name, text_of(option.get()));
+void about_options(const Config& config, const std::vector<std::string_view>& foreign = {}) {
+  for (const BoundOption& option : bind(config)) {
+    if (std::ranges::find(foreign, option.name) == foreign.end()) say(option.name, text_of(option.get()));
+  }
+}
+
+// The last validation and the best one, as RUN/train.jsonl has them; a run that was imported or averaged has none.
+void about_scores(const fs::path& run) {
+  std::ifstream lines(run / "train.jsonl");
+  const auto metric = read_config<TrainerConfig>(run / "config.toml", UnknownKeys::ignore).best_metric;
+  std::optional<nlohmann::ordered_json> best, last;
+  for (std::string line; std::getline(lines, line);) {
+    auto event = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!event.is_object() || event.value("event", "") != "valid" || !event.contains("step")) continue;
+    const auto value = [&](const nlohmann::ordered_json& of) {
+      const auto found = of.find(metric);
+      const bool known = found != of.end() && found->is_number();
+      const double worst = -std::numeric_limits<double>::infinity();
+      return !known ? worst : lower_is_better(metric) ? -found->get<double>() : found->get<double>();
+    };
+    if (!best || value(event) > value(*best)) best = event;
+    last = std::move(event);
+  }
+  const auto scores = [](const nlohmann::ordered_json& event) {
+    std::string text = "step " + event["step"].dump();
+    for (const auto& [name, value] : event.items()) {
+      if (value.is_number_float()) text += fmt::format(", {} {:.4g}", name, value.get<double>());
+    }
+    return text;
+  };
+  if (!last) return;
+  say("best validation by " + metric, scores(*best));
+  say("last validation", scores(*last));
 }
 
 void about_run(const fs::path& path) {
@@ -93,7 +138,8 @@ void about_run(const fs::path& path) {
   const fs::path config = path / "config.toml";
   switch (kind_of_run(path)) {
     case RunKind::train: {
-      about_options(read_config<ModelConfig>(config, UnknownKeys::ignore));
+      const auto model = read_config<ModelConfig>(config, UnknownKeys::ignore);
+      about_options(model, foreign_options(model.model));
       const auto tokenizers = TokenizerPair::load(path / "tokenizer");
       about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
       if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
@@ -103,15 +149,19 @@ void about_run(const fs::path& path) {
       about_options(read_config<BertOptions>(config, UnknownKeys::ignore));
       about_tokenizer("tokenizer", load_run_tokenizer(path));
       break;
-    case RunKind::finetune:
-      about_options(read_config<TextModelOptions>(config, UnknownKeys::ignore));
-      about_options(load_run_task(path));
+    case RunKind::finetune: {
+      const auto model = read_config<TextModelOptions>(config, UnknownKeys::ignore);
+      const LabelledTask task = load_run_task(path);
+      about_options(model, foreign_options(model, task.kind));
+      about_options(task, task.foreign_keys());
       about_tokenizer("tokenizer", load_run_tokenizer(path));
+    }
   }
+  about_scores(path);
   std::string steps;
   for (const std::int64_t step : checkpoint_steps(path)) steps += (steps.empty() ? "" : ", ") + std::to_string(step);
   say("checkpoints", steps.empty() ? "none yet" : "steps " + steps);
-  if (!steps.empty()) about_checkpoint(find_weights(path, "best").parent_path());
+  if (!steps.empty()) about_checkpoint(find_weights(path, "auto").parent_path(), /*of_run=*/true);
 }
 
 void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
@@ -120,11 +170,14 @@ void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
   if (fs::exists(path / "config.toml")) {
     about_run(path);
   } else if (fs::exists(path / "manifest.json")) {
-    about_checkpoint(path);
+    about_checkpoint(path, /*of_run=*/false);
   } else if (fs::is_directory(path)) {
-    throw UserError(path.string() + ": neither a run (config.toml) nor a checkpoint (manifest.json)");
+    throw UserError(path.string() + ": neither a run (config.toml) nor a checkpoint (manifest.json)",
+                    fs::exists(path / "config.json")
+                        ? "import the model of Hugging Face first: attend import " + path.string() + " --run RUN"
+                        : "check the path");
   } else if (path.extension() == ".safetensors") {
-    about_weights(path);
+    about_weights(path, /*of_run=*/false);
   } else {
     about_tokenizer(path.string(), Tokenizer::load(path));
   }
@@ -133,7 +186,7 @@ void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command info_command() {
-  return make_command<InfoConfig>("info", "say what a run, a checkpoint or a tokenizer is, or the program itself", run);
+  return make_command<InfoConfig>("info", "describe a run, a checkpoint or a tokenizer, or this program", run);
 }
 
 }  // namespace attend

@@ -1,9 +1,6 @@
-// What every command that uses a trained model asks and does alike.
+// The options and steps that all commands which use a trained model share.
 #pragma once
 
-#include <unistd.h>
-
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -14,16 +11,18 @@
 namespace attend {
 
 struct ModelUse {
-  std::string checkpoint = "best";
+  std::string checkpoint = "auto";
   Precision precision = Precision::automatic;
   std::string device = "auto";
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or the path of a checkpoint", .placeholder = "best|last|PATH"});
+          {.help =
+               "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",
+           .placeholder = "auto|best|last|PATH"});
     visit("precision", self.precision,
-          {.help = "of the products; auto: bf16 where the processor has it, else fp32; int8 is the fastest"});
+          {.help = "of matrix products; auto: bf16 where the processor multiplies it natively, else fp32"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
   }
 };
@@ -36,11 +35,5 @@ void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, cons
 // The two texts of a line, with a tab between. UserError naming `place` where it is another number of texts.
 std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
                                               const std::string& remedy);
-
-// Whether `input` is a person, who waits for the answer to a line.
-inline bool is_typed(const std::string& input) { return input == "-" && isatty(STDIN_FILENO) != 0; }
-
-// Lines of `input` that an encoder reads together.
-inline std::size_t lines_at_once(const std::string& input) { return is_typed(input) ? 1 : 1024; }
 
 }  // namespace attend

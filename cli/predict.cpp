@@ -13,13 +13,14 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/input.hpp"
 #include "cli/model_use.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
+#include "eval/fill_mask.hpp"
 #include "eval/task_answers.hpp"
-#include "eval/text_use.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
@@ -36,6 +37,7 @@ struct PredictConfig {
   std::string data;
   std::string test;
   ModelUse use;
+  LineOptions lines;
   AnswerConfig answers = {};
   bool fill_mask = false;
   std::int64_t top = 5;
@@ -59,6 +61,7 @@ struct PredictConfig {
           {.help = "the test file itself, in place of --data, such as the mismatched one of MNLI",
            .placeholder = "FILE"});
     ModelUse::visit(self.use, visit);
+    LineOptions::visit(self.lines, visit);
     AnswerConfig::visit(self.answers, visit);
     visit("fill-mask", self.fill_mask, {.help = "the likeliest pieces for every [MASK] of a line"});
     visit("top", self.top, {.help = "fill-mask: how many", .min = 1, .max = 1000});
@@ -78,6 +81,7 @@ struct PredictConfig {
     }
     if (data.empty() && test.empty()) return;
     refuse("input", "beside a test file");
+    refuse("line-buffered", "beside a test file");
     if (!test.empty()) refuse("data", "beside --test");
   }
 };
@@ -103,7 +107,6 @@ class Lines {
     } else {
       throw UserError(place + ": a tab, expected one text", "the task reads one text");
     }
-    num_bytes_ += line.size();
   }
 
   // To be called behind the last line: tags are told from the lines around, too.
@@ -113,7 +116,6 @@ class Lines {
 
   const TaskSplit& split() const { return split_; }
   std::int64_t num_cut() const { return maker_.num_cut(); }
-  std::size_t num_bytes() const { return num_bytes_; }
   // The record of every line, or nothing.
   const std::vector<std::optional<std::int64_t>>& records() const { return records_; }
 
@@ -142,7 +144,6 @@ class Lines {
   TaskSplit split_;
   std::vector<std::optional<std::int64_t>> records_;
   std::int64_t document_ = 0;
-  std::size_t num_bytes_ = 0;
 };
 
 // The labels of a text that has several: those that are likelier than not.
@@ -237,27 +238,20 @@ void predict_window(const PredictConfig& config, const TextRun& run, torch::Devi
   }
 }
 
-constexpr std::size_t kMostBytes = 1 << 20;  // of lines that are answered together
-
 void predict_lines(const PredictConfig& config, const TextRun& run, torch::Device device) {
   LineReader reader(config.input);
-  std::string line;
+  const bool at_once = config.lines.at_once(config.input);
   std::int64_t num_cut = 0;
-  for (bool more = reader.next(line); more;) {
+  while (true) {
     Lines lines(run);
-    for (std::size_t n = 0; more && n < lines_at_once(config.input) && lines.num_bytes() < kMostBytes;
-         ++n, more = reader.next(line)) {
-      lines.add(line, reader.place());
-    }
+    if (!read_together(reader, at_once, [&](const std::string& line) { lines.add(line, reader.place()); })) break;
     lines.finish();
     predict_window(config, run, device, lines);
     num_cut += lines.num_cut();
-    if (is_typed(config.input)) std::cout.flush();
+    if (at_once) std::cout.flush();
   }
   reader.counts().log(config.input);
-  if (num_cut > 0) {
-    log::warn("{} texts had more than {} tokens and were cut there", num_cut, run.samples.longest(run.task.kind));
-  }
+  if (num_cut > 0) log::warn("{} texts were cut to {} tokens", num_cut, run.samples.longest(run.task.kind));
 }
 
 // GLUE wants a table of index and prediction, SQuAD an object of ids, CoNLL a token and its tag a line; in JSON every
@@ -301,17 +295,21 @@ void predict_test_file(const PredictConfig& config, const TextRun& run, torch::D
 void fill(const PredictConfig& config, torch::Device device) {
   LineReader reader(config.input);
   const BertRun run = BertRun::load(config.run, config.use.checkpoint, device);
+  if (!run.fills_masks()) {
+    throw UserError(config.run + ": an encoder that was imported without a head for masked tokens",
+                    "import one that has it, such as a BertForMaskedLM");
+  }
   freeze(*run.model, config.use.precision);
+  const bool at_once = config.lines.at_once(config.input);
+  std::int64_t num_cut = 0, num_without = 0;
   for (std::string line; reader.next(line);) {
     if (signals::stop_requested()) throw Interrupted("stopped before all was filled");
-    if (is_blank(line)) {
-      std::cout << (config.json ? "[]\n" : "\n");
-      continue;
-    }
     ordered_json object = ordered_json::array();
     std::string text;
-    for (const std::vector<Filling>& fillings :
-         fill_masks(*run.model, run.tokenizer, line, reader.place(), config.top)) {
+    const FilledText filled = is_blank(line) ? FilledText{} : fill_masks(*run.model, run.tokenizer, line, config.top);
+    num_cut += filled.cut ? 1 : 0;
+    num_without += filled.masks.empty() && !is_blank(line) ? 1 : 0;
+    for (const std::vector<Filling>& fillings : filled.masks) {
       ordered_json& mask = object.emplace_back(ordered_json::array());
       for (const Filling& filling : fillings) {
         mask.push_back({{"word", as_one_line(filling.word)}, {"probability", filling.probability}});
@@ -319,9 +317,11 @@ void fill(const PredictConfig& config, torch::Device device) {
       }
     }
     std::cout << (config.json ? object.dump() : text) << '\n';
-    if (is_typed(config.input)) std::cout.flush();
+    if (at_once) std::cout.flush();
   }
   reader.counts().log(config.input);
+  if (num_cut > 0) log::warn("{} texts were cut to {} tokens", num_cut, run.model->bert->config().max_length);
+  if (num_without > 0) log::warn("{} texts have no [MASK]: nothing was filled in", num_without);
 }
 
 void run(const PredictConfig& given, const OptionOrigins& origins) {
@@ -331,6 +331,10 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
   if (config.fill_mask) {
     fill(config, device);
   } else {
+    if (kind_of_run(run_of_best_seed(config.run)) == RunKind::pretrain) {
+      throw UserError(config.run + ": a pretrained encoder, which has learnt no task",
+                      "fill [MASK] with --fill-mask, or teach it a task: attend finetune --init-from " + config.run);
+    }
     const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
     adopt_answers(config.answers, config.run, trained.task, origins);
     if (origins.given("null-threshold") && !trained.task.may_lack_answers) {

@@ -16,7 +16,7 @@
 namespace attend {
 namespace {
 
-// What to lower when memory does not suffice, as far as a command has it.
+// The options to lower when memory runs out, of those that a command has.
 constexpr std::array<std::string_view, 4> kMemoryOptions = {"max-tokens", "batch-size", "beam", "workers"};
 
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
@@ -103,7 +103,7 @@ bool apply_line(const std::string& program, BoundOptions& options, const std::ve
     if (word.empty()) throw UserError("--config: found nothing, expected a TOML file");
     apply_toml_file(options, value(word), origins);
   }
-  // A whole config file names all options: what has its default there is not asked for.
+  // A whole config file names all options; those at their defaults do not count as given.
   for (std::size_t i = 0; i < options.size(); ++i) {
     if (options[i].get() == defaults[i]) origins.forget(options[i].name);
   }
@@ -124,7 +124,7 @@ bool apply_line(const std::string& program, BoundOptions& options, const std::ve
     apply_words(options, option.name, texts, origins);
   }
   if (next != positionals.end()) {
-    throw UserError(program + ": unexpected \"" + *next + "\"", "`" + program + " --help` shows how it is called");
+    throw UserError(program + ": unexpected \"" + *next + "\"", "`" + program + " --help` shows its usage");
   }
   return true;
 }
@@ -168,14 +168,15 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
   const bool print_config = words[0] == "config";
   if (print_config) {
     take();
-    if (words.empty()) throw UserError("attend config: no command given", "such as `attend config train`");
+    if (words.empty()) throw UserError("attend config: no command given", "name one, such as `attend config train`");
     if (words[0] == "--markdown") {
       std::cout << options_markdown(commands);
       return;
     }
     if (words[0] == "--help" || words[0] == "-h") {
-      std::cout << "Usage: attend config COMMAND [options of the command]   print them as a TOML file for --config\n"
-                   "       attend config --markdown                        print docs/options.md\n";
+      std::cout
+          << "Usage: attend config COMMAND [options of the command]   print its options as a TOML file for --config\n"
+             "       attend config --markdown                        print docs/options.md\n";
       return;
     }
   }
@@ -207,7 +208,7 @@ int complain_of_memory(const Running& running) {
   std::string remedy;
   for (const std::string& flag : running.memory_flags) remedy += (remedy.empty() ? "lower " : " or ") + flag;
   complain(running.program + ": not enough memory",
-           remedy.empty() ? "free some memory or take a smaller input" : remedy);
+           remedy.empty() ? "free some memory or use a smaller input" : remedy);
   return kExitUserMistake;
 }
 
@@ -218,7 +219,9 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
   Running running;
   try {
     run_words(commands, words, running);
-    if (!std::cout.flush()) throw UserError("standard output cannot be written", "is its disk full?");
+    if (!std::cout.flush())
+      throw UserError("standard output cannot be written",
+                      "check that its disk is not full and its reader is still there");
     return kExitDone;
   } catch (const UserError& error) {
     complain(error.what(), error.remedy());
@@ -238,7 +241,7 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
         message.find("out of memory") != std::string::npos) {
       return complain_of_memory(running);
     }
-    complain(running.program + ": " + message, "this is a fault of attend: please report it with the command line");
+    complain(running.program + ": " + message, "this is a bug in attend: please report it with the command line");
     return kExitOurFailure;
   }
 }

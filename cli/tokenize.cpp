@@ -18,11 +18,13 @@ struct TokenizeConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit(
-        "model", self.model,
-        {.help = "a tokenizer, as attend vocab makes it", .placeholder = "FILE", .required = true, .positional = true});
-    visit("decode", self.decode, {.help = "from pieces back to text"});
-    visit("ids", self.ids, {.help = "numbers in place of pieces"});
+    visit("model", self.model,
+          {.help = "a tokenizer of attend vocab or of a run",
+           .placeholder = "FILE",
+           .required = true,
+           .positional = true});
+    visit("decode", self.decode, {.help = "turn pieces back into text"});
+    visit("ids", self.ids, {.help = "print, or with --decode read, ids instead of pieces"});
   }
 };
 
@@ -38,8 +40,8 @@ std::string encode(const Tokenizer& tokenizer, const std::string& line, bool as_
 std::int32_t parse_id(const Tokenizer& tokenizer, const std::string& word, const std::string& place) {
   const auto id = parse_number<std::int32_t>(word);
   if (!id || *id < 0 || *id >= tokenizer.size()) {
-    throw UserError(place + ": " + word + " is no id from 0 to " + std::to_string(tokenizer.size() - 1),
-                    "check that it is the tokenizer that made the ids");
+    throw UserError(place + ": found " + word + ", expected an id from 0 to " + std::to_string(tokenizer.size() - 1),
+                    "use the tokenizer that made the ids");
   }
   return *id;
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/command.hpp"
+#include "cli/input.hpp"
 #include "cli/model_use.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
@@ -23,6 +24,7 @@ struct TranslateConfig {
   std::string run;
   std::vector<std::string> input;
   ModelUse use;
+  LineOptions lines;
   TranslatorConfig translator;
   TranslationAttentionConfig attention;
 
@@ -32,8 +34,9 @@ struct TranslateConfig {
     visit("run", self.run,
           {.help = "the run directory of a trained model", .placeholder = "DIR", .required = true, .positional = true});
     visit("input", self.input,
-          {.help = "files to translate, plain or .gz; none: standard input", .placeholder = "FILE"});
+          {.help = "files to translate, plain or .gz; without one, standard input", .placeholder = "FILE"});
     ModelUse::visit(self.use, visit);
+    LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
     TranslationAttentionConfig::visit(self.attention, visit);
   }
@@ -71,7 +74,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
   std::int64_t number = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     LineReader& reader = readers[i];
-    const bool at_once = is_typed(inputs[i]);
+    const bool at_once = config.lines.at_once(inputs[i]);
     const auto next = [&](std::string& line) {
       const bool more = reader.next(line);
       if (more && attention) lines.push_back(line);
@@ -89,7 +92,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
   }
   if (attention) attention->finish();
   if (translator.num_cut() > 0) {
-    log::warn("{} lines had more than {} pieces and were cut there", translator.num_cut(), Translator::kLongestSource);
+    log::warn("{} lines were cut to {} pieces", translator.num_cut(), Translator::kLongestSource);
   }
 }
 

@@ -1,4 +1,4 @@
-// attend vocab: makes a tokenizer of text; one of all files together, or one of each.
+// attend vocab: learns a tokenizer from text, one from all files together or one from each.
 #include <set>
 
 #include "cli/command.hpp"
@@ -18,9 +18,11 @@ struct VocabConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("input", self.input,
-          {.help = "text, plain or .gz, of one language or several", .placeholder = "FILE", .required = true});
+          {.help = "text to learn from, plain or .gz, in one language or several",
+           .placeholder = "FILE",
+           .required = true});
     visit("output", self.output,
-          {.help = "where the tokenizer goes; as many names as inputs make a tokenizer of each",
+          {.help = "file to write the tokenizer to; as many files as inputs: learn one from each",
            .placeholder = "FILE",
            .required = true});
     TokenizerConfig::visit(self.tokenizer, visit);
@@ -45,7 +47,7 @@ void run(const VocabConfig& config, const OptionOrigins&) {
   std::set<std::string> names;
   for (const std::string& output : config.output) {
     refuse_existing(output, "--output");
-    if (!names.insert(output).second) throw UserError(output + ": named twice", "choose another --output");
+    if (!names.insert(output).second) throw UserError(output + ": duplicate --output", "name another file");
   }
   if (config.output.size() == 1) {
     make(config.input, config.output.front(), config.tokenizer);
@@ -56,6 +58,6 @@ void run(const VocabConfig& config, const OptionOrigins&) {
 
 }  // namespace
 
-Command vocab_command() { return make_command<VocabConfig>("vocab", "make a tokenizer of text", run); }
+Command vocab_command() { return make_command<VocabConfig>("vocab", "learn a tokenizer from text", run); }
 
 }  // namespace attend

@@ -20,6 +20,9 @@ namespace {
 // Batches that a window has for each worker: enough for equal lengths, few enough to answer soon.
 constexpr std::int64_t kBatchesInWindow = 16;
 
+// Bytes of text after which a window ends: a few lines may be the whole memory.
+constexpr std::size_t kBytesInWindow = std::size_t{16} << 20;
+
 // Source pieces of a batch, the longest sentence times their number: bounds the memory of one search.
 constexpr std::size_t kPiecesInBatch = 8192;
 
@@ -85,10 +88,9 @@ std::int64_t Translator::num_workers() const {
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
   std::vector<Ids> encoded;
   for (const std::string& line : lines) {
-    Ids& ids = encoded.emplace_back(tokenizers_.src.encode(line));
-    if (ids.size() <= kLongestSource) continue;
-    ids.resize(kLongestSource);
-    ++num_cut_;
+    auto [ids, is_cut] = tokenizers_.src.encode_beginning(line, kLongestSource);
+    encoded.push_back(std::move(ids));
+    if (is_cut) ++num_cut_;
   }
   std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
   const SpecialIds& special = tokenizers_.tgt.special();
@@ -123,7 +125,11 @@ void Translator::translate_stream(const std::function<bool(std::string&)>& next,
   bool more = true;
   while (more) {
     lines.clear();
-    while (std::ssize(lines) < window && (more = next(line))) lines.push_back(line);
+    std::size_t bytes = 0;
+    while (std::ssize(lines) < window && bytes < kBytesInWindow && (more = next(line))) {
+      bytes += line.size();
+      lines.push_back(line);
+    }
     for (const auto& translations : translate(lines)) emit(translations);
     if (more && signals::stop_requested()) throw Interrupted("translation was interrupted");
   }

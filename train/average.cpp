@@ -27,7 +27,7 @@ std::vector<std::int64_t> chosen_steps(const fs::path& run, const AverageConfig&
   const std::vector<std::int64_t> all = checkpoint_steps(run);
   if (all.empty()) throw UserError(run.string() + ": no checkpoint", "give the directory of a run that was trained");
   std::vector<std::int64_t> steps = all;
-  std::string remedy = "train with a larger --keep-last";
+  std::string which = "checkpoints", keep = "keep-last";
   if (config.best) {
     steps.clear();
     const auto newest = Checkpoint::newest(run);
@@ -35,11 +35,14 @@ std::vector<std::int64_t> chosen_steps(const fs::path& run, const AverageConfig&
       if (std::binary_search(all.begin(), all.end(), score.step)) steps.push_back(score.step);
     }
     std::reverse(steps.begin(), steps.end());  // the best last, as the newest above
-    remedy = "train with a larger --keep-best";
+    which = "validated checkpoints";
+    keep = "keep-best";
   }
   const auto wanted = static_cast<std::size_t>(config.best.value_or(config.last.value_or(std::ssize(steps))));
   if (steps.size() < wanted) {
-    throw UserError(fmt::format("{}: {} of the {} checkpoints to average", run.string(), steps.size(), wanted), remedy);
+    throw UserError(fmt::format("{}: {} {}, but {} were asked for", run.string(), steps.size(), which, wanted),
+                    fmt::format("ask for fewer, or train with --{} {} or more, which may change when a run is resumed",
+                                keep, wanted));
   }
   steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(wanted));
   return steps;

@@ -1,14 +1,26 @@
 // What every kind of training is told: which run, what it begins with, and where it computes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/options.hpp"
 #include "models/ops/weight.hpp"
 
 namespace attend {
+
+// A Precision to train in: int8 is for use alone.
+enum class TrainingPrecision { automatic, fp32, bf16 };
+template <>
+struct EnumNames<TrainingPrecision> {
+  static constexpr std::array names{std::pair{TrainingPrecision::automatic, std::string_view("auto")},
+                                    std::pair{TrainingPrecision::fp32, std::string_view("fp32")},
+                                    std::pair{TrainingPrecision::bf16, std::string_view("bf16")}};
+};
 
 struct RunConfig {
   std::string run;
@@ -18,7 +30,7 @@ struct RunConfig {
   bool dry_run = false;
   std::string device = "auto";
   std::optional<std::int64_t> threads = {};
-  Precision precision = Precision::automatic;
+  TrainingPrecision precision = TrainingPrecision::automatic;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -40,7 +52,7 @@ struct RunConfig {
     visit("threads", self.threads,
           {.help = "threads of the arithmetic; auto: one a core", .min = 1, .max = 1024, .may_change = true});
     visit("precision", self.precision,
-          {.help = "of products while training; auto: bf16 where the processor multiplies it natively, else fp32"});
+          {.help = "of matrix products; auto: bf16 where the processor multiplies it natively, else fp32"});
   }
 
   // UserError when options contradict each other.
@@ -48,6 +60,9 @@ struct RunConfig {
 
   // Chooses device, threads and precision where they are auto. UserError for a device that is not there.
   void resolve();
+
+  // `precision`, resolved.
+  Precision products() const { return precision == TrainingPrecision::bf16 ? Precision::bf16 : Precision::fp32; }
 };
 
 }  // namespace attend

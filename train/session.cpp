@@ -20,6 +20,7 @@
 #include "models/layers/layers.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/device.hpp"
 #include "train/checkpoint.hpp"
 #include "train/memory_limit.hpp"
 
@@ -126,7 +127,8 @@ void train(Job& job, const OptionOrigins& origins) {
   const std::unique_ptr<Task> task = job.make_task(!run.init_from.empty() && !checkpoint);
   torch::nn::Module& model = task->model();
   model.to(torch::Device(run.device));
-  visit_weights(model, [&](ops::Weight& weight) { weight.set_precision(run.precision); });
+  warn_of_slow(run.products(), torch::Device(run.device));
+  visit_weights(model, [&](ops::Weight& weight) { weight.set_precision(run.products()); });
   check_validation(*task, config.trainer, origins);
   const bool by_clock = config.schedule.end == ScheduleEnd::max_time;
   if (by_clock && !config.trainer.max_steps && !config.trainer.max_epochs) {

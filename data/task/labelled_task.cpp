@@ -114,19 +114,23 @@ std::vector<std::string_view> metrics_of(const LabelledTask& task) {
   return {};
 }
 
+std::vector<std::string_view> LabelledTask::foreign_keys() const {
+  const bool spans = kind == TaskKind::spans, tags = kind == TaskKind::tags;
+  std::vector<std::string_view> keys;
+  if (!is_of_sequences(kind)) keys = {"text", "test-text", "format", "header", "skip-incomplete"};
+  if (spans) keys.push_back("label");
+  if (spans || kind == TaskKind::regression) keys.push_back("labels");
+  if (kind != TaskKind::classification) keys.push_back("positive");
+  if (kind != TaskKind::multi_label) keys.push_back("separator");
+  if (!spans) keys.push_back("may-lack-answers");
+  if (!tags) keys.push_back("chunks");
+  return keys;
+}
+
 void LabelledTask::validate(const std::string& source) const {
   const bool columns = is_of_sequences(kind), multi_label = kind == TaskKind::multi_label;
-  const bool spans = kind == TaskKind::spans, tags = kind == TaskKind::tags;
-  const auto refuse_keys = [&](const std::vector<std::string_view>& keys) {
-    refuse_changed(*this, keys, name_of(kind), source + ": ");
-  };
-  if (!columns) refuse_keys({"text", "test-text", "format", "header", "skip-incomplete"});
-  if (!columns && !tags) refuse_keys({"label"});
-  if (spans || kind == TaskKind::regression) refuse_keys({"labels"});
-  if (kind != TaskKind::classification) refuse_keys({"positive"});
-  if (!multi_label) refuse_keys({"separator"});
-  if (!spans) refuse_keys({"may-lack-answers"});
-  if (!tags) refuse_keys({"chunks"});
+  const bool tags = kind == TaskKind::tags;
+  refuse_changed(*this, foreign_keys(), name_of(kind), source + ": ");
   if (columns && (text.empty() || text.size() > 2)) {
     throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two",
                     "name one or two columns");

@@ -79,6 +79,9 @@ struct LabelledTask {
     visit("test-text", self.test_text, {.help = "columns of the test file, if named differently; none: as text"});
   }
 
+  // The keys that do not apply to its kind.
+  std::vector<std::string_view> foreign_keys() const;
+
   // UserError naming `source` for contradictory keys.
   void validate(const std::string& source) const;
 };

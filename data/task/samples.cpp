@@ -53,9 +53,10 @@ SampleMaker::SampleMaker(Tokenizer tokenizer, const SampleConfig& config)
 
 Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {
   const bool pair = text.second.has_value();
-  std::vector<std::int32_t> first = tokenizer_.encode(text.first), second = tokenizer_.encode(text.second.value_or(""));
   const std::size_t room = length_ - (pair ? 3 : 2);
-  if (first.size() + second.size() > room) {
+  auto [first, first_is_cut] = tokenizer_.encode_beginning(text.first, room);
+  auto [second, second_is_cut] = tokenizer_.encode_beginning(text.second.value_or(""), room);
+  if (first_is_cut || second_is_cut || first.size() + second.size() > room) {
     ++num_cut_;
     const std::size_t longest = std::max(room - std::min({first.size(), second.size(), room / 2}), std::size_t{1});
     first.resize(std::min(first.size(), longest));
@@ -74,12 +75,9 @@ Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {
 
 std::vector<Sample> SampleMaker::of_question(const Question& question, const std::vector<Piece>& context,
                                              std::int64_t example) {
-  std::vector<std::int32_t> begin = tokenizer_.encode(question.text);
-  const std::size_t longest = static_cast<std::size_t>(config_.longest_question());
-  if (begin.size() > longest) {
-    begin.resize(longest);
-    ++num_cut_;
-  }
+  auto [begin, is_cut] =
+      tokenizer_.encode_beginning(question.text, static_cast<std::size_t>(config_.longest_question()));
+  if (is_cut) ++num_cut_;
   begin.insert(begin.begin(), tokenizer_.special().cls);
   begin.push_back(tokenizer_.special().sep);
   const std::size_t room = length_ - begin.size() - 1;
@@ -106,12 +104,10 @@ std::vector<Sample> SampleMaker::of_question(const Question& question, const std
 SampleMaker::Words SampleMaker::words_of(const TaggedSentence& sentence) {
   Words words;
   for (const std::string& token : sentence.tokens) {
-    std::vector<std::int32_t>& pieces = words.emplace_back(tokenizer_.encode(token));
+    auto [pieces, is_cut] = tokenizer_.encode_beginning(token, length_ - 2);
     if (pieces.empty()) pieces = {tokenizer_.special().unk};
-    if (pieces.size() + 2 > length_) {
-      pieces.resize(length_ - 2);
-      ++num_cut_;
-    }
+    if (is_cut) ++num_cut_;
+    words.push_back(std::move(pieces));
   }
   return words;
 }

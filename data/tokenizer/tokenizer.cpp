@@ -1,5 +1,6 @@
 #include "data/tokenizer/tokenizer.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/error.hpp"
@@ -49,6 +50,18 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const { retur
 
 std::vector<Piece> Tokenizer::encode_pieces(std::string_view text) const {
   return content_->model->encode_pieces(text);
+}
+
+Beginning Tokenizer::encode_beginning(std::string_view text, std::size_t most) const {
+  constexpr std::size_t kBytes = 256;  // of a piece; text has about four
+  std::size_t end = std::min(text.size(), std::max<std::size_t>(most, 1) * kBytes);
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80 && end > 0) --end;
+  Beginning beginning{.ids = encode(text.substr(0, end)), .cut = end < text.size()};
+  if (beginning.ids.size() > most) {
+    beginning.ids.resize(most);
+    beginning.cut = true;
+  }
+  return beginning;
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {

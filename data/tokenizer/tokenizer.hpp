@@ -44,6 +44,12 @@ struct Piece {
 // Larger tokenizer files are refused.
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 
+// The first pieces of a text, and whether it has more.
+struct Beginning {
+  std::vector<std::int32_t> ids;
+  bool cut = false;
+};
+
 // Cheap to copy: copies share the model. All members are thread-safe.
 class Tokenizer {
  public:
@@ -55,6 +61,8 @@ class Tokenizer {
   // Without bos and eos. Any bytes are accepted; invalid UTF-8 counts as U+FFFD.
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<Piece> encode_pieces(std::string_view text) const;
+  // At most the first `most` pieces of a text. Reads no more than 256 bytes for each, however long the text is.
+  Beginning encode_beginning(std::string_view text, std::size_t most) const;
 
   // Always one line of text: line breaks and NUL spelt by byte pieces become spaces. Special ids are skipped; unk gives
   // " ⁇ ", or "[UNK]" with WordPiece, which puts one space between words. std::out_of_range for an invalid id.

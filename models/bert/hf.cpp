@@ -159,7 +159,8 @@ std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfConfig& co
   if (is_pre(config) && parameter.starts_with("seq_relationship.")) return {};
   std::vector<HfPart> parts = parts_under_our_prefix(parameter, config);
   for (HfPart& part : parts) {
-    if (part.name.starts_with(kEncoderPrefix)) part.name.replace(0, kEncoderPrefix.size(), family_of(config).prefix);
+    if (!part.name.starts_with(kEncoderPrefix)) continue;
+    part.name.replace(0, kEncoderPrefix.size(), config.heads ? family_of(config).prefix : "");
   }
   if (parameter == "bert.embeddings.position_embeddings.weight") parts[0].rows_before = unused_positions(config);
   return parts;
@@ -167,9 +168,9 @@ std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfConfig& co
 
 }  // namespace
 
-NamedTensors to_hf(const torch::nn::Module& model, const HfConfig& config) {
+NamedTensors to_hf(const NamedTensors& parameters, const HfConfig& config) {
   NamedTensors result;
-  for (const auto& [name, parameter] : parameters_of(model)) {
+  for (const auto& [name, parameter] : parameters) {
     const at::Tensor tensor = parameter.detach();
     for (const HfPart& part : hf_parts_of(name, config)) {
       if (part.third) {
@@ -184,13 +185,18 @@ NamedTensors to_hf(const torch::nn::Module& model, const HfConfig& config) {
   return result;
 }
 
+bool has_hf_weight(const SafetensorsFile& file, const std::string& parameter, const HfConfig& config) {
+  return std::ranges::any_of(hf_parts_of(parameter, config),
+                             [&](const HfPart& part) { return find(file, part.name) != nullptr; });
+}
+
 WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn::Module& model,
-                             const HfConfig& config) {
+                             const NamedTensors& parameters, const HfConfig& config) {
   const SafetensorsFile file(path);
   const at::NoGradGuard no_grad;
   WeightReport report;
   std::set<std::string> used;
-  for (const auto& [name, tensor] : parameters_of(model)) {
+  for (const auto& [name, tensor] : parameters) {
     for (const HfPart& part : hf_parts_of(name, config)) {
       const at::Tensor target = part.third ? third_of(tensor, *part.third) : tensor;
       const TensorView* found = find(file, part.name);
@@ -228,7 +234,7 @@ std::string to_hf_config(const HfConfig& theirs) {
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
   if (is_pre(theirs) && theirs.pad < 0) refuse("tokenizer without a padding piece");
   const Family& family = family_of(theirs);
-  const std::string_view head = !theirs.task                     ? family.pretraining
+  const std::string_view head = !theirs.task                     ? (theirs.heads ? family.pretraining : "Model")
                                 : theirs.task == TaskKind::spans ? kSpans
                                 : is_of_sequences(theirs)        ? kSequences
                                                                  : kTags;

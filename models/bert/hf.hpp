@@ -34,6 +34,7 @@ struct HfConfig {
   std::int32_t pad = 0;             // id of the padding piece
   std::optional<TaskKind> task;     // by its architecture; nothing: an encoder, or one with the heads of pretraining
   std::vector<std::string> labels;  // of that task
+  bool heads = true;                // without a task: the heads of pretraining; false: their encoder alone
 };
 
 // UserError naming the file for another model_type, an activation or position embedding that attend's BERT does not
@@ -43,11 +44,15 @@ HfConfig read_hf_config(const std::filesystem::path& file);
 // config.json. UserError for what their models do not have: shared layers and narrow embeddings.
 std::string to_hf_config(const HfConfig& theirs);
 
-// The model's parameters under their names. Views of the model's memory where they are whole.
-NamedTensors to_hf(const torch::nn::Module& model, const HfConfig& config);
+// These parameters of a model under their names. Views of the model's memory where they are whole.
+NamedTensors to_hf(const NamedTensors& parameters, const HfConfig& config);
 
-// Copies what a file of theirs holds into the model's parameters, and refreshes its ops::Weights. The report names
-// parameters of ours, and tensors of theirs that are unused; buffers and tied copies are not counted.
-WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model, const HfConfig& config);
+// Whether a file of theirs holds a parameter of ours, or a part of it.
+bool has_hf_weight(const SafetensorsFile& file, const std::string& parameter, const HfConfig& config);
+
+// Copies a file of theirs into these parameters of the model, and refreshes its ops::Weights. The report names tensors
+// of theirs; buffers and tied copies are not counted.
+WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model,
+                             const NamedTensors& parameters, const HfConfig& config);
 
 }  // namespace attend

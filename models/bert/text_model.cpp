@@ -54,9 +54,21 @@ Encoded LstmTextEncoderImpl::forward(const SegmentedSequences& input, Pass& pass
   return {read.output_MD, read.last.back().hidden()};
 }
 
+std::vector<std::string_view> foreign_options(const TextModelOptions& options, TaskKind task) {
+  std::vector<std::string_view> names;
+  if (options.model == TextEncoderKind::lstm) {
+    names = {"heads", "feed-forward", "embedding-width",   "positions",         "share-layers",
+             "norm",  "gelu",         "attention-dropout", "initial-deviation", "initial-positions"};
+  }
+  if (!is_of_sequences(task)) names.push_back("pooling");
+  return names;
+}
+
 TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std::int64_t outputs, bool pairs,
                              std::int64_t vocabulary)
     : task_(task), dropout_(options.head_dropout.value_or(options.encoder.dropout)) {
+  refuse_changed(options, foreign_options(options, task),
+                 "the model " + std::string(name_of(options.model)) + " for " + std::string(name_of(task)));
   std::int64_t width = 0;
   double deviation = 0;
   if (options.model == TextEncoderKind::bert) {
@@ -65,10 +77,6 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std
     deviation = config.block.deviation;
     bert_ = register_module("bert", Bert(config));
   } else {
-    refuse_changed(options.encoder,
-                   {"heads", "feed-forward", "embedding-width", "positions", "share-layers", "norm", "gelu",
-                    "attention-dropout", "initial-deviation", "initial-positions"},
-                   "the model lstm");
     width = width_of(options.encoder);
     if (width % 2 != 0)
       throw UserError("--width " + std::to_string(width) + ": an LSTM that reads both ways halves it", "make it even");
@@ -77,9 +85,7 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, TaskKind task, std
                                                                    .layers = options.encoder.layers.value_or(1),
                                                                    .dropout = options.encoder.dropout}));
   }
-  if (!is_of_sequences(task)) {
-    refuse_changed(options, {"pooling"}, name_of(task));
-  } else {
+  if (is_of_sequences(task)) {
     pooler_ = register_module("pooler", make_pooling(chosen_pooling(options, pairs), width, deviation));
   }
   classifier_ =

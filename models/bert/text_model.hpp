@@ -61,6 +61,9 @@ struct TextModelOptions {
   }
 };
 
+// The options that such a model does not read.
+std::vector<std::string_view> foreign_options(const TextModelOptions& options, TaskKind task);
+
 // Embeddings and LSTM layers, each reading both ways with half of the width.
 struct LstmTextConfig {
   std::int64_t vocabulary = 0;

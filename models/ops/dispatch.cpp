@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "models/ops/kernels/level.hpp"
+
 namespace attend::ops {
 namespace {
 
@@ -47,7 +49,7 @@ bool may_fuse_steps(const torch::Tensor& x) { return may_fuse_sequences(x) && !a
 
 bool has_native_bf16() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") > 0;
+  return kernels::cpu_level() >= 4 && __builtin_cpu_supports("avx512bf16") > 0;
 #else
   return false;
 #endif

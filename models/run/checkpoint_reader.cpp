@@ -41,7 +41,7 @@ std::optional<std::int64_t> best_step(const fs::path& run) {
 fs::path given_weights(const fs::path& path) {
   if (!fs::is_directory(path)) {
     if (fs::exists(path)) return path;
-    throw UserError(path.string() + ": no such checkpoint", "give best, last, or the path of a checkpoint");
+    throw UserError(path.string() + ": no such checkpoint", "give auto, best, last, or the path of a checkpoint");
   }
   verify_manifest(path);
   return path / kWeights;
@@ -64,26 +64,29 @@ std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
 }
 
 fs::path find_weights(const fs::path& run, const std::string& which) {
-  if (which != "best" && which != "last") return given_weights(which);
+  if (which != "auto" && which != "best" && which != "last") return given_weights(which);
   std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
-  if (which == "best") {
+  if (which != "last") {
     if (const auto best = best_step(run)) {
       std::erase(candidates, *best);
       candidates.push_back(*best);
     }
   }
+  std::string problem;  // of the one that was asked for
   for (auto step = candidates.rbegin(); step != candidates.rend(); ++step) {
     const fs::path directory = checkpoint_path(run, *step);
     try {
       verify_manifest(directory);
-      if (step != candidates.rbegin()) log::warn("using {} instead", directory.string());
-      return directory / kWeights;
     } catch (const UserError& error) {
-      log::warn("{}", error.what());
+      if (which != "auto") throw UserError(error.what(), "use another checkpoint of the run: --checkpoint PATH");
+      if (problem.empty()) problem = error.what();
+      continue;
     }
+    if (!problem.empty()) log::warn("{}; using {} instead", problem, directory.string());
+    return directory / kWeights;
   }
-  throw UserError(run.string() + ": no intact checkpoint in " + (run / "checkpoints").string(),
-                  "go on with its training: --resume auto");
+  throw UserError((run / "checkpoints").string() + (problem.empty() ? ": no checkpoint" : ": no intact checkpoint"),
+                  "train the run further: --resume auto");
 }
 
 }  // namespace attend

@@ -18,7 +18,8 @@ std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
 //   best   what RUN/best names; the newest where a run has not chosen yet
 //   last   the newest
 //   PATH   the directory of a checkpoint, or a .safetensors file, which has no manifest
-// Where best or last is damaged, the newest intact one is taken with a warning. UserError when there is none.
+//   auto   best; where that is damaged, the newest intact one, with a warning that names both
+// UserError when it is missing or damaged.
 std::filesystem::path find_weights(const std::filesystem::path& run, const std::string& which);
 
 }  // namespace attend

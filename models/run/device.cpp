@@ -7,6 +7,8 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
+#include "models/ops/dispatch.hpp"
 
 namespace attend {
 
@@ -27,6 +29,16 @@ c10::Device device_named(const std::string& name) {
   } catch (const c10::Error&) {  // not the name of a device
   }
   throw UserError("--device " + name + ": not a device", "use auto, cpu, cuda or cuda:N");
+}
+
+Precision precision_for(Precision precision, c10::Device device) {
+  if (precision != Precision::automatic) return precision;
+  return !device.is_cpu() || ops::has_native_bf16() ? Precision::bf16 : Precision::fp32;
+}
+
+void warn_of_slow(Precision precision, c10::Device device) {
+  if (precision != Precision::bf16 || !device.is_cpu() || ops::has_native_bf16()) return;
+  log::warn("--precision bf16 is slow here: this processor does not multiply it natively; fp32 is faster");
 }
 
 }  // namespace attend

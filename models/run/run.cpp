@@ -7,8 +7,8 @@
 #include "core/error.hpp"
 #include "core/options.hpp"
 #include "models/layers/layers.hpp"
-#include "models/ops/dispatch.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/device.hpp"
 #include "models/run/weights_io.hpp"
 #include "models/translation/factory.hpp"
 
@@ -36,7 +36,10 @@ RunKind kind_of_run(const fs::path& path) {
                     "give the directory that --run named");
   }
   if (!fs::exists(path / "config.toml")) {
-    throw UserError(path.string() + ": not a run, config.toml is missing", "give the directory that --run named");
+    throw UserError(path.string() + ": not a run, config.toml is missing",
+                    fs::exists(path / "config.json")
+                        ? "import the model of Hugging Face first: attend import " + path.string() + " --run RUN"
+                        : "give the directory that --run named");
   }
   if (fs::exists(path / "task.toml")) return RunKind::finetune;
   const auto shape = read_config<Shape>(path / "config.toml", UnknownKeys::ignore).name;
@@ -103,11 +106,10 @@ Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device
 Precision freeze(const torch::nn::Module& model, Precision precision) {
   const torch::Device device = model.parameters().front().device();
   const bool cpu = device.is_cpu();
-  if (precision == Precision::automatic) {
-    precision = !cpu || ops::has_native_bf16() ? Precision::bf16 : Precision::fp32;
-  }
+  precision = precision_for(precision, device);
+  warn_of_slow(precision, device);
   if (!cpu && precision == Precision::int8) {
-    throw UserError("--precision int8: not on " + device.str(), "use bf16 there, or --device cpu");
+    throw UserError("--precision int8 is not available on " + device.str(), "use bf16, or --device cpu");
   }
   // A GPU's own library lays out its weights.
   visit_weights(model, [&](ops::Weight& weight) { cpu ? weight.freeze(precision) : weight.set_precision(precision); });

@@ -44,9 +44,9 @@ struct Run {
   Seq2Seq model;
   std::filesystem::path weights;  // the file they came from
 
-  // `checkpoint` is best, last or a path, see find_weights. UserError naming the file that is missing, damaged, edited
-  // or of another run.
-  static Run load(const std::filesystem::path& path, const std::string& checkpoint = "best",
+  // `checkpoint` is auto, best, last or a path, see find_weights. UserError naming the file that is missing, damaged,
+  // edited or of another run.
+  static Run load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                   torch::Device device = torch::kCPU);
 };
 

@@ -35,7 +35,7 @@ struct TextRun {
   TextModel model;
 
   // As Run::load (run.hpp).
-  static TextRun load(const std::filesystem::path& path, const std::string& checkpoint = "best",
+  static TextRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                       torch::Device device = torch::kCPU);
 };
 

@@ -26,7 +26,6 @@ std::int64_t default_heads(std::int64_t width) {
 }
 
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  refuse_changed(config, {"score", "bidirectional", "input-feeding"}, "the model transformer");
   const std::int64_t width = chosen(config.width, "width");
   const std::int64_t heads = config.heads.value_or(default_heads(width));
   if (width % heads != 0) {
@@ -50,9 +49,6 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
 }
 
 Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  refuse_changed(config,
-                 {"heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"},
-                 "the model luong");
   const ScoreRecipe score = recipe_of(config.score);
   const bool halved = score.needs_equal_widths && config.bidirectional;
   const std::int64_t width = chosen(config.width, "width");
@@ -79,7 +75,18 @@ Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary)
 
 }  // namespace
 
+std::vector<std::string_view> foreign_options(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::transformer:
+      return {"score", "bidirectional", "input-feeding"};
+    case ModelKind::luong:
+      return {"heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
+  }
+  return {};
+}
+
 Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
+  refuse_changed(config, foreign_options(config.model), "the model " + std::string(name_of(config.model)));
   if (config.tie_embeddings && vocabulary.src != vocabulary.tgt) {
     throw UserError("tie-embeddings needs one vocabulary, but the source has " + std::to_string(vocabulary.src) +
                         " pieces and the target " + std::to_string(vocabulary.tgt),

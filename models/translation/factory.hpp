@@ -3,11 +3,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
 
 namespace attend {
+
+// The options that models of this family do not read.
+std::vector<std::string_view> foreign_options(ModelKind kind);
 
 struct VocabularySizes {
   std::int64_t src = 0;

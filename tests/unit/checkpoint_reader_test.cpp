@@ -39,6 +39,7 @@ TEST_F(CheckpointReader, StepsAreNumbersInOrder) {
 
 TEST_F(CheckpointReader, BestIsWhatTheRunSaysAndElseTheNewest) {
   EXPECT_EQ(find_weights(run_, "best"), weights(200));
+  EXPECT_EQ(find_weights(run_, "auto"), weights(200));
   write_file_atomic(run_ / "best", "step-9\n");
   EXPECT_EQ(find_weights(run_, "best"), weights(9));
   EXPECT_EQ(find_weights(run_, "last"), weights(200));
@@ -46,22 +47,25 @@ TEST_F(CheckpointReader, BestIsWhatTheRunSaysAndElseTheNewest) {
   EXPECT_EQ(find_weights(run_, weights(10)), weights(10));
 }
 
-TEST_F(CheckpointReader, ADamagedOneIsPassedOverUnlessItWasNamed) {
+TEST_F(CheckpointReader, ADamagedOneIsPassedOverUnlessItWasAskedFor) {
   damage(200);
-  EXPECT_EQ(find_weights(run_, "last"), weights(10));
+  EXPECT_EQ(find_weights(run_, "auto"), weights(10));
+  EXPECT_THROW(find_weights(run_, "last"), UserError);
   EXPECT_THROW(find_weights(run_, checkpoint_path(run_, 200)), UserError);
   write_file_atomic(run_ / "best", "step-9\n");
+  EXPECT_EQ(find_weights(run_, "auto"), weights(9));
   damage(9);
-  EXPECT_EQ(find_weights(run_, "best"), weights(10));
-  damage(10);
   EXPECT_THROW(find_weights(run_, "best"), UserError);
+  EXPECT_EQ(find_weights(run_, "auto"), weights(10));
+  damage(10);
+  EXPECT_THROW(find_weights(run_, "auto"), UserError);
 }
 
 TEST_F(CheckpointReader, RefusesABestThatIsNoCheckpointAndPathsThatDoNotExist) {
   write_file_atomic(run_ / "best", "../../etc\n");
   EXPECT_THROW(find_weights(run_, "best"), UserError);
   EXPECT_THROW(find_weights(run_, "step-10"), UserError);
-  EXPECT_THROW(find_weights(run_ / "elsewhere", "last"), UserError);
+  EXPECT_THROW(find_weights(run_ / "elsewhere", "auto"), UserError);
 }
 
 }  // namespace

@@ -220,7 +220,7 @@ class FinetuningJob : public Job {
 
   void load_encoder(const TextModelImpl& model) const {
     const fs::path from = begun_from();
-    const fs::path weights = find_weights(from, "best");
+    const fs::path weights = find_weights(from, "auto");
     NamedTensors taken = parameters_of(model);
     // A head that decided between other labels begins anew, also where they are as many.
     const bool other_labels = fs::exists(from / "task.toml") && load_run_task(from).labels != task_.labels;

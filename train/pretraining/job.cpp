@@ -73,7 +73,7 @@ class PretrainingJob : public Job {
         throw UserError("--init-from " + from.string() + ": that run has another tokenizer than --tokenizer",
                         "leave --tokenizer out: the other run's is taken over with its weights");
       }
-      load_weights(find_weights(from, "best"), *model);
+      load_pretrained(find_weights(from, "auto"), *model);
     }
     return std::make_unique<PretrainingTask>(model, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }

@@ -1,6 +1,9 @@
 #include "train/translation/config.hpp"
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
+#include "models/translation/factory.hpp"
 
 namespace attend {
 
@@ -10,6 +13,11 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
                     std::string("--") + name + " SOURCE TARGET");
   };
+  for (const std::string_view option : foreign_options(model.model)) {
+    if (!origins.given(option)) continue;
+    throw UserError(fmt::format("{} has no meaning for the model {}", origins(option), name_of(model.model)),
+                    "leave it out");
+  }
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) trainer.refuse_validation(origins);

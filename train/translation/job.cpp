@@ -93,7 +93,7 @@ class TranslationJob : public Job {
         throw UserError("--init-from " + from.string() + ": that run has other tokenizers than --tokenizer",
                         "leave --tokenizer out: the other run's are taken over with its weights");
       }
-      load_weights(find_weights(from, "best"), *model);
+      load_weights(find_weights(from, "auto"), *model);
     }
     return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_));
   }

@@ -154,7 +154,7 @@ TEST(Program, MistakesAreNamed) {
   EXPECT_EQ(error({"draw", "r", "--no-slope"}),
             "attend: error: --no-slope: no such option of attend draw\n  `attend draw --help` lists the options\n");
   EXPECT_EQ(error({"draw", "r", "--input", "a", "--", "b"}),
-            "attend: error: attend draw: unexpected \"b\"\n  `attend draw --help` shows how it is called\n");
+            "attend: error: attend draw: unexpected \"b\"\n  `attend draw --help` shows its usage\n");
   EXPECT_EQ(error({"config"}), "attend: error: attend config: no command given\n  such as `attend config train`\n");
   EXPECT_EQ(error({"config", "daw"}), "attend: error: attend daw: no such command\n  did you mean attend draw?\n");
 }
@@ -170,7 +170,7 @@ TEST(Program, EachFailureHasItsExitCode) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(
       outcome.err,
-      "attend: error: attend draw: first line\n  this is a fault of attend: please report it with the command line\n");
+      "attend: error: attend draw: first line\n  this is a bug in attend: please report it with the command line\n");
   for (const std::string how : {"memory", "torch"}) {
     outcome = attend({"draw", "r", "--fail", how});
     EXPECT_EQ(outcome.code, 2);
@@ -207,14 +207,14 @@ TEST(Program, HelpListsCommandsAndOptions) {
             "Numbers\n"
             "  --max-tokens N              tokens of a batch; an integer of at least 1 [10]\n"
             "  --slope X                   of the line; a number of at least -5 [1]\n"
-            "  --no-tied                   one table\n"
+            "  --[no-]tied                 one table [true]\n"
             "  --dry-run                   build and stop\n"
             "  --fail TEXT                 how [auto]\n\n"
             "For every command\n"
             "  --config FILE               options from a TOML file; repeatable, later files win, flags win over\n"
             "                              files\n"
-            "  --quiet                     say only warnings and errors\n"
-            "  --help                      this text\n");
+            "  --quiet                     print only warnings and errors\n"
+            "  --help                      print this text\n");
   EXPECT_NE(attend({"config", "--markdown"}).out.find("| `--slope` | a number of at least -5 | 1 | of the line |"),
             std::string::npos);
 }

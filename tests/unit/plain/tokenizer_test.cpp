@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,23 @@ TEST_F(TokenizerTest, TakesAnyBytes) {
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("dog")), "dog");
   const std::string long_line(1 << 20, 'a');
   EXPECT_FALSE(tokenizer.encode(long_line).empty());
+}
+
+TEST_F(TokenizerTest, ReadsNoMoreOfATextThanItsBeginning) {
+  const Tokenizer tokenizer = train();
+  const std::string text = "The quick brown dog runs over the green field";
+  const std::vector<std::int32_t> all = tokenizer.encode(text);
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1}, all.size() - 1, all.size(), all.size() + 1}) {
+    const Beginning beginning = tokenizer.encode_beginning(text, most);
+    EXPECT_EQ(beginning.cut, most < all.size());
+    EXPECT_TRUE(std::ranges::equal(beginning.ids, std::span(all).first(std::min(most, all.size()))));
+  }
+  std::string endless;
+  for (int i = 0; i < 2'000'000; ++i) endless += "Männer ";
+  const Beginning beginning = tokenizer.encode_beginning(endless, 10);
+  EXPECT_TRUE(beginning.cut);
+  EXPECT_EQ(beginning.ids, tokenizer.encode_beginning(endless.substr(0, 1000), 10).ids);
+  EXPECT_TRUE(tokenizer.encode_beginning(std::string(1 << 20, ' '), 10).cut) << "what was not read may be anything";
 }
 
 TEST_F(TokenizerTest, DecodesToOneLine) {

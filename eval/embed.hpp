@@ -1,0 +1,24 @@
+// Vectors of texts out of an encoder that was taught no task.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/tokenizer/tokenizer.hpp"
+#include "models/bert/bert.hpp"
+#include "models/bert/sentence.hpp"
+
+namespace attend {
+
+// A vector for every text. Texts longer than the options allow, or the encoder reads, are cut, and counted.
+struct TextVectors {
+  std::vector<std::vector<float>> vectors;
+  std::int64_t num_cut = 0;
+};
+TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::vector<std::string>& texts,
+                  const SentenceOptions& options);
+
+// a · b / (|a| |b|); 0 where one of them is 0.
+double cosine(const std::vector<float>& a, const std::vector<float>& b);
+
+}  // namespace attend

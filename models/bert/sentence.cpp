@@ -1,0 +1,107 @@
+#include "models/bert/sentence.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "core/log.hpp"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const fs::path& file, const std::string& what) {
+  throw UserError(file.string() + ": " + what + ", which attend does not have",
+                  "delete modules.json to import the encoder alone");
+}
+
+nlohmann::json read_object(const fs::path& file) {
+  nlohmann::json json = fs::exists(file) ? read_json(file) : nlohmann::json::object();
+  if (!json.is_object()) throw UserError(file.string() + ": not an object", "fix the file or use another copy");
+  return json;
+}
+
+// The Pooling module's config.json: {"pooling_mode": "mean"}, or as older versions write it a flag for every mode.
+SentencePooling pooling_of(const fs::path& file) {
+  const nlohmann::json json = read_object(file);
+  std::vector<std::string> modes;
+  if (const auto mode = json.find("pooling_mode"); mode != json.end()) {
+    for (const nlohmann::json& name : mode->is_array() ? *mode : nlohmann::json::array({*mode})) {
+      modes.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+    }
+  } else {
+    constexpr std::string_view kPrefix = "pooling_mode_", kSuffix = "_tokens";
+    for (const auto& [key, value] : json.items()) {
+      if (!key.starts_with(kPrefix) || value != true) continue;
+      std::string mode = key.substr(kPrefix.size());
+      if (mode.ends_with(kSuffix)) mode.resize(mode.size() - kSuffix.size());
+      modes.push_back(mode == "cls_token" ? "cls" : mode);
+    }
+  }
+  if (modes.size() > 1) refuse(file, "several poolings side by side");
+  const std::string mode = modes.empty() ? "mean" : modes[0];
+  if (mode == "cls") return SentencePooling::cls;
+  if (mode != "mean") refuse(file, "the pooling \"" + mode + "\"");
+  return SentencePooling::mean;
+}
+
+std::optional<std::int64_t> length_in(const fs::path& file, const char* key) {
+  const nlohmann::json json = read_object(file);
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number()) return std::nullopt;  // tokenizers write 1e30 for "no limit"
+  const auto length = found->get<double>();
+  return length >= 3 && length <= 65535 ? std::optional(static_cast<std::int64_t>(length)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<SentenceOptions> read_sentence_transformer(const fs::path& directory, const Tokenizer& tokenizer,
+                                                         std::int64_t positions) {
+  const fs::path file = directory / "modules.json";
+  if (!fs::exists(file)) return std::nullopt;
+  const nlohmann::json modules = read_json(file);
+  if (!modules.is_array()) throw UserError(file.string() + ": not a list of modules", "use another copy");
+  SentenceOptions options;
+  std::string order;  // T, P and N of the modules
+  for (const nlohmann::json& module : modules) {
+    if (!module.is_object()) throw UserError(file.string() + ": a module is not an object", "use another copy");
+    const auto type = json_member<std::string>(module, "type", file.string());
+    const auto path = json_member<std::string>(module, "path", file.string());
+    const std::string name = type.substr(type.rfind('.') + 1);
+    if (path != fs::path(path).filename() || path == "..") refuse(file, "the path \"" + path + "\"");
+    if (name == "Transformer" && path.empty()) {
+      order += 'T';
+    } else if (name == "Pooling") {
+      order += 'P';
+      options.pooling = pooling_of(directory / path / "config.json");
+    } else if (name == "Normalize") {
+      order += 'N';
+      options.normalise = true;
+    } else {
+      refuse(file, "the module " + name + (path.empty() ? "" : " in \"" + path + "\""));
+    }
+  }
+  if (order != "TP" && order != "TPN") refuse(file, "another order than Transformer, Pooling, Normalize");
+
+  const fs::path settings = directory / "sentence_bert_config.json", tokens = directory / "tokenizer_config.json";
+  options.max_length = length_in(settings, "max_seq_length");
+  if (!options.max_length) options.max_length = length_in(tokens, "model_max_length");
+  options.max_length = std::min(options.max_length.value_or(positions), positions);
+  if (read_object(settings).value("do_lower_case", false) && tokenizer.encode("A B C") != tokenizer.encode("a b c")) {
+    refuse(settings, "do_lower_case of a tokenizer that knows case");
+  }
+  const fs::path prompts = directory / "config_sentence_transformers.json";
+  const nlohmann::json json = read_object(prompts);
+  if (const auto found = json.find("default_prompt_name"); found != json.end() && found->is_string()) {
+    log::warn("{}: the prompt {} is not put before texts; write it at the beginning of each line", prompts.string(),
+              found->dump());
+  }
+  return options;
+}
+
+}  // namespace attend

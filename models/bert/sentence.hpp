@@ -1,0 +1,55 @@
+// How an encoder makes one vector of a text, and where a directory of sentence-transformers (Reimers and Gurevych 2019,
+// arXiv 1908.10084) says it:
+//
+//   modules.json                  Transformer, Pooling and perhaps Normalize, in this order
+//   1_Pooling/config.json         the mean of all tokens, [CLS] and [SEP] among them, or the state of [CLS]
+//   sentence_bert_config.json     max_seq_length, else model_max_length of tokenizer_config.json: where texts are cut
+//
+// RUN/embed.toml keeps it with an imported run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/options.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+
+namespace attend {
+
+enum class SentencePooling { mean, cls };
+template <>
+struct EnumNames<SentencePooling> {
+  static constexpr std::array names{std::pair{SentencePooling::mean, std::string_view("mean")},
+                                    std::pair{SentencePooling::cls, std::string_view("cls")}};
+};
+
+struct SentenceOptions {
+  SentencePooling pooling = SentencePooling::mean;
+  bool normalise = false;
+  std::optional<std::int64_t> max_length = {};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("pooling", self.pooling,
+          {.help = "mean of the states of all tokens, [CLS] and [SEP] among them, or the state of [CLS]; of an "
+                   "imported sentence encoder its own unless given, as are the next two"});
+    visit("normalise", self.normalise, {.help = "scale every vector to length 1"});
+    visit("max-length", self.max_length,
+          {.help = "tokens to which a text is cut, [CLS] and [SEP] among them; auto: what the encoder reads",
+           .min = 3,
+           .max = 65535});
+  }
+};
+
+inline constexpr const char* kEmbedFile = "embed.toml";  // of a run
+
+// What a directory says of an encoder that reads `positions` tokens; nothing where it has no modules.json. UserError
+// naming the file for modules, poolings and tokenization that attend does not have.
+std::optional<SentenceOptions> read_sentence_transformer(const std::filesystem::path& directory,
+                                                         const Tokenizer& tokenizer, std::int64_t positions);
+
+}  // namespace attend
