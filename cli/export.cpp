@@ -9,10 +9,10 @@
 #include "data/tokenizer/tokenizer_json.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 #include "models/bert/hf.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
-#include "models/run/weights_io.hpp"
 
 namespace attend {
 

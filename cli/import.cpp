@@ -11,10 +11,10 @@
 #include "data/tokenizer/bert_vocabulary.hpp"
 #include "models/bert/hf.hpp"
 #include "models/bert/sentence.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/text_run.hpp"
-#include "models/run/weights_io.hpp"
 
 namespace attend {
 namespace {

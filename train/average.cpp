@@ -13,9 +13,9 @@
 #include "core/log.hpp"
 #include "core/manifest.hpp"
 #include "core/safetensors.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/text_run.hpp"
-#include "models/run/weights_io.hpp"
 #include "train/checkpoint.hpp"
 
 namespace attend {

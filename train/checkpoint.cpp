@@ -8,8 +8,8 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manifest.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/weights_io.hpp"
 
 namespace attend {
 namespace {

@@ -212,6 +212,10 @@ std::vector<std::string> built_in_tasks() {
   return names;
 }
 
+TagColumn tag_column(const LabelledTask& task) {
+  return {.number = parse_number<std::size_t>(task.label).value_or(0), .chunks = task.chunks};
+}
+
 LabelledTask find_task(const std::string& name_or_file) {
   if (const auto found = built_in().find(key_of(name_or_file)); found != built_in().end()) return found->second;
   if (!std::filesystem::exists(name_or_file)) {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "data/text/conll.hpp"
+#include "data/text/labelled.hpp"
 #include "data/text/table.hpp"
 
 namespace attend {
@@ -28,9 +30,6 @@ struct EnumNames<TaskKind> {
 
 // Whether a text or pair gets a single answer, rather than one per token.
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }
-
-// Files for training and evaluation have labels; a file to predict may lack them and is read without.
-enum class Labelled { yes, no };
 
 struct LabelledTask {
   TaskKind kind = TaskKind::classification;
@@ -88,6 +87,9 @@ struct LabelledTask {
 
 // The metrics that eval/task_scores.hpp computes for such a task.
 std::vector<std::string_view> metrics_of(const LabelledTask& task);
+
+// Where the tags of a task of tags are found.
+TagColumn tag_column(const LabelledTask& task);
 
 // A built-in task by name (case-insensitive), or the TOML file at that path. UserError suggests the nearest name.
 LabelledTask find_task(const std::string& name_or_file);

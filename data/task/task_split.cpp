@@ -57,7 +57,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
                         std::back_inserter(split.samples));
     }
   } else if (task.kind == TaskKind::tags) {
-    split.sentences = read_conll(file, task, labelled);
+    split.sentences = read_conll(file, tag_column(task), labelled);
     check_tags(split, task.labels);
     split.samples = maker.of_sentences(split.sentences, task.labels, 0);
   } else {
@@ -72,7 +72,8 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
 
 std::vector<std::string> labels_of_task(const LabelledTask& task, const std::string& file) {
   if (!task.labels.empty() || task.kind == TaskKind::regression || task.kind == TaskKind::spans) return task.labels;
-  return task.kind == TaskKind::tags ? tag_set(read_conll(file, task, Labelled::yes), task) : labels_in(file, task);
+  if (task.kind != TaskKind::tags) return labels_in(file, task);
+  return tag_set(read_conll(file, tag_column(task), Labelled::yes), task.chunks);
 }
 
 }  // namespace attend

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {
@@ -31,9 +30,8 @@ bool marks_chunk(const std::string& tag) {
          (tag.size() > 2 && std::string_view("BIES").find(tag[0]) != std::string_view::npos && tag[1] == '-');
 }
 
-std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTask& task, Labelled labelled) {
+std::vector<TaggedSentence> read_conll(const std::string& file, const TagColumn& tags, Labelled labelled) {
   const bool tagged = labelled == Labelled::yes;
-  const std::size_t column = parse_number<std::size_t>(task.label).value_or(0);  // 0: the last
   check_text_file(file);
   LineReader lines(file);
   std::vector<TaggedSentence> sentences;
@@ -43,7 +41,7 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTa
   std::size_t columns = 0;
   const auto finish = [&] {
     if (sentence.tokens.empty()) return;
-    if (task.chunks) to_iob2(sentence.tags);
+    if (tags.chunks) to_iob2(sentence.tags);
     sentence.document = document;
     sentence.after_mark = std::exchange(marked, false);
     sentences.push_back(std::move(sentence));
@@ -66,7 +64,7 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTa
     }
     const std::string where = file + ":" + std::to_string(number) + ": ";
     if (columns == 0) columns = fields.size();
-    const std::size_t least = tagged ? std::max<std::size_t>(column, 2) : 1;
+    const std::size_t least = tagged ? std::max<std::size_t>(tags.number, 2) : 1;
     if (fields.size() < least || fields.size() != columns) {
       throw UserError(
           where + std::to_string(fields.size()) + " columns, expected " + std::to_string(std::max(columns, least)),
@@ -75,8 +73,8 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTa
     if (sentence.tokens.empty()) sentence.line = number;
     sentence.tokens.push_back(fields.front());
     if (!tagged) continue;
-    const std::string& tag = fields[column == 0 ? fields.size() - 1 : column - 1];
-    if (task.chunks && !marks_chunk(tag)) {
+    const std::string& tag = fields[tags.number == 0 ? fields.size() - 1 : tags.number - 1];
+    if (tags.chunks && !marks_chunk(tag)) {
       throw UserError(where + "invalid chunk tag " + tag + ", expected O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
                       "write the tags in IOB1, IOB2 or IOBES, or set chunks = false in the task to allow any tag");
     }
@@ -87,10 +85,10 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTa
   return sentences;
 }
 
-std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences, const LabelledTask& task) {
+std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences, bool chunks) {
   std::set<std::string> found;
   for (const TaggedSentence& sentence : sentences) found.insert(sentence.tags.begin(), sentence.tags.end());
-  if (!task.chunks) return {found.begin(), found.end()};
+  if (!chunks) return {found.begin(), found.end()};
   found.erase("O");
   std::vector<std::string> tags = {"O"};
   tags.insert(tags.end(), found.begin(), found.end());

@@ -8,9 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "data/task/labelled_task.hpp"
+#include "data/text/labelled.hpp"
 
 namespace attend {
+
+// Where the tags stand and what they are.
+struct TagColumn {
+  std::size_t number = 0;  // from 1; 0: the last column
+  bool chunks = true;      // they mark chunks; else each stands for itself
+};
 
 struct TaggedSentence {
   std::uint64_t line = 0;     // of its first token
@@ -22,12 +28,12 @@ struct TaggedSentence {
 
 // UserError naming file and line for a missing tag, a number of columns that differs from the first line's or, for
 // chunks, an invalid tag; also when the file has no sentences. Tags of a file to predict are not read.
-std::vector<TaggedSentence> read_conll(const std::string& file, const LabelledTask& task, Labelled labelled);
+std::vector<TaggedSentence> read_conll(const std::string& file, const TagColumn& tags, Labelled labelled);
 
 // Whether `tag` is O, B-TYPE, I-TYPE, E-TYPE or S-TYPE.
 bool marks_chunk(const std::string& tag);
 
 // Each tag once: for chunks O first, then by type (B-LOC I-LOC B-ORG …); otherwise sorted by name.
-std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences, const LabelledTask& task);
+std::vector<std::string> tag_set(const std::vector<TaggedSentence>& sentences, bool chunks);
 
 }  // namespace attend

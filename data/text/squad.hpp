@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/task/labelled_task.hpp"
+#include "data/text/labelled.hpp"
 
 namespace attend {
 

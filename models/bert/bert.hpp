@@ -19,7 +19,6 @@
 #include "models/layers/blocks.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/pooling.hpp"
-#include "models/translation/config.hpp"
 
 namespace attend {
 

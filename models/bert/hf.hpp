@@ -23,7 +23,7 @@
 #include "core/safetensors.hpp"
 #include "data/task/labelled_task.hpp"
 #include "models/bert/bert_config.hpp"
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 
 namespace attend {
 

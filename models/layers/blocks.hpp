@@ -8,17 +8,28 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/options.hpp"
 #include "models/layers/layers.hpp"
-#include "models/translation/config.hpp"
 
 namespace attend {
+
+// Where a Transformer block normalises: after the residual sum (arXiv 1706.03762) or before each sub-layer
+// (2002.04745).
+enum class NormPlace { post, pre };
+template <>
+struct EnumNames<NormPlace> {
+  static constexpr std::array names{std::pair{NormPlace::post, std::string_view("post")},
+                                    std::pair{NormPlace::pre, std::string_view("pre")}};
+};
 
 struct BlockConfig {
   std::int64_t width = 512;

@@ -6,9 +6,9 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
-#include "models/run/weights_io.hpp"
 
 namespace attend {
 namespace {

@@ -7,9 +7,9 @@
 #include "core/error.hpp"
 #include "core/options.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
-#include "models/run/weights_io.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {

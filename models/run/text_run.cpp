@@ -3,10 +3,10 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
-#include "models/run/weights_io.hpp"
 
 namespace attend {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "core/options.hpp"
 #include "models/attention/kinds.hpp"
+#include "models/layers/blocks.hpp"
 
 namespace attend {
 
@@ -17,15 +18,6 @@ template <>
 struct EnumNames<ModelKind> {
   static constexpr std::array names{std::pair{ModelKind::transformer, std::string_view("transformer")},
                                     std::pair{ModelKind::luong, std::string_view("luong")}};
-};
-
-// Where a Transformer block normalises: after the residual sum (arXiv 1706.03762) or before each sub-layer
-// (2002.04745).
-enum class NormPlace { post, pre };
-template <>
-struct EnumNames<NormPlace> {
-  static constexpr std::array names{std::pair{NormPlace::post, std::string_view("post")},
-                                    std::pair{NormPlace::pre, std::string_view("pre")}};
 };
 
 // Options of one family are refused by name for others. Training resolves those left to auto

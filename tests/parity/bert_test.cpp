@@ -9,7 +9,7 @@
 
 #include "eval/attention.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {

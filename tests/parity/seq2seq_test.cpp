@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/layers/layers.hpp"
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/parity.hpp"

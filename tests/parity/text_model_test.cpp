@@ -8,7 +8,7 @@
 #include <string>
 
 #include "models/layers/layers.hpp"
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {

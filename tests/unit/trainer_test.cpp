@@ -16,8 +16,8 @@
 #include "core/json.hpp"
 #include "core/manifest.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/weights_io.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

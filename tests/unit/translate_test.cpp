@@ -10,9 +10,9 @@
 #include "core/files.hpp"
 #include "core/manifest.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
-#include "models/run/weights_io.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/temporary.hpp"
 

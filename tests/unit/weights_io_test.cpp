@@ -1,4 +1,4 @@
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,9 +11,9 @@
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/weights_io.hpp"
 #include "train/pretraining/task.hpp"
 #include "train/session.hpp"
 

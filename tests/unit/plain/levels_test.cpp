@@ -1,4 +1,5 @@
-// The level rule of docs/architecture.md: includes go only leftwards, core < data < ... < cli.
+// The level rule of docs/architecture.md: includes go only leftwards, core < data < ... < cli, and so between the
+// folders inside a level.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,31 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 7> kLevels = {"core", "data", "models", "eval", "train", "analysis", "cli"};
+
+// The folders of the levels that have some, in ranks: a file includes those of lower ranks and its own folder. "data"
+// itself would be files that lie in no folder. Inside models/ops the interface and its forms include each other.
+struct Rank {
+  int rank;
+  std::string_view folder;
+};
+constexpr std::array<Rank, 18> kFolders = {{{1, "data/text"},
+                                            {1, "data/toy"},
+                                            {2, "data/tokenizer"},
+                                            {3, "data/corpus"},
+                                            {3, "data/task"},
+                                            {4, "data/batch"},
+                                            {1, "models/ops"},
+                                            {2, "models/layers"},
+                                            {3, "models/attention"},
+                                            {4, "models/translation"},
+                                            {4, "models/bert"},
+                                            {5, "models/run"},
+                                            {1, "eval/metrics"},
+                                            {2, "eval"},
+                                            {1, "train"},
+                                            {2, "train/translation"},
+                                            {2, "train/pretraining"},
+                                            {3, "train/finetuning"}}};
 
 // The levels that may not see LibTorch either.
 constexpr std::array<std::string_view, 7> kWithoutTorch = {"core",      "data/text", "data/tokenizer", "data/corpus",
@@ -63,6 +89,34 @@ TEST(Levels, IncludesGoOnlyLeftwards) {
     });
   }
   EXPECT_GT(files, 10) << "the sources were not found in " << root;
+}
+
+// Where the folder of a path such as "data/text/lines.hpp" stands, or nothing.
+const Rank* rank_of(const std::string& path) {
+  const std::size_t level = path.find('/');
+  const std::size_t folder = path.find('/', level + 1);
+  const auto found =
+      std::ranges::find(kFolders, path.substr(0, folder == std::string::npos ? level : folder), &Rank::folder);
+  return found == kFolders.end() ? nullptr : &*found;
+}
+
+TEST(Levels, FoldersOfALevelIncludeOnlyLowerOnes) {
+  const fs::path root = ATTEND_SOURCE_DIR;
+  for (const std::string_view level : {"data", "models", "eval", "train"}) {
+    int between = 0;
+    for_each_include(root / level, [&](const fs::path& file, const std::string& header) {
+      const std::string path = fs::relative(file, root);
+      const Rank* from = rank_of(path);
+      ASSERT_NE(from, nullptr) << path << " lies in a folder that this test has no rank for";
+      if (!header.starts_with(std::string(level) + '/')) return;
+      const Rank* to = rank_of(header);
+      ASSERT_NE(to, nullptr) << path << " includes " << header;
+      if (from == to) return;
+      EXPECT_LT(to->rank, from->rank) << path << " includes " << header;
+      ++between;
+    });
+    EXPECT_GT(between, 0) << "no file of " << level << " includes one of another folder";
+  }
 }
 
 TEST(Levels, WhatLinksNoLibTorchIncludesNone) {

@@ -235,23 +235,21 @@ TEST_F(TaskSplitTest, ASentenceIsReadBetweenTheNearestPiecesOfItsDocument) {
 }
 
 TEST_F(TaskSplitTest, TagsOfEverySchemeAndColumnAreRead) {
-  const auto tags = [&](const std::string& text, LabelledTask task) {
-    task.kind = TaskKind::tags;
-    const std::vector<TaggedSentence> sentences = read_conll(write("tags.txt", text), task, Labelled::yes);
-    return std::pair(sentences[0].tags, tag_set(sentences, task));
+  const auto tags = [&](const std::string& text, const TagColumn& column) {
+    const std::vector<TaggedSentence> sentences = read_conll(write("tags.txt", text), column, Labelled::yes);
+    return std::pair(sentences[0].tags, tag_set(sentences, column.chunks));
   };
   using Tags = std::vector<std::string>;
   const auto iobes = tags("a B-X\nb I-X\nc E-X\nd S-X\ne S-Y\nf O\ng I-X\n", {});
   EXPECT_EQ(iobes.first, (Tags{"B-X", "I-X", "I-X", "B-X", "B-Y", "O", "B-X"}));
   EXPECT_EQ(iobes.second, (Tags{"O", "B-X", "I-X", "B-Y"}));
-  const auto parts_of_speech = tags("a NN x\nb O x\nc DT x\n", {.label = "2", .chunks = false});
+  const auto parts_of_speech = tags("a NN x\nb O x\nc DT x\n", {.number = 2, .chunks = false});
   EXPECT_EQ(parts_of_speech.first, (Tags{"NN", "O", "DT"}));
   EXPECT_EQ(parts_of_speech.second, (Tags{"DT", "NN", "O"}));
   EXPECT_NE(refusal("a NN\n", {.kind = TaskKind::tags}, "train.txt"), "nothing");
   EXPECT_EQ(refusal("a NN\n", {.kind = TaskKind::tags, .label = "3", .chunks = false}, "train.txt"),
             (directory_ / "train.txt").string() + ":1: 2 columns, expected 3");
-  const LabelledTask second{.kind = TaskKind::tags, .label = "2"};
-  EXPECT_EQ(read_conll(write("tokens.txt", "a\n"), second, Labelled::no)[0].tokens, (Tags{"a"}));
+  EXPECT_EQ(read_conll(write("tokens.txt", "a\n"), {.number = 2}, Labelled::no)[0].tokens, (Tags{"a"}));
   EXPECT_THROW(find_task(write("bad.toml", "kind = \"tags\"\nlabel = \"pos\"\n")), UserError);
 }
 

@@ -119,11 +119,9 @@ TEST_F(ToySets, EveryFileHasWhatItSays) {
     EXPECT_EQ(questions.moved, 0U) << "every answer stands where the file says";
     EXPECT_EQ(questions.lost, 0U);
     EXPECT_TRUE(questions.may_lack_answers);
-    const auto sentences =
-        read_conll(directory_ / "entities" / (std::string(set) + ".txt"), {.kind = TaskKind::tags}, Labelled::yes);
+    const auto sentences = read_conll(directory_ / "entities" / (std::string(set) + ".txt"), {}, Labelled::yes);
     EXPECT_EQ(sentences.size(), size);
-    EXPECT_EQ(tag_set(sentences, {.kind = TaskKind::tags}),
-              (Strings{"O", "B-LOC", "B-ORG", "I-ORG", "B-PER", "I-PER"}));
+    EXPECT_EQ(tag_set(sentences, true), (Strings{"O", "B-LOC", "B-ORG", "I-ORG", "B-PER", "I-PER"}));
   }
 }
 
@@ -175,7 +173,7 @@ TEST_F(ToySets, NoTextOfTestIsInTrain) {
   const auto sentences = [](const char* set) {
     Strings texts;
     for (const TaggedSentence& sentence :
-         read_conll(directory_ / "entities" / (std::string(set) + ".txt"), {.kind = TaskKind::tags}, Labelled::yes)) {
+         read_conll(directory_ / "entities" / (std::string(set) + ".txt"), {}, Labelled::yes)) {
       texts.emplace_back();
       for (const std::string& token : sentence.tokens) texts.back() += token + ' ';
     }
