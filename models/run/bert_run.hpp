@@ -9,7 +9,7 @@
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/bert/bert.hpp"
 #include "models/bert/bert_config.hpp"
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 
 namespace attend {
 
