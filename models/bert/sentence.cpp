@@ -38,15 +38,15 @@ SentencePooling pooling_of(const fs::path& file) {
     constexpr std::string_view kPrefix = "pooling_mode_", kSuffix = "_tokens";
     for (const auto& [key, value] : json.items()) {
       if (!key.starts_with(kPrefix) || value != true) continue;
-      std::string mode = key.substr(kPrefix.size());
-      if (mode.ends_with(kSuffix)) mode.resize(mode.size() - kSuffix.size());
-      modes.push_back(mode == "cls_token" ? "cls" : mode);
+      std::string name = key.substr(kPrefix.size());
+      if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
+      modes.push_back(name == "cls_token" ? "cls" : name);
     }
   }
   if (modes.size() > 1) refuse(file, "several poolings side by side");
-  const std::string mode = modes.empty() ? "mean" : modes[0];
-  if (mode == "cls") return SentencePooling::cls;
-  if (mode != "mean") refuse(file, "the pooling \"" + mode + "\"");
+  const std::string pooling = modes.empty() ? "mean" : modes[0];
+  if (pooling == "cls") return SentencePooling::cls;
+  if (pooling != "mean") refuse(file, "the pooling \"" + pooling + "\"");
   return SentencePooling::mean;
 }
 
