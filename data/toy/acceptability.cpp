@@ -16,21 +16,21 @@ bool expresses(const Word& word, const void* node, Part part) {
                              [&](const Concept& concept_) { return concept_.node == node && concept_.part == part; });
 }
 
-// The place of the first word that expresses the part; there must be one.
+// The index of the first word that expresses the part; there must be one.
 std::size_t find(const Words& words, const void* node, Part part) {
   const auto found = std::ranges::find_if(words, [&](const Word& word) { return expresses(word, node, part); });
-  ensure(found != words.end(), "the part of the sentence is said");
+  ensure(found != words.end(), "the sentence expresses the part");
   return static_cast<std::size_t>(found - words.begin());
 }
 
-// The place of the last word of a noun phrase, without what follows its noun.
+// The index of the last word of a noun phrase, without modifiers after its noun.
 std::size_t find_noun(const Words& words, const NounPhrase& phrase) {
   std::size_t at = find(words, &phrase, Part::noun);
   while (at + 1 < words.size() && expresses(words[at + 1], &phrase, Part::noun)) ++at;
   return at;
 }
 
-// The words without the sentence's capital and its full stop. It begins with no name and has no "a" or "an".
+// The words without initial capital and full stop. The sentence must not start with a name or contain "a" or "an".
 Words without_dress(Words words) {
   std::string& first = words.front().text;
   first[0] = static_cast<char>(first[0] - 'A' + 'a');
@@ -55,7 +55,7 @@ void move_word(Words& words, std::size_t from, std::size_t to) {
   }
 }
 
-// A sentence of one clause, and what of it can be broken.
+// A sentence of one clause, and the ways to break it.
 class Breakable {
  public:
   explicit Breakable(Draw& draw) : draw_(draw) {
@@ -135,7 +135,7 @@ class Breakable {
     });
   }
 
-  // What stands between a subject and its verb: "that the boys saw", "who loves the dogs", "with the red hat".
+  // The material between a subject and its verb: "that the boys saw", "who loves the dogs", "with the red hat".
   void keep_apart(NounPhrase& subject) {
     if (subject.person && draw_.chance(0.3)) {
       subject.with = std::make_unique<NounPhrase>(phrase(kClothes));
@@ -177,7 +177,7 @@ class Breakable {
   Draw& draw_;
   Sentence sentence_;
   Words words_;
-  std::string other_number_;  // the finite verb as it would be were the subject's number the other one
+  std::string other_number_;  // the finite verb with the opposite number of the subject
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr std::size_t kShortest = 3, kLongest = 60;  // words, either side
 
 bool fits(std::size_t words) { return words >= kShortest && words <= kLongest; }
 
-enum class CorpusSet { test, valid, train };  // in the order in which sentences are taken
+enum class CorpusSet { test, valid, train };  // in the order of generation
 constexpr std::string_view kCorpusSets[] = {"test", "valid", "train"};
 
 class CorpusWriting {
@@ -46,7 +46,7 @@ class CorpusWriting {
   }
 
  private:
-  // The pair of a set and a position: the first of its candidates that has the right length and is new.
+  // The pair at a position of a set: the first candidate that has the right length and is new.
   toy::SentencePair new_pair(CorpusSet set, std::int64_t position) {
     RandomStream random(combine_keys(static_cast<std::uint64_t>(config_.seed), set, position));
     const std::size_t words = toy::invent_length(random);
@@ -80,7 +80,7 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
   ToySet test = writing.write(CorpusSet::test, config.test_sentences);
   ToySet valid = writing.write(CorpusSet::valid, config.valid_sentences);
   ToySet train = writing.write(CorpusSet::train, config.train_sentences);
-  // No fewer than a few of each label, and no more than there are different texts to tell.
+  // At least a few of each label, and at most as many as there are distinct texts.
   const auto examples = [](std::int64_t wanted, std::int64_t most) {
     return std::clamp(wanted, std::int64_t{12}, most);
   };

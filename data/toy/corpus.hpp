@@ -4,11 +4,11 @@
 //   train.en train.de   valid.en valid.de   test.en test.de   one sentence a line, raw text, line-aligned
 //   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
 //
-// The words that alignments count are those that spaces separate; punctuation is attached to the word before it
-// ("gesehen."), as in raw text. Every word of both sides is aligned.
+// Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw
+// text. Every word on both sides is aligned.
 //
-// The same seed writes the same bytes on every platform. A test set depends on the seed and its own size alone: more
-// training sentences leave it as it is. No English sentence occurs twice, within a set or across them.
+// The same seed writes the same bytes on every platform. A test set depends only on the seed and its own size, not on
+// the number of training sentences. No English sentence occurs twice, within a set or across sets.
 #pragma once
 
 #include <cstdint>
@@ -31,25 +31,26 @@ struct ToyConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("directory", self.directory,
-          {.help = "where the corpus is written; made if it does not exist",
+          {.help = "directory of the corpus; created if it does not exist",
            .placeholder = "DIR",
            .required = true,
            .positional = true});
-    visit("seed", self.seed, {.help = "which corpus: the same seed writes the same bytes", .min = 0});
-    visit("train-sentences", self.train_sentences,
-          {.help = "sentence pairs to train on; a tenth as many documents, a fifth as many examples of each task (12 "
-                   "to 20000)",
-           .min = 1,
-           .max = 1e7});
+    visit("seed", self.seed, {.help = "the same seed writes the same bytes", .min = 0});
+    visit(
+        "train-sentences", self.train_sentences,
+        {.help = "training sentence pairs; also sets a tenth as many documents, a fifth as many examples per task (12 "
+                 "to 20000)",
+         .min = 1,
+         .max = 1e7});
     visit("valid-sentences", self.valid_sentences,
-          {.help = "sentence pairs to validate on; as many examples of each task (12 to 2000)", .min = 1, .max = 1e6});
+          {.help = "validation sentence pairs, and examples per task (12 to 2000)", .min = 1, .max = 1e6});
     visit("test-sentences", self.test_sentences,
-          {.help = "sentence pairs to test on; as many examples of each task (12 to 2000)", .min = 1, .max = 1e6});
-    visit("overwrite", self.overwrite, {.help = "replace the files of a corpus that is already there"});
+          {.help = "test sentence pairs, and examples per task (12 to 2000)", .min = 1, .max = 1e6});
+    visit("overwrite", self.overwrite, {.help = "overwrite the files of an existing corpus"});
   }
 };
 
-// What was written of one set of sentence pairs.
+// Statistics of one set of sentence pairs.
 struct ToySet {
   std::string name;  // train, valid, test
   std::int64_t sentences = 0;
@@ -57,13 +58,13 @@ struct ToySet {
   std::int64_t longest = 0;  // English words
 };
 
-// What was written.
+// Statistics of the corpus.
 struct ToyReport {
   std::vector<ToySet> translation;  // train, valid, test
   std::vector<ToyPart> parts;       // documents, then the tasks
 };
 
-// Writes all files. Throws UserError where one of them exists (without overwrite) or cannot be written.
+// Writes all files. UserError if one exists (without overwrite) or cannot be written.
 ToyReport write_toy_corpus(const ToyConfig& config);
 
 }  // namespace attend

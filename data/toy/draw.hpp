@@ -1,4 +1,4 @@
-// Random choices among the words of the built-in world: what everything that is written of it shares.
+// Random choices among the words of the built-in world, shared by all generators.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace attend::toy {
 
-// Draws come one a statement, or in an order that the language fixes: no two in one expression.
+// Make at most one draw per expression, unless the language fixes the order of evaluation.
 class Draw {
  public:
   explicit Draw(RandomStream& random) : random_(random) {}
@@ -23,7 +23,7 @@ class Draw {
     return items[random_.below(items.size())];
   }
 
-  // Uniform among the entries that `fits`, of which there must be one.
+  // Uniform among the entries for which `fits` holds; there must be at least one.
   template <class Items, class Fits>
   const typename Items::value_type& pick_where(const Items& items, Fits fits) {
     while (true) {
@@ -34,13 +34,13 @@ class Draw {
 
   RandomStream& stream() { return random_; }
 
-  // Two or three syllables, so that most names of a test set were never seen in training.
+  // Two or three syllables, so that most names in a test set do not occur in training.
   std::string name();
 
   // The digits of a number from `low` to `high`.
   std::string number(std::uint64_t low, std::uint64_t high);
 
-  // When something happens: in the past, now, or in the future.
+  // A time expression in the past, present or future.
   Time time(bool past, bool future);
 
   // An adjective that describes one of `kinds`.
@@ -53,7 +53,7 @@ class Draw {
 // "the NOUN", of the noun's gender.
 NounPhrase of_noun(const Noun& noun);
 
-// The pronoun, relative pronoun or silent subject that stands for `phrase`.
+// The pronoun, relative pronoun or silent subject that refers to `phrase`.
 NounPhrase standing_for(const NounPhrase& phrase, NounPhraseKind kind);
 
 }  // namespace attend::toy

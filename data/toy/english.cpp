@@ -110,7 +110,7 @@ class English {
 
   static bool is_third(const Clause& clause) { return !is_plural(clause.subject) && !clause.subject.first_person; }
 
-  // The word before the subject of a question and before "not": empty where English needs none.
+  // The auxiliary before the subject of a question and before "not"; empty if English needs none.
   static std::string auxiliary(const Clause& clause) {
     if (clause.verb == nullptr) return to_be(clause);
     if (clause.modal != nullptr && !clause.modal->do_support) return std::string(clause.modal->english);
@@ -128,7 +128,7 @@ class English {
     }
   }
 
-  // What follows subject, auxiliary, negation and frequency.
+  // The rest after subject, auxiliary, negation and frequency.
   void main_verb(const Clause& clause, bool has_auxiliary) {
     const Concept finite{&clause, Part::finite}, meaning{&clause, Part::verb};
     if (clause.verb == nullptr) return;
@@ -174,7 +174,7 @@ class English {
     rest(clause);
   }
 
-  // What follows the verb.
+  // The rest after the verb.
   void rest(const Clause& clause) {
     if (clause.very) writer_.word("very", {{&clause, Part::very}});
     if (clause.predicate) writer_.word(std::string(clause.predicate->english), {{&clause, Part::predicate}});
@@ -201,7 +201,7 @@ class English {
   void subordinate(const Subordinate& subordinate) {
     writer_.phrase(subordinate.conjunction->english, &subordinate, Part::conjunction);
     if (subordinate.conjunction != &kPurpose) return clause(subordinate.clause);
-    ensure(!subordinate.clause.negated && subordinate.clause.verb != nullptr, "a purpose is a plain infinitive");
+    ensure(!subordinate.clause.negated && subordinate.clause.verb != nullptr, "the purpose is a plain infinitive");
     verb_words(subordinate.clause.verb->english, {{&subordinate.clause, Part::verb}});
     rest(subordinate.clause);
   }

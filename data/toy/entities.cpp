@@ -33,7 +33,7 @@ void find_names(const Clause& clause, Names& names) {
   for (const Subordinate& subordinate : clause.subordinates) find_names(subordinate.clause, names);
 }
 
-// Business: what people and companies do to each other.
+// Business between people and companies.
 class Business {
  public:
   explicit Business(Draw& draw) : draw_(draw) {}
@@ -42,7 +42,7 @@ class Business {
     Event event;
     const std::uint64_t kind = draw_.below(4);
     if (kind == 0) {
-      // The one place where a company may be called by a mere name: the verb tells it from a person.
+      // The only place where a company may have a bare name: the verb distinguishes it from a person.
       event = {.agent = person(), .verb = &kWorkFor, .object = invent_named(draw_, NounPhraseKind::company_name)};
     } else if (kind == 1) {
       const bool company_first = draw_.chance(0.5);
@@ -68,7 +68,7 @@ class Business {
     if (!person.titled) person.name = draw_.name() + " " + person.name;
     return person;
   }
-  // Beyond doubt: Tarvel Bank.
+  // Unambiguous: Tarvel Bank.
   Entity company() {
     while (true) {
       Entity company = invent_named(draw_, NounPhraseKind::company_name);

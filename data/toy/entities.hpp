@@ -1,5 +1,5 @@
-// Sentences of the built-in world whose names are tagged: persons (PER), towns (LOC) and companies (ORG). The names are
-// of one kind, so the words around a name tell what it is: in Tarvel, Mrs. Tarvel, worked for Tarvel.
+// Sentences of the built-in world with tagged names: persons (PER), towns (LOC) and companies (ORG). All names look
+// alike, so only the context distinguishes them: in Tarvel, Mrs. Tarvel, worked for Tarvel.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct Token {
   std::string tag;  // IOB2
 };
 
-// The tokens of a sentence as they are tagged: a mark is a token of its own, the title stands outside the name.
+// The tagged tokens of a sentence: punctuation marks are separate tokens, a title is not part of the name.
 std::vector<Token> to_tokens(const Sentence& sentence);
 
 // A sentence of about 4 to 25 words; most have a name.

@@ -1,5 +1,5 @@
-// One thing that happened or was so in the built-in world: who, what, to whom, where, when. Documents and labelled sets
-// are made of events; a clause says one.
+// An event or state in the built-in world: who, what, to whom, where, when. Documents and labelled sets consist of
+// events; a clause expresses one.
 //
 //   Event{.agent = tarvel, .verb = &verb("lose"), .object = ring, .place = park}   ->  "Mrs. Tarvel lost a ring in the
 //   park."
@@ -15,7 +15,7 @@
 
 namespace attend::toy {
 
-// A person, thing, place, town or company; two are the same when all their members are.
+// A person, thing, place, town or company; two are equal if all their members are.
 struct Entity {
   NounPhraseKind kind = NounPhraseKind::noun;  // or a name
   std::string name = {};
@@ -28,7 +28,7 @@ struct Entity {
 
   bool named() const { return kind != NounPhraseKind::noun; }
   bool person() const;
-  bool place() const;  // what is never introduced: the park, Kolin
+  bool place() const;  // never introduced: the park, Kolin
 };
 
 struct Event {
@@ -38,7 +38,7 @@ struct Event {
   std::optional<Entity> object = {};
   std::optional<Entity> recipient = {};
   std::optional<Entity> place = {};
-  const Preposition* preposition = nullptr;  // before the place; nullptr: the one that verb and place ask for
+  const Preposition* preposition = nullptr;  // before the place; nullptr: the default of verb and place
   std::optional<Time> time = {};
   std::optional<int> price = {};  // euros
   bool negated = false;
@@ -47,7 +47,7 @@ struct Event {
 };
 
 Entity of(const Noun& noun, const Adjective* adjective = nullptr);
-// Someone with a name that nobody has had so far, and an occupation.
+// A person with an unused name and an occupation.
 Entity invent_person(Draw& draw);
 Entity invent_named(Draw& draw, NounPhraseKind kind);
 
@@ -57,14 +57,13 @@ NounPhrase to_pronoun(const Entity& entity);
 // "45 euros".
 NounPhrase to_price(int euros);
 
-// How a phrase refers to an entity of the event.
+// Makes the phrase that refers to an entity of the event.
 using Refer = std::function<NounPhrase(const Entity& entity, bool subject)>;
 
-// Names as they are, places definite, everything else introduced ("a red ring").
+// Names unchanged, places definite, everything else introduced ("a red ring").
 NounPhrase refer_plainly(const Entity& entity, bool subject);
 
-// The event in the past. Its phrases stand where Clause has them; the object of a verb with a complement (wait for) is
-// the first adverbial.
+// The event in the past tense. The object of a verb with a complement (wait for) becomes the first adverbial.
 Clause to_clause(const Event& event, const Refer& refer = refer_plainly);
 
 }  // namespace attend::toy

@@ -1,6 +1,6 @@
-// German of the built-in world: the finite verb second, the other verbs last, and between them pronouns, time, dative,
-// accusative, negation, place. In a subordinate clause the finite verb is last of all. The relative clause of an object
-// and every subordinate clause follow the last verb.
+// German of the built-in world: the finite verb comes second, the other verbs last, and between them pronouns, time,
+// dative, accusative, negation, place. In a subordinate clause the finite verb is last. The relative clause of an
+// object and every subordinate clause follow the last verb.
 #include <string>
 
 #include "core/error.hpp"
@@ -46,7 +46,7 @@ std::string noun_form(const NounPhrase& phrase, Case case_) {
   return phrase.modifier->german + form;
 }
 
-// The one word of a preposition and a definite article that German joins; empty where it does not.
+// The contraction of a preposition and a definite article; empty if there is none.
 std::string contraction(std::string_view preposition, std::string_view article) {
   if (article == "dem") {
     if (preposition == "in") return "im";
@@ -57,7 +57,7 @@ std::string contraction(std::string_view preposition, std::string_view article) 
   return preposition == "zu" && article == "der" ? "zur" : "";
 }
 
-// "kein": the object takes the negation of its clause in.
+// "kein": the object absorbs the negation of its clause.
 bool takes_negation(const Clause& clause) {
   if (!clause.negated || !clause.object || clause.object->kind != NounPhraseKind::noun || clause.object->count)
     return false;
@@ -70,10 +70,10 @@ std::string_view agree(const NounPhrase& subject, std::string_view third, std::s
   return is_plural(subject) ? plural : subject.first_person ? first : third;
 }
 
-// What a noun phrase also says for its surroundings.
+// What a noun phrase expresses for its context.
 struct Context {
-  const Clause* negated = nullptr;  // the clause whose negation it takes in
-  const void* recipient = nullptr;  // the clause that it is the recipient of: English "to"
+  const Clause* negated = nullptr;  // the clause whose negation it absorbs
+  const void* recipient = nullptr;  // the clause whose recipient it is: English "to"
   bool article_said = false;        // in a contraction
   bool relative_later = false;      // its relative clause follows the last verb
 };
@@ -304,7 +304,7 @@ class German {
     extraposed(clause);
   }
 
-  // What stands before the finite verb instead of the subject; returns whether there is such a thing.
+  // Writes the constituent before the finite verb that replaces the subject; returns whether there is one.
   bool first_place(const Clause& clause) {
     for (const Subordinate& subordinate : clause.subordinates) {
       if (!subordinate.first) continue;
@@ -326,7 +326,7 @@ class German {
     noun_phrase(*clause.object, case_, {.negated = takes_negation(clause) ? &clause : nullptr, .relative_later = true});
   }
 
-  // What stands between the subject and the last verb.
+  // Writes everything between the subject and the last verb.
   void middle(const Clause& clause) {
     const auto is_pronoun = [](const NounPhrase& phrase) { return phrase.kind == NounPhraseKind::pronoun; };
     const auto recipient = [&] { noun_phrase(*clause.recipient, Case::dative, {.recipient = &clause}); };
@@ -343,7 +343,7 @@ class German {
     if (clause.predicate) writer_.word(std::string(clause.predicate->german), {{&clause, Part::predicate}});
   }
 
-  // What follows the last verb.
+  // Writes everything after the last verb.
   void extraposed(const Clause& clause) {
     if (clause.object && clause.object->relative) enclosed(*clause.object->relative);
     for (const Subordinate& subordinate : clause.subordinates) {

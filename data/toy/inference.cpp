@@ -13,7 +13,7 @@ bool same_thing(const Claim& a, const Claim& b) {
   return a.owner == b.owner && same(*a.event.agent.noun, *b.event.agent.noun);
 }
 
-// Both say the same property of the same thing.
+// Whether both state the same property of the same thing.
 bool same_property(const Claim& a, const Claim& b) {
   return is_state(a) && is_state(b) && same_thing(a, b) && a.event.verb == b.event.verb &&
          (a.event.state != nullptr) == (b.event.state != nullptr);
@@ -52,7 +52,7 @@ class Claims {
     return claim;
   }
 
-  // Something else that has much in common with `hypothesis`.
+  // A different event that shares much with `hypothesis`.
   Claim near(const Claim& hypothesis) {
     Claim claim = hypothesis;
     if (draw_.chance(0.45)) claim.event.negated = !claim.event.negated;
@@ -83,7 +83,7 @@ class Claims {
     euros.count = 2 + static_cast<int>(draw_.below(900));
     return euros;
   }
-  // The noun, another word for it, or a wider or narrower one.
+  // The noun, a synonym, or a more general or more specific one.
   const Noun& word_near(const Noun& noun) {
     const double way = static_cast<double>(draw_.below(100)) / 100;
     if (way < 0.3) {
@@ -121,7 +121,7 @@ class Claims {
       });
     }
     event.object->noun = &word_near(*event.object->noun);
-    // Each detail stays, goes, or is another one; where there was none, one may come.
+    // Each detail is kept, dropped or replaced; a missing one may be added.
     const auto change = [&](bool there, auto set, auto drop) {
       if (!there) {
         if (draw_.chance(0.5)) set();
@@ -166,7 +166,7 @@ class Claims {
     if (draw_.chance(0.3)) {
       if (const Noun* synonym = toy::synonym(*event.agent.noun)) event.agent.noun = synonym;
     }
-    // Said beside the point: it tells nothing about colour, price and place.
+    // A distractor: it is neutral about colour, price and place.
     if (draw_.chance(0.6)) {
       static constexpr std::string_view kAsides[] = {"old", "new", "big", "small", "beautiful", "heavy"};
       event.agent.adjective = &adjective(draw_.pick(std::span(kAsides)));
@@ -210,7 +210,7 @@ InferencePair draw_inference(Draw& draw, Relation wanted) {
   Claims claims(draw);
   while (true) {
     const Claim hypothesis = claims.hypothesis();
-    // Some have no premise: nothing but itself entails "Ann did not lose an egg".
+    // Some have no premise: "Ann did not lose an egg" is only entailed by itself.
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       Claim premise = claims.near(hypothesis);
       if (relation(premise, hypothesis) == wanted && to_text(premise) != to_text(hypothesis)) {

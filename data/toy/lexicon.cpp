@@ -33,7 +33,7 @@ const Preposition kDreamOf{"of", "von", Case::dative};
 const Preposition kBeside[] = {
     {"behind", "hinter", Case::dative}, {"in+front+of", "vor", Case::dative}, {"next+to", "neben", Case::dative}};
 
-// No noun whose plural looks like its singular in English: the number would not be decided by the source.
+// No noun with identical singular and plural in English: the source must determine the number.
 const Noun kNouns[] = {
     {"man", "men", "Mann", "Männer", m, kPerson},
     {"teacher", "teachers", "Lehrer", "Lehrer", m, kPerson},
@@ -183,7 +183,7 @@ const Adjective kAdjectives[] = {
 
 constexpr Object acc = Object::accusative, dat = Object::dative, none = Object::none;
 
-// No verb whose past looks like its base (to read, to put): the tense would not be decided by the source.
+// No verb with identical past and base form (to read, to put): the source must determine the tense.
 const Verb kAllVerbs[] = {
     {"buy", "buys", "bought", "", "kaufen", "kaufe", "kauft", "gekauft", "", acc, kPerson, kGoods},
     {"sell", "sells", "sold", "", "verkaufen", "verkaufe", "verkauft", "verkauft", "", acc, kPerson, kGoods | kAnimal},
@@ -296,7 +296,7 @@ constexpr Phrase kFrequencies[] = {
 constexpr Phrase kQuestionWords[] = {{"why", "warum"}, {"when", "wann"}, {"where", "wo"}};
 
 constexpr Conjunction kCoordinators[] = {{"and", "und"}, {"but", "aber"}};
-// "when" stays out of the present, where German would not tell it from "if".
+// "when" is not used in the present, where German would not distinguish it from "if".
 constexpr Conjunction kSubordinatorsPast[] = {
     {"because", "weil"}, {"although", "obwohl"}, {"before", "bevor"}, {"while", "während"}, {"when", "als"}};
 constexpr Conjunction kSubordinatorsPresent[] = {
@@ -307,7 +307,7 @@ const auto& find(const Entries& entries, std::string_view english) {
   for (const auto& entry : entries) {
     if (entry.english == english) return entry;
   }
-  ensure(false, "a word of the lexicon is asked for");
+  ensure(false, "the word is in the lexicon");
   return entries[0];
 }
 

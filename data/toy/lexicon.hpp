@@ -12,8 +12,7 @@ namespace attend::toy {
 enum class Gender { masculine, feminine, neuter };
 enum class Case { nominative, accusative, dative };
 
-// What a noun can stand for, as bits: a verb names the kinds of its subject and object, an adjective those it
-// describes.
+// Semantic kinds of nouns, as bits: verbs restrict their subject and object, adjectives their noun.
 enum Kind : unsigned {
   kPerson = 1U << 0,
   kAnimal = 1U << 1,
@@ -102,7 +101,7 @@ std::span<const Preposition> beside_buildings();
 extern const Noun kEuro;
 extern const Verb kCost;
 
-// The entry whose English base form is `english`; throws std::logic_error when there is none.
+// The entry whose English base form is `english`; std::logic_error if there is none.
 const Noun& noun(std::string_view english);
 const Verb& verb(std::string_view english);
 const Adjective& adjective(std::string_view english);

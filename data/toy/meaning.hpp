@@ -1,6 +1,6 @@
-// What a sentence of the built-in world means, as a small tree, and how a meaning becomes a sentence. The same tree is
-// realised in English (toy_english.cpp) and in German (toy_german.cpp); every realised word carries the concepts that
-// it expresses, and two words are aligned where they share one.
+// The meaning of a sentence of the built-in world, as a small tree, and its realisation as a sentence in English
+// (english.cpp) and in German (german.cpp). Every realised word carries the concepts that it expresses, and two words
+// are aligned if they share one.
 //
 //   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
 //   Sentence sentence; sentence.clauses.push_back(std::move(sleep));
@@ -90,13 +90,13 @@ struct Subordinate {
   bool first = false;  // before the clause it belongs to; at most one, and not with time_first
 };
 
-// One or more main clauses; joiners[i] stands before clauses[i + 1].
+// One or more main clauses; joiners[i] precedes clauses[i + 1].
 struct Sentence {
   std::vector<Clause> clauses;
   std::vector<const Conjunction*> joiners;
 };
 
-// What a word expresses: a part of one node of the tree.
+// The concept that a word expresses: a part of a node of the tree.
 enum class Part {
   determiner,
   count,
@@ -124,7 +124,7 @@ struct Concept {
   bool operator==(const Concept&) const = default;
 };
 
-// Words are what spaces separate: punctuation is attached to the word before it, as in raw text.
+// Words are separated by spaces; punctuation is attached to the preceding word, as in raw text.
 struct Word {
   std::string text;
   std::vector<Concept> concepts;
@@ -160,9 +160,9 @@ bool is_fronted(const NounPhrase& phrase);
 class Writer {
  public:
   void word(std::string text, std::vector<Concept> concepts);
-  // The units of a fixed phrase (see toy_lexicon.hpp), each a concept (node, part, unit).
+  // The units of a fixed phrase (see lexicon.hpp), each a concept (node, part, unit).
   void phrase(std::string_view units, const void* node, Part part);
-  // A comma before the next word; none where the sentence ends or one is due already.
+  // A comma before the next word, unless the sentence ends or one is pending.
   void comma() { comma_due_ = !words_.empty(); }
   // Ends the sentence with `mark` and capitalises its first letter.
   std::vector<Word> finish(char mark);

@@ -17,15 +17,15 @@ namespace {
 enum class Asks { who, what, whom, where, when, price };
 constexpr Asks kAsks[] = {Asks::who, Asks::what, Asks::whom, Asks::where, Asks::when, Asks::price};
 
-// What is done on purpose, or happens, once: whoever did not do it cannot be meant by saying another thing (who drove
-// somewhere went there too). Both kinds of question ask about these alone, so that the verb does not tell them apart.
+// Verbs of one-time events that no other verb implies (driving somewhere implies going there). Answerable and
+// unanswerable questions use only these, so that the verb does not give the label away.
 constexpr std::string_view kAskedVerbs[] = {"buy",    "sell",    "lose",   "find", "steal", "write",
                                             "repair", "bring",   "send",   "give", "carry", "forget",
                                             "open",   "prepare", "invite", "call", "eat"};
 
 struct Query {
   Asks asks;
-  Event event;  // what is asked about, and what it says of it
+  Event event;  // the event asked about, as the question describes it
 };
 
 class Questions {
@@ -40,7 +40,7 @@ class Questions {
 
   const std::string& context() const { return context_; }
 
-  // A question that was not asked so far; nothing after some tries.
+  // A new question, or nothing after some attempts.
   std::optional<Asked> ask(bool answerable, const std::vector<Asked>& before) {
     for (int tries = 0; tries < 100; ++tries) {
       std::optional<Asked> asked = try_to_ask(answerable);
@@ -93,7 +93,7 @@ class Questions {
     return false;
   }
 
-  // Whether `event` is one that the query may ask about.
+  // Whether a query may ask about `event`.
   static bool answers(const Event& event, const Query& query) {
     const Event& wanted = query.event;
     if (event.negated || event.verb == nullptr) return false;
@@ -110,7 +110,7 @@ class Questions {
     return std::ranges::count_if(story_.told, [&](const Told& told) { return answers(told.event, query); }) == 1;
   }
 
-  // Another person of the story in place of whoever did it, or another thing where that is what is asked.
+  // Replaces the agent by another person of the story, or the thing if the question asks for the agent.
   bool exchange(Query& query) {
     if (query.asks == Asks::who) {
       const Event& other = draw_.pick(story_.told).event;
@@ -169,7 +169,7 @@ class Questions {
     return to_english_text(std::move(clause));
   }
 
-  // --- where the answer stands
+  // --- position of the answer
 
   void locate(const Query& query, std::size_t at, Asked& asked) const {
     const Told& told = story_.told[at];
@@ -189,7 +189,7 @@ class Questions {
         for (const Adverbial& adverbial : clause.adverbials) {
           if (adverbial.phrase.noun == &kEuro) return take(at, &adverbial.phrase, {Part::count}, asked);
         }
-        ensure(false, "a price is said");
+        ensure(false, "the price is mentioned");
     }
   }
 
@@ -201,7 +201,7 @@ class Questions {
         return take(i, mention.phrase, {Part::determiner, Part::count, Part::adjective, Part::noun}, asked);
       }
     }
-    ensure(false, "who is spoken of was introduced");
+    ensure(false, "the entity was introduced");
   }
 
   // The words of sentence `at` that express these parts of the node, without the mark after the last.
@@ -218,7 +218,7 @@ class Questions {
       if (says) end = place;
       ++place;
     }
-    ensure(found, "an answer is said");
+    ensure(found, "the answer is mentioned");
     while (std::string_view(".,").find(context_[end - 1]) != std::string_view::npos) --end;
     asked.answer = context_.substr(asked.begin, end - asked.begin);
   }

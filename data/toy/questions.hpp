@@ -1,6 +1,5 @@
-// Questions about stories of the built-in world, whose answers are spans of them. A question that cannot be answered
-// exchanges one of those that a question speaks of for another of the story, so that nothing told answers it, though
-// the story has all its words.
+// Questions about stories of the built-in world, answered by spans of them. An unanswerable question replaces one of
+// the entities by another from the story, so that the story has all its words but no answer.
 //
 //   "Mrs. Tarvel lost a red ring in the park. Mr. Dolan found it."
 //   Where did Mrs. Tarvel lose the ring?   the park
@@ -17,7 +16,7 @@ namespace attend::toy {
 
 struct Asked {
   std::string question;
-  std::string answer;     // empty: it cannot be answered
+  std::string answer;     // empty: unanswerable
   std::size_t begin = 0;  // of the answer in the context, in bytes; the text is ASCII
 };
 
@@ -26,7 +25,7 @@ struct Passage {
   std::vector<Asked> asked;
 };
 
-// A story with as many questions as `answerable` says, in its order; no question is there twice.
+// A story with one question per entry of `answerable`, in its order, all distinct.
 Passage draw_passage(Draw& draw, const std::vector<bool>& answerable);
 
 }  // namespace attend::toy

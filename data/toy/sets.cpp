@@ -15,16 +15,16 @@
 namespace attend {
 namespace {
 
-enum class Set { test, dev, train };  // in the order in which texts are taken
+enum class Set { test, dev, train };  // in the order of generation
 constexpr Set kSets[] = {Set::test, Set::dev, Set::train};
 constexpr const char* kNames[] = {"test", "dev", "train"};
 
 std::string name_of(Set set) { return kNames[static_cast<std::size_t>(set)]; }
 
-// What the keys of the random streams begin with after the seed; the translation sets have 0, 1 and 2 there.
+// Second component of the random streams' keys, after the seed; the translation sets use 0, 1 and 2.
 enum class Stream : std::uint64_t { documents = 100, questions, entities, tables };
 
-constexpr std::size_t kQuestionsOfPassage = 3;  // one of them cannot be answered
+constexpr std::size_t kQuestionsOfPassage = 3;  // one of them is unanswerable
 
 class Writing {
  public:

@@ -16,7 +16,7 @@ class Similar {
     const bool people = draw_.chance(0.4);
     const Event first = event(people), unlike = event(people);
     Event second = first;
-    // How many of the parts stay is drawn first, so that every score is met.
+    // The number of parts to keep is drawn first, so that all scores occur.
     const std::uint64_t staying = draw_.below(8);
     const auto stays = [&] { return draw_.below(7) < staying; };
     if (!stays()) second.agent = unlike.agent;
@@ -68,7 +68,7 @@ class Similar {
     return event;
   }
 
-  // Other words for the same, and more general ones.
+  // Synonyms and more general words.
   void say_otherwise(Event& event) {
     const auto replace = [&](auto& word) {
       const auto* other = synonym(*word);

@@ -16,7 +16,7 @@ bool contains(const Items& items, const Item& item) {
   return std::ranges::find(items, item) != items.end();
 }
 
-// Tells events one after another and decides how each refers to what is known already.
+// Realises events in sequence, choosing referring expressions for known entities.
 class Narrator {
  public:
   Narrator(Draw& draw, Story& story) : draw_(draw), story_(story) {}
@@ -45,7 +45,7 @@ class Narrator {
     return !a.person() || a.gender == b.gender;
   }
 
-  // Whether a pronoun can mean this one alone, out of what this sentence and the one before it speak of.
+  // Whether a pronoun is unambiguous, given the entities of this sentence and the previous one.
   bool pronoun_is_clear(const Entity& entity) const {
     if (entity.kind == NounPhraseKind::company_name || entity.place()) return false;
     const auto is_rival = [&](const Entity& other) { return !other.place() && rival(entity, other); };
@@ -55,7 +55,7 @@ class Narrator {
 
   NounPhrase refer(const Entity& entity, bool subject) {
     if (subject) agent_ = entity;
-    // "was a teacher" speaks of the subject.
+    // "was a teacher" mentions the subject.
     const bool occupation = !subject && entity == of(*agent_noun());
     if (occupation) return to_phrase(entity, Determiner::indefinite);
     const bool known = contains(known_, entity);
@@ -102,12 +102,12 @@ class Narrator {
   Draw& draw_;
   Story& story_;
   std::vector<Entity> known_, with_known_occupation_;
-  std::vector<Entity> previous_, current_;            // spoken of in the last sentence and in this one
-  Entity agent_;                                      // of the clause that is being said
+  std::vector<Entity> previous_, current_;            // mentioned in the last sentence and in this one
+  Entity agent_;                                      // of the current clause
   std::optional<std::pair<Entity, Entity>> owner_{};  // of a thing
 };
 
-// What happens. Each plot is one member function; what every plot begins with is opening().
+// The plots, one member function each; every plot starts with opening().
 class Plot {
  public:
   Plot(Draw& draw, Story& story) : draw_(draw), narrator_(draw, story) {
@@ -142,7 +142,7 @@ class Plot {
     });
     return of(noun, (noun.kinds & kGoods) != 0 ? draw_.pick(colours()) : one_of({"old", "new"}));
   }
-  // A place that no other call of this story gave.
+  // A place that is new in this story.
   Entity place() {
     while (true) {
       const Entity place = of(noun_of(kPlace));

@@ -1,6 +1,5 @@
-// Stories of the built-in world: events in an order that makes sense, about a few people and things that stay what they
-// are. Who or what was introduced is referred to again by a pronoun where only one can be meant, by the name, or by a
-// description ("the baker").
+// Stories of the built-in world: plausible sequences of events about a few people and things with constant properties.
+// Known entities are referred to by a pronoun if it is unambiguous, by name, or by a description ("the baker").
 //
 //   Mrs. Tarvel was a baker. She lived in Kolin. On Monday she lost a red ring in the park. The baker was sad ...
 #pragma once
@@ -11,7 +10,7 @@
 
 namespace attend::toy {
 
-// A place where a sentence refers to someone or something; the phrase is a part of that sentence.
+// A mention of an entity in a sentence; the phrase is part of that sentence.
 struct Mention {
   Entity entity;
   const NounPhrase* phrase = nullptr;
@@ -24,14 +23,14 @@ struct Told {
 };
 
 struct Story {
-  std::vector<Entity> people;  // with names: whom it is about, and another
+  std::vector<Entity> people;  // with names: the protagonist and another person
   std::vector<Told> told;
 };
 
 // A story of about 6 to 18 sentences.
 Story invent_story(Draw& draw);
 
-// The sentences, a line each.
+// The sentences, one per line.
 std::vector<std::string> to_lines(const Story& story);
 
 }  // namespace attend::toy

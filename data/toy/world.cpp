@@ -18,7 +18,7 @@ class World : private Draw {
       sentence.clauses.push_back(question());
       return sentence;
     }
-    // How much a clause may hold; what is missing at the end comes with further main clauses.
+    // Limits the content of a clause; missing length is filled by further main clauses.
     const int depth = words < 10 ? 0 : words < 20 ? 1 : 2;
     sentence.clauses.push_back(main_clause(depth));
     while (to_english(sentence).size() + 5 < words) {
@@ -103,7 +103,7 @@ class World : private Draw {
 
   // --- clauses
 
-  // A clause in which `phrase` is the subject, or the object of a person's doing.
+  // A clause in which `phrase` is the subject, or the object of a person's action.
   Clause relative(const NounPhrase& phrase, int depth) {
     NounPhrase stand_in = standing_for(phrase, NounPhraseKind::relative);
     const unsigned kinds = phrase.noun->kinds;
@@ -134,7 +134,7 @@ class World : private Draw {
     if ((verb.objects & kPerson) != 0 && chance(0.3)) {
       if (chance(0.5)) return std::make_unique<NounPhrase>(person_name());
       NounPhrase phrase = pronoun();
-      // "I see me" and "he sees him" would want reflexives.
+      // "I see me" and "he sees him" would need reflexives.
       if (subject.kind != NounPhraseKind::pronoun || subject.first_person != phrase.first_person) {
         return std::make_unique<NounPhrase>(std::move(phrase));
       }
@@ -171,7 +171,7 @@ class World : private Draw {
     return {&kTo, place()};
   }
 
-  // What a verb takes: object, recipient, complement, goal.
+  // The arguments of a verb: object, recipient, complement, goal.
   void complete(Clause& clause, int depth) {
     const Verb& verb = *clause.verb;
     if (verb.object == Object::accusative || verb.object == Object::dative) {
@@ -224,7 +224,7 @@ class World : private Draw {
     return price;
   }
 
-  // Something is so, or costs so much.
+  // A state or price of something.
   Clause state(NounPhrase subject) {
     Clause clause;
     const unsigned kinds = kinds_of(subject);
@@ -250,8 +250,8 @@ class World : private Draw {
     return action(subject(kPerson | (chance(0.25) ? kAnimal : 0U), depth), depth);
   }
 
-  // A clause that follows `main` and may go on speaking of its subject or object. A pronoun is used only where one noun
-  // of the main clause can be meant, so that the source decides its gender.
+  // A clause after `main` that may continue with its subject or object. A pronoun is used only if it is unambiguous, so
+  // that the source determines its gender.
   Clause following_clause(const Clause& main, int depth) {
     const bool bare = main.adverbials.empty() && !main.recipient && !main.subject.relative && !main.subject.with;
     const NounPhrase* object = main.object.get();
@@ -311,7 +311,7 @@ class World : private Draw {
     return clause;
   }
 
-  // Someone says that something is so.
+  // Someone says that a clause holds.
   Clause opinion(int depth) {
     Clause clause;
     clause.verb = &pick_where(verbs(), [](const Verb& verb) { return verb.object == Object::clause; });
@@ -348,7 +348,7 @@ class World : private Draw {
     return clause;
   }
 
-  bool past_ = false;  // one tense a sentence
+  bool past_ = false;  // one tense per sentence
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What is said in the built-in world: draws the meanings of sentences, within what makes sense (one eats food and wears
-// no soup) and what the English sentence decides alone: nothing in the German depends on more than the source.
+// Draws the meanings of sentences in the built-in world, restricted to plausible ones (people eat food but do not wear
+// soup) and to those whose German is determined by the English sentence alone.
 #pragma once
 
 #include "core/random.hpp"

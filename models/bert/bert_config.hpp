@@ -1,4 +1,4 @@
-// Which BERT, as options: a shape by name, and whatever of it is to be otherwise.
+// Options of a BERT encoder: a shape by name, and overrides of its sizes.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct EnumNames<BertShape> {
       std::pair{BertShape::base, std::string_view("base")},   std::pair{BertShape::large, std::string_view("large")}};
 };
 
-// The exact GELU, or the form with tanh of the original code.
+// The exact GELU, or the tanh approximation of the original code.
 enum class GeluForm { erf, tanh };
 template <>
 struct EnumNames<GeluForm> {
@@ -31,8 +31,8 @@ struct EnumNames<GeluForm> {
                                     std::pair{GeluForm::tanh, std::string_view("tanh")}};
 };
 
-// What the learnt table of positions begins as: at random (BERT), or as sinusoids, in which a step aside is the same
-// map everywhere, so that attention to neighbours is found much sooner.
+// Initialisation of the learned position table: random (BERT), or sinusoids, where shifting by one position is the same
+// linear map everywhere, so attention to neighbours is learned much earlier.
 enum class InitialPositions { random, sinusoids };
 template <>
 struct EnumNames<InitialPositions> {
@@ -54,36 +54,36 @@ struct BertOptions {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("shape", self.shape, {.help = "layers and width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
-    visit("layers", self.layers, {.help = "blocks of the encoder; auto: by the shape", .min = 1, .max = 96});
-    visit("width", self.width, {.help = "size of hidden states; auto: by the shape", .min = 2, .max = 16384});
+    visit("shape", self.shape, {.help = "layers/width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
+    visit("layers", self.layers, {.help = "blocks of the encoder; auto: from the shape", .min = 1, .max = 96});
+    visit("width", self.width, {.help = "size of hidden states; auto: from the shape", .min = 2, .max = 16384});
     visit("heads", self.heads, {.help = "attention heads; auto: of 64 columns", .min = 1, .max = 256});
     visit("feed-forward", self.feed_forward,
           {.help = "inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
     visit("embedding-width", self.embedding_width,
-          {.help = "size of the embeddings, where it is not the width (ALBERT); auto: the width",
+          {.help = "size of the embeddings, if different from the width (ALBERT); auto: the width",
            .min = 2,
            .max = 16384});
-    visit("positions", self.positions, {.help = "longest sequence that it can ever read", .min = 8, .max = 65535});
-    visit("share-layers", self.share_layers, {.help = "all layers are one block (ALBERT)"});
+    visit("positions", self.positions, {.help = "longest sequence that the encoder can read", .min = 8, .max = 65535});
+    visit("share-layers", self.share_layers, {.help = "all layers share one block (ALBERT)"});
     visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer"});
-    visit("gelu", self.gelu, {.help = "the exact GELU or its form with tanh"});
+    visit("gelu", self.gelu, {.help = "the exact GELU or its tanh approximation"});
     visit("dropout", self.dropout, {.help = "dropout on embeddings and sub-layer outputs", .min = 0, .max = 0.95});
     visit("attention-dropout", self.attention_dropout, {.help = "dropout on attention weights", .min = 0, .max = 0.95});
     visit("initial-deviation", self.initial_deviation,
-          {.help = "weights begin normal with this deviation, cut off at two of it; auto: half of width^-0.5, which "
+          {.help = "standard deviation of the truncated normal initialisation; auto: half of width^-0.5, which "
                    "is BERT's 0.02 at its own width",
            .min = 1e-6,
            .max = 1});
     visit("initial-positions", self.initial_positions,
-          {.help = "what the learnt table of positions begins as: at random, or as sinusoids"});
+          {.help = "initialisation of the learned position table: random or sinusoids"});
   }
 };
 
-// That of the options, or of their shape.
+// The value of the options, or of their shape.
 std::int64_t width_of(const BertOptions& options);
 
-// UserError where the sizes do not go together.
+// UserError if the sizes are incompatible.
 BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary);
 
 }  // namespace attend

@@ -21,7 +21,7 @@ void for_each_layer(const torch::nn::Module& root, const F& f) {
 
 template <class Draw>
 void fill(const torch::Tensor& parameter, const Draw& draw) {
-  ensure(parameter.is_cpu() && parameter.is_contiguous(), "weights are drawn where they were made");
+  ensure(parameter.is_cpu() && parameter.is_contiguous(), "the parameter is contiguous and on the CPU");
   auto* data = parameter.mutable_data_ptr<float>();
   for (std::int64_t i = 0; i < parameter.numel(); ++i) data[i] = static_cast<float>(draw());
 }
@@ -123,7 +123,7 @@ void EmbeddingImpl::initialise(RandomStream& random) {
   const double deviation = deviation_ > 0 ? deviation_ : 1 / std::sqrt(static_cast<double>(table.size(1)));
   if (sinusoids_) {
     const at::NoGradGuard no_grad;
-    // A sine's own deviation is 1 / sqrt(2).
+    // A sine has standard deviation 1 / sqrt(2).
     table.copy_(sinusoids(0, table.size(0), table.size(1)) * (deviation * std::numbers::sqrt2));
   } else if (deviation_ > 0) {
     fill_truncated_normal(table, deviation, random);

@@ -1,6 +1,6 @@
-// The leaf modules that models are made of: an affine map, a norm and a table of embeddings. Each registers its
-// parameters under PyTorch's names, keeps the ops::Weight that products read beside the fp32 master, and knows how it
-// is initialised. Recurrences join as further `Layer`s.
+// The leaf modules of the models: linear map, norm and embedding table. Each registers its parameters under PyTorch's
+// names, pairs the fp32 master with the ops::Weight that matrix products read, and defines its initialisation.
+// Recurrences are `Layer`s, too.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,32 +18,32 @@
 
 namespace attend {
 
-// A module that owns parameters itself, not only through its children.
+// A module with parameters of its own, not only in its children.
 class Layer : public torch::nn::Module {
  public:
-  // Draws every parameter of this layer (not of its children) from the stream.
+  // Initialises every parameter of this layer (not of its children) from the stream.
   virtual void initialise(RandomStream& random) = 0;
 
   // Calls f on every ops::Weight of this layer (not of its children); a norm has none.
   virtual void visit_weights(const std::function<void(ops::Weight&)>& /*f*/) {}
 };
 
-// Initialises every Layer below `root`, each from a stream of its own, so that the same seed and architecture give the
-// same bits on every machine and with any number of threads.
+// Initialises every Layer below `root`, each from its own stream, so that a seed and architecture give the same bits on
+// every machine and with any number of threads.
 void initialise(const torch::nn::Module& root, std::uint64_t seed);
 
 // Calls f on every ops::Weight below `root`.
 void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f);
-// To be called after every change of the parameters: makes anew what those weights hold of them.
+// Updates the working copies of all weights; call it after every change of the parameters.
 void refresh_weights(const torch::nn::Module& root);
 
 // Fills an fp32 parameter: uniform in [-bound, bound), or normal with mean 0.
 void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random);
 void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
-// Normal numbers beyond two deviations are drawn again.
+// A truncated normal: numbers beyond two standard deviations are drawn again.
 void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
 
-// sin(t / 10000^(2i / H)) at column 2i and the cosine at 2i + 1, of `length` positions t from `first` on: [length, H]
+// sin(t / 10000^(2i / H)) in column 2i and the cosine in 2i + 1, for `length` positions t from `first`: [length, H]
 // fp32 (Vaswani et al. 2017, section 3.5).
 torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width);
 
@@ -52,9 +52,9 @@ struct LinearConfig {
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool bias = true;
-  std::int64_t fused = 1;  // maps that were stacked into this one; each is initialised as if it stood alone
-  double gain = 1;         // of Xavier's bound
-  double deviation = 0;    // normal with this deviation, cut off at two of it (BERT's initialiser); 0: Xavier
+  std::int64_t fused = 1;  // number of maps fused into this one; each is initialised separately
+  double gain = 1;         // factor of Xavier's bound
+  double deviation = 0;    // truncated normal with this standard deviation (BERT's initialiser); 0: Xavier
 };
 class LinearImpl : public Layer {
  public:
@@ -100,19 +100,20 @@ class LayerNormImpl : public Layer {
 };
 TORCH_MODULE(LayerNorm);
 
-// A table of V rows. Initialised normally; with deviation width^-0.5, unless another is given, so that rows scaled by
-// sqrt(width) have unit variance and, used as output table, logits do too.
+// A table of V rows. Initialised normally, by default with standard deviation width^-0.5, so that rows scaled by
+// sqrt(width) have unit variance and, as an output table, logits do too.
 struct EmbeddingConfig {
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;
-  double deviation = 0;    // cut off at two of it; 0: width^-0.5, not cut off
-  bool sinusoids = false;  // row t begins as the sinusoids of t, with that deviation
+  double deviation = 0;    // truncated normal with this standard deviation; 0: width^-0.5, not truncated
+  bool sinusoids = false;  // initialise row t with the sinusoids of t, scaled to that standard deviation
 };
 class EmbeddingImpl : public Layer {
  public:
   explicit EmbeddingImpl(const EmbeddingConfig& config);
 
-  // [M, width]: table[ids] * scale + positions[place in its sentence], then dropout. `positions_TH` may be undefined.
+  // [M, width]: table[ids] * scale + positions[position in its sentence], then dropout. `positions_TH` may be
+  // undefined.
   torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH,
                         ops::Dropout dropout) const {
     return ops::embed(tokens, weight, scale, positions_TH, dropout);

@@ -1,7 +1,7 @@
-// What a forward pass is given beside its inputs: whether it trains and how far training is, where its random numbers
-// come from, and who looks at its attention.
+// The context of a forward pass, besides its inputs: whether it trains and how far training has come, its random
+// numbers, and an observer of its attention.
 //
-// Legend: B sentences, N heads, T queries, S keys of the longest sentence.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/types.h>
@@ -13,10 +13,10 @@
 
 namespace attend {
 
-// Where attention looks: the encoder and the decoder at themselves, the decoder at the encoder's output (cross).
+// Self-attention of the encoder or the decoder, or the decoder's attention to the encoder's output (cross).
 enum class AttentionPlace { encoder, decoder, cross };
 
-// Asks for the attention weights of a forward pass. Pictures, alignments and entropies come from here.
+// Receives the attention weights of a forward pass, for example for alignments and plots.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -26,14 +26,14 @@ class Observer {
   virtual void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
 };
 
-// How far a training is.
+// How far training has come.
 struct TrainProgress {
   std::int64_t update = 0;  // updates made so far
-  double share = 0;         // of the training that is over, from 0 to 1
+  double share = 0;         // of the training that is done, from 0 to 1
 };
 
-// One forward pass. Every place that draws random numbers takes the next key, so the same (key, order of places) gives
-// the same masks; adding a place changes every one after it.
+// One forward pass. Every consumer of random numbers takes the next key, so the same key and order of consumers give
+// the same masks; an additional consumer changes all later ones.
 class Pass {
  public:
   static Pass inference(Observer* observer = nullptr) {
@@ -52,13 +52,13 @@ class Pass {
   bool training() const { return training_; }
   TrainProgress progress() const { return progress_; }
 
-  // The next dropout place; outside training nothing is dropped.
+  // Dropout with the next key; none outside training.
   ops::Dropout dropout(double rate) { return {.rate = training_ ? rate : 0.0, .key = next_key()}; }
 
-  // Random numbers for the next place that samples.
+  // Random numbers with the next key.
   RandomStream random() { return RandomStream(next_key()); }
 
-  // Who asks for attention weights, or nullptr. Layers make their weights for it alone.
+  // The observer of attention weights, or nullptr, in which case layers need not compute them.
   Observer* observer() const { return observer_; }
 
  private:

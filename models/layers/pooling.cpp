@@ -20,7 +20,7 @@ using torch::Tensor;
 
 // One of the two texts of every sequence.
 struct Text {
-  Tensor states_BTH;  // fp32, zeros where there is no token
+  Tensor states_BTH;  // fp32, zeros at padding
   Tensor missing_BT;
   Tensor lengths_B1;  // fp32
 };
@@ -54,7 +54,7 @@ Tensor ClsPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences&
 }
 
 Tensor LastPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
-  ensure(encoded.last_BH.defined(), "the encoder is a recurrence");
+  ensure(encoded.last_BH.defined(), "the encoder is recurrent");
   return encoded.last_BH;
 }
 
@@ -87,7 +87,7 @@ Tensor AlignmentPoolingImpl::forward(const Encoded& encoded, const SegmentedSequ
   const Text a = text_of(encoded.hidden_MH, input, 0), b = text_of(encoded.hidden_MH, input, 1);
   const double scale = 1 / std::sqrt(static_cast<double>(encoded.hidden_MH.size(1)));
   const Tensor energies_BTS = at::matmul(a.states_BTH, b.states_BTH.transpose(1, 2)) * scale;
-  const auto meet = [](const Tensor& energies, const Text& other) {  // what `other` has for each token
+  const auto meet = [](const Tensor& energies, const Text& other) {  // the vectors of `other` aligned with each token
     return at::matmul(masked_softmax(energies, other.missing_BT.unsqueeze(1)), other.states_BTH);
   };
   const auto pool = [&](const Text& text, const Tensor& met) {
@@ -114,7 +114,7 @@ std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, d
     case Pooling::alignment:
       return std::make_shared<AlignmentPoolingImpl>(width);
   }
-  ensure(false, "a known pooling");
+  ensure(false, "the pooling is known");
   return nullptr;
 }
 

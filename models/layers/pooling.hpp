@@ -1,6 +1,6 @@
-// One vector out of the hidden states of a sequence: what a classifier reads.
+// Reduces the hidden states of a sequence to one vector for a classifier.
 //
-// Legend: B sequences, M tokens (ragged), T longest, H width, P width of the result.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -19,22 +19,22 @@
 
 namespace attend {
 
-// What an encoder made of a batch.
+// An encoder's output for a batch.
 struct Encoded {
   torch::Tensor hidden_MH;
-  torch::Tensor last_BH;  // where a recurrence stopped reading; undefined without one
+  torch::Tensor last_BH;  // final state of a recurrent encoder; undefined for others
 };
 
 class PoolingImpl : public torch::nn::Module {
  public:
-  // Whether it reads the first token of every sequence and no other: `encoded` is then of these, [B, H].
+  // Whether it reads only the first token of every sequence: `encoded` then has only these, [B, H].
   virtual bool reads_first() const { return false; }
 
   // [B, P].
   virtual torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const = 0;
 };
 
-// tanh(W h + b) of the first token, [CLS] (arXiv 1810.04805): P = H. Named as Hugging Face's pooler.
+// tanh(W h + b) of the first token, [CLS] (arXiv 1810.04805): P = H. Named like Hugging Face's pooler.
 class ClsPoolingImpl : public PoolingImpl {
  public:
   ClsPoolingImpl(std::int64_t width, double deviation);
@@ -46,7 +46,7 @@ class ClsPoolingImpl : public PoolingImpl {
 };
 TORCH_MODULE(ClsPooling);
 
-// Where the recurrence stopped reading, the directions side by side: P = H.
+// The final states of both directions, concatenated: P = H.
 class LastPoolingImpl : public PoolingImpl {
  public:
   torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override;
@@ -58,8 +58,8 @@ class MeanPoolingImpl : public PoolingImpl {
   torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override;
 };
 
-// Σ_t a_t h_t with a = softmax_t(tanh(W h_t + b) · u), u learnt (Yang et al. 2016, "Hierarchical Attention Networks for
-// Document Classification", eq. 5 to 7): P = H.
+// Σ_t a_t h_t with a = softmax_t(tanh(W h_t + b) · u) and a parameter u (Yang et al. 2016, "Hierarchical Attention
+// Networks for Document Classification", eq. 5 to 7): P = H.
 class AttentionPoolingImpl : public PoolingImpl {
  public:
   explicit AttentionPoolingImpl(std::int64_t width);
@@ -70,10 +70,10 @@ class AttentionPoolingImpl : public PoolingImpl {
   Linear query_;
 };
 
-// Two texts compared word by word (Parikh et al. 2016, arXiv 1606.01933; Chen et al. 2017, 1609.06038): with energies
-// e_ij = a_i · b_j / sqrt(H), each token meets what the other text has for it, a~_i = Σ_j softmax_j(e_ij) b_j, and b~_j
-// likewise; relu(W [x; x~; x - x~; x * x~]) of both texts are pooled by mean and maximum, and tanh(V ·) of the four
-// vectors is the result: P = H. [CLS] and [SEP] are of the text in which they stand.
+// Compares two texts token by token (Parikh et al. 2016, arXiv 1606.01933; Chen et al. 2017, 1609.06038): energies
+// e_ij = a_i · b_j / sqrt(H) align each token with the other text, a~_i = Σ_j softmax_j(e_ij) b_j, and b~_j likewise;
+// relu(W [x; x~; x - x~; x * x~]) of both texts is pooled by mean and maximum, and tanh(V ·) of the four vectors is the
+// result: P = H. [CLS] and [SEP] belong to the text that contains them.
 class AlignmentPoolingImpl : public PoolingImpl {
  public:
   explicit AlignmentPoolingImpl(std::int64_t width);
@@ -93,7 +93,7 @@ struct EnumNames<Pooling> {
       std::pair{Pooling::alignment, std::string_view("alignment")}};
 };
 
-// `deviation`: of initial weights where the pooler is BERT's own.
+// `deviation`: standard deviation of the initial weights of BERT's pooler.
 std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, double deviation);
 
 }  // namespace attend

@@ -1,7 +1,7 @@
-// Which elements a dropout keeps: a 32-bit hash of (key, index) against a threshold. One definition for every path; the
-// arithmetic is three multiplications and some shifts of 32-bit lanes, so loops over it vectorise.
+// Selects the elements that dropout keeps: compares a 32-bit hash of (key, index) with a threshold. Used by every path;
+// it takes three multiplications and some shifts of 32-bit lanes, so loops vectorise.
 //
-// The mixer is "lowbias32" (Wellons 2018, "Prospecting for hash functions"). Indices count modulo 2^32.
+// The mixer is "lowbias32" (Wellons 2018, "Prospecting for hash functions"). Indices wrap at 2^32.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ class DropoutMask {
         threshold_(static_cast<std::uint32_t>(std::llround(std::fmin(dropout.rate * 0x1p32, 0x1p32 - 1)))),
         scale_(static_cast<float>(1 / (1 - dropout.rate))) {}
 
-  // What element i is multiplied by: 0 or 1 / (1 - rate).
+  // The factor of element i: 0 or 1 / (1 - rate).
   float operator()(std::uint32_t i) const {
     std::uint32_t x = i * kStride + low_;
     x = (x ^ (x >> 16)) * kFirst;

@@ -1,5 +1,4 @@
-// Blocks of sequences padded to the longest, as the plain formulations read them: what is missing in them, and a
-// softmax that knows it.
+// Blocks of sequences padded to the longest, for the plain formulations: their padding mask, and a masked softmax.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -25,12 +24,12 @@ inline torch::Tensor lengths(const Layout& layout, const torch::Tensor& like) {
   return to_tensor(lengths, like);
 }
 
-// True where a block padded to `longest` has nothing, [rows, longest].
+// True at the padding of a block padded to `longest`, [rows, longest].
 inline torch::Tensor missing(const torch::Tensor& lengths_R, std::int64_t longest) {
   return at::arange(longest, lengths_R.options()).unsqueeze(0).ge(lengths_R.unsqueeze(1));
 }
 
-// Softmax over the last dimension, of what is not missing; zeros where it is, and where all is.
+// Softmax over the last dimension, excluding missing elements, which get 0; all zeros if everything is missing.
 inline torch::Tensor masked_softmax(const torch::Tensor& scores, const torch::Tensor& missing) {
   return at::softmax(scores.masked_fill(missing, std::numeric_limits<float>::lowest()), -1).masked_fill(missing, 0);
 }

@@ -1,7 +1,7 @@
-// What every translation model is: an encoder read once, a decoder that goes a step at a time, and the same function
-// over a whole batch for training. RNN and Transformer are both this; search knows nothing else of a model.
+// The interface of translation models: an encoder that is run once, a decoder that runs step by step, and the same
+// function over a whole batch for training. RNN and Transformer implement it; search depends on nothing else.
 //
-// Legend: B sentences, M tokens, R decoder rows (hypotheses), S source length, H width, V vocabulary.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -17,22 +17,22 @@
 
 namespace attend {
 
-// What the encoder made of a batch of sentences; each family has its own.
+// The encoder's output for a batch of sentences; each family has its own.
 class Memory {
  public:
   virtual ~Memory() = default;
   Layout layout;  // of the source sentences
 };
 
-// What the decoder remembers of R hypotheses; each family has its own. Each row reads one sentence of the memory.
+// The decoder's state for R hypotheses; each family has its own. Each row attends to one sentence of the memory.
 class DecoderState {
  public:
   virtual ~DecoderState() = default;
-  // Keeps the given rows in the given order; a row may be taken several times (a beam that splits) or not at all.
+  // Keeps the given rows in the given order; a row may occur several times (a beam that splits) or not at all.
   virtual void select(std::span<const std::int64_t> rows) = 0;
 };
 
-// Where the hidden states become logits: hidden Wᵀ + b. `bias_V` may be undefined.
+// Maps hidden states to logits: hidden Wᵀ + b. `bias_V` may be undefined.
 struct OutputHead {
   const ops::Weight& weight_VH;
   const torch::Tensor& bias_V;
@@ -40,11 +40,11 @@ struct OutputHead {
 
 class Seq2SeqImpl : public torch::nn::Module {
  public:
-  // Reads the source sentences (with their eos).
+  // Encodes the source sentences (with their eos).
   virtual std::shared_ptr<const Memory> encode(const Sequences& src, Pass& pass) const = 0;
 
-  // A state before the first target token, one row for each entry of `sentences` (which sentence of the memory it
-  // reads).
+  // The state before the first target token, with one row per entry of `sentences` (the sentence of the memory that it
+  // attends to).
   virtual std::unique_ptr<DecoderState> start(const Memory& memory, std::span<const std::int64_t> sentences) const = 0;
 
   // Feeds one token to every row (bos first), advances `state`, and returns the logits of the next token, [R, V], fp32.

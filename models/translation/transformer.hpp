@@ -1,14 +1,14 @@
 // The Transformer of Vaswani et al. 2017 (arXiv 1706.03762): embeddings scaled by sqrt(H) plus sinusoids, N blocks of
 // self-attention and feed-forward on each side, cross-attention in the decoder, dropout on every sub-layer's output.
-// Post-norm as in the paper and pre-norm (arXiv 2002.04745) are two classes of blocks. Left out: learned and relative
-// positions, final norms for post-norm, label smoothing (ops::cross_entropy has it).
+// Post-norm (as in the paper) and pre-norm (arXiv 2002.04745) are two classes of blocks. Not included: learned and
+// relative positions, final norms for post-norm, label smoothing (in ops::cross_entropy).
 //
-// Parameters are named as torch.nn.Transformer's, but for products that are fused:
+// Parameters are named as torch.nn.Transformer's, except for fused projections:
 //   PyTorch self_attn.in_proj_weight [3H, H]       = self_attn.in_proj.weight
 //   PyTorch multihead_attn.in_proj_weight [3H, H]  = multihead_attn.q_proj.weight [H, H] over kv_proj.weight [2H, H]
-//   (biases alike), and tgt_embedding.weight is source, target and output table when they are tied.
+//   (likewise biases), and tgt_embedding.weight is the source, target and output table when they are tied.
 //
-// Legend: B sentences, M tokens, R rows (hypotheses), S source length, H width, C = 2H or 3H fused, V vocabulary.
+// Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v).
 #pragma once
 
 #include <torch/nn/module.h>
@@ -33,11 +33,11 @@ struct TransformerConfig {
   std::int64_t encoder_layers = 6;
   std::int64_t decoder_layers = 6;
   NormPlace norm = NormPlace::post;
-  bool tie_embeddings = true;  // source and target too; target and output always are
-  BlockConfig block = {};      // of both sides; its dropout falls on the embeddings too
+  bool tie_embeddings = true;  // source with target; target and output always are
+  BlockConfig block = {};      // of both sides; its dropout also applies to the embeddings
 };
 
-// The projections around attention over the memory: its k | v are made once a sentence, q at every position.
+// The projections around attention to the memory: k | v are computed once per sentence, q at every position.
 class CrossAttentionImpl : public torch::nn::Module {
  public:
   explicit CrossAttentionImpl(const BlockConfig& config);
@@ -47,8 +47,8 @@ class CrossAttentionImpl : public torch::nn::Module {
 };
 TORCH_MODULE(CrossAttention);
 
-// The attention of the decoder's blocks, at the target read so far and at the memory: over whole sentences in teacher
-// forcing, over caches when decoding. A block is written once and serves both.
+// The attention of the decoder's blocks to the target prefix and to the memory: over whole sentences with teacher
+// forcing, over caches when decoding. It lets a block be written once for both.
 class DecoderAttention {
  public:
   virtual ~DecoderAttention() = default;
@@ -61,7 +61,7 @@ class DecoderBlockImpl : public torch::nn::Module {
   DecoderBlockImpl(const BlockConfig& config, std::int64_t layer);
   virtual torch::Tensor forward(const torch::Tensor& x_MH, DecoderAttention& attention, Pass& pass) const = 0;
 
-  // The keys and values of the memory that this block reads, k | v, [M, 2H].
+  // This block's keys and values of the memory, k | v, [M, 2H].
   torch::Tensor project_memory(const torch::Tensor& memory_MH) const {
     return multihead_attn_->kv_proj->forward(memory_MH);
   }

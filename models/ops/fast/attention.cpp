@@ -1,5 +1,5 @@
-// attention: one work item a (sentence, head), see kernels/attention.hpp. The backward pass makes the weights again
-// instead of keeping [heads, queries, keys] of them for every layer.
+// attention: one work item per (sentence, head), see kernels/attention.hpp. The backward pass recomputes the weights
+// instead of storing [heads, queries, keys] of them for every layer.
 #include <cmath>
 
 #include "core/error.hpp"
@@ -9,7 +9,7 @@
 namespace attend::ops::fast {
 namespace {
 
-// Where q, k and v lie: in one tensor (q | k | v), in two (q and k | v) or in three.
+// The tensors that hold q, k and v: one (q | k | v), two (q and k | v) or three.
 struct Sources {
   Tensor first, second, third;
 
@@ -22,7 +22,7 @@ struct Sources {
   }
 };
 
-// The work as numbers; the offsets are tensors since autograd functions remember those.
+// Sizes and offsets; the offsets are tensors because autograd functions can save those.
 struct Work {
   Tensor query_offsets, key_offsets;
   std::int64_t sentences, max_queries, max_keys;
@@ -67,7 +67,7 @@ struct Work {
             .drop = dropout.rate > 0};
   }
 
-  // One chunk a thread, of equal numbers of work items: sentences of a batch are about as long as each other.
+  // One chunk of work items per thread, equal in number: sentences of a batch have similar lengths.
   template <class F>
   void run(std::int64_t width, const F& f) const {
     Chunks(sentences * shape.heads, max_queries * max_keys + (max_queries + max_keys) * width / shape.heads)
@@ -131,7 +131,7 @@ Tensor attend(const Sources& sources, const Layout& queries, const Layout& keys,
   return compute_attention(sources, work);
 }
 
-// Rows may lie anywhere, but each is a run of numbers.
+// Rows may be strided, but each must be contiguous.
 Tensor with_whole_rows(const Tensor& x) { return x.stride(1) == 1 ? x : x.contiguous(); }
 
 }  // namespace

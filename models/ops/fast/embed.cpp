@@ -1,4 +1,4 @@
-// embed: one pass forward; backward a scatter in which each thread owns some columns of the table.
+// embed: one pass forward; backward, a scatter in which each thread owns some columns of the table.
 #include "models/ops/kernels/embed.hpp"
 #include "core/error.hpp"
 #include "models/ops/fast/support.hpp"
@@ -88,11 +88,11 @@ Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, cons
   const Tensor& table = table_VH.master();
   const auto* id = ids.const_data_ptr<std::int64_t>();
   ensure(std::all_of(id, id + ids.numel(), [&](std::int64_t i) { return i >= 0 && i < table.size(0); }),
-         "token ids lie inside the table");
+         "token ids are within the table");
   Tensor place;
   if (positions_TH.defined()) {
     ensure(ids.numel() == tokens.layout.num_tokens(), "the layout is that of the tokens");
-    ensure(tokens.layout.max_length <= positions_TH.size(0), "a position for every place");
+    ensure(tokens.layout.max_length <= positions_TH.size(0), "there are enough positions");
     place = places(tokens.layout);
   }
   const Tensor positions = positions_TH.defined() ? positions_TH.contiguous() : positions_TH;

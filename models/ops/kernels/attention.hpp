@@ -1,14 +1,14 @@
 // Attention of one sentence and one head at a time (arXiv 1706.03762, eq. 1), forward and backward.
 //
-// Everything of a (sentence, head) fits the second-level cache, so the score matrix is made whole: no tiling, no online
-// softmax. Products are small register-blocked loops in fp32.
+// The data of a (sentence, head) fits into the second-level cache, so the whole score matrix is computed: no tiling, no
+// online softmax. Matrix products are small register-blocked loops in fp32.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 
-// What forward and backward share. Work item b * heads + h is head h of sentence b.
+// Common to forward and backward. Work item b * heads + h is head h of sentence b.
 struct AttentionLayout {
   const std::int64_t* query_offsets;   // [sentences + 1]
   const std::int64_t* key_offsets;     // [sentences + 1]

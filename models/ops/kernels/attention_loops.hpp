@@ -1,7 +1,7 @@
 // The loops of attention.hpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
-// Which part of a product of a causal sentence is needed.
+// The part of a matrix product that a causal sentence needs.
 enum class Part {
   whole,
   result_lower,  // of the result only columns <= row
@@ -26,7 +26,7 @@ struct Product {
 // `rows` x `vectors` accumulators in registers at (row, column).
 template <int rows, int vectors, class T>
 ATTEND_INLINE void product_block(const Product<T>& p, std::int64_t row, std::int64_t column) {
-  // Unrolled by force: accumulators stay in registers only where no loop indexes them.
+  // Forced unrolling: accumulators stay in registers only if no loop indexes them.
   Floats c[rows][vectors] = {};
   const std::int64_t k_begin = p.part == Part::left_upper ? std::min(row, p.k) : 0;
   const std::int64_t k_end = p.part == Part::left_lower ? std::min(row + rows, p.k) : p.k;
@@ -53,7 +53,7 @@ ATTEND_INLINE void product_block(const Product<T>& p, std::int64_t row, std::int
   }
 }
 
-// 6 x 4 accumulators fill the 32 registers of AVX-512, 6 x 2 the 16 of its forerunners.
+// 6 x 4 accumulators fill the 32 registers of AVX-512, 6 x 2 the 16 of earlier processors.
 template <class T>
 void product(const Product<T>& p) {
   for (std::int64_t row = 0; row < p.m; row += 6) {
@@ -83,10 +83,10 @@ ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
   }
 }
 
-// Numbers a row of a matrix takes: `n`, rounded up to whole vectors.
+// The padded length of a row: `n`, rounded up to whole vectors.
 constexpr std::int64_t padded(std::int64_t n) { return (n + kWidest - 1) / kWidest * kWidest; }
 
-// to [columns, padded(count)] = rowsᵀ, zero behind the last row.
+// to [columns, padded(count)] = rowsᵀ, zero after the last row.
 template <class T>
 ATTEND_INLINE void transpose(Rows<const T> rows, std::int64_t count, std::int64_t columns, float* to) {
   const std::int64_t stride = padded(count);
@@ -155,7 +155,7 @@ class Scratch {
   float* next_;
 };
 
-// Scores of row t to weights: softmax over the first n of `keys`, exactly 0 behind them.
+// Turns the scores of row t into weights: softmax over the first n of `keys`, exactly 0 after them.
 ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
   Floats top = load(row);
   top = first(n, top, -INFINITY);
@@ -253,7 +253,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
   float* k_transposed = scratch.key_rows();
   float* v_transposed = scratch.key_rows();
   float* weights = scratch.scores();
-  float* kept_weights = layout.drop ? scratch.scores() : weights;  // behind dropout
+  float* kept_weights = layout.drop ? scratch.scores() : weights;  // after dropout
   float* dscores = scratch.scores();
   for (std::int64_t number = begin; number < end; ++number) {
     const Item item = item_of(layout, number);
@@ -268,7 +268,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
     for (std::int64_t t = 0; t < item.queries; ++t) {
       const float* row = weights + t * stride;
       float* d_row = dscores + t * stride;
-      // Behind the keys that row t sees dscores may be uninitialised; the weights are exactly 0 there.
+      // Beyond the keys that row t sees, dscores may be uninitialised; the weights there are exactly 0.
       const std::int64_t seen = layout.causal ? t + 1 : item.keys;
       const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
       Floats total = {};

@@ -21,8 +21,8 @@ struct Embed {
 void embed(const Embed<float>& a, std::int64_t begin, std::int64_t end);
 void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end);
 
-// dtable[ids[m]] += scale * d[m] and dpositions[places[m]] += d[m], where d is dy behind the dropout. Here `begin` and
-// `end` number blocks of kWidest columns, so that threads never meet and the order of the sums is that of the tokens.
+// dtable[ids[m]] += scale * d[m] and dpositions[places[m]] += d[m], where d is dy through the dropout. Here `begin` and
+// `end` number blocks of kWidest columns, so that threads write to disjoint columns and sums are in token order.
 template <class T>
 struct EmbedBackward {
   const std::int64_t* ids;

@@ -1,6 +1,6 @@
 // A register of fp32 lanes, in the compiler's own vector types: ATTEND_LANES is 16 with AVX-512, 8 with AVX2, 4 with
-// SSE or NEON. (Types wider than a register GCC takes apart lane by lane.) Included once for each level by levels.hpp,
-// for the files *_loops.hpp, which are compiled for fast arithmetic (models/CMakeLists.txt).
+// SSE or NEON. (GCC splits types wider than a register into single lanes.) Included once per level by levels.hpp, for
+// the files *_loops.hpp, which are compiled with fast-math options (models/CMakeLists.txt).
 #define ATTEND_INLINE [[gnu::always_inline]] inline
 
 namespace attend::ops::kernels::ATTEND_LEVEL {
@@ -33,7 +33,7 @@ ATTEND_INLINE Floats load(const Bf16* p) {
 ATTEND_INLINE void store(float* p, Floats x) { std::memcpy(p, &x, sizeof x); }
 ATTEND_INLINE void store(Bf16* p, Floats x) {
   Words u = reinterpret_cast<Words>(x);
-  u += 0x7fff + ((u >> 16) & 1);  // to the nearest, ties to even
+  u += 0x7fff + ((u >> 16) & 1);  // round to nearest, ties to even
   u = x == x ? u : Words{} + 0x7fc00000;
   const Halves h = __builtin_convertvector(u >> 16, Halves);
   std::memcpy(p, &h, sizeof h);
@@ -64,14 +64,14 @@ ATTEND_INLINE float to_float(Bf16 x) {
 }
 
 ATTEND_INLINE Floats select(Ints condition, Floats yes, Floats no) { return condition ? yes : no; }
-// The second where one is NaN.
+// Returns the second argument if either is NaN.
 ATTEND_INLINE Floats max(Floats a, Floats b) { return a > b ? a : b; }
-// x in the first n lanes, `rest` in the others.
+// x in the first n lanes, `rest` in the remaining ones.
 ATTEND_INLINE Floats first(std::int64_t n, Floats x, float rest) {
   return select(reinterpret_cast<Ints>(lane_numbers()) < static_cast<std::int32_t>(n), x, all(rest));
 }
 
-// Lane i takes lane i ^ distance: after all distances that are powers of two every lane has seen all.
+// Lane i takes lane i ^ distance: over all power-of-two distances, every lane combines with all others.
 template <int distance>
 ATTEND_INLINE Floats swap_lanes(Floats x) {
   return __builtin_shuffle(x, reinterpret_cast<Ints>(lane_numbers() ^ static_cast<std::uint32_t>(distance)));
@@ -109,7 +109,7 @@ ATTEND_INLINE Floats exp(Floats x) {
 
 ATTEND_INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }
 
-// Within about 1e-6 relative: Cephes' polynomial near zero, where the exponential loses the small digits.
+// Relative error about 1e-6: near zero, where the exponential loses precision, uses Cephes' polynomial.
 ATTEND_INLINE Floats tanh(Floats x) {
   const Floats z = x * x;
   Floats p = all(-5.70498872745e-3f);
@@ -120,7 +120,7 @@ ATTEND_INLINE Floats tanh(Floats x) {
   return select(z < 0.390625f, p * z * x + x, 1.0f - 2.0f / (exp(2.0f * x) + 1.0f));
 }
 
-// Σ a_j b_j of n numbers, in four sums so that none waits for the one before.
+// Σ a_j b_j of n elements, with four independent sums to hide latency.
 template <class T>
 ATTEND_INLINE float dot(const T* a, const T* b, std::int64_t n) {
   Floats sums[4] = {};
@@ -161,7 +161,7 @@ ATTEND_INLINE void weighted_sum(std::int64_t width, std::int64_t count, const fl
   }
 }
 
-// What elements i, i + 1, … are multiplied by (mask.hpp).
+// The factors of elements i, i + 1, … (mask.hpp).
 ATTEND_INLINE Floats keep(const DropoutMask& mask, std::uint32_t i) {
   Words x = (lane_numbers() + i) * DropoutMask::kStride + mask.low();
   x = (x ^ (x >> 16)) * DropoutMask::kFirst;

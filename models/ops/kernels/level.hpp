@@ -1,10 +1,9 @@
-// Which level of x86-64 the loops are taken of (levels.hpp).
+// The level of x86-64 whose loops are used (levels.hpp).
 #pragma once
 
 namespace attend::ops::kernels {
 
-// 4, 3 or 1: the best that the processor has, and not above ATTEND_CPU_LEVEL where that is set (for tests of the
-// others).
+// 4, 3 or 1: the best that the processor supports, limited by ATTEND_CPU_LEVEL if set (to test the others).
 int cpu_level();
 
 }  // namespace attend::ops::kernels

@@ -1,12 +1,12 @@
-// Compiles a file of loops once for each level of x86-64, each in a namespace of its own, and calls the best that the
-// processor has:
+// Compiles a file of loops once per level of x86-64, each in its own namespace, and calls the best that the processor
+// supports:
 //
 //   #define ATTEND_LOOPS "models/ops/kernels/norm_loops.hpp"
 //   #include "models/ops/kernels/levels.hpp"
 //   void norm(const Norm<float>& a, …) { ATTEND_CALL(norm_rows(a, …)); }
 //
-// Not by target_clones: GCC takes vectors apart in inline functions, for the lowest level, before it puts them into a
-// clone. Headers are included before, outside of the levels, so that no function of theirs is compiled for one.
+// target_clones does not work: GCC splits vectors in inline functions, for the lowest level, before inlining them into
+// a clone. Other headers must be included first, outside the levels, so that their functions are not compiled for one.
 #include <cstdint>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Layer norm over rows, with the residual sum and dropout of a Transformer block taken along.
+// Layer norm over rows, fused with the residual sum and dropout of a Transformer block.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -24,8 +24,8 @@ struct Norm {
 void norm(const Norm<float>& a, std::int64_t begin, std::int64_t end);
 void norm(const Norm<Bf16>& a, std::int64_t begin, std::int64_t end);
 
-// From dy and (or null) the gradient that arrives at `sum` itself: dsum, which is also the residual's gradient, and
-// dx = dropout's share of it (null: not wanted). dgamma and dbeta [width] are added to.
+// From dy and the gradient of `sum` itself (or null): dsum, which is also the residual's gradient, and dx, its part
+// through dropout (null: not needed). Adds to dgamma and dbeta [width].
 template <class T>
 struct NormBackward {
   const T* dy;

@@ -1,6 +1,5 @@
-// fp32 products with a weight that was laid out beforehand, for trained models in use: the few rows of a step of
-// decoding would not pay for the copies that a library makes of a dense weight each time, and many rows gain a little,
-// too.
+// fp32 matrix products with a packed weight, for inference: with the few rows of a decoding step, the copies that a
+// library makes of a dense weight in each call would dominate; many rows gain a little, too.
 #pragma once
 
 #include <vector>
@@ -9,7 +8,7 @@
 
 namespace attend::ops::kernels {
 
-// W [outputs, inputs] in panels of kWidest outputs, the last padded with zeros: numbers[panel][input][output].
+// W [outputs, inputs] in panels of kWidest outputs, the last one padded with zeros: numbers[panel][input][output].
 struct Panels {
   std::int64_t outputs = 0;
   std::int64_t inputs = 0;
@@ -18,8 +17,7 @@ struct Panels {
 };
 Panels make_panels(const float* weight, std::int64_t outputs, std::int64_t inputs);
 
-// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), below zero cut to zero where `relu`. Rows are
-// contiguous.
+// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), then relu if set. Rows are contiguous.
 struct PanelProduct {
   const float* x;
   std::int64_t rows;

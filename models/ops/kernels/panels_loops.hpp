@@ -1,12 +1,12 @@
 // The loops of panels.hpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
-// The accumulators of a tile leave a few registers (32 of AVX-512, 16 elsewhere) for the weights and one input.
+// The accumulators of a tile leave a few registers (of 32 with AVX-512, else 16) for the weights and one input.
 constexpr int kVectors = kWidest / kLanes;
 constexpr int kTileRows = kLanes == 16 ? 14 : kLanes == 8 ? 6 : 2;
 constexpr int kTilePanels = kLanes == 16 ? 2 : 1;
-// Numbers of the rows that stay near while all panels go over them: copies, with a gap between them, since rows that
-// are a power of two apart would drive each other out of the nearest cache.
+// Elements of rows that stay in the first-level cache while all panels are applied: copies with a gap between them,
+// since rows a power of two apart would evict each other.
 constexpr std::int64_t kBlock = std::int64_t{128} << 10;
 constexpr std::int64_t kGap = kWidest;
 

@@ -17,9 +17,9 @@ struct Pointwise {
 void pointwise(const Pointwise<float>& a, std::int64_t begin, std::int64_t end);
 void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end);
 
-// The gradient of the above: dx from dy, which may be the same, and the sums of dx's columns added to `column_sums`
-// [width] (or null). `saved` is y for none, relu and tanh (null for none), x for gelu; of gelu y is made anew where it
-// is not null, and may be `saved`. With neither activation nor dropout dx is null: it is dy.
+// The gradient of the above: dx from dy (may be the same memory); adds the column sums of dx to `column_sums` [width]
+// (or null). `saved` is y for relu and tanh, x for gelu, null without activation; if y is not null, gelu's y is
+// recomputed into it, and it may be `saved`. Without activation and dropout, dx is null: it equals dy.
 template <class T>
 struct PointwiseBackward {
   const T* dy;

@@ -1,10 +1,10 @@
 // The loops of pointwise.hpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
-// exp(-x² / 2), which the normal distribution's density and its distribution function share.
+// exp(-x² / 2), used by the normal density and its cumulative distribution.
 ATTEND_INLINE Floats bell(Floats x) { return exp(-0.5f * x * x); }
 
-// The distribution function of the normal distribution; erf by Abramowitz and Stegun 7.1.26, within 1.5e-7.
+// The normal cumulative distribution; erf by Abramowitz and Stegun 7.1.26, error below 1.5e-7.
 ATTEND_INLINE Floats normal_cdf(Floats x, Floats bell_of_x) {
   const Floats z = (x < 0 ? -x : x) * 0.70710678f;
   const Floats t = 1.0f / (1.0f + 0.3275911f * z);
@@ -27,7 +27,7 @@ ATTEND_INLINE Floats activate(Floats x) {
   return x;
 }
 
-// The derivative, from what PointwiseBackward calls `saved`.
+// The derivative, from PointwiseBackward's `saved`.
 template <Activation kind>
 ATTEND_INLINE Floats slope(Floats saved, float unscale) {
   if constexpr (kind == Activation::relu) return select(saved > 0, all(1), Floats{});
@@ -64,7 +64,7 @@ ATTEND_INLINE void backward_rows(const PointwiseBackward<T>& a, std::int64_t beg
       const Floats saved = kind == Activation::none ? Floats{} : load(a.saved + i, n);
       Floats dx = load(a.dy + i, n);
       if (kind == Activation::relu && a.drop) {
-        // What was dropped is 0 in y as what relu cut off: no need to hash again.
+        // Dropped elements are 0 in y, like those cut by relu, so there is no need to hash again.
         dx = select(saved > 0, dx * a.mask.scale(), Floats{});
       } else {
         if (a.drop) dx *= keep(a.mask, static_cast<std::uint32_t>(i));

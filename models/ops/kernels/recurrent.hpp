@@ -1,12 +1,12 @@
-// Steps of an LSTM: each function works on rows [begin, end) of one step, so that callers share rows among threads;
-// products stay outside.
+// Steps of an LSTM without the matrix products: each function works on rows [begin, end) of a step, so that callers can
+// divide rows among threads.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 
-// Gates are overwritten with their activations; the state before is read at `cell_before` and the new one written.
+// Overwrites gates with their activations, reads the previous state from `cell_before` and writes the new one.
 template <class T>
 struct CellForward {
   std::int64_t width;       // H
@@ -33,8 +33,8 @@ struct CellBackward {
 void cell_backward(const CellBackward<float>& step, std::int64_t begin, std::int64_t end);
 void cell_backward(const CellBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// to = from * dropout, or added to `to`; rows of either side may be picked by index (null: in order). Dropout counts
-// `rows` of ragged tokens.
+// to = from * dropout, or adds it to `to`; rows of either side may be selected by index (null: in order). Dropout is
+// keyed by `rows` of ragged tokens.
 template <class From, class To>
 struct CopyRows {
   std::int64_t width;

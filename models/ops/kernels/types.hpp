@@ -1,5 +1,5 @@
-// What the loops of this folder and their callers share. No LibTorch here: pointers in, rows from `begin` to `end`,
-// arithmetic in fp32 whatever the type in memory.
+// Types shared by the loops of this folder and their callers, without LibTorch: pointers, rows from `begin` to `end`,
+// and fp32 arithmetic whatever the type in memory.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace attend::ops::kernels {
 
-// A bf16 number in memory: the upper half of an fp32 one.
+// A bf16 number in memory: the upper half of an fp32.
 struct Bf16 {
   std::uint16_t bits;
 };
 
-// Rows of a matrix; row i begins at data + i * stride.
+// Rows of a matrix; row i starts at data + i * stride.
 template <class T>
 struct Rows {
   T* data = nullptr;
@@ -24,7 +24,7 @@ struct Rows {
   Rows columns(std::int64_t first) const { return {data + first, stride}; }
 };
 
-// Dropout on some columns of rows that lie elsewhere: element (row, j) here is element (row, column + j) of a matrix of
+// Dropout on a column range of a larger matrix: element (row, j) here is element (row, column + j) of a matrix with
 // `width` columns.
 struct RowDropout {
   DropoutMask mask{Dropout{}};
@@ -33,11 +33,11 @@ struct RowDropout {
   std::int64_t column = 0;
 };
 
-// The most numbers that a vector has at any level (lanes.hpp): what is padded is a multiple of it.
+// The widest vector at any level (lanes.hpp): padded sizes are multiples of it.
 inline constexpr std::int64_t kWidest = 16;
 
-// f(std::integral_constant<int, n>) for n = `count`, at most `most`: a tile is a template of its numbers of rows and
-// panels, so that its sums stay in registers.
+// f(std::integral_constant<int, n>) for n = `count`, at most `most`: tiles are templates over their numbers of rows and
+// panels, so that their sums stay in registers.
 template <int most, class F>
 [[gnu::always_inline]] inline void with_count(std::int64_t count, const F& f) {
   if constexpr (most > 1) {
