@@ -1,6 +1,6 @@
 // Speed of the recurrent fast paths, forward and backward, width 256, 256 sentences of 10 to 16 tokens: a bidirectional
-// LSTM layer beside its plain formulation, and Luong's model beside its unrolled step. Arguments: 0 fp32 or 1 bf16; 0 the
-// plain or unrolled form or 1 the fast one. Items are tokens.
+// LSTM layer beside its plain formulation, and Luong's model beside its unrolled step. Arguments: 0 fp32 or 1 bf16; 0
+// the plain or unrolled form or 1 the fast one. Items are tokens.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 

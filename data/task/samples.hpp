@@ -61,8 +61,8 @@ struct Sample {
   std::vector<double> targets = {};        // of the whole text, as in LabelledText
   std::vector<std::uint32_t> places = {};  // tags: the first token of each word; spans: first and last token of the
                                            // answer, both 0 ([CLS]) if the window does not contain it
-  std::vector<std::int64_t> tags = {};  // one per place
-  std::uint32_t skipped = 0;            // words of the sentence, or pieces of the context, before it
+  std::vector<std::int64_t> tags = {};     // one per place
+  std::uint32_t skipped = 0;               // words of the sentence, or pieces of the context, before it
 };
 
 // Batches for inference: samples of similar length, and a similar number of tokens per batch.
