@@ -1,4 +1,4 @@
-// A subcommand of attend: its name, one line of help, the struct of its options and the function that does it.
+// A subcommand of attend: its name, one line of help, its option struct and its function.
 //
 // To add one:
 //   1. cli/NAME.cpp: a config struct with `visit` (core/options.hpp) unless a lower level has it, and
@@ -6,14 +6,14 @@
 //        void run(const NameConfig& config, const OptionOrigins& origins) { ...parse, wire, run; results to
 //        std::cout... }
 //        }
-//        Command name_command() { return make_command<NameConfig>("name", "does this and that", run); }
-//   2. cli/commands.cpp: declare name_command() and put it into the table, where --help is to list it.
+//        Command name_command() { return make_command<NameConfig>("name", "what it does, in a line", run); }
+//   2. cli/commands.cpp: declare name_command() and add it to the table, at its place in --help.
 //   3. attend config --markdown > docs/options.md
 //
-// What the frame does for every command: --config FILE (repeatable), --quiet, --help, positionals, refusing what is not
-// an option, required options, `config.validate(origins)` where the struct has such a method (for what one option's
-// range cannot say; it throws UserError(origins("beam") + ": ...")), and exit codes. `run` may throw UserError and
-// Interrupted. --config and --quiet are not options of a config struct.
+// The frame handles, for every command: --config FILE (repeatable), --quiet, --help, positionals, unknown and required
+// options, `config.validate(origins)` if the struct has such a method (for constraints between options; it throws
+// UserError(origins("beam") + ": ...")), and exit codes. `run` may throw UserError and Interrupted. --config and
+// --quiet are not options of a config struct.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@
 
 namespace attend {
 
-// One call of a command: `options` refer to a config that `validate` and `run` keep alive.
+// One call of a command; `options` refer to a config that `validate` and `run` keep alive.
 struct Invocation {
   BoundOptions options;
   OptionOrigins origins;

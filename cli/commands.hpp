@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// In the order of --help: along the way from text to translation.
+// In the order of --help, from text to translation.
 std::vector<Command> all_commands();
 
 }  // namespace attend

@@ -4,7 +4,7 @@
 namespace attend {
 
 Command finetune_command() {
-  return make_command<FinetuningCommand>("finetune", "teach an encoder a task of labelled texts", finetune);
+  return make_command<FinetuningCommand>("finetune", "fine-tune an encoder on a labelled task", finetune);
 }
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// What --help and docs/options.md say, out of the list of options.
+// The text of --help and docs/options.md, generated from the list of options.
 #pragma once
 
 #include <string>

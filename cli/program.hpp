@@ -8,7 +8,7 @@
 
 namespace attend {
 
-// Does what the words after the program's name say and returns the exit code; throws nothing.
+// Runs the command given by the words after the program's name and returns the exit code; never throws.
 int run_program(const std::vector<Command>& commands, const std::vector<std::string>& words);
 
 }  // namespace attend

@@ -24,8 +24,7 @@ void run(const ToyConfig& config, const OptionOrigins&) {
 
 Command toy_command() {
   return make_command<ToyConfig>(
-      "toy",
-      "write the built-in corpus, the same bytes for the same seed: English-German pairs, documents, labelled sets",
+      "toy", "write the built-in corpus: English-German pairs, documents and labelled sets, deterministic for a seed",
       run);
 }
 

@@ -18,18 +18,18 @@ struct AverageConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("run", self.run, {.help = "the run", .placeholder = "RUN", .required = true, .positional = true});
-    visit("last", self.last, {.help = "average the newest N checkpoints; auto: unless --best is given, all", .min = 1});
+    visit("run", self.run, {.help = "run directory", .placeholder = "RUN", .required = true, .positional = true});
+    visit("last", self.last, {.help = "average the newest N checkpoints; auto: all, unless --best is given", .min = 1});
     visit("best", self.best, {.help = "average the N best checkpoints instead", .min = 1});
     visit("output", self.output,
-          {.help = "a new run with the mean as its checkpoint", .placeholder = "DIR", .required = true});
+          {.help = "new run with the average as its checkpoint", .placeholder = "DIR", .required = true});
   }
 
   void validate(const OptionOrigins& origins) const;
 };
 
-// Writes the run `config.output`, to be translated with but not to be gone on with. UserError when the run has fewer
-// checkpoints than asked for, or one of them is damaged.
+// Writes the run `config.output`, which can be used but not resumed. UserError if the run has fewer checkpoints than
+// requested, or one of them is damaged.
 void average_checkpoints(const AverageConfig& config);
 
 }  // namespace attend

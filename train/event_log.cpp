@@ -11,9 +11,8 @@ namespace attend {
 
 namespace {
 
-// The lines of `text` up to the one that says that the checkpoint of update `saved` was written. A process may be
-// killed between writing a checkpoint and logging it: `logged` is false then, and the lines end before the first later
-// update.
+// The lines of `text` up to the save event of the checkpoint of update `saved`. If a process was killed between writing
+// a checkpoint and logging it, `logged` is false and the lines end before the first later update.
 struct Kept {
   std::string lines;
   bool logged = false;
@@ -57,7 +56,7 @@ void EventLog::write(std::string_view event, std::int64_t step,
   }
   lines_ << line.dump() << '\n' << std::flush;
   tensorboard_.flush();
-  if (!lines_) throw UserError(path_.string() + ": cannot be written", "is the disk full?");
+  if (!lines_) throw UserError(path_.string() + ": cannot be written", "check that the disk is not full");
 }
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// What happened in a run, for programs: RUN/train.jsonl, one JSON object an event, and the same numbers as TensorBoard
-// scalars beside it.
+// The machine-readable log of a run: RUN/train.jsonl, one JSON object per event, and the same numbers as TensorBoard
+// scalars.
 //
 //   {"event": "train", "step": 50, "time": "2026-11-21T06:30:00Z", "objective": 5.9, "loss": 5.1, ...}
 #pragma once
@@ -17,11 +17,11 @@ namespace attend {
 
 class EventLog {
  public:
-  // Continues the log of a run that resumes from the checkpoint of update `saved`, -1 where there is none: what was
-  // logged after that checkpoint is cut off, since it will happen again.
+  // Continues the log of a run that resumes from the checkpoint of update `saved` (-1: none): later events are cut off,
+  // since they will happen again.
   EventLog(const std::filesystem::path& run, std::int64_t saved);
 
-  // One event with its numbers; TensorBoard shows each as EVENT/NAME.
+  // Logs an event with its numbers; TensorBoard shows each as EVENT/NAME.
   void write(std::string_view event, std::int64_t step, const std::vector<std::pair<std::string_view, double>>& values);
 
  private:

@@ -53,12 +53,12 @@ void AdamW::step(double learning_rate, double norm) {
     }
     if (parameters.empty()) continue;
     at::_foreach_add_(updates, 1);
-    // The kernel divides the gradients by grad_scale as it reads them: clipping costs no pass of its own.
+    // The kernel divides the gradients by grad_scale while reading them, so clipping needs no extra pass.
     std::optional<torch::Tensor> divisor;
     if (config_.clip_norm > 0 && norm > config_.clip_norm) {
       divisor = at::full({}, norm / config_.clip_norm, updates.front().options());
     }
-    // After so many updates 1 - beta^n is 1: the correction does nothing.
+    // After this many updates 1 - beta^n is 1, so the correction has no effect.
     if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
     at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate * group.rate, config_.beta1,
                       config_.beta2, group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false,

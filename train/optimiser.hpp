@@ -2,8 +2,8 @@
 // parameters of a model in one fused call, with the gradients clipped by their global norm (Pascanu et al. 2013) inside
 // the same pass. Matrices decay; norms and biases, which have one dimension, do not.
 //
-// As in torch.optim.AdamW, a parameter without a gradient is left as it is and its updates are not counted: a head that
-// starts to learn late has its moments corrected for its own updates, not for those of the encoder.
+// As in torch.optim.AdamW, a parameter without a gradient is skipped and its updates are not counted, so the bias
+// correction of a head that starts to learn late uses its own number of updates.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -47,16 +47,15 @@ struct OptimiserConfig {
 //   optimiser.step(rate, norm);                     // updates the parameters and frees the gradients
 class AdamW {
  public:
-  // Parameters that require no gradient are left alone. `rate_of` gives the factor of the learning rate for a
-  // parameter.
+  // Parameters that do not require a gradient are ignored. `rate_of` returns the learning-rate factor of a parameter.
   AdamW(
       const torch::nn::Module& model, const OptimiserConfig& config,
       const std::function<double(const std::string&)>& rate_of = [](const std::string&) { return 1.0; });
 
-  // The Euclidean norm of all gradients together (0 where there are none); the only value read back from the device.
+  // The global Euclidean norm of all gradients (0 if there are none); the only value read back from the device.
   double gradient_norm() const;
 
-  // One update with the given rate. The gradients are scaled down to clip-norm if `norm` is above it, and freed.
+  // One update with the given learning rate. Gradients are scaled down to clip-norm if `norm` exceeds it, and freed.
   void step(double learning_rate, double norm);
 
   // The state as tensors under the names "mean.PARAMETER", "square.PARAMETER" and "updates.PARAMETER" (how many the
@@ -64,13 +63,13 @@ class AdamW {
   std::vector<std::pair<std::string, torch::Tensor>> state() const;
 
  private:
-  // Parameters that share a decay and a rate; one fused call each.
+  // Parameters with the same decay and rate, updated in one fused call.
   struct Group {
     double weight_decay = 0;
     double rate = 1;  // times the learning rate
     std::vector<std::string> names = {};
     std::vector<torch::Tensor> parameters = {}, means = {}, squares = {};
-    std::vector<torch::Tensor> updates = {};  // fp32 scalars, as the fused kernel wants them
+    std::vector<torch::Tensor> updates = {};  // fp32 scalars, as the fused kernel requires
   };
 
   Group& group_of(double weight_decay, double rate);

@@ -1,4 +1,4 @@
-// A training run from its options to its last checkpoint, whatever is trained.
+// Runs a training from its options to its last checkpoint, whatever is trained.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace attend {
 
-// The parts of a config that every kind of training has.
+// The parts of a config common to every kind of training.
 struct SessionConfig {
   template <class Config>
   explicit SessionConfig(Config& config)
@@ -34,7 +34,7 @@ struct SessionConfig {
   OptimiserConfig& optimiser;
 };
 
-// What is particular of a kind of training. The calls come in the order in which they stand here.
+// The specifics of a kind of training. The functions are called in the order of declaration.
 class Job {
  public:
   virtual ~Job() = default;
@@ -42,39 +42,37 @@ class Job {
   virtual RunKind kind() const = 0;
   virtual SessionConfig config() = 0;
 
-  // Takes over the model's options of the run that --init-from names: adopt_model_options.
+  // Adopts the model options of the run named by --init-from: adopt_model_options.
   virtual void adopt_model(const OptionOrigins& origins) = 0;
 
-  // UserError when options contradict each other, those of a run that is gone on with or begun from among them.
+  // UserError for contradictory options, after merging those of the run being resumed or initialised from.
   virtual void validate(const OptionOrigins& origins) const = 0;
 
-  // Reads tokenizers (the run's own where it is resumed) and text, and chooses what follows from their size.
+  // Reads tokenizers (the run's own if it is resumed) and text, and resolves options that depend on their size.
   virtual void load(bool resumed) = 0;
   virtual Inputs inputs() const = 0;
-  // Writes what the model is of no use without into the run: RUN/tokenizer, and of fine-tuning RUN/task.toml.
+  // Writes the files needed to use the model: RUN/tokenizer, and for fine-tuning RUN/task.toml.
   virtual void save_inputs(const std::filesystem::path& run) const = 0;
 
-  // Builds the model, on the processor and in fp32, with the weights of --init-from where `initial_weights`, and what
-  // it learns.
+  // Builds the task and its model, on the CPU and in fp32, with the weights of --init-from if `initial_weights`.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
 
-  // Chooses learning rate, limits and intervals.
+  // Resolves learning rate, limits and intervals.
   virtual void resolve_schedule(const Task& task) = 0;
 
-  // "transformer", and what to lower where memory does not suffice.
+  // "transformer", and the options to lower if memory runs out.
   virtual std::string model_name() const = 0;
   virtual std::string memory_remedy() const = 0;
 };
 
-// Sets `ours` to what `theirs` are, but for those that are given, and dropouts, which are no property of the weights.
+// Sets `ours` to `theirs`, except for given options and dropouts, which are not a property of the weights.
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
 
-// The same of a model whose weights in `from` are taken over. UserError for an option that is given and is another
-// there.
+// The same for a model whose weights in `from` are reused. UserError for a given option that differs there.
 void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
                          const OptionOrigins& origins);
 
-// UserError for what the user can put right; Interrupted after a signal, when everything is saved.
+// UserError for the user's mistakes; Interrupted after a signal, when everything is saved.
 void train(Job& job, const OptionOrigins& origins);
 
 }  // namespace attend

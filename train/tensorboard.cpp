@@ -12,14 +12,14 @@
 namespace attend {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "records are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "records are written in memory order");
 
 template <class T>
 void append(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Protobuf's wire format, the three kinds that an Event has.
+// Protobuf's wire format, for the three field types of an Event.
 enum class Wire : unsigned { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
 void append_varint(std::string& out, std::uint64_t value) {

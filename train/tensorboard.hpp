@@ -16,8 +16,7 @@ std::uint32_t crc32c(std::string_view bytes);
 
 class TensorBoardWriter {
  public:
-  // Opens a new file in `directory`. `step` is where the run goes on: TensorBoard drops what an earlier file says of
-  // later steps.
+  // Opens a new file in `directory`. The run resumes at `step`: TensorBoard drops later steps of earlier files.
   TensorBoardWriter(const std::filesystem::path& directory, std::int64_t step);
 
   void scalar(std::string_view tag, std::int64_t step, double value);

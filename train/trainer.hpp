@@ -1,7 +1,7 @@
 // The one training loop: batches of a task, gradients, an update; validation, checkpoints and a log at their intervals.
 //
-// Everything that decides what the next update is stands in TrainState, the model and the optimiser; all three are in a
-// checkpoint, so a run that goes on from one is the run that never stopped, bit for bit (one thread count, on a CPU).
+// The next update is determined by TrainState, the model and the optimiser; a checkpoint has all three, so a resumed
+// run equals one that never stopped, bit for bit (on a CPU, with the same number of threads).
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace attend {
 
-// Limits are totals over the life of a run, whatever was stopped and resumed in between.
+// Limits are totals over the life of a run, including all resumptions.
 struct TrainerConfig {
   std::int64_t seed = 1;
   std::int64_t accumulate = 1;
@@ -50,65 +50,61 @@ struct TrainerConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Training");
-    visit("seed", self.seed, {.help = "of weights, order and dropout", .min = 0, .max = 9e15});
+    visit("seed", self.seed, {.help = "seed of weights, order and dropout", .min = 0, .max = 9e15});
     visit("accumulate", self.accumulate,
-          {.help = "batches an update, which are in memory together", .min = 1, .max = 4096});
+          {.help = "batches per update, all in memory at the same time", .min = 1, .max = 4096});
     visit("max-steps", self.max_steps,
-          {.help = "updates over the life of the run; auto: by max-epochs, or by the size of the data; three "
-                   "passes in fine-tuning",
+          {.help = "total updates over the life of the run; auto: from max-epochs, or from the size of the data; three "
+                   "epochs in fine-tuning",
            .min = 1,
            .max = kMostSteps,
            .may_change = true});
     visit("max-epochs", self.max_epochs,
-          {.help = "passes over the data, over the life of the run; auto: no limit",
-           .min = 1,
-           .max = 1e6,
-           .may_change = true});
+          {.help = "total epochs over the life of the run; auto: no limit", .min = 1, .max = 1e6, .may_change = true});
     visit("max-time", self.max_time,
-          {.help = "training time over the life of the run, such as 90s, 45m or 2h; auto: no limit",
+          {.help = "total training time over the life of the run, such as 90s, 45m or 2h; auto: no limit",
            .min = 0,
            .may_change = true});
     visit("valid-every", self.valid_every,
-          {.help = "updates between validations; auto: a pass over the data, or half of it in fine-tuning (more where "
-                   "that makes over 20 validations), or a quarter in pretraining",
+          {.help = "updates between validations; auto: one epoch, in fine-tuning half an epoch (more if that gives "
+                   "over 20 validations), in pretraining a quarter",
            .min = 1,
            .may_change = true});
     visit("save-every", self.save_every,
           {.help = "updates between checkpoints; auto: valid-every", .min = 1, .may_change = true});
-    visit("keep-last", self.keep_last, {.help = "checkpoints kept, the newest", .min = 2, .may_change = true});
+    visit("keep-last", self.keep_last, {.help = "number of newest checkpoints to keep", .min = 2, .may_change = true});
     visit("keep-best", self.keep_best,
-          {.help = "checkpoints kept, the best on the validation data", .min = 1, .may_change = true});
-    visit("patience", self.patience,
-          {.help = "validations without a new best after which training ends; auto: no limit",
-           .min = 1,
-           .may_change = true});
+          {.help = "number of best checkpoints to keep, by validation", .min = 1, .may_change = true});
+    visit(
+        "patience", self.patience,
+        {.help = "stop after this many validations without improvement; auto: no limit", .min = 1, .may_change = true});
     visit("best-metric", self.best_metric,
-          {.help = "what makes a checkpoint the best one, as the log names it: loss, ppl, or bleu, accuracy, score "
-                   "where it has that",
+          {.help = "validation metric that selects the best checkpoint, as named in the log: loss, ppl, bleu, "
+                   "accuracy, score, …",
            .placeholder = "NAME"});
-    visit("log-every", self.log_every, {.help = "updates between lines of the log", .min = 1, .may_change = true});
+    visit("log-every", self.log_every, {.help = "updates between log lines", .min = 1, .may_change = true});
   }
 
-  // UserError for an option that asks for what a validation finds.
+  // UserError if an option needs validation data.
   void refuse_validation(const OptionOrigins& origins) const;
 };
 
 // Of what validation finds.
 inline bool lower_is_better(std::string_view metric) { return metric == "loss" || metric == "ppl"; }
 
-// Why a run ended by itself.
+// Why a run ended.
 enum class Ending { max_steps, max_epochs, max_time, patience };
 
 class Trainer {
  public:
-  // `run` is the run's directory. What is passed must outlive the trainer; `config` and `schedule` must be resolved.
+  // `run` is the run's directory. All arguments must outlive the trainer; `config` and `schedule` must be resolved.
   Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
           std::filesystem::path run);
 
   // Resumes from a checkpoint: loads weights, moments and state.
   void restore(const Checkpoint& checkpoint);
 
-  // Leaves out the batches of the next update: the way past one whose loss is not finite.
+  // Skips the batches of the next update, to get past one whose loss is not finite.
   void skip_batches();
 
   // Trains until a limit is reached. Throws Interrupted after SIGINT, SIGTERM or SIGHUP, and UserError when a loss or

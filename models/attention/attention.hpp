@@ -22,7 +22,7 @@ struct Attention {
   bool has_fused_form() const { return score->is_dot_product() && scope->is_global() && choice->is_soft(); }
 };
 
-// How a score is made. One that compares queries with the memory as it is needs both to be of one width.
+// How a score is made. A score that compares queries with the memory directly needs both to have the same width.
 struct ScoreRecipe {
   bool needs_equal_widths = false;
   std::function<std::shared_ptr<Score>(std::int64_t query_width, std::int64_t memory_width)> make;

@@ -14,7 +14,7 @@ class Choice : public torch::nn::Module {
   // Weights [R, S] and values [R, S, W], fp32, give a context vector [R, W], fp32.
   virtual torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& pass) const = 0;
 
-  // Whether it is the weighted sum, which the fused forms of ops/recurrent.hpp compute.
+  // Whether it is the weighted sum that the fused forms of ops/recurrent.hpp compute.
   virtual bool is_soft() const { return false; }
 };
 

@@ -1,5 +1,5 @@
-// The memory as the rows of a decoding step read it: row r reads the sentence sentences[r]. Several rows may read one
-// sentence (a beam), and sentences without a row are not read.
+// The memory for the rows of a decoding step: row r attends to sentence sentences[r]. Several rows may share a sentence
+// (a beam), and sentences without a row are unused.
 #pragma once
 
 #include <torch/types.h>
@@ -13,15 +13,15 @@
 
 namespace attend {
 
-// What attention reads of a batch of sentences, ragged.
+// Keys and values of a batch of sentences, ragged.
 struct Keys {
-  torch::Tensor keys_SA;    // made by Score::prepare
-  torch::Tensor values_SW;  // what is weighted and summed
+  torch::Tensor keys_SA;    // from Score::prepare
+  torch::Tensor values_SW;  // to be weighted and summed
   Layout layout;
 };
 
-// The same for the rows of a step, padded to the longest sentence of the batch. Made when a step asks for it, as the
-// fused forms read the ragged memory.
+// The same for the rows of a step, padded to the longest sentence of the batch. Made on demand, since the fused forms
+// use the ragged memory.
 class MemoryRows {
  public:
   MemoryRows() = default;
@@ -33,7 +33,7 @@ class MemoryRows {
 
   const torch::Tensor& keys_RSA() const { return rows().keys; }       // fp32
   const torch::Tensor& values_RSW() const { return rows().values; }   // fp32
-  const torch::Tensor& padding_RS() const { return rows().padding; }  // true behind the end of a sentence
+  const torch::Tensor& padding_RS() const { return rows().padding; }  // true after the end of a sentence
 
   // The given rows, in that order.
   MemoryRows select(std::span<const std::int64_t> rows) const;
@@ -53,7 +53,7 @@ class MemoryRows {
 
   const Keys* keys_ = nullptr;
   std::vector<std::int64_t> sentences_;
-  std::shared_ptr<Padded> all_;  // of every sentence, shared by all rows of a batch; made once
+  std::shared_ptr<Padded> all_;  // of every sentence, shared by all rows of a batch
   mutable Padded rows_;
 };
 

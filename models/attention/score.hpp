@@ -1,5 +1,5 @@
-// A score says how well each position of a sentence answers a query: the first of the four parts of recurrent attention
-// (score, scope, choice, and the decoder that asks). A kind of score is one class in a file of its own.
+// A score rates how well each position of a sentence matches a query: the first of the four parts of recurrent
+// attention (score, scope, choice, and the decoder). Each kind of score is one class in its own file.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -13,11 +13,11 @@ namespace attend {
 
 class Score : public torch::nn::Module {
  public:
-  // What the score reads of the memory, made once a sentence: [S, W] to keys [S, A].
+  // Prepares the keys once per sentence: memory [S, W] to keys [S, A].
   virtual torch::Tensor prepare(const torch::Tensor& memory_SW) const = 0;
 
   // The energy of each row's query [R, H] at every position of the sentence it reads, keys [R, S, A] in fp32: [R, S],
-  // fp32. What stands behind the end of a shorter sentence is ignored.
+  // fp32. Positions after the end of a shorter sentence are ignored.
   virtual torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const = 0;
 
   // Whether the energies are dot products of query and keys, so that the fused forms of ops/recurrent.hpp apply.

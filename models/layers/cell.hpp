@@ -1,7 +1,7 @@
-// A recurrent cell: what one layer of a recurrence does with one token. A kind of cell is one class; nothing outside it
-// knows how many gates it has or how many tensors it remembers.
+// A recurrent cell: the function that one layer applies to one token. Each kind of cell is one class; nothing outside
+// it depends on the number of its gates or state tensors.
 //
-// Legend: docs/architecture.md; here G rows of all gates together.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/types.h>
@@ -28,7 +28,7 @@ struct EnumNames<CellKind> {
   static constexpr std::array names{std::pair{CellKind::lstm, std::string_view("lstm")}};
 };
 
-// What a cell remembers of each row, [rows, H] a part. The first part is the hidden state, which others read.
+// The state of a cell: parts of [rows, H]. The first part is the hidden state, which is the cell's output.
 struct CellState {
   std::vector<torch::Tensor> parts;
 
@@ -39,15 +39,15 @@ struct CellState {
   CellState first(std::int64_t count) const;
 };
 
-// One part of a state: its name, and how a number without bounds becomes one of its.
+// One part of a state: its name, and the activation that maps unbounded numbers to its range.
 struct StatePart {
   std::string_view name;
   ops::Activation activation;
-  bool fp32;  // whether it is fp32 even where activations are bf16
+  bool fp32;  // whether it is fp32 even if activations are bf16
 };
 
-// What a layer of cells made of ragged sentences: the hidden states of its directions side by side [M, D * H], and the
-// state in which each direction stopped reading.
+// The output of a layer of cells for ragged sentences: the hidden states of its directions, concatenated, [M,
+// directions * H], and the final state of each direction.
 struct LayerOutput {
   torch::Tensor output_MD;
   CellState last;
@@ -62,7 +62,7 @@ class Cell {
   // Reads one token for each of R rows, x [R, I].
   virtual CellState step(const torch::Tensor& x_RI, const CellState& state) const = 0;
 
-  // Reads whole sentences from states of zero, x [M, I]: this cell forwards, and `backward`, a cell of the same kind or
+  // Reads whole sentences x [M, I] from zero states: this cell forwards, and `backward`, a cell of the same kind or
   // nullptr, from the last token.
   virtual LayerOutput read(const torch::Tensor& x_MI, const Layout& layout, const Cell* backward) const = 0;
 
@@ -90,8 +90,8 @@ class LstmCell : public Cell {
   ops::LstmCell weights_;
 };
 
-// A cell of the given kind that reads `input` numbers and gives `hidden`. `parameter` makes a parameter by PyTorch's
-// name (weight_ih, weight_hh, bias_ih, bias_hh) and sizes. The only place that switches on CellKind.
+// Makes a cell of the given kind with `input` inputs and `hidden` outputs. `parameter` registers a parameter by
+// PyTorch's name (weight_ih, weight_hh, bias_ih, bias_hh) and sizes. The only place that switches on CellKind.
 std::unique_ptr<Cell> make_cell(CellKind kind, std::int64_t input, std::int64_t hidden,
                                 const std::function<torch::Tensor(const std::string&, at::IntArrayRef)>& parameter);
 

@@ -23,7 +23,7 @@ struct RecurrenceConfig {
   bool bidirectional = false;
 };
 
-// The output of the top layer at each token [M, D * H], and where each layer stopped reading.
+// The output of the top layer at each token, [M, directions * H], and the final state of each layer.
 struct RecurrenceOutput {
   torch::Tensor output_MD;
   std::vector<CellState> last;
@@ -33,10 +33,10 @@ class RecurrenceImpl : public Layer {
  public:
   explicit RecurrenceImpl(const RecurrenceConfig& config);
 
-  // Reads whole sentences from states of zero. Dropout falls between layers.
+  // Reads whole sentences from zero states. Dropout is applied between layers.
   RecurrenceOutput forward(const torch::Tensor& x_MI, const Layout& layout, double dropout, Pass& pass) const;
 
-  // The cells of all layers, from the bottom; of a layer of two directions the forward one first.
+  // The cells of all layers, from the bottom; in a bidirectional layer the forward one comes first.
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
 
   void initialise(RandomStream& random) override;

@@ -12,7 +12,7 @@ namespace {
 
 bool fast_sequence(const torch::Tensor& x) { return has_fast_path(x) && x.size(0) > 0; }
 
-// Steps are taken by decoding, which has no gradients.
+// Single steps are used in decoding, without gradients.
 bool fast_step(const torch::Tensor& x) { return has_fast_path(x) && !at::GradMode::is_enabled(); }
 
 }  // namespace
@@ -29,23 +29,23 @@ LstmOutput lstm(const Tensor& x_MI, const Layout& layout, std::span<const LstmCe
   return fast_sequence(x_MI) ? fast::lstm(x_MI, layout, directions) : plain::lstm(x_MI, layout, directions);
 }
 
-DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SV, const Layout& memory,
+DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SW, const Layout& memory,
                            std::span<const std::int64_t> sentences) {
-  ensure(query_RH.size(0) == std::ssize(sentences), "a sentence for every row");
-  ensure(keys_SH.size(0) == memory.num_tokens() && values_SV.size(0) == memory.num_tokens(),
+  ensure(query_RH.size(0) == std::ssize(sentences), "there is one sentence per row");
+  ensure(keys_SH.size(0) == memory.num_tokens() && values_SW.size(0) == memory.num_tokens(),
          "the layout is that of keys and values");
-  ensure(query_RH.scalar_type() == keys_SH.scalar_type() && query_RH.scalar_type() == values_SV.scalar_type(),
-         "queries, keys and values are of one type");
-  return fast::dot_attention(query_RH, keys_SH, values_SV, memory, sentences);
+  ensure(query_RH.scalar_type() == keys_SH.scalar_type() && query_RH.scalar_type() == values_SW.scalar_type(),
+         "queries, keys and values have the same type");
+  return fast::dot_attention(query_RH, keys_SH, values_SW, memory, sentences);
 }
 
 Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
   ensure(input.embedded_ME.size(0) == input.layout.num_tokens(), "the layout is that of the input");
-  ensure(input.keys_SH.size(0) == input.memory.num_tokens() && input.values_SV.size(0) == input.memory.num_tokens(),
+  ensure(input.keys_SH.size(0) == input.memory.num_tokens() && input.values_SW.size(0) == input.memory.num_tokens(),
          "the layout is that of keys and values");
   ensure(input.layout.size() == input.memory.size(), "each target sentence has its source sentence");
   ensure(decoder.layers.size() == input.start.size() && decoder.layers.size() == decoder.layer_dropouts.size() + 1,
-         "each layer has a start, and each but the last a dropout");
+         "each layer has a start state, and each but the last a dropout");
   return fast::attention_decoder(decoder, input);
 }
 

@@ -1,5 +1,5 @@
-// The order in which a recurrence reads a ragged batch without padding: sentences by falling length, position after
-// position, so that finished sentences leave and the rows of a step are a prefix of those of the step before.
+// The order in which a recurrence reads a ragged batch without padding: sentences by decreasing length, position by
+// position, so that finished sentences leave and the rows of a step are a prefix of the previous step's.
 //
 // Three sentences a0 a1, b0 b1 b2, c0 are
 //   order b a c,  rows b0 a0 c0 | b1 a1 | b2,  begin 0 3 5 6
@@ -16,7 +16,7 @@
 namespace attend::ops {
 
 struct Steps {
-  // `reverse`: sentences are read from their last token.
+  // `reverse`: reads sentences from their last token.
   explicit Steps(const Layout& layout, bool reverse = false) : order(layout.size()), packed(layout.num_tokens()) {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),

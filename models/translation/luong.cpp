@@ -49,8 +49,8 @@ Tensor LuongImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
 Tensor LuongImpl::attend(const Tensor& query_RH, RecurrentState& state, Pass& pass) const {
   const MemoryRows& memory = state.memory;
   if (attention_.has_fused_form() && ops::may_fuse_steps(query_RH) && pass.observer() == nullptr) {
-    const Keys& keys = memory.keys();  // the same as below over the ragged memory
-    return ops::dot_attention(query_RH, keys.keys_SA, keys.values_SW, keys.layout, memory.sentences()).context_RV;
+    const Keys& keys = memory.keys();  // the same as below, over the ragged memory
+    return ops::dot_attention(query_RH, keys.keys_SA, keys.values_SW, keys.layout, memory.sentences()).context_RW;
   }
   const Tensor energies_RS = attention_.score->energies(query_RH, memory.keys_RSA());
   const auto [outside_RS, factor_RS] = attention_.scope->window(query_RH, memory, state.step);
@@ -84,7 +84,7 @@ Tensor LuongImpl::fused(const Tensor& embedded_ME, const Layout& target, const R
   return ops::attention_decoder(decoder, {.embedded_ME = embedded_ME,
                                           .layout = target,
                                           .keys_SH = memory.keys.keys_SA,
-                                          .values_SV = memory.keys.values_SW,
+                                          .values_SW = memory.keys.values_SW,
                                           .memory = memory.layout,
                                           .start = start});
 }

@@ -1,13 +1,13 @@
 // The recurrent encoder-decoder with attention of Luong et al. 2015 (arXiv 1508.04025): step, then attend, and feed the
-// attentional vector back. The encoder reads both ways (Bahdanau et al. 2014) or one way (the paper's reads the source
-// in reverse).
+// attentional vector back. The encoder is bidirectional (Bahdanau et al. 2014) or reads forwards (the paper's reads the
+// source in reverse).
 //
 //   decoder   h_t = stack of recurrent layers over [e_t; h~_{t-1}], h~_0 = 0     (3.3, input feeding)
 //   attention a_t(s) = softmax_s(score(h_t, h_s)),  c_t = Σ_s a_t(s) h_s          (eq. 7)
 //   output    h~_t = tanh(W_c [c_t; h_t]),  p = softmax(W_s h~_t)                 (eq. 5, 6)
 //
-// W_s is the table of target embeddings. Dropout falls on the embeddings of both sides, between layers, on the fed-back
-// h~_{t-1} and on [c_t; h_t] before W_c.
+// W_s is the table of target embeddings. Dropout is applied to the embeddings of both sides, between layers, to the
+// fed-back h~_{t-1} and to [c_t; h_t] before W_c.
 #pragma once
 
 #include <span>

@@ -46,7 +46,8 @@ Tensor StepDropout::operator()(std::size_t place, const Tensor& x) const {
 
 RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config)
     : config_(config), embedding_scale_(std::sqrt(static_cast<double>(config.width))) {
-  ensure(!config.tie_embeddings || config.src_vocabulary == config.tgt_vocabulary, "tied tables are of one vocabulary");
+  ensure(!config.tie_embeddings || config.src_vocabulary == config.tgt_vocabulary,
+         "tied tables have the same vocabulary");
   const auto table = [&](const std::string& name, std::int64_t vocabulary) {
     return register_module(name, Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = config.width}));
   };

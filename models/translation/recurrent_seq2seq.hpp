@@ -1,16 +1,16 @@
-// What recurrent encoder-decoders share: embeddings, an encoder that is read once, a bridge from its last states to the
-// decoder's first, and a decoder that is written once, as one step (`advance`). Decoding calls it token by token;
-// training unrolls it over rows ordered by length, so that finished sentences leave and nothing is padded on the target
-// side. A family says in which order the step attends and reads (luong.hpp).
+// The common part of recurrent encoder-decoders: embeddings, an encoder that runs once, a bridge from its final states
+// to the decoder's first, and a decoder that is written once, as one step (`advance`). Decoding calls it token by
+// token; training unrolls it over rows ordered by length, so that finished sentences leave and nothing is padded on the
+// target side. A family defines the order of attention and recurrence in a step (luong.hpp).
 //
 //   encoder   h_s = stack of recurrent layers over the source
-//   bridge    decoder layer l starts from where encoder layer l stopped (or the top one, if the decoder is deeper),
+//   bridge decoder layer l starts from the final state of encoder layer l (or the top one, if the decoder is deeper),
 //   each
-//             part of the state by an affine map of its own: hidden tanh(W h + b), an LSTM's cell W c + b. The papers
+//             part of the state through its own affine map: hidden tanh(W h + b), an LSTM's cell W c + b. The papers
 //             copy the state, which takes an encoder of one direction and the decoder's width.
 //
-// Tables of embeddings start small, as an output layer wants it, so embeddings are read times sqrt(E), as in arXiv
-// 1706.03762, 3.4: gates and energies would otherwise start near zero, and learning takes several times as long.
+// Embedding tables start with small values, as an output layer needs, so embeddings are multiplied by sqrt(E), as in
+// arXiv 1706.03762, 3.4: otherwise gates and energies start near zero, and learning takes several times as long.
 //
 // Legend: docs/architecture.md; E = H is the model's width.
 #pragma once
@@ -30,58 +30,58 @@ namespace attend {
 
 struct RecurrentConfig {
   std::int64_t src_vocabulary = 0;
-  std::int64_t tgt_vocabulary = 0;  // where embeddings are tied, of the same size
+  std::int64_t tgt_vocabulary = 0;  // the same size if embeddings are tied
   std::int64_t width = 256;
   std::int64_t encoder_width = 256;  // of each direction
   std::int64_t encoder_layers = 1;
   std::int64_t decoder_layers = 1;
   CellKind cell = CellKind::lstm;
   bool bidirectional = true;
-  bool tie_embeddings = true;  // one table for both sides; the output always reads the target's
+  bool tie_embeddings = true;  // one table for both sides; the output layer always uses the target's
   double dropout = 0;
 
   std::int64_t memory_width() const { return bidirectional ? 2 * encoder_width : encoder_width; }
 };
 
-// What the encoder made.
+// The encoder's output.
 struct RecurrentMemory : Memory {
   Keys keys;
-  std::vector<CellState> start;  // of each decoder layer, a row a sentence
+  std::vector<CellState> start;  // of each decoder layer, one row per sentence
 };
 
-// What the decoder remembers of R hypotheses.
+// The decoder's state for R hypotheses.
 struct RecurrentState : DecoderState {
   std::vector<CellState> layers;
-  torch::Tensor output_RH;        // what the step before gave
-  MemoryRows memory;              // what each row reads
-  std::int64_t step = 0;          // steps made
-  torch::Tensor weights_RS = {};  // attention of the step before, for observers
+  torch::Tensor output_RH;        // output of the previous step
+  MemoryRows memory;              // the sentence that each row attends to
+  std::int64_t step = 0;          // steps so far
+  torch::Tensor weights_RS = {};  // attention of the previous step, for observers
 
   void select(std::span<const std::int64_t> rows) override;
   void keep_first(std::int64_t count);
 };
 
-// A place where a decoder drops numbers.
+// A place of dropout in a decoder.
 struct DropoutPlace {
   ops::Dropout dropout;
   std::int64_t width = 0;
 };
 
-// The dropout of one step. The masks are drawn for all target tokens of the batch at once, as a fused form draws them,
-// so that both drop the same numbers.
+// The dropout of one step. Masks are drawn for all target tokens of the batch at once, as in the fused form, so that
+// both drop the same elements.
 class StepDropout {
  public:
-  StepDropout() = default;  // drops nothing
+  StepDropout() = default;  // no dropout
   StepDropout(std::span<const DropoutPlace> places, const ops::Steps& steps, const torch::Tensor& like);
 
-  // Says which step comes next.
+  // Moves to the next step.
   void move_to(std::int64_t first_row, std::int64_t count) { first_ = first_row, count_ = count; }
 
-  // Drops numbers of x [R, width] at the given place.
+  // Applies dropout to x [R, width] at the given place.
   torch::Tensor operator()(std::size_t place, const torch::Tensor& x) const;
 
  private:
-  std::vector<torch::Tensor> masks_;  // in the order of steps; undefined where nothing is dropped
+  std::vector<torch::Tensor> masks_;  // in the order of steps; undefined without dropout
   std::int64_t first_ = 0, count_ = 0;
 };
 
@@ -95,21 +95,21 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   OutputHead output_head() const override { return {tgt_embedding_->weight, no_bias_}; }
 
  protected:
-  // Registers embeddings, encoder and bridge; the family registers what it has of its own behind them.
+  // Registers embeddings, encoder and bridge; the family then registers its own modules.
   explicit RecurrentSeq2SeqImpl(const RecurrentConfig& config);
 
-  // What attention reads of the encoder's output.
+  // Prepares keys and values from the encoder's output.
   virtual Keys prepare(const torch::Tensor& memory_SW, const Layout& layout) const = 0;
 
-  // The decoder: reads one embedded token for each row, advances the state, and returns what the output layer reads,
-  // [R, H].
+  // The decoder: reads one embedded token per row, advances the state, and returns the input of the output layer, [R,
+  // H].
   virtual torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                                 Pass& pass) const = 0;
 
-  // The places where `advance` drops numbers, in the order of its indices.
+  // The places of dropout in `advance`, by index.
   virtual std::vector<DropoutPlace> dropout_places(Pass& pass) const = 0;
 
-  // The whole of teacher forcing as one fused op, equal to the unrolled step; undefined where this model has none.
+  // Teacher forcing as one fused op, equal to the unrolled step; undefined if this model has none.
   virtual torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                               std::span<const DropoutPlace> places) const = 0;
 
@@ -123,10 +123,10 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
                          std::span<const DropoutPlace> places, Pass& pass) const;
 
   double embedding_scale_;
-  Embedding src_embedding_ = nullptr;  // where tied, the target's
+  Embedding src_embedding_ = nullptr;  // the target's if tied
   Embedding tgt_embedding_ = nullptr;
   Recurrence encoder_ = nullptr;
-  std::vector<std::vector<Linear>> bridges_;  // of each decoder layer, one a part of the state
+  std::vector<std::vector<Linear>> bridges_;  // for each decoder layer, one per part of the state
   torch::Tensor no_bias_;
 };
 

@@ -123,7 +123,7 @@ TEST_P(RecurrentOps, DotAttentionIsItsFormula) {
     EXPECT_TRUE(at::allclose(attended.weights_RS[r].narrow(0, 0, length), weights, 0, tolerance));
     EXPECT_EQ(attended.weights_RS[r].narrow(0, length, 7 - length).abs().sum().item<double>(), 0);
     EXPECT_TRUE(
-        at::allclose(attended.context_RV[r].to(at::kFloat), at::mv(of_sentence(values).t(), weights), 0, tolerance));
+        at::allclose(attended.context_RW[r].to(at::kFloat), at::mv(of_sentence(values).t(), weights), 0, tolerance));
   }
 }
 

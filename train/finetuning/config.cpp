@@ -10,17 +10,16 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
     throw UserError(origins("train") + ": " + std::to_string(train.size()) + " files, expected one", "join them");
   }
   if (!tokenizer.empty() && !run.init_from.empty()) {
-    throw UserError(origins("tokenizer") + ": the weights of --init-from know only their own tokenizer",
-                    "leave one of them out");
+    throw UserError(origins("tokenizer") + ": --init-from already determines the tokenizer", "remove one of them");
   }
-  if (examples == 0) throw UserError(origins("examples") + ": nothing to learn from", "give a share above 0");
+  if (examples == 0) throw UserError(origins("examples") + ": no training examples", "set a share above 0");
 }
 
 void FinetuningCommand::validate(const OptionOrigins& origins) const {
   config.run.validate(origins);
   if (seeds.empty()) return;
   seeds_of(seeds, origins("seeds"));
-  if (origins.given("seed")) throw UserError(origins("seeds") + " and --seed are both given", "leave one of them out");
+  if (origins.given("seed")) throw UserError(origins("seeds") + " and --seed are both given", "remove one of them");
   if (config.run.dry_run) throw UserError(origins("seeds") + ": a dry run needs one seed", "use --seed");
   if (config.run.resume != "auto" && config.run.resume != "never") {
     throw UserError(origins("seeds") + ": --resume PATH names a checkpoint of one seed", "use --resume auto");
@@ -37,7 +36,7 @@ std::pair<std::int64_t, std::int64_t> seeds_of(const std::string& text, const st
       return {*first, *last};
     }
   }
-  throw UserError(origin + ": \"" + text + "\" is no range of at most 1000 seeds", "write it as 1..3");
+  throw UserError(origin + ": \"" + text + "\" is not a range of at most 1000 seeds", "write it as 1..3");
 }
 
 }  // namespace attend

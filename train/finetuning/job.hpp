@@ -1,4 +1,4 @@
-// Teaching an encoder a labelled task.
+// Fine-tunes an encoder on a labelled task.
 #pragma once
 
 #include "core/options.hpp"
@@ -6,11 +6,11 @@
 
 namespace attend {
 
-// One run. UserError for what the user can put right; Interrupted after a signal, when everything is saved.
+// One run. UserError for the user's mistakes; Interrupted after a signal, when everything is saved.
 void finetune(const FinetuningConfig& config, const OptionOrigins& origins);
 
-// A run for each seed in RUN/seed-N, and RUN/seeds.json: their scores, mean and deviation, and the seed that RUN stands
-// for. Without seeds a run as above.
+// A run for each seed in RUN/seed-N, and RUN/seeds.json with their scores, mean, standard deviation and best seed.
+// Without seeds, a single run as above.
 void finetune(const FinetuningCommand& command, const OptionOrigins& origins);
 
 }  // namespace attend

@@ -22,18 +22,18 @@ namespace fs = std::filesystem;
 double best_score(const fs::path& run) {
   const std::optional<Checkpoint> checkpoint = Checkpoint::newest(run);
   if (!checkpoint || checkpoint->state().scores.empty()) {
-    throw UserError(run.string() + ": no validation found a number", "look at its train.jsonl");
+    throw UserError(run.string() + ": no validation gave a finite score", "see its train.jsonl");
   }
   return checkpoint->state().scores.front().value;
 }
 
-// UserError when the directory holds anything but runs of several seeds.
+// UserError if the directory contains anything but runs of several seeds.
 void refuse_all_but_seeds(const fs::path& run) {
   std::error_code missing;
   for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with("seed-") || name == "seeds.json" || name == "lock") continue;
-    throw UserError(run.string() + ": exists and holds " + name, "choose another --run");
+    throw UserError(run.string() + ": exists and contains " + name, "choose another --run");
   }
 }
 
@@ -47,7 +47,7 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
   }
   const fs::path run = command.config.run.run;
   if (fs::exists(run / "config.toml")) {
-    throw UserError(run.string() + ": holds a run of one seed already", "choose another --run");
+    throw UserError(run.string() + ": already contains a run of one seed", "choose another --run");
   }
   refuse_all_but_seeds(run);
   const NewDirectories made(run);
@@ -55,15 +55,15 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
   const fs::path record_file = run / "seeds.json";
   if (fs::exists(record_file)) {
     if (command.config.run.resume == "never") {
-      throw UserError(run.string() + ": holds runs of several seeds already",
-                      "add --resume auto to go on with them, or choose another --run");
+      throw UserError(run.string() + ": already contains runs of several seeds",
+                      "add --resume auto to resume them, or choose another --run");
     }
     using Scores = nlohmann::json::object_t;
     for (const auto& [seed, score] : json_member<Scores>(read_json(record_file), "scores", record_file.string())) {
       const std::int64_t number = std::atoll(seed.c_str());
       if (number >= first && number <= last) continue;
       throw UserError(record_file.string() + ": has seed " + seed + ", which " + command.seeds + " leaves out",
-                      "give --seeds that hold all, or choose another --run");
+                      "give --seeds that include it, or choose another --run");
     }
   }
   const bool lower = lower_is_better(command.config.trainer.best_metric);
@@ -90,7 +90,7 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
   for (std::size_t i = 0; i < scores.size(); ++i)
     record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
   write_file_atomic(record_file, record.dump(1) + "\n");
-  log::info("{} over {} seeds: mean {:.4g}, deviation {:.2g}; {} stands for seed {}",
+  log::info("{} over {} seeds: mean {:.4g}, standard deviation {:.2g}; {} refers to seed {}",
             command.config.trainer.best_metric, scores.size(), mean, deviation, run.string(),
             first + (best - scores.begin()));
 }

@@ -28,23 +28,24 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
   }
   if (valid.empty()) trainer.refuse_validation(origins);
   if (!phases.empty() && trainer.max_epochs) {
-    throw UserError(origins("max-epochs") + ": phases are shares of updates", "use --max-steps or --max-time");
+    throw UserError(origins("max-epochs") + ": --phase needs a known number of updates",
+                    "use --max-steps or --max-time");
   }
   if (short_first.value_or(0) > 0 && (trainer.max_epochs || !phases.empty())) {
-    throw UserError(origins("short-first") + ": a share of the updates, before which no --phase and no --max-epochs go",
-                    "leave it out, or use --max-steps or --max-time and --length");
+    throw UserError(origins("short-first") + ": cannot be combined with --phase or --max-epochs",
+                    "remove it, or use --max-steps or --max-time, and --length");
   }
   if (!phases.empty() && origins.given("length")) {
-    throw UserError(origins("length") + ": every --phase has a length of its own", "leave it out");
+    throw UserError(origins("length") + ": every --phase sets its own length", "leave it out");
   }
   for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
     if (phase.length <= model.positions) continue;
     throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
                         " tokens, but the model has " + std::to_string(model.positions) + " positions",
-                    "raise --positions or read shorter sequences");
+                    "raise --positions or use shorter sequences");
   }
   if (masking.masked + masking.replaced > 1) {
-    throw UserError(origins("masked") + " and replaced are more than all together", "their sum is at most 1");
+    throw UserError(origins("masked") + " + replaced exceed 1", "lower one of them");
   }
 }
 

@@ -39,20 +39,20 @@ std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std
   for (const std::string& text : texts) {
     const std::optional<Written> written = read(text, max_tokens);
     if (!written) {
-      throw UserError(origin + ": \"" + text + "\" is no phase",
+      throw UserError(origin + ": \"" + text + "\" is not a valid phase",
                       "write LENGTH:SHARE%, such as 128:90%, or 128@4096:90%");
     }
     if (written->max_tokens < written->length) {
       throw UserError(origin + ": \"" + text + "\": a batch of " + std::to_string(written->max_tokens) +
-                          " tokens has no room for a sequence",
+                          " tokens is too small for a sequence",
                       "raise --max-tokens, or write LENGTH@MAX-TOKENS");
     }
     percent += written->percent;
     phases.push_back({.length = written->length, .max_tokens = written->max_tokens, .end = percent / 100});
   }
   if (std::abs(percent - 100) > 1e-6) {
-    throw UserError(origin + ": the shares of all phases are " + std::to_string(percent) + "% together",
-                    "make them 100%");
+    throw UserError(origin + ": the shares of all phases sum to " + std::to_string(percent) + "%",
+                    "make them sum to 100%");
   }
   phases.back().end = 1;
   return phases;

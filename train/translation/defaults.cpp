@@ -5,8 +5,7 @@
 
 namespace attend {
 void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
-  // A few hundred thousand sentences are learnt by heart by the base model of arXiv 1706.03762, and fast by a small
-  // one.
+  // With a few hundred thousand sentences, the base model of arXiv 1706.03762 overfits, and a small one is fast.
   const bool small = target_tokens < 5'000'000;
   const bool transformer = config.model.model == ModelKind::transformer;
   const std::int64_t layers = transformer ? (small ? 3 : 6) : (small ? 1 : 2);
@@ -15,7 +14,7 @@ void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
   if (!model.decoder_layers) model.decoder_layers = layers;
   if (!model.width) model.width = small ? 256 : 512;
   if (!model.dropout) model.dropout = small ? 0.3 : 0.1;
-  // Little data in large batches would be few updates a pass.
+  // With little data, large batches would give few updates per epoch.
   if (!config.batches.max_tokens) config.batches.max_tokens = target_tokens < 1'000'000 ? 2048 : 4096;
 }
 
@@ -23,7 +22,7 @@ void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch)
   const std::int64_t epoch = config.trainer.updates_of(batches_per_epoch);
   const bool transformer = config.model.model == ModelKind::transformer;
   if (!config.schedule.learning_rate) {
-    // Wider models want smaller steps; a Transformer of width 512 has 7e-4, as is usual with batches of 4,096 tokens.
+    // Wider models need smaller steps; a Transformer of width 512 gets the usual 7e-4 for batches of 4,096 tokens.
     const double rate = (transformer ? 1e-3 : 2e-3) * std::sqrt(256.0 / static_cast<double>(*config.model.width));
     config.schedule.learning_rate = std::min(rate, 3e-3);
   }
@@ -32,7 +31,7 @@ void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch)
         transformer ? std::clamp<std::int64_t>(4 * epoch, 200, 4000) : std::clamp<std::int64_t>(epoch, 100, 1000);
   }
   if (!config.trainer.max_steps) {
-    // Thirty passes over a small corpus; a large one is not seen so often.
+    // Thirty epochs of a small corpus, fewer of a large one.
     config.trainer.max_steps = config.trainer.max_epochs
                                    ? config.trainer.updates_of(*config.trainer.max_epochs * batches_per_epoch)
                                    : std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);

@@ -1,6 +1,6 @@
-// attention_decoder, forward and backward, as one tape. Rows of finished sentences are never touched. What is known
-// beforehand is multiplied before the loop over steps, and weight gradients are made after it, one product for all
-// steps; within the loop each layer makes one product.
+// attention_decoder, forward and backward, as one tape. Rows of finished sentences are skipped. Products with inputs
+// that are known in advance are computed before the loop over steps, weight gradients after it, as one product for all
+// steps; in the loop each layer needs one product.
 //
 // Forward, with m for masks of dropout, [;] for concatenation, products of columns; x^1 = [e_t; m_f h~_{t-1}]:
 //   i, f, g, o = σ, σ, tanh, σ of z_t = W [x_t; h_{t-1}] + b,   c_t = f c_{t-1} + i g,   h_t = o tanh(c_t)   each layer
@@ -28,7 +28,7 @@ RowDropout row_dropout(Dropout dropout, std::int64_t width, std::int64_t column 
   return {.mask = DropoutMask(dropout), .active = dropout.rate > 0, .width = width, .column = column};
 }
 
-// Which sentence of the memory each packed row reads. The weights of a sentence's steps lie one after another.
+// The sentence of the memory that each packed row attends to. The weights of a sentence's steps are adjacent.
 struct Reading {
   Reading(const Layout& target, const Layout& memory, const Steps& steps)
       : offsets(memory.offsets), tgt_offsets(target.offsets), packed(steps.packed), first_weight(steps.packed.size()) {
@@ -44,14 +44,14 @@ struct Reading {
   }
 
   std::vector<std::int64_t> offsets;       // of the sentences of the memory
-  std::vector<std::int64_t> tgt_offsets;   // of the sentences that read them
+  std::vector<std::int64_t> tgt_offsets;   // of the sentences that attend to them
   std::vector<std::int64_t> packed;        // the packed row of each ragged one
   std::vector<std::int64_t> sentences;     // of each packed row
   std::vector<std::int64_t> first_weight;  // of each packed row
   std::int64_t num_weights = 0;
 };
 
-// A step of the loop: packed rows [first, first + count), of which `next` have a further step.
+// A step of the loop: packed rows [first, first + count), of which `next` continue.
 struct Step {
   Step(const Steps& steps, std::int64_t t)
       : first(steps.begin[t]),
@@ -61,8 +61,8 @@ struct Step {
         ragged(steps.rows.data() + first) {}
 
   std::int64_t first, count, next;
-  std::int64_t before;         // first row of the step before; -1: there is none
-  const std::int64_t* ragged;  // row of each, which dropout counts
+  std::int64_t before;         // first row of the previous step; -1: none
+  const std::int64_t* ragged;  // ragged row of each, the index for dropout
 };
 
 // f(begin, end) over the step's rows, shared among threads.
@@ -71,16 +71,16 @@ void for_rows(const Step& step, const F& f) {
   at::parallel_for(0, step.count, kGrain, f);
 }
 
-// A policy of the tape: which attention a row pays to its sentence. This one scores by dot products with prepared keys:
+// A policy of the tape: the attention of a row to its sentence. This one uses dot products with prepared keys:
 //   e_ts = h_t · k_s,   a_t = softmax_s(e_t),   context_t = Σ_s a_ts v_s
 //   da_ts = dcontext_t · v_s,   de_ts = a_ts (da_ts - Σ_r a_tr da_tr),   dh_t += Σ_s de_ts k_s
 //   dk_s = Σ_t de_ts h_t,   dv_s = Σ_t a_ts dcontext_t
-// Another score keeps its own tensors and has the same three functions.
+// Another score has its own tensors and the same three functions.
 template <class T>
 struct DotScores {
   using Number = T;
   Tensor keys;    // [S, H]
-  Tensor values;  // [S, V]
+  Tensor values;  // [S, W]
 
   // Weights and contexts of rows [begin, end) of a step, dropout on the context.
   void forward(const Step& step, const Reading& reading, const Tensor& weights, Rows<T> query, Rows<T> context,
@@ -117,7 +117,7 @@ struct DotScores {
                              begin, end);
   }
 
-  // Of all steps: the gradients of keys and values.
+  // The gradients of keys and values, over all steps.
   variable_list finish(const Reading& reading, const Tensor& weights, const Tensor& score_gradients,
                        const Tensor& queries, const Tensor& context_gradients) const {
     return {summed(reading, score_gradients, queries, keys), summed(reading, weights, context_gradients, values)};
@@ -148,10 +148,10 @@ struct DecoderLayer {
   Tensor gates;                  // packed activations, [M, 4H]
   Tensor cells;                  // packed, [M, H], fp32
   Tensor start;                  // cell states before the first step, in order, fp32
-  Dropout dropout;               // on what it gives the next layer
+  Dropout dropout;               // on the input of the next layer
 };
 
-// What the backward pass needs of the forward one.
+// Saved by the forward pass for the backward pass.
 template <class Scores>
 struct DecoderTape {
   Scores scores;
@@ -164,8 +164,8 @@ struct DecoderTape {
   Tensor weight_embedded;  // [4H, E]
   Tensor queries;          // packed states of the top layer, [M, H]
   Tensor weights;          // of the attention, laid out by `reading`
-  Tensor combined;         // packed [context; h], [M + spare, V + H]
-  Tensor weight_combine;   // [H, V + H]
+  Tensor combined;         // packed [context; h], [M + spare, W + H]
+  Tensor weight_combine;   // [H, W + H]
   Tensor output;           // ragged h~, [M, H]
 
   std::int64_t num_rows() const { return queries.size(0); }
@@ -219,7 +219,7 @@ DecoderTape<Scores> make_tape(const AttentionDecoder& decoder, const AttentionDe
   return tape;
 }
 
-// Fills the tape, a step at a time.
+// Fills the tape step by step.
 template <class Scores>
 class DecoderForward {
  public:
@@ -268,19 +268,19 @@ class DecoderForward {
 
   // m_c [context; h] of rows [begin, end).
   void attend(const Step& step, Rows<T> hidden, std::int64_t begin, std::int64_t end) const {
-    const std::int64_t V = tape_.context_width(), C = V + H_;
+    const std::int64_t W = tape_.context_width(), C = W + H_;
     const Rows<T> combined = rows<T>(tape_.combined, step.first);
     kernels::copy_rows(kernels::CopyRows<T, T>{.width = H_,
                                                .from = hidden,
-                                               .to = combined.columns(V),
-                                               .dropout = row_dropout(tape_.combine_dropout, C, V),
+                                               .to = combined.columns(W),
+                                               .dropout = row_dropout(tape_.combine_dropout, C, W),
                                                .rows = step.ragged},
                        begin, end);
     tape_.scores.forward(step, tape_.reading, tape_.weights, hidden, combined, row_dropout(tape_.combine_dropout, C),
                          begin, end);
   }
 
-  // h~, and what the next step is fed of it.
+  // h~, and the part fed to the next step.
   void combine(const Step& step) const {
     const Tensor product = products::linear(block(tape_.combined, step.first, step.count), tape_.weight_combine, {});
     const Rows<T> output = rows<T>(tape_.output);
@@ -305,12 +305,12 @@ class DecoderForward {
 
 struct DecoderGradients {
   Tensor embedded, combine;
-  variable_list scores;        // of what the scores read
+  variable_list scores;        // of the scores' inputs
   std::vector<Tensor> layers;  // of each: W_ih, W_hh, both biases
   std::vector<Tensor> start;   // of each layer: hidden, cell
 };
 
-// Goes back over the tape, and gathers what is summed over steps.
+// Runs the tape backwards and accumulates sums over steps.
 template <class Scores>
 class DecoderBackward {
  public:
@@ -371,16 +371,16 @@ class DecoderBackward {
 
   // `combined`: W_cᵀ du.
   void attention(const Step& step, const Tensor& combined, std::int64_t begin, std::int64_t end) const {
-    const std::int64_t V = tape_.context_width(), C = V + H_;
+    const std::int64_t W = tape_.context_width(), C = W + H_;
     const Rows<float> dh = rows<float>(dh_);
     const Rows<T> context_gradient = rows<T>(context_gradients_, step.first);
     kernels::copy_rows(kernels::CopyRows<T, float>{.width = H_,
-                                                   .from = rows<T>(combined).columns(V),
+                                                   .from = rows<T>(combined).columns(W),
                                                    .to = dh,
-                                                   .dropout = row_dropout(tape_.combine_dropout, C, V),
+                                                   .dropout = row_dropout(tape_.combine_dropout, C, W),
                                                    .rows = step.ragged},
                        begin, end);
-    kernels::copy_rows(kernels::CopyRows<T, T>{.width = V,
+    kernels::copy_rows(kernels::CopyRows<T, T>{.width = W,
                                                .from = rows<T>(combined),
                                                .to = context_gradient,
                                                .dropout = row_dropout(tape_.combine_dropout, C),
@@ -457,7 +457,8 @@ class DecoderBackward {
   // Packed, of all steps; dz_ of each layer.
   Tensor du_, context_gradients_, score_gradients_;
   std::vector<Tensor> dz_;
-  // Of one step: dh in fp32; of each layer dc, and [dx; W_hhᵀ dz], which until a step overwrites it is the next step's.
+  // Of one step: dh in fp32; for each layer dc, and [dx; W_hhᵀ dz], which belongs to the next step until it is
+  // overwritten.
   Tensor dh_;
   std::vector<Tensor> dc_, dx_;
 };
@@ -477,7 +478,7 @@ class DecoderFunction : public torch::autograd::Function<DecoderFunction<Scores>
     tape->value = make_tape(call.decoder, call.input, scores);
     DecoderForward<Scores>(*tape->value).run();
     const Tensor output = tape->value->output;
-    // The tape keeps its own handle, so that the output does not hold the node that holds it.
+    // The tape keeps its own handle, to avoid a reference cycle between output and node.
     tape->value->output = output.detach();
     context->saved_data["tape"] = c10::IValue::make_capsule(tape);
     return output;
@@ -501,7 +502,7 @@ class DecoderFunction : public torch::autograd::Function<DecoderFunction<Scores>
 }  // namespace
 
 Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
-  variable_list inputs = {input.embedded_ME, decoder.combine_HC.master(), input.keys_SH, input.values_SV};
+  variable_list inputs = {input.embedded_ME, decoder.combine_HC.master(), input.keys_SH, input.values_SW};
   for (std::size_t l = 0; l < decoder.layers.size(); ++l) {
     const LstmCell& cell = decoder.layers[l];
     inputs.insert(inputs.end(), {input.start[l].hidden, input.start[l].cell, cell.weight_ih.master(),
@@ -509,7 +510,7 @@ Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoder
   }
   return with_type(input.embedded_ME.scalar_type(), [&](auto type) -> Tensor {
     using Scores = DotScores<decltype(type)>;
-    const Scores scores{.keys = input.keys_SH.detach().contiguous(), .values = input.values_SV.detach().contiguous()};
+    const Scores scores{.keys = input.keys_SH.detach().contiguous(), .values = input.values_SW.detach().contiguous()};
     return DecoderFunction<Scores>::apply(at::TensorList(inputs), DecoderCall{decoder, input}, scores);
   });
 }

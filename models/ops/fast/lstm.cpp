@@ -1,6 +1,6 @@
-// lstm and its step. What makes it fast: rows of finished sentences are never touched; the products of inputs that are
-// known beforehand are made before the loop, and those of weight gradients after it, as one product a sequence; within
-// the loop a layer makes one product, and everything between products is one pass of a vectorised kernel.
+// lstm and its step. It is fast because rows of finished sentences are skipped; products with inputs that are known in
+// advance are computed before the loop, and those of weight gradients after it, as one product per sequence; in the
+// loop a layer needs one product, and everything between products is one pass of a vectorised kernel.
 #include "models/ops/fast/recurrent_support.hpp"
 
 namespace attend::ops::fast {
@@ -78,7 +78,7 @@ struct LstmGradients {
   Tensor x, weight_ih, weight_hh, bias;
 };
 
-// `gradients` are those of the result, contiguous.
+// `gradients` of the result, contiguous.
 template <class T>
 LstmGradients lstm_backward(const LstmTape& tape, bool reverse, const LstmResult& gradients) {
   const Steps& steps = tape.steps;
@@ -126,11 +126,11 @@ LstmGradients lstm_backward(const LstmTape& tape, bool reverse, const LstmResult
           .bias = gates.sum(0, false, at::kFloat)};
 }
 
-// f(0 … directions - 1): side by side where each can have a thread of its own, which beats sharing every product.
+// f(0 … directions - 1): in parallel if each can have its own thread, which is faster than sharing every product.
 template <class F>
 void for_directions(std::size_t directions, const F& f) {
   const auto run = [&](std::int64_t begin, std::int64_t end) {
-    const at::NoGradGuard no_grad;  // a thread of the pool starts with gradients on
+    const at::NoGradGuard no_grad;  // pool threads start with gradients enabled
     for (std::int64_t d = begin; d < end; ++d) f(static_cast<std::size_t>(d));
   };
   const auto count = static_cast<std::int64_t>(directions);

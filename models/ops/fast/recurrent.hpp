@@ -1,5 +1,5 @@
-// The fast paths of recurrent.hpp, on a CPU; `dispatch.hpp` says for which types. Values and
-// gradients are those of the plain formulations.
+// The fast paths of recurrent.hpp on a CPU, for the types allowed by dispatch.hpp. Values and gradients equal those of
+// the plain formulations.
 #pragma once
 
 #include "models/ops/recurrent.hpp"
@@ -8,7 +8,7 @@ namespace attend::ops::fast {
 
 LstmState lstm_step(const torch::Tensor& x_RI, const LstmState& state, const LstmCell& cell);  // without gradients
 LstmOutput lstm(const torch::Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions);
-DotAttention dot_attention(const torch::Tensor& query_RH, const torch::Tensor& keys_SH, const torch::Tensor& values_SV,
+DotAttention dot_attention(const torch::Tensor& query_RH, const torch::Tensor& keys_SH, const torch::Tensor& values_SW,
                            const Layout& memory, std::span<const std::int64_t> sentences);  // without gradients
 torch::Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input);
 
