@@ -155,7 +155,8 @@ TEST(Program, MistakesAreNamed) {
             "attend: error: --no-slope: no such option of attend draw\n  `attend draw --help` lists the options\n");
   EXPECT_EQ(error({"draw", "r", "--input", "a", "--", "b"}),
             "attend: error: attend draw: unexpected \"b\"\n  `attend draw --help` shows its usage\n");
-  EXPECT_EQ(error({"config"}), "attend: error: attend config: no command given\n  name one, such as `attend config train`\n");
+  EXPECT_EQ(error({"config"}),
+            "attend: error: attend config: no command given\n  name one, such as `attend config train`\n");
   EXPECT_EQ(error({"config", "daw"}), "attend: error: attend daw: no such command\n  did you mean attend draw?\n");
 }
 
