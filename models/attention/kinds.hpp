@@ -9,10 +9,11 @@
 
 namespace attend {
 
-enum class ScoreKind { dot, general };
+enum class ScoreKind { dot, scaled_dot, general };
 template <>
 struct EnumNames<ScoreKind> {
   static constexpr std::array names{std::pair{ScoreKind::dot, std::string_view("dot")},
+                                    std::pair{ScoreKind::scaled_dot, std::string_view("scaled-dot")},
                                     std::pair{ScoreKind::general, std::string_view("general")}};
 };
 

@@ -55,7 +55,8 @@ struct ModelConfig {
           {.help = "transformer: inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
     visit("score", self.score,
-          {.help = "luong: how well a source position answers the decoder; with dot, each direction of a bidirectional "
+          {.help = "luong: how well a source position answers the decoder; with dot and scaled-dot, each direction of "
+                   "a bidirectional "
                    "encoder has half the width"});
     visit("bidirectional", self.bidirectional, {.help = "luong: the encoder reads both ways"});
     visit("input-feeding", self.input_feeding, {.help = "luong: feed the attentional vector back into the next step"});

@@ -17,8 +17,11 @@ SRC_LENGTHS, TGT_LENGTHS = [5, 1, 7, 3], [2, 6, 1, 5]
 
 
 # Of queries [B, H] and keys [B, S, A].
-SCORES = {"dot": lambda q, k: torch.einsum("bh,bsh->bs", q, k)}
-SCORES["general"] = SCORES["dot"]  # over keys that were mapped
+SCORES = {
+    "dot": lambda q, k: torch.einsum("bh,bsh->bs", q, k),
+    "scaled_dot": lambda q, k: torch.einsum("bh,bsh->bs", q, k) / math.sqrt(k.shape[-1]),
+    "general": lambda q, k: torch.einsum("bh,bsh->bs", q, k),  # over keys that were mapped
+}
 
 
 class Reference(torch.nn.Module):
@@ -96,4 +99,5 @@ def write(file, model):
 torch.manual_seed(20261121)
 write("luong", Reference(both_ways=True, feeding=True, tied=True, encoder_layers=2, decoder_layers=2))
 write("luong_one_way", Reference(both_ways=False, feeding=False, tied=False, encoder_layers=1, decoder_layers=2))
-write("luong_dot", Reference(both_ways=True, feeding=True, tied=True, encoder_layers=2, decoder_layers=2, width=14, score="dot"))
+for score in "dot", "scaled_dot":
+    write(f"luong_{score}", Reference(both_ways=True, feeding=True, tied=True, encoder_layers=2, decoder_layers=2, width=14, score=score))

@@ -36,14 +36,19 @@ inline std::vector<Family> families(double dropout) {
   one_way.bidirectional = false;
   one_way.input_feeding = false;
   one_way.tie_embeddings = false;
-  ModelConfig dot = luong;
-  dot.score = ScoreKind::dot;
-  dot.width = 14;
+  // A score, in a model of even width.
+  const auto with_score = [&](ScoreKind score) {
+    ModelConfig model = luong;
+    model.score = score;
+    model.width = 14;
+    return model;
+  };
   return {{"transformer_post", post},
           {"transformer_pre", pre},
           {"luong", luong},
           {"luong_one_way", one_way},
-          {"luong_dot", dot}};
+          {"luong_dot", with_score(ScoreKind::dot)},
+          {"luong_scaled_dot", with_score(ScoreKind::scaled_dot)}};
 }
 
 }  // namespace attend

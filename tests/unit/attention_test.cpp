@@ -7,6 +7,7 @@
 #include "models/attention/dot.hpp"
 #include "models/attention/general.hpp"
 #include "models/attention/memory_rows.hpp"
+#include "models/attention/scaled_dot.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {
@@ -29,6 +30,11 @@ Tensor weights_of(const Score& score) {
 TEST(Scores, DotHasTheWeightsOfItsExample) {
   const Tensor expected = torch::tensor({{0.26894143f, 0.73105857f}, {1.0f, 0.0f}});
   EXPECT_TRUE(torch::allclose(weights_of(DotScore()), expected, 1e-6, 1e-6));
+}
+
+TEST(Scores, ScaledDotHasTheWeightsOfItsExample) {
+  const Tensor expected = torch::tensor({{0.33023845f, 0.66976155f}, {1.0f, 0.0f}});
+  EXPECT_TRUE(torch::allclose(weights_of(ScaledDotScore()), expected, 1e-6, 1e-6));
 }
 
 TEST(Scores, GeneralHasTheWeightsOfItsExample) {
