@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kColumns = 100;
 constexpr std::size_t kNameColumns = 30;
 
-// `left` in a column of its own, `right` beside it, wrapped at words.
+// `left` in its own column, `right` next to it, wrapped at words.
 std::string row(const std::string& left, const std::string& right) {
   std::string text = "  " + left;
   std::size_t column = text.size();
@@ -35,7 +35,7 @@ std::string row(const std::string& left, const std::string& right) {
   return text + '\n';
 }
 
-// What the value is called: what the declaration says, or its kind.
+// The name of the value: its placeholder, or its kind.
 std::string placeholder_of(const BoundOption& option) {
   if (!option.traits.placeholder.empty()) return std::string(option.traits.placeholder);
   switch (option.kind) {

@@ -174,7 +174,7 @@ void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
   } else if (fs::is_directory(path)) {
     throw UserError(path.string() + ": neither a run (config.toml) nor a checkpoint (manifest.json)",
                     fs::exists(path / "config.json")
-                        ? "import the model of Hugging Face first: attend import " + path.string() + " --run RUN"
+                        ? "import the Hugging Face model first: attend import " + path.string() + " --run RUN"
                         : "check the path");
   } else if (path.extension() == ".safetensors") {
     about_weights(path, /*of_run=*/false);

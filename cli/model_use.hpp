@@ -27,12 +27,12 @@ struct ModelUse {
   }
 };
 
-// Sets `answers` to what a run of finetune was validated with, but for the options that are given. UserError for one of
-// these that has no meaning for its task.
+// Sets `answers` to the values that a fine-tuned run was validated with, except for given options. UserError for a
+// given option that has no meaning for its task.
 void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const LabelledTask& task,
                    const OptionOrigins& origins);
 
-// The two texts of a line, with a tab between. UserError naming `place` where it is another number of texts.
+// The two tab-separated texts of a line. UserError naming `place` for another number of texts.
 std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
                                               const std::string& remedy);
 

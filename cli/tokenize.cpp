@@ -1,4 +1,4 @@
-// attend tokenize: shows what a tokenizer makes of each line of standard input, and back.
+// attend tokenize: encodes each line of standard input with a tokenizer, or decodes it.
 #include <iostream>
 #include <sstream>
 

@@ -1,5 +1,5 @@
-// Lines of text translated: encoded, put into batches of nearly equal length, searched by several workers over one
-// shared frozen model, and given back in the order they came.
+// Translates lines of text: encodes them, makes batches of similar length, searches with several workers that share a
+// frozen model, and returns results in input order.
 #pragma once
 
 #include <cstdint>
@@ -24,36 +24,35 @@ struct TranslatorConfig {
   static void visit(Self& self, Visitor& visit) {
     SearchConfig::visit(self.search, visit);
     visit.group("Speed");
-    visit("batch-size", self.batch_size, {.help = "sentences searched together by a worker", .min = 1, .max = 10000});
-    visit("workers", self.workers,
-          {.help = "batches searched at the same time; auto: one for each processor", .min = 1, .max = 1024});
-    visit("threads", self.threads, {.help = "threads of each worker", .min = 1, .max = 1024});
+    visit("batch-size", self.batch_size, {.help = "sentences per search of a worker", .min = 1, .max = 10000});
+    visit("workers", self.workers, {.help = "parallel searches; auto: one per processor", .min = 1, .max = 1024});
+    visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
   }
   void validate(const OptionOrigins& origins) const { search.validate(origins); }
 };
 
-// One translation of a line: text of one line, whatever came in.
+// One translation of a line, always a single line.
 struct Translation {
   std::string text;
   Hypothesis hypothesis;  // empty for a blank line
 };
 
-// Neither model nor config is changed; both must outlive the translator.
+// Model and config are not modified and must outlive the translator.
 class Translator {
  public:
   Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config);
 
-  // The translations of each line, best first, at least one. A blank line gives a blank one; of a line of more than
-  // kLongestSource pieces the rest is left out. Interrupted after SIGINT or SIGTERM.
+  // The translations of each line, best first, at least one. A blank line gives a blank one; a line of more than
+  // kLongestSource pieces is cut. Interrupted after SIGINT or SIGTERM.
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
 
-  // Translates what `next` gives until it gives false, and hands every line's translations to `emit` in order. Lines
-  // are gathered in windows, so that batches are of nearly equal length; with `at_once` each is answered before the
-  // next is read.
+  // Translates lines from `next` until it returns false, and passes every line's translations to `emit` in order. Lines
+  // are gathered in windows, so that batches have similar lengths; with `at_once` each is answered before the next is
+  // read.
   void translate_stream(const std::function<bool(std::string&)>& next,
                         const std::function<void(const std::vector<Translation>&)>& emit, bool at_once);
 
-  // Lines that were too long and lost their end.
+  // Lines that were cut.
   std::int64_t num_cut() const { return num_cut_; }
 
   static constexpr std::size_t kLongestSource = 1024;

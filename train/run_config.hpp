@@ -1,4 +1,4 @@
-// What every kind of training is told: which run, what it begins with, and where it computes.
+// Options of every kind of training: the run, its initial weights and the device.
 #pragma once
 
 #include <array>
@@ -45,20 +45,20 @@ struct RunConfig {
           {.help = "with --resume: skip the batch of the next update, whose loss was not finite", .may_change = true});
     visit("init-from", self.init_from, {.help = "initialise from the weights of another run", .placeholder = "RUN"});
     visit("dry-run", self.dry_run,
-          {.help = "build everything, learn from the largest batch, say what it took, and write nothing but the cache "
-                   "of encoded text",
+          {.help = "build everything, try the largest batch, report its time and memory, and write nothing but the "
+                   "cache of encoded text",
            .may_change = true});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .may_change = true});
     visit("threads", self.threads,
-          {.help = "threads of the arithmetic; auto: one a core", .min = 1, .max = 1024, .may_change = true});
+          {.help = "compute threads; auto: one per core", .min = 1, .max = 1024, .may_change = true});
     visit("precision", self.precision,
           {.help = "of matrix products; auto: bf16 where the processor multiplies it natively, else fp32"});
   }
 
-  // UserError when options contradict each other.
+  // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
-  // Chooses device, threads and precision where they are auto. UserError for a device that is not there.
+  // Resolves device, threads and precision if they are auto. UserError for a missing device.
   void resolve();
 
   // `precision`, resolved.

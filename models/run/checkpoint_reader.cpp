@@ -85,7 +85,7 @@ fs::path find_weights(const fs::path& run, const std::string& which) {
     if (!problem.empty()) log::warn("{}; using {} instead", problem, directory.string());
     return directory / kWeights;
   }
-  throw UserError((run / "checkpoints").string() + (problem.empty() ? ": no checkpoint" : ": no intact checkpoint"),
+  throw UserError((run / "checkpoints").string() + (problem.empty() ? ": no checkpoints" : ": no intact checkpoint"),
                   "train the run further: --resume auto");
 }
 

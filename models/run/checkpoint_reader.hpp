@@ -1,4 +1,4 @@
-// Finds the checkpoint of a run that is to be used, and makes sure that it is whole.
+// Finds and verifies the checkpoint of a run.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace attend {
 // RUN/checkpoints/step-N.
 std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int64_t step);
 
-// The steps of the checkpoints that a run has, in ascending order; whether they are intact is not looked at.
+// The steps of a run's checkpoints, ascending; they are not verified.
 std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
 
 // The model.safetensors of the checkpoint that `which` names, verified against its manifest:
-//   best   what RUN/best names; the newest where a run has not chosen yet
+//   best the one named by RUN/best; the newest if there is none yet
 //   last   the newest
 //   PATH   the directory of a checkpoint, or a .safetensors file, which has no manifest
 //   auto   best; where that is damaged, the newest intact one, with a warning that names both

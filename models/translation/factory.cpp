@@ -14,8 +14,7 @@ namespace {
 template <class T>
 T chosen(const std::optional<T>& value, const char* option) {
   if (value) return *value;
-  throw UserError("option " + std::string(option) + " is auto, and there is no data to choose it by",
-                  "give it a number");
+  throw UserError("option " + std::string(option) + " is auto, but there is no data to choose it from", "set a number");
 }
 
 // Of about 64 columns each, and all of one size.

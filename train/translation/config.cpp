@@ -16,14 +16,13 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   for (const std::string_view option : foreign_options(model.model)) {
     if (!origins.given(option)) continue;
     throw UserError(fmt::format("{} has no meaning for the model {}", origins(option), name_of(model.model)),
-                    "leave it out");
+                    "remove it");
   }
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) trainer.refuse_validation(origins);
   if (trainer.best_metric == "bleu" && bleu_sentences == 0) {
-    throw UserError(origins("best-metric") + ": bleu, but no sentence is translated for it",
-                    "set --bleu-sentences above 0");
+    throw UserError(origins("best-metric") + ": bleu, but --bleu-sentences is 0", "raise --bleu-sentences");
   }
 }
 
