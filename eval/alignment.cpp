@@ -15,7 +15,7 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
   const auto begin_of = [&](std::size_t word) { return static_cast<std::size_t>(words[word].data() - text.data()); };
   const auto end_of = [&](std::size_t word) { return begin_of(word) + words[word].size(); };
   PiecesOfWords result(words.size());
-  std::size_t word = 0;  // the first that ends behind where the piece begins
+  std::size_t word = 0;  // the first that ends after the start of the piece
   for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
     while (word < words.size() && end_of(word) <= pieces[piece].begin) ++word;
     for (std::size_t w = word; w < words.size() && (w == word || begin_of(w) < pieces[piece].end); ++w) {
@@ -26,7 +26,7 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
 }
 
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
-  // The text of the first n pieces begins the whole text, but where these break off within a character.
+  // The text of the first n pieces is a prefix of the whole text, unless they end within a character.
   std::vector<PieceBytes> result(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) result[i].end = tokenizer.decode(ids.first(i + 1)).size();
   for (std::size_t i = ids.size(); i-- > 1;)

@@ -1,6 +1,6 @@
-// Alignments between words out of attention weights between pieces: for each target word the source word with the
-// largest weight, the sum over the source word's pieces and the mean over the target word's (Koehn and Knowles 2017,
-// arXiv 1706.03872, section 3.5). Words are what stands between white space; the end of a sentence is none.
+// Word alignments from attention weights between pieces: for each target word, the source word with the largest weight,
+// summed over the source word's pieces and averaged over the target word's (Koehn and Knowles 2017, arXiv 1706.03872,
+// section 3.5). Words are separated by white space; the end of a sentence is not a word.
 //
 //   source "a whole day"  pieces ▁a ▁wh ole ▁day </s>      pieces_of_words {{0}, {1, 2}, {3}}
 //   target "ganztags"     pieces ▁ganz tags </s>           pieces_of_words {{0, 1}}
@@ -20,30 +20,30 @@
 
 namespace attend {
 
-// The bytes of a text that a piece stands for.
+// The byte range of a piece in a text.
 struct PieceBytes {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-// For every word of a text the pieces that stand for some of it, by number.
+// For every word of a text, the numbers of the pieces that overlap it.
 using PiecesOfWords = std::vector<std::vector<std::int64_t>>;
 
-// A piece that is within no word, such as a "▁" alone, is of the next one.
+// A piece outside of words, such as a single "▁", belongs to the next one.
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces);
 
-// Where the pieces `ids` stand in the text that they decode to.
+// The positions of the pieces `ids` in the text that they decode to.
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
-// Both counted from 0.
+// Both from 0.
 struct Link {
   std::int64_t src = 0;
   std::int64_t tgt = 0;
   bool operator==(const Link&) const = default;
 };
 
-// One link for each target word, in the order of the source; of source words with equal weight the first is taken.
-// `weights_TS` may have more rows and columns than there are pieces in words.
+// One link for each target word, in source order; ties go to the first source word. `weights_TS` may have more rows and
+// columns than there are pieces in words.
 std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWords& source,
                               const PiecesOfWords& target);
 

@@ -30,7 +30,7 @@ std::string json_of(const std::vector<std::string>& pieces) {
   return nlohmann::json(pieces).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// [[0.9,0.1],…]: six digits are what fp32 has.
+// [[0.9,0.1],…]: six digits, the precision of fp32.
 void append_matrix(std::string& text, const torch::Tensor& weights_TS) {
   const auto weights = weights_TS.accessor<float, 2>();
   for (std::int64_t t = 0; t < weights.size(0); ++t) {

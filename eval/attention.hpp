@@ -1,9 +1,9 @@
-// The attention weights of a forward pass, kept and written: one JSON object a sentence,
+// Records and writes the attention weights of a forward pass: one JSON object per sentence,
 //
 //   {"source": ["▁a", "▁dog", "</s>"], "target": ["▁ein", "▁Hund", "</s>"],
 //    "attention": [{"place": "cross", "layer": 0, "head": 0, "weights": [[0.9, 0.1, 0], …]}, …]}
 //
-// Legend: as models/layers/pass.hpp.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/types.h>
@@ -28,12 +28,12 @@ struct LayerAttention {
 
 class AttentionRecorder : public Observer {
  public:
-  // Keeps what is at the place `only`, or everywhere.
+  // Records only the place `only`, or all places.
   explicit AttentionRecorder(std::optional<AttentionPlace> only = {}) : only_(only) {}
 
   void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) override;
 
-  // Of sentence `b` alone, without padding.
+  // The weights of sentence `b`, without padding.
   std::vector<LayerAttention> of_sentence(std::int64_t b, const Layout& source, const Layout& target) const;
 
   std::vector<LayerAttention> layers;  // in the order of the pass, on the CPU
@@ -42,13 +42,13 @@ class AttentionRecorder : public Observer {
   std::optional<AttentionPlace> only_;
 };
 
-// What the weights of a sentence are between. An encoder alone has no target.
+// The pieces on both sides of the weights. An encoder has no target.
 struct AttendedPieces {
   std::vector<std::string> source;
   std::vector<std::string> target;
 };
 
-// Appends the object of one sentence as a line; see docs/formats.md. A weight that is not finite is null.
+// Appends the object of one sentence as a line; see docs/formats.md. A non-finite weight is null.
 void write_attention(AtomicFile& file, const AttendedPieces& pieces, const std::vector<LayerAttention>& layers);
 
 }  // namespace attend

@@ -1,10 +1,10 @@
 // Greedy and beam search over Seq2Seq::step alone. Greedy is a beam of 1.
 //
 // A beam keeps the K likeliest unfinished hypotheses of a sentence. Each step scores every continuation, and of the 2K
-// best those that end in eos and stand among the first K are finished, while the first K others go on. A sentence is
-// done when K are finished or the longest length is reached; then its rows leave the batch (as fairseq and
+// best, those that end in eos and rank among the first K are finished, and the first K others continue. A sentence is
+// done when K are finished or the maximum length is reached; then its rows leave the batch (as in fairseq and
 // CTranslate2). Hypotheses are ranked by log p(y) / |y|^alpha, |y| counting eos: the rule of Marian, fairseq, Hugging
-// Face and CTranslate2, not the ((5 + |y|) / 6)^alpha of Wu et al. 2016 (arXiv 1609.08144). Left out: sampling,
+// Face and CTranslate2, not the ((5 + |y|) / 6)^alpha of Wu et al. 2016 (arXiv 1609.08144). Not included: sampling,
 // coverage, constraints.
 #pragma once
 
@@ -33,21 +33,19 @@ struct SearchConfig {
     visit.group("Search");
     visit("beam", self.beam, {.help = "hypotheses kept at every step; 1: greedy", .min = 1, .max = 1000});
     visit("nbest", self.nbest,
-          {.help =
-               "hypotheses given for every sentence, at most the beam; above 1 each is \"NUMBER ||| TEXT ||| SCORE\", "
-               "numbered from 0 by the line it is of",
+          {.help = "hypotheses per sentence, at most the beam; above 1 each is \"NUMBER ||| TEXT ||| SCORE\", "
+                   "with NUMBER the input line from 0",
            .min = 1,
            .max = 1000});
     visit("length-penalty", self.length_penalty,
           {.help = "alpha: hypotheses are ranked by log p / length^alpha", .min = 0, .max = 10});
-    visit("min-length", self.min_length, {.help = "pieces before the end may come", .min = 0, .max = 100000});
-    visit("max-length", self.max_length,
-          {.help = "pieces after which a hypothesis is cut; auto: 2 x source + 10, and not below min-length",
-           .min = 1,
-           .max = 100000});
+    visit("min-length", self.min_length, {.help = "minimum length in pieces", .min = 0, .max = 100000});
+    visit(
+        "max-length", self.max_length,
+        {.help = "maximum length in pieces; auto: 2 x source + 10, and at least min-length", .min = 1, .max = 100000});
   }
 
-  // UserError when options contradict each other.
+  // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
   std::int64_t longest(std::int64_t src_length) const {
@@ -55,7 +53,7 @@ struct SearchConfig {
   }
 };
 
-// What a decoder begins with, ends with, and never says; -1 where there is none.
+// The decoder's first token, end token, and tokens it must not produce; -1: none.
 struct TargetIds {
   std::int64_t bos = -1;
   std::int64_t eos = -1;
@@ -64,8 +62,8 @@ struct TargetIds {
 
 struct Hypothesis {
   std::vector<std::int32_t> ids;  // without bos and eos
-  double log_prob = 0;            // of the ids and, where it ended by itself, eos
-  double score = 0;               // what it is ranked by
+  double log_prob = 0;            // of the ids, and eos if it was generated
+  double score = 0;               // ranking criterion
 };
 
 struct SearchRequest {
@@ -74,8 +72,8 @@ struct SearchRequest {
   const SearchConfig& config;
 };
 
-// The best `nbest` hypotheses of every sentence, best first; at least one each. Sentences do not see each other.
-// Where a model's logits are not finite, the hypothesis ends there.
+// The best `nbest` hypotheses of every sentence, best first; at least one each. Sentences are independent. If a model's
+// logits are not finite, the hypothesis ends there.
 std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, const Sequences& src);
 
 }  // namespace attend

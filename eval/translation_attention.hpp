@@ -1,6 +1,6 @@
-// What a model attends to while it translates: a forward pass over each line and its best translation, observed, and
-// written as attention weights between pieces (eval/attention.hpp) and as alignments between words
-// (eval/alignment.hpp). Row t is the attention while target piece t is predicted.
+// The attention of a translation model: observes a forward pass over each line and its best translation, and writes
+// attention weights between pieces (eval/attention.hpp) and word alignments (eval/alignment.hpp). Row t is the
+// attention when predicting target piece t.
 #pragma once
 
 #include <cstdint>
@@ -26,46 +26,45 @@ struct TranslationAttentionConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Attention");
     visit("attention", self.attention,
-          {.help = "write the attention weights of every layer and head, of the best translation of each line, to this "
-                   "file: one JSON object a line",
+          {.help = "write the attention weights of every layer and head for the best translation of each line to this "
+                   "file, one JSON object per line",
            .placeholder = "FILE"});
-    visit(
-        "alignment", self.alignment,
-        {.help = "write an alignment of each line to its best translation to this file: SOURCE-TARGET for every target "
-                 "word, counted from 0",
-         .placeholder = "FILE"});
+    visit("alignment", self.alignment,
+          {.help = "write the word alignment of each line and its best translation to this file: SOURCE-TARGET for "
+                   "every target word, from 0",
+           .placeholder = "FILE"});
     visit("alignment-layer", self.alignment_layer,
-          {.help = "decoder layer whose attention to the source, the mean of its heads, gives the alignment, from 0; "
+          {.help = "decoder layer (from 0) whose attention to the source, averaged over heads, gives the alignment; "
                    "auto: the last",
            .min = 0,
            .max = 95});
   }
-  // UserError for options that contradict each other.
+  // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
   bool asked() const { return !attention.empty() || !alignment.empty(); }
 };
 
-// The files appear with finish(); without it they never were. The model must outlive this.
+// The files appear with finish(), or not at all. The model must outlive this.
 class TranslationAttention {
  public:
-  // UserError where a file exists, or the model, which messages call `run`, has no such layer.
+  // UserError if a file exists, or the model (named `run` in messages) lacks the layer.
   TranslationAttention(const TranslationAttentionConfig& config, const Seq2SeqImpl& model, TokenizerPair tokenizers,
                        const std::string& run);
 
-  // A line and what it was translated to, in the order of the input. A line without a piece gives an empty record.
+  // A line and its translation, in input order. A line without pieces gives an empty record.
   void add(const std::string& line, const Translation& best);
   void finish();
 
  private:
   struct Pair {
     std::string line;
-    std::vector<Piece> source;  // as far as it was read
+    std::vector<Piece> source;  // as far as it was encoded
     Translation best;
   };
 
   AttentionRecorder observe(const std::vector<Pair>& pairs, Batch& batch) const;
-  void write();  // the pairs that wait
+  void write();  // the pending pairs
 
   const Seq2SeqImpl& model_;
   TokenizerPair tokenizers_;
@@ -73,7 +72,7 @@ class TranslationAttention {
   std::optional<AtomicFile> alignment_;
   std::int64_t alignment_layer_ = 0;
   std::vector<Pair> waiting_;
-  std::size_t longest_source_ = 0;  // pieces of those that wait
+  std::size_t longest_source_ = 0;  // in pending pairs
   std::size_t longest_target_ = 0;
 };
 

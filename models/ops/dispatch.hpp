@@ -1,4 +1,4 @@
-// The one place that chooses between the plain formulation of an op and its fast path.
+// Decides whether ops may use their fast paths.
 #pragma once
 
 #include <torch/types.h>
@@ -7,22 +7,21 @@
 
 namespace attend::ops {
 
-// Whether tensors like `x` have fast paths: fp32 and bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps is alive.
+// Whether tensors like `x` have fast paths: fp32 and bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps exists.
 bool has_fast_path(const torch::Tensor& x);
 
-// The same for a product of x and the weight's working form, which are of one type.
+// The same for a matrix product of x and the weight's working form, which have the same type.
 bool has_fast_product(const torch::Tensor& x, const Weight& weight);
 
-// Whether this processor has instructions for bf16, so that products of it are faster than those of fp32.
+// Whether this processor has bf16 instructions, so that bf16 products are faster than fp32 ones.
 bool has_native_bf16();
 
-// Whether a recurrent decoder may run as one fused op over a whole batch such as `x`, and its attention as one over the
-// queries `x` of a step without gradients: where there are fast paths, unless ATTEND_UNROLLED=1 or an Unrolled is
-// alive.
+// Whether a recurrent decoder may run as one fused op over a whole batch such as `x`, and its attention as one op over
+// the queries `x` of a step without gradients: if there are fast paths, unless ATTEND_UNROLLED=1 or an Unrolled exists.
 bool may_fuse_sequences(const torch::Tensor& x);
 bool may_fuse_steps(const torch::Tensor& x);
 
-// While it lives, every op of the process takes its plain formulation. For tests and benchmarks.
+// While it exists, every op in the process uses its plain formulation. For tests and benchmarks.
 class PlainOps {
  public:
   PlainOps();
@@ -31,8 +30,8 @@ class PlainOps {
   PlainOps& operator=(const PlainOps&) = delete;
 };
 
-// While it lives, recurrent decoders are unrolled step by step, with the fast paths of the ops in a step. For tests and
-// benchmarks.
+// While it exists, recurrent decoders are unrolled step by step, with the fast paths of the ops in a step. For tests
+// and benchmarks.
 class Unrolled {
  public:
   Unrolled();
