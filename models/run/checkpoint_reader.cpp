@@ -85,8 +85,9 @@ fs::path find_weights(const fs::path& run, const std::string& which) {
     if (!problem.empty()) log::warn("{}; using {} instead", problem, directory.string());
     return directory / kWeights;
   }
-  throw UserError((run / "checkpoints").string() + (problem.empty() ? ": no checkpoints" : ": no intact checkpoint"),
-                  "train the run further: --resume auto");
+  throw UserError(
+      problem.empty() ? (run / "checkpoints").string() + ": no checkpoints" : problem + "; no other one is intact",
+      "train the run further: --resume auto");
 }
 
 }  // namespace attend
