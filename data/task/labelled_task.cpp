@@ -78,7 +78,6 @@ const Tasks& built_in() {
       {"sentiment", {}},
       {"acceptability", {.metrics = {"matthews"}}},
       {"inference", of_pairs("premise", "hypothesis", kInference)},
-      {"paraphrase", of_pairs("sentence1", "sentence2", {})},
       {"similarity", similarity()},
       {"questions", questions("train.json", "dev.json", "test.json", /*may_lack_answers=*/true)},
       {"entities", in_files(TaskKind::tags, "train.txt", "dev.txt", "test.txt")},

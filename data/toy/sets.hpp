@@ -1,7 +1,7 @@
 // The files of the built-in corpus besides the translation sets: documents, and a folder for each labelled task.
 //
 //   documents.train.txt documents.valid.txt        one sentence per line, a blank line between documents
-//   sentiment/ inference/ paraphrase/ similarity/ acceptability/   train.tsv dev.tsv test.tsv, a header of column names
+//   sentiment/ inference/ similarity/ acceptability/   train.tsv dev.tsv test.tsv, a header of column names
 //   questions/                                     train.json dev.json test.json, as SQuAD 2.0
 //   entities/                                      train.txt dev.txt test.txt, CoNLL columns: token and tag
 #pragma once

@@ -20,13 +20,6 @@ const TableTask kTasks[] = {
        static constexpr const char* kNames[] = {"entailment", "neutral", "contradiction"};
        return {to_text(pair.premise), to_text(pair.hypothesis), kNames[label]};
      }},
-    {"paraphrase",
-     {"sentence1", "sentence2", "label"},
-     {"different", "same"},
-     [](Draw& draw, std::size_t label) -> std::vector<std::string> {
-       TextPair pair = draw_paraphrase(draw, label == 1);
-       return {std::move(pair.first), std::move(pair.second), label == 1 ? "same" : "different"};
-     }},
     {"similarity",
      {"sentence1", "sentence2", "score"},
      {},

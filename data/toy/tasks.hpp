@@ -48,15 +48,6 @@ struct InferencePair {
 // The hypothesis is drawn independently of the relation.
 InferencePair draw_inference(Draw& draw, Relation wanted);
 
-// --- paraphrase: one meaning in two wordings, or two meanings with the same words
-
-struct TextPair {
-  std::string first, second;
-};
-// Not a paraphrase: agent and patient are swapped, or an adjective between two things, or the order of two events. The
-// wordings are drawn from the same distribution for both labels.
-TextPair draw_paraphrase(Draw& draw, bool same_meaning);
-
 // --- similarity: how much of the meaning two sentences share, from 0 to 50 (tenths of a point)
 
 struct SimilarPair {

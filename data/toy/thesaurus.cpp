@@ -133,8 +133,6 @@ bool alike(const Entry& a, const Entry& b) {
 
 }  // namespace
 
-const Preposition kFrom{"from", "von", Case::dative};
-const Conjunction kAfter{"after", "nachdem"};
 const Verb kHave = english_verb("have", "has", "had", kTakes, kPerson, kGoods);
 const Verb kLiveIn = english_verb("live", "lives", "lived", Object::none, kPerson, 0);
 const Verb kWorkFor = english_verb("work", "works", "worked", Object::none, kPerson, 0, &kFor);

@@ -10,8 +10,6 @@
 namespace attend::toy {
 
 extern const Verb kHave, kLiveIn, kWorkFor, kReceive;
-extern const Preposition kFrom;
-extern const Conjunction kAfter;
 
 // A synonym, or nullptr. The synonym itself has none.
 const Noun* synonym(const Noun& noun);

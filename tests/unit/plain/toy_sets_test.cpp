@@ -103,7 +103,7 @@ TEST_F(ToySets, SameSeedSameBytesOnEveryPlatformAndTestSetsOfTheirOwn) {
   sizes.seed = 2;
   write_toy_sets(other, sizes);
   for (const std::string& file : toy_set_files()) EXPECT_NE(bytes(other, file), bytes(directory_, file)) << file;
-  EXPECT_EQ(fnv1a(all), 9368015278330117304ULL)
+  EXPECT_EQ(fnv1a(all), 15166411779476830818ULL)
       << "the sets have changed: say so in CHANGELOG.md and take over the new value";
 }
 
@@ -228,9 +228,6 @@ Strings bag_of_all(const Row& row) {
   return bag;
 }
 
-Strings overlap_feature(const Row& row) {
-  return {std::to_string(std::lround(overlap(row.texts[0], row.texts[1]) * 10))};
-}
 Strings length_feature(const Row& row) {
   Strings lengths;
   for (const std::string& text : row.texts) lengths.push_back(std::to_string(words_of(text).size()));
@@ -250,12 +247,10 @@ TEST_F(ToySets, NoShortcutTellsTheLabel) {
   // Chance is one half, and one third for inference. Over 600 examples it varies by 0.02 (one standard deviation). What
   // counts in sentiment is a word and what turns it around, so the words alone tell something.
   const Case cases[] = {
-      {"sentiment", "words", bag_of_all, 0.75},         {"sentiment", "length", length_feature, 0.58},
-      {"inference", "hypothesis", second, 0.41},        {"inference", "premise", first, 0.43},
-      {"inference", "words", bag_of_all, 0.50},         {"paraphrase", "first", first, 0.58},
-      {"paraphrase", "second", second, 0.58},           {"paraphrase", "words", bag_of_all, 0.58},
-      {"paraphrase", "overlap", overlap_feature, 0.58}, {"paraphrase", "length", length_feature, 0.58},
-      {"acceptability", "words", bag_of_all, 0.58},     {"acceptability", "length", length_feature, 0.58},
+      {"sentiment", "words", bag_of_all, 0.75},          {"sentiment", "length", length_feature, 0.58},
+      {"inference", "hypothesis", second, 0.41},         {"inference", "premise", first, 0.43},
+      {"inference", "words", bag_of_all, 0.50},          {"acceptability", "words", bag_of_all, 0.58},
+      {"acceptability", "length", length_feature, 0.58},
   };
   for (const Case& shortcut : cases) {
     const TableTask& task = ToySets::task(shortcut.folder);
@@ -263,7 +258,7 @@ TEST_F(ToySets, NoShortcutTellsTheLabel) {
     EXPECT_LT(accuracy, shortcut.below) << shortcut.folder << " by " << shortcut.name;
     RecordProperty(std::string(shortcut.folder) + "_by_" + shortcut.name, std::to_string(accuracy));
   }
-  const auto test = rows(task("paraphrase"), "test");
+  const auto test = rows(task("sentiment"), "test");
   EXPECT_EQ(naive_bayes(test, test, [](const Row& row) { return Strings{row.label}; }), 1) << "it can learn";
 }
 

@@ -215,20 +215,6 @@ TEST(ToySentiment, WordsAreTurnedAround) {
   EXPECT_GT(negated, judged / 4);
 }
 
-TEST(ToyParaphrase, ExchangesWhoDoesWhatInBothLabelsAlike) {
-  double overlaps[2] = {0, 0};
-  for (int i = 0; i < 1000; ++i) {
-    for (const bool same_meaning : {false, true}) {
-      RandomStream random(combine_keys(6, i));
-      Draw draw(random);
-      const toy::TextPair pair = draw_paraphrase(draw, same_meaning);
-      EXPECT_NE(pair.first, pair.second);
-      overlaps[same_meaning] += overlap(pair.first, pair.second) / 1000;
-    }
-  }
-  EXPECT_NEAR(overlaps[0], overlaps[1], 0.01);
-}
-
 TEST(ToyQuestions, AnswersStandWhereTheyAreSaidTo) {
   const std::set<std::string> pronouns = {"he", "she", "it", "they", "him", "her", "them"};
   RandomStream random(8);
