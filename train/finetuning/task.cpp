@@ -16,7 +16,7 @@
 #include "data/batch/labelled_batch.hpp"
 #include "eval/task_scores.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/text_run.hpp"
+#include "models/run/run.hpp"
 #include "train/finetuning/objective.hpp"
 
 namespace attend {
