@@ -14,6 +14,7 @@
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 
 namespace attend {
@@ -172,6 +173,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
     }
     write_checkpoint(staged.path(), present, identity_of(theirs.options, tokenizer));
   }
+  write_file_atomic(staged.path() / "run.json", record_of_kind(theirs.task ? RunKind::finetune : RunKind::pretrain));
   staged.commit();
   log::info("imported {} to {}", config.directory, config.run);
 }

@@ -2,7 +2,6 @@
 
 #include "core/error.hpp"
 #include "models/run/text_run.hpp"
-#include "train/session.hpp"
 
 namespace attend {
 

@@ -1,10 +1,14 @@
 #include "cli/command.hpp"
+#include "cli/training.hpp"
 #include "train/pretraining/job.hpp"
 
 namespace attend {
 
 Command pretrain_command() {
-  return make_command<PretrainingConfig>("pretrain", "pretrain an encoder of BERT's kind on raw text", pretrain);
+  return make_command<PretrainingConfig>("pretrain", "pretrain an encoder of BERT's kind on raw text",
+                                         [](const PretrainingConfig& config, const OptionOrigins& origins) {
+                                           pretrain(config, origins, training_process());
+                                         });
 }
 
 }  // namespace attend

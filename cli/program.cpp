@@ -195,7 +195,9 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     std::cout << to_toml(invocation.options);  // with lines to be filled in for what is required and missing
     return;
   }
-  check_required(invocation.options, running.program);
+  // A run that is resumed knows what it was given; training checks it once that is read.
+  const BoundOption* resume = find_option(invocation.options, "resume");
+  if (resume == nullptr || text_of(resume->get()) == "never") check_required(invocation.options, running.program);
   invocation.validate(invocation.origins);
   invocation.run(invocation.origins);
 }

@@ -247,6 +247,8 @@ std::string with_dashes(std::string_view name) {
   return dashed;
 }
 
+bool is_dropout(const BoundOption& option) { return option.name.ends_with("dropout"); }
+
 }  // namespace
 
 void OptionBinder::add(BoundOption option) {
@@ -382,6 +384,23 @@ void check_required(const BoundOptions& options, std::string_view command) {
     throw UserError(std::string(command) + ": " + spelling + " is missing: " + std::string(option.traits.help),
                     std::string(command) + " --help lists the options");
   }
+}
+
+void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins) {
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (!origins.given(ours[i].name) && !is_dropout(ours[i])) ours[i].set(theirs[i].get());
+  }
+}
+
+void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
+                         const OptionOrigins& origins) {
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (!origins.given(ours[i].name) || is_dropout(ours[i]) || ours[i].get() == theirs[i].get()) continue;
+    throw UserError(origins(ours[i].name) + ": " + text_of(ours[i].get()) + ", but the weights of " + from + " have " +
+                        text_of(theirs[i].get()),
+                    "leave it out: the options of the model are adopted with its weights");
+  }
+  adopt_options(ours, theirs, origins);
 }
 
 std::string to_toml(const BoundOptions& options) {

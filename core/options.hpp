@@ -242,6 +242,14 @@ void refuse_changed(const Config& config, const std::vector<std::string_view>& n
   refuse_changed(bind(config), bind(defaults), names, what, place);
 }
 
+// Sets each of `ours` that is not given to the value in `theirs`, the same options of a run. Dropouts are left as they
+// are: they belong to the training, not to the model.
+void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
+
+// The same for a model whose weights are loaded from `from`. UserError for a given option that differs there.
+void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
+                         const OptionOrigins& origins);
+
 // A commented TOML file that reads back to equal values.
 std::string to_toml(const BoundOptions& options);
 

@@ -15,6 +15,7 @@
 #include "core/safetensors.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "train/checkpoint.hpp"
 
@@ -90,6 +91,7 @@ void average_checkpoints(const AverageConfig& config) {
 
   StagedDirectory staged(config.output);
   write_file_atomic(staged.path() / "config.toml", read_file(run / "config.toml", kMaxConfigBytes));
+  write_file_atomic(staged.path() / "run.json", record_of_kind(kind_of_run(run)));
   make_directories(staged.path() / "tokenizer");
   std::error_code error;
   for (fs::directory_iterator entry(run / "tokenizer", error), end; !error && entry != end; entry.increment(error)) {

@@ -84,14 +84,20 @@ TrainState state_of(const fs::path& path) {
   return state;
 }
 
+// What an objective remembers stands beside the moments of the optimiser.
+void add_objective(NamedTensors& tensors, const NamedTensors& objective) {
+  for (const auto& [name, tensor] : objective) tensors.emplace_back("objective." + name, tensor);
+}
+
 }  // namespace
 
-void save_checkpoint(const fs::path& run, const torch::nn::Module& model, const TensorMetadata& identity,
-                     const AdamW& optimiser, const TrainState& state) {
+void save_checkpoint(const fs::path& run, Task& task, const AdamW& optimiser, const TrainState& state) {
   make_directories(run / "checkpoints");
   StagedDirectory staged(checkpoint_path(run, state.step));
-  save_tensors(staged.path() / "model.safetensors", parameters_of(model), identity);
-  save_tensors(staged.path() / "optimizer.safetensors", optimiser.state());
+  save_tensors(staged.path() / "model.safetensors", parameters_of(task.model()), task.identity());
+  NamedTensors remembered = optimiser.state();
+  add_objective(remembered, task.objective_state());
+  save_tensors(staged.path() / "optimizer.safetensors", remembered);
   write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
   write_manifest(staged.path());
   staged.commit();
@@ -159,10 +165,11 @@ std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
       "restore one of them from a backup, or start another run");
 }
 
-void Checkpoint::load(const torch::nn::Module& model, const AdamW& optimiser) const {
+void Checkpoint::load(const torch::nn::Module& model, const AdamW& optimiser, const NamedTensors& objective) const {
   load_weights(weights(), model);
   const fs::path file = directory_ / "optimizer.safetensors";
   NamedTensors state = optimiser.state();
+  add_objective(state, objective);
   if (SafetensorsFile(file).find("updates") == nullptr) return load_tensors(file, state);
   // Version 0.1.0 counted the updates of all parameters together.
   const auto counts = std::stable_partition(state.begin(), state.end(),

@@ -46,10 +46,9 @@ struct TrainState {
   Interval interval = {};
 };
 
-// `identity` is what the weights belong to. UserError when it cannot be written; nothing of it is left then, and
-// earlier checkpoints are as they were.
-void save_checkpoint(const std::filesystem::path& run, const torch::nn::Module& model, const TensorMetadata& identity,
-                     const AdamW& optimiser, const TrainState& state);
+// Weights with their identity, moments, and what the objective remembers. UserError when it cannot be written; nothing
+// of it is left then, and earlier checkpoints are as they were.
+void save_checkpoint(const std::filesystem::path& run, Task& task, const AdamW& optimiser, const TrainState& state);
 
 // Records which checkpoint is the best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);
@@ -79,7 +78,7 @@ class Checkpoint {
   const TrainState& state() const { return state_; }
 
   // Copies weights and moments in. UserError when a tensor is missing or of another shape.
-  void load(const torch::nn::Module& model, const AdamW& optimiser) const;
+  void load(const torch::nn::Module& model, const AdamW& optimiser, const NamedTensors& objective = {}) const;
 
  private:
   std::filesystem::path directory_;

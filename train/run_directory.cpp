@@ -50,7 +50,8 @@ bool was_trained(const fs::path& run) {
 }
 
 bool is_resumed(const RunConfig& config) {
-  const bool exists = fs::exists(run_file(config.run));
+  // The run.json of an average or an import says nothing of a training.
+  const bool exists = fs::exists(run_file(config.run)) && read_json(run_file(config.run)).contains("options");
   if (config.resume == "never" && exists) {
     throw UserError(config.run + ": holds a run already",
                     "add --resume auto to go on with it, or choose another --run");
@@ -107,13 +108,14 @@ void write_config(const fs::path& run, const BoundOptions& options) {
   write_file_atomic(config_file(run), to_toml(options));
 }
 
-void write_run(const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
+void write_run(RunKind kind, const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
                const std::function<void(const fs::path&)>& save_inputs) {
   const fs::path run = config.run;
   nlohmann::ordered_json hashes;
   for (const Input& input : inputs) hashes[input.name] = input.hash;
   const auto seed = std::ranges::find(options, "seed", &BoundOption::name);
-  const nlohmann::ordered_json record = {{"attend", version()},
+  const nlohmann::ordered_json record = {{"kind", name_of(kind)},
+                                         {"attend", version()},
                                          {"libtorch", TORCH_VERSION},
                                          {"started", now_utc()},
                                          {"seed", std::get<std::int64_t>(seed->get())},

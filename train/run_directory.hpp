@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "models/run/run.hpp"
 #include "train/run_config.hpp"
 
 namespace attend {
@@ -36,7 +37,7 @@ void write_config(const std::filesystem::path& run, const BoundOptions& options)
 
 // A new run: run.json, config.toml, and what `save_inputs` writes into its directory (tokenizer/, task.toml); all of it
 // or nothing.
-void write_run(const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
+void write_run(RunKind kind, const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
                const std::function<void(const std::filesystem::path&)>& save_inputs);
 
 // UserError naming what is not what the run began with.

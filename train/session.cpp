@@ -16,9 +16,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
 #include "models/layers/layers.hpp"
-#include "models/ops/fast/products.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
 #include "train/checkpoint.hpp"
@@ -49,9 +47,6 @@ std::string_view describe(Ending ending) {
   return std::ranges::find(kWords, ending, &std::pair<Ending, std::string_view>::first)->second;
 }
 
-// A dropout is no property of the weights.
-bool is_of_training(const BoundOption& option) { return option.name.ends_with("dropout"); }
-
 void rehearse(Trainer& trainer) {
   trainer.rehearse();  // the first time pays for memory and for code that is made to measure
   const auto start = std::chrono::steady_clock::now();
@@ -72,108 +67,143 @@ void check_validation(const Task& task, const TrainerConfig& config, const Optio
   }
 }
 
+std::int64_t count_parameters(const torch::nn::Module& model) {
+  std::int64_t count = 0;
+  for (const torch::Tensor& parameter : model.parameters()) count += parameter.numel();
+  return count;
+}
+
+// A training, step by step.
+class Session {
+ public:
+  Session(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks)
+      : job_(job), origins_(origins), hooks_(hooks), config_(job.config()), run_(config_.run) {}
+
+  void open_run();         // locks the directory
+  void resolve_options();  // from those given, of a run that is resumed, and of one initialised from
+  void build();            // text, model and schedule
+  void record();           // in the directory, what the run is
+  void fit();
+
+ private:
+  bool by_clock() const { return config_.schedule.end == ScheduleEnd::max_time; }
+  void resolve_limits();
+
+  Job& job_;
+  const OptionOrigins& origins_;
+  const ProcessHooks& hooks_;
+  SessionConfig config_;
+  RunConfig& run_;
+  bool resumed_ = false;
+  bool skip_batch_ = false;
+  std::optional<NewDirectories> made_;
+  std::optional<DirectoryLock> lock_;
+  Inputs inputs_;
+  std::optional<Checkpoint> checkpoint_;  // to resume from
+  std::unique_ptr<Task> task_;
+};
+
+void Session::open_run() {
+  run_.resolve();
+  if (run_.dry_run) {
+    if (!run_.run.empty() && run_.resume != "never" && is_resumed(run_)) {
+      throw UserError(run_.run + ": --dry-run cannot resume a run", "leave --resume out, or choose another --run");
+    }
+    return;
+  }
+  resumed_ = is_resumed(run_);
+  made_.emplace(run_.run);
+  lock_.emplace(run_.run);
+  StagedDirectory::remove_leftovers(fs::path(run_.run) / "checkpoints");  // of a process that was killed
+}
+
+void Session::resolve_options() {
+  if (resumed_) {
+    check_is_run(run_.run, job_.kind());
+    resume_options(config_.options, run_, origins_);
+    run_.resolve();
+  } else if (run_.skip_batch) {
+    throw UserError(run_.run + ": --skip-batch, but there is no run to resume", "leave it out, or add --resume auto");
+  } else if (!run_.init_from.empty()) {
+    job_.adopt_model(origins_);
+  }
+  skip_batch_ = std::exchange(run_.skip_batch, false);  // of this call: not recorded
+  check_required(config_.options, fmt::format("attend {}", name_of(job_.kind())));
+  job_.validate(origins_);
+}
+
+void Session::build() {
+  at::set_num_threads(static_cast<int>(*run_.threads));
+  hooks_.begin(run_);
+  inputs_ = job_.load(resumed_);
+  if (resumed_) checkpoint_ = checkpoint_to_resume(run_);
+  task_ = job_.make_task(!run_.init_from.empty() && !checkpoint_);
+  task_->model().to(torch::Device(run_.device));
+  warn_of_slow(run_.products(), torch::Device(run_.device));
+  visit_weights(task_->model(), [&](ops::Weight& weight) { weight.set_precision(run_.products()); });
+  check_validation(*task_, config_.trainer, origins_);
+  resolve_limits();
+}
+
+void Session::resolve_limits() {
+  TrainerConfig& trainer = config_.trainer;
+  if (by_clock() && !trainer.max_steps && !trainer.max_epochs) trainer.max_steps = TrainerConfig::kMostSteps;
+  job_.resolve_schedule(*task_);
+  if (!config_.schedule.end) config_.schedule.end = ScheduleEnd::max_steps;
+  if (checkpoint_ && *trainer.max_steps < checkpoint_->state().step) {
+    throw UserError(fmt::format("{}: {} updates, but the run in {} has made {}", origins_("max-steps"),
+                                *trainer.max_steps, run_.run, checkpoint_->state().step),
+                    "raise it, or resume from an earlier checkpoint with --resume PATH");
+  }
+  if (by_clock() && !trainer.max_time) {
+    throw UserError(origins_("schedule-end") + ": max-time, but --max-time is missing", "give --max-time, such as 90m");
+  }
+}
+
+void Session::record() {
+  if (run_.dry_run) return;
+  if (!resumed_) {
+    return write_run(job_.kind(), run_, config_.options, inputs_, [&](const fs::path& run) { job_.save_inputs(run); });
+  }
+  check_same_inputs(run_.run, inputs_);
+  if (checkpoint_) check_identity(checkpoint_->weights(), task_->identity(), run_.run);
+  write_config(run_.run, config_.options);
+}
+
+void Session::fit() {
+  torch::nn::Module& model = task_->model();
+  const std::int64_t parameters = count_parameters(model);
+  log::info("{} of {:.2f} M parameters, {} on {}, {} threads; {} batches an epoch, {}", job_.model_name(),
+            static_cast<double>(parameters) / 1e6, name_of(run_.precision), run_.device, *run_.threads,
+            task_->batches_per_epoch(),
+            by_clock() ? "as many updates as max-time allows"
+                       : fmt::format("{} updates at most", *config_.trainer.max_steps));
+  hooks_.model_built(parameters, task_->batches_are_alike());
+  AdamW optimiser(model, config_.optimiser, [&](const std::string& parameter) { return task_->rate_of(parameter); });
+  Trainer trainer(*task_, optimiser, config_.trainer, config_.schedule, run_.run);
+  if (checkpoint_) {
+    trainer.restore(*checkpoint_);
+    clear_later_checkpoints(run_.run, checkpoint_->state().step,
+                            run_.resume == "auto" ? Later::put_aside : Later::deleted);
+    log::info("resuming from {}", checkpoint_->directory().string());
+    if (skip_batch_) trainer.skip_batches();
+  }
+  with_memory_remedy(job_.memory_remedy(), [&] {
+    if (run_.dry_run) return rehearse(trainer);
+    const Ending ending = trainer.train();
+    log::info("{} after {} updates; the run is in {}", describe(ending), trainer.state().step, run_.run);
+  });
+}
+
 }  // namespace
 
-void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins) {
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    if (!origins.given(ours[i].name) && !is_of_training(ours[i])) ours[i].set(theirs[i].get());
-  }
-}
-
-void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
-                         const OptionOrigins& origins) {
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    if (!origins.given(ours[i].name) || is_of_training(ours[i]) || ours[i].get() == theirs[i].get()) continue;
-    throw UserError(fmt::format("{}: {}, but the weights of {} have {}", origins(ours[i].name), text_of(ours[i].get()),
-                                from, text_of(theirs[i].get())),
-                    "leave it out: the options of the model are taken over with the weights");
-  }
-  adopt_options(ours, theirs, origins);
-}
-
-void train(Job& job, const OptionOrigins& origins) {
-  signals::install();
-  SessionConfig config = job.config();
-  RunConfig& run = config.run;
-  run.resolve();
-  const bool writes = !run.dry_run;
-  if (!writes && !run.run.empty() && run.resume != "never" && is_resumed(run)) {
-    throw UserError(run.run + ": a dry run goes on with no run", "leave --resume out, or choose another --run");
-  }
-  const bool resumed = writes && is_resumed(run);
-  std::optional<NewDirectories> made;
-  std::optional<DirectoryLock> lock;
-  if (writes) {
-    made.emplace(run.run);
-    lock.emplace(run.run);
-    StagedDirectory::remove_leftovers(fs::path(run.run) / "checkpoints");  // of a process that was killed
-  }
-  if (resumed) {
-    check_is_run(run.run, job.kind());
-    resume_options(config.options, run, origins);
-    run.resolve();
-  } else if (run.skip_batch) {
-    throw UserError(run.run + ": --skip-batch, but there is no run to resume", "leave it out, or add --resume auto");
-  } else if (!run.init_from.empty()) {
-    job.adopt_model(origins);
-  }
-  const bool skip_batch = std::exchange(run.skip_batch, false);  // of this call: not recorded
-  job.validate(origins);
-  at::set_num_threads(static_cast<int>(*run.threads));
-  if (run.device == "cpu") refuse_memory_beyond_machine();
-
-  job.load(resumed);
-  const std::optional<Checkpoint> checkpoint = resumed ? checkpoint_to_resume(run) : std::nullopt;
-  const std::unique_ptr<Task> task = job.make_task(!run.init_from.empty() && !checkpoint);
-  torch::nn::Module& model = task->model();
-  model.to(torch::Device(run.device));
-  warn_of_slow(run.products(), torch::Device(run.device));
-  visit_weights(model, [&](ops::Weight& weight) { weight.set_precision(run.products()); });
-  check_validation(*task, config.trainer, origins);
-  const bool by_clock = config.schedule.end == ScheduleEnd::max_time;
-  if (by_clock && !config.trainer.max_steps && !config.trainer.max_epochs) {
-    config.trainer.max_steps = TrainerConfig::kMostSteps;
-  }
-  job.resolve_schedule(*task);
-  if (!config.schedule.end) config.schedule.end = ScheduleEnd::max_steps;
-  if (checkpoint && *config.trainer.max_steps < checkpoint->state().step) {
-    throw UserError(fmt::format("{}: {} updates, but the run in {} has made {}", origins("max-steps"),
-                                *config.trainer.max_steps, run.run, checkpoint->state().step),
-                    "allow more, or go back to an earlier checkpoint with --resume PATH");
-  }
-  if (by_clock && !config.trainer.max_time) {
-    throw UserError(origins("schedule-end") + ": max-time, but there is none", "give --max-time, such as 90m");
-  }
-  if (resumed) {
-    check_same_inputs(run.run, job.inputs());
-    if (checkpoint) check_identity(checkpoint->weights(), task->identity(), run.run);
-    write_config(run.run, config.options);
-  } else if (writes) {
-    write_run(run, config.options, job.inputs(), [&](const fs::path& directory) { job.save_inputs(directory); });
-  }
-  std::int64_t parameters = 0;
-  for (const torch::Tensor& parameter : model.parameters()) parameters += parameter.numel();
-  log::info(
-      "{} of {:.2f} M parameters, {} on {}, {} threads; {} batches an epoch, {}", job.model_name(),
-      static_cast<double>(parameters) / 1e6, name_of(run.precision), run.device, *run.threads,
-      task->batches_per_epoch(),
-      by_clock ? "as many updates as max-time allows" : fmt::format("{} updates at most", *config.trainer.max_steps));
-
-  ops::products::remember_programs(parameters, task->batches_are_alike());
-  AdamW optimiser(model, config.optimiser, [&](const std::string& parameter) { return task->rate_of(parameter); });
-  Trainer trainer(*task, optimiser, config.trainer, config.schedule, run.run);
-  if (checkpoint) {
-    trainer.restore(*checkpoint);
-    clear_later_checkpoints(run.run, checkpoint->state().step,
-                            run.resume == "auto" ? Later::put_aside : Later::deleted);
-    log::info("resuming from {}", checkpoint->directory().string());
-    if (skip_batch) trainer.skip_batches();
-  }
-  with_memory_remedy(job.memory_remedy(), [&] {
-    if (run.dry_run) return rehearse(trainer);
-    const Ending ending = trainer.train();
-    log::info("{} after {} updates; the run is in {}", describe(ending), trainer.state().step, run.run);
-  });
+void train(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks) {
+  Session session(job, origins, hooks);
+  session.open_run();
+  session.resolve_options();
+  session.build();
+  session.record();
+  session.fit();
 }
 
 }  // namespace attend

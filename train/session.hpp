@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,14 @@
 #include "train/trainer.hpp"
 
 namespace attend {
+
+// Effects on the whole process, which a library must not have by itself: a program that trains and does nothing else
+// asks for them.
+struct ProcessHooks {
+  std::function<void(const RunConfig&)> begin = [](const RunConfig&) {};  // all options are known, nothing is read yet
+  // Before the first matrix product; whether the sizes of batches recur.
+  std::function<void(std::int64_t parameters, bool sizes_recur)> model_built = [](std::int64_t, bool) {};
+};
 
 // The parts of a config common to every kind of training.
 struct SessionConfig {
@@ -42,19 +51,20 @@ class Job {
   virtual RunKind kind() const = 0;
   virtual SessionConfig config() = 0;
 
-  // Adopts the model options of the run named by --init-from: adopt_model_options.
+  // Adopts the model options of the run named by --init-from (core/options.hpp).
   virtual void adopt_model(const OptionOrigins& origins) = 0;
 
   // UserError for contradictory options, after merging those of the run being resumed or initialised from.
   virtual void validate(const OptionOrigins& origins) const = 0;
 
-  // Reads tokenizers (the run's own if it is resumed) and text, and resolves options that depend on their size.
-  virtual void load(bool resumed) = 0;
-  virtual Inputs inputs() const = 0;
+  // Reads tokenizers (the run's own if it is resumed) and text, and resolves options that depend on their size. Returns
+  // hashes of all that it read.
+  virtual Inputs load(bool resumed) = 0;
   // Writes the files needed to use the model: RUN/tokenizer, and for fine-tuning RUN/task.toml.
   virtual void save_inputs(const std::filesystem::path& run) const = 0;
 
-  // Builds the task and its model, on the CPU and in fp32, with the weights of --init-from if `initial_weights`.
+  // Builds the task and its model, on the CPU and in fp32, with the weights of --init-from if `initial_weights`. Moves
+  // the text into the task: called once.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
 
   // Resolves learning rate, limits and intervals.
@@ -65,14 +75,7 @@ class Job {
   virtual std::string memory_remedy() const = 0;
 };
 
-// Sets `ours` to `theirs`, except for given options and dropouts, which are not a property of the weights.
-void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
-
-// The same for a model whose weights in `from` are reused. UserError for a given option that differs there.
-void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
-                         const OptionOrigins& origins);
-
 // UserError for the user's mistakes; Interrupted after a signal, when everything is saved.
-void train(Job& job, const OptionOrigins& origins);
+void train(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// What a job gives the trainer: batches with their losses, and validation. Translation is one; whatever else is trained
-// is another, and the trainer knows none of them.
+// A task: what a job gives the trainer, that is batches with their losses, and validation. The trainer knows no other
+// difference between translation, pretraining and fine-tuning.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -8,40 +8,30 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/safetensors.hpp"
+#include "data/batch/batch.hpp"
+#include "data/batch/batch_stream.hpp"
 #include "data/corpus/data_position.hpp"
-#include "models/layers/pass.hpp"
+#include "train/objective.hpp"
 
 namespace attend {
 
-// One term of a loss: how much it weighs, and what its sum over the batch is divided by. The gradient of an update is
-// that of Σ weight * (Σ loss) / (Σ count), the inner sums over all batches of the update: accumulation is exact.
-struct LossTerm {
-  std::string name;
-  double weight = 1;
-  std::int64_t count = 0;
-};
-
-// The sum of one term over a batch.
-struct LossSum {
-  torch::Tensor loss;  // scalar, differentiable
-  torch::Tensor nll;   // scalar, what is reported: nats without smoothing
-};
-
-// A batch that is ready to be learnt from.
+// A batch ready to be trained on.
 struct MicroBatch {
   DataPosition position;
-  DataPosition after;  // where the next one is
+  DataPosition after;  // of the next one
   std::vector<LossTerm> terms = {};
-  std::int64_t tokens = 0;                                  // what speed is measured in
+  std::int64_t tokens = 0;                                  // for the speed in the log
   std::vector<std::int64_t> examples = {};                  // as a user can find them: lines of the text
   std::function<std::vector<LossSum>(Pass&)> forward = {};  // one sum a term
 };
 
-// What validation found.
+// One result of validation.
 struct ValidationMetric {
   std::string name;
   double value = 0;
@@ -51,37 +41,81 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // Put on the device, and in the precision, that it trains in before the first batch is asked for.
+  // Moved to the device and set to the precision of the training before the first batch is requested.
   virtual torch::nn::Module& model() = 0;
 
-  // What the weights belong to: said in the files that hold them.
+  // What the weights belong to: recorded in the files that hold them.
   virtual TensorMetadata identity() const { return {}; }
 
-  // What the learning rate is multiplied by for a parameter.
+  // State of the objective between updates.
+  virtual NamedTensors objective_state() const { return {}; }
+
+  // Factor of the learning rate for a parameter: here since the task knows which layer of its model owns it.
   virtual double rate_of(const std::string& /*parameter*/) const { return 1; }
 
-  // The phase that a training is in when `share` of its updates are made.
+  // A training may have phases, each with a stream of batches of its own (a curriculum): the phase once `share` of the
+  // updates are made.
   virtual std::int64_t phase_at(double /*share*/) const { return 0; }
 
-  // Goes to a place in the stream of batches, which never ends and stays in one phase.
+  // Moves to a position in the endless stream of batches of one phase.
   virtual void seek(DataPosition position) = 0;
   virtual MicroBatch next() = 0;
 
-  // The batch that needs most memory.
+  // The batch that needs the most memory.
   virtual MicroBatch largest() = 0;
   virtual std::int64_t batches_per_epoch() const = 0;
-  // Whether all batches of a phase have about as many tokens.
+  // Whether all batches of a phase have about the same number of tokens, so that sizes of matrix products recur.
   virtual bool batches_are_alike() const { return false; }
 
-  // Whether the first loss is nats a token, whose exponential is a perplexity.
-  virtual bool has_perplexity() const { return true; }
-
-  // Names of what validate() finds, "loss" (nats) among them; none where there is nothing to validate on.
+  // Names of the metrics of validate(), "loss" among them; none without validation data.
   virtual std::vector<std::string> metrics() const = 0;
 
-  // Metrics on held-out data. What it writes for people to read goes under the directory
-  // `run`, named after `step`. Throws Interrupted when a signal asks to stop.
+  // Metrics on held-out data. Output for people to read is written under the directory `run`, named after `step`.
+  // Throws Interrupted when a signal asks to stop.
   virtual std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) = 0;
+};
+
+// A task with one objective over a prefetched stream of batches. A derived class calls stop() in its destructor: the
+// stream's thread reads its text.
+template <class Batch>
+class StreamTask : public Task {
+ public:
+  NamedTensors objective_state() const override { return objective_->state(); }
+
+  void seek(DataPosition position) override { stream_ = stream_from(position); }
+  MicroBatch next() override {
+    StreamedBatch<Batch> next = stream_->next();
+    return micro_batch(std::move(next.batch), next.position, next.after);
+  }
+
+ protected:
+  StreamTask(std::unique_ptr<Objective<Batch>> objective, torch::Device device)
+      : objective_(std::move(objective)), device_(device) {}
+
+  void stop() { stream_.reset(); }
+
+  virtual std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position) = 0;
+
+  // MicroBatch::tokens and examples.
+  virtual std::int64_t tokens_of(const Batch& batch) const = 0;
+  virtual std::vector<std::int64_t> lines_of(const Batch& batch) const = 0;
+
+  MicroBatch micro_batch(Batch batch, DataPosition position = {}, DataPosition after = {}) const {
+    return {.position = position,
+            .after = after,
+            .terms = objective_->terms(batch),
+            .tokens = tokens_of(batch),
+            .examples = lines_of(batch),
+            .forward = [this, here = on_device(std::move(batch), device_)](Pass& pass) {
+              return objective_->losses(here, pass);
+            }};
+  }
+
+  std::unique_ptr<Objective<Batch>> objective_;
+  torch::Device device_;
+
+ private:
+  std::unique_ptr<BatchStream<Batch>> stream_;
 };
 
 }  // namespace attend

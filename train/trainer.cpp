@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Forward and backward of one batch of an update. `totals` are the counts of the whole update. Gives the weighted loss
-// and then each term's nll, as scalars on the device.
+// and then what each term reports, as scalars on the device.
 std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std::int64_t>& totals, Pass pass) {
   const std::vector<LossSum> sums = batch.forward(pass);
   torch::Tensor objective;
@@ -31,7 +31,7 @@ std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std:
     const double factor = batch.terms[t].weight / static_cast<double>(std::max<std::int64_t>(totals[t], 1));
     const torch::Tensor part = sums[t].loss * factor;
     objective = objective.defined() ? objective + part : part;
-    scalars.push_back(sums[t].nll.detach().to(torch::kFloat));
+    scalars.push_back(sums[t].reported.detach().to(torch::kFloat));
   }
   objective.backward();
   scalars[0] = objective.detach();
@@ -52,7 +52,7 @@ Trainer::Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, cons
     : task_(task), optimiser_(optimiser), config_(config), schedule_(schedule), run_(std::move(run)) {}
 
 void Trainer::restore(const Checkpoint& checkpoint) {
-  checkpoint.load(task_.model(), optimiser_);
+  checkpoint.load(task_.model(), optimiser_, task_.objective_state());
   state_ = checkpoint.state();
   saved_ = state_.step;
   if (std::ssize(state_.scores) > config_.keep_best) state_.scores.resize(config_.keep_best);
@@ -98,8 +98,8 @@ void Trainer::update() {
   std::vector<MicroBatch> batches;
   std::vector<std::int64_t> totals;
   // A training that is made longer does not go back to a phase that is over.
-  const std::int64_t phase = std::max(
-      state_.position.phase, task_.phase_at(static_cast<double>(state_.step) / static_cast<double>(last_step())));
+  const double share = static_cast<double>(state_.step) / static_cast<double>(last_step());
+  const std::int64_t phase = std::max(state_.position.phase, task_.phase_at(share));
   if (phase != state_.position.phase) {
     state_.position = {.phase = phase};
     task_.seek(state_.position);
@@ -113,11 +113,12 @@ void Trainer::update() {
   }
 
   const std::int64_t step = state_.step + 1;
+  const TrainProgress progress{.update = state_.step, .share = share};
   std::vector<torch::Tensor> scalars;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (i > 0 && signals::stop_requested()) return;  // the update that has begun is not made
     const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, i);
-    const std::vector<torch::Tensor> learnt = learn(batches[i], totals, Pass::train(key));
+    const std::vector<torch::Tensor> learnt = learn(batches[i], totals, Pass::train(key, progress));
     scalars.insert(scalars.end(), learnt.begin(), learnt.end());
     batches[i].forward = {};  // its tensors are not needed any more
   }
@@ -148,12 +149,12 @@ void Trainer::update() {
     state_.interval.nll[t] += nll[t];
     state_.interval.counts[t] += totals[t];
   }
-  if (progress_.wants_update()) progress_.update(report(rate));
+  if (progress_.wants_update()) progress_.update(report(batches.front().terms, rate));
   if (step % config_.log_every == 0) log_interval(batches.front().terms, rate, norm);
 }
 
 void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, double norm) {
-  progress_.interval(report(rate));
+  progress_.interval(report(terms, rate));
   std::vector<std::pair<std::string_view, double>> values = {
       {"epoch", static_cast<double>(state_.position.epoch)},
       {"objective", state_.interval.loss / static_cast<double>(state_.interval.updates)}};
@@ -170,7 +171,7 @@ void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, doub
   state_.interval = {};
 }
 
-ProgressReport Trainer::report(double rate) const {
+ProgressReport Trainer::report(const std::vector<LossTerm>& terms, double rate) const {
   const auto updates = static_cast<double>(state_.interval.updates);
   const double step_seconds = state_.interval.seconds / updates;
   double left = static_cast<double>(last_step() - state_.step) * step_seconds;
@@ -184,7 +185,7 @@ ProgressReport Trainer::report(double rate) const {
           .max_steps = last_step(),
           .epoch = state_.position.epoch + (state_.position.batch > 0),
           .loss = state_.interval.nll[0] / static_cast<double>(state_.interval.counts[0]),
-          .has_perplexity = task_.has_perplexity(),
+          .has_perplexity = terms[0].has_perplexity,
           .learning_rate = rate,
           .tokens_per_second = static_cast<double>(state_.interval.tokens) / state_.interval.seconds,
           .seconds_left = left};
@@ -237,7 +238,7 @@ void Trainer::save() {
   state_.seconds = seconds();
   if (saved_ != state_.step) {
     progress_.clear();
-    save_checkpoint(run_, task_.model(), task_.identity(), optimiser_, state_);
+    save_checkpoint(run_, task_, optimiser_, state_);
     saved_ = state_.step;
     log_->write("save", state_.step, {});
   }

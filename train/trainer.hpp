@@ -124,7 +124,7 @@ class Trainer {
   void log_interval(const std::vector<LossTerm>& terms, double rate, double norm);
   [[noreturn]] void refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm);
 
-  ProgressReport report(double rate) const;
+  ProgressReport report(const std::vector<LossTerm>& terms, double rate) const;
   bool validation_due() const;
   bool save_wanted() const;
   std::int64_t last_step() const;

@@ -57,6 +57,7 @@ struct Batch {
   torch::Tensor labels_M;              // int64, one per token of tgt
   std::vector<std::int64_t> examples;  // numbers of its examples in the corpus
   std::int64_t num_labels() const { return labels_M.size(0); }
+  std::vector<torch::Tensor*> tensors() { return {&src.ids_M, &tgt.ids_M, &labels_M}; }
 };
 
 // Input of a BERT encoder: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], with the segment (first or second part) of each
@@ -73,7 +74,17 @@ struct PretrainingBatch {
   torch::Tensor labels_K;            // int64: their original ids
   torch::Tensor relations_B;         // int64: 0 if the second part follows the first, else 1; undefined without pairs
   std::vector<std::int64_t> lines = {};  // of the text: the first line of each sequence
+  std::vector<torch::Tensor*> tensors() { return {&input.tokens.ids_M, &input.segments_M, &labels_K, &relations_B}; }
 };
+
+// The batch with its tensors on a device.
+template <class SomeBatch>
+SomeBatch on_device(SomeBatch batch, torch::Device device) {
+  for (torch::Tensor* tensor : batch.tensors()) {
+    if (tensor->defined()) *tensor = tensor->to(device);
+  }
+  return batch;
+}
 
 // Concatenates sentences; `begin` and `end` are added to each unless negative.
 Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,

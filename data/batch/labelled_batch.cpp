@@ -49,11 +49,4 @@ LabelledBatch make_labelled_batch(std::span<const Sample* const> samples, TaskKi
   return batch;
 }
 
-LabelledBatch on_device(LabelledBatch batch, torch::Device device) {
-  for (torch::Tensor* tensor : {&batch.input.tokens.ids_M, &batch.input.segments_M, &batch.labels}) {
-    if (tensor->defined()) *tensor = tensor->to(device);
-  }
-  return batch;
-}
-
 }  // namespace attend

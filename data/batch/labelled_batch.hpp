@@ -18,11 +18,10 @@ struct LabelledBatch {
   torch::Tensor labels;
   std::vector<std::int64_t> places = {};    // tags: rows of the tokens to tag, ascending
   std::vector<std::int64_t> examples = {};  // numbers of the texts, questions or sentences
+  std::vector<torch::Tensor*> tensors() { return {&input.tokens.ids_M, &input.segments_M, &labels}; }
 };
 
 // On the CPU, in the given order. Without labels if the samples have none.
 LabelledBatch make_labelled_batch(std::span<const Sample* const> samples, TaskKind kind);
-
-LabelledBatch on_device(LabelledBatch batch, torch::Device device);
 
 }  // namespace attend

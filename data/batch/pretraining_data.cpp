@@ -30,8 +30,8 @@ std::int64_t PretrainingData::tokens_of(const Instance& instance) const {
   return instance.first.count + 2 + (instance.second.count > 0 ? instance.second.count + 1 : 0);
 }
 
-void PretrainingData::begin_epoch(std::int64_t epoch) {
-  if (epoch == epoch_) return;
+std::int64_t PretrainingData::begin_epoch(std::int64_t epoch) {
+  if (epoch == epoch_) return num_batches();
   epoch_ = epoch;
   // With a fixed number of maskings, those of the first epochs are repeated.
   const std::int64_t copy = masking_.duplicates ? epoch % *masking_.duplicates : epoch;
@@ -50,6 +50,7 @@ void PretrainingData::begin_epoch(std::int64_t epoch) {
     tokens = tokens_of(instances_[order_[i]]);
   }
   begins_.push_back(static_cast<std::uint32_t>(order_.size()));
+  return num_batches();
 }
 
 PretrainingBatch PretrainingData::batch(std::int64_t number) const {

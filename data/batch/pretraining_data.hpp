@@ -22,8 +22,8 @@ class PretrainingData {
   PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer, const InstanceConfig& instances,
                   const MaskingConfig& masking, std::int64_t max_tokens, std::uint64_t seed);
 
-  // Makes the instances of an epoch, from which batch() is taken.
-  void begin_epoch(std::int64_t epoch);
+  // Makes the instances of an epoch, from which batch() is taken, and returns how many batches they make.
+  std::int64_t begin_epoch(std::int64_t epoch);
   std::int64_t num_batches() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
   PretrainingBatch batch(std::int64_t number) const;
 

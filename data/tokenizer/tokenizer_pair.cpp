@@ -6,7 +6,6 @@
 namespace attend {
 namespace {
 
-constexpr const char* kJoint = "joint.model";
 constexpr const char* kSrc = "src.model";
 constexpr const char* kTgt = "tgt.model";
 
@@ -31,7 +30,8 @@ TokenizerPair TokenizerPair::from_files(const std::vector<std::string>& files) {
 
 TokenizerPair TokenizerPair::load(const std::filesystem::path& directory) {
   std::error_code unreadable;
-  if (std::filesystem::exists(directory / kJoint, unreadable)) return from_files({(directory / kJoint).string()});
+  if (std::filesystem::exists(directory / kJointTokenizer, unreadable))
+    return from_files({(directory / kJointTokenizer).string()});
   return from_files({(directory / kSrc).string(), (directory / kTgt).string()});
 }
 
@@ -39,9 +39,9 @@ void TokenizerPair::save(const std::filesystem::path& directory) const {
   make_directories(directory);
   std::error_code missing;
   if (joint()) {
-    write_file_atomic(directory / kJoint, src.bytes());
+    write_file_atomic(directory / kJointTokenizer, src.bytes());
   } else {
-    std::filesystem::remove(directory / kJoint, missing);  // load() would take it first
+    std::filesystem::remove(directory / kJointTokenizer, missing);  // load() would take it first
     write_file_atomic(directory / kSrc, src.bytes());
     write_file_atomic(directory / kTgt, tgt.bytes());
   }

@@ -10,6 +10,9 @@
 
 namespace attend {
 
+// The file of a run with one tokenizer, in its directory of tokenizers.
+inline constexpr const char* kJointTokenizer = "joint.model";
+
 struct TokenizerPair {
   Tokenizer src;
   Tokenizer tgt;  // shares src's model if joint

@@ -78,8 +78,10 @@ torch::Tensor attention_weights(const torch::Tensor& q, const torch::Tensor& k, 
 // over rows.
 struct CrossEntropy {
   torch::Tensor loss;         // scalar, fp32, differentiable: the smoothed loss, summed
-  torch::Tensor nll;          // scalar, fp32: -log p(y), summed
+  torch::Tensor nll_M;        // fp32: -log p(y) of each row, not differentiable
   torch::Tensor num_correct;  // scalar, int64: rows where no logit exceeds the label's
+
+  torch::Tensor nll() const { return nll_M.sum(); }
 };
 CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_VH, const torch::Tensor& bias_V,
                            const torch::Tensor& labels_M, double label_smoothing);

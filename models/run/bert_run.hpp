@@ -5,16 +5,12 @@
 #include <functional>
 #include <string>
 
-#include "core/safetensors.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/bert/bert.hpp"
 #include "models/bert/bert_config.hpp"
 #include "models/layers/weights_io.hpp"
 
 namespace attend {
-
-// What weights belong to, as their file says it.
-TensorMetadata identity_of(const BertOptions& options, const Tokenizer& tokenizer);
 
 struct BertRun {
   BertOptions options;
@@ -25,7 +21,6 @@ struct BertRun {
   // Whether the head for masked tokens is among them.
   bool fills_masks() const;
 
-  // As Run::load (run.hpp).
   static BertRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                       torch::Device device = torch::kCPU);
 };

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"
 
 namespace attend {
@@ -39,6 +40,19 @@ Precision precision_for(Precision precision, c10::Device device) {
 void warn_of_slow(Precision precision, c10::Device device) {
   if (precision != Precision::bf16 || !device.is_cpu() || ops::has_native_bf16()) return;
   log::warn("--precision bf16 is slow here: this processor does not multiply it natively; fp32 is faster");
+}
+
+Precision freeze(const torch::nn::Module& root, Precision precision) {
+  const torch::Device device = root.parameters().front().device();
+  precision = precision_for(precision, device);
+  warn_of_slow(precision, device);
+  if (!device.is_cpu() && precision == Precision::int8) {
+    throw UserError("--precision int8 is not available on " + device.str(), "use bf16, or --device cpu");
+  }
+  // A GPU's own library lays out its weights.
+  visit_weights(
+      root, [&](ops::Weight& weight) { device.is_cpu() ? weight.freeze(precision) : weight.set_precision(precision); });
+  return precision;
 }
 
 }  // namespace attend

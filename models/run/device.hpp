@@ -2,6 +2,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <torch/nn/module.h>
 
 #include <string>
 
@@ -17,5 +18,9 @@ Precision precision_for(Precision precision, c10::Device device);
 
 // Warns of bf16 on a processor that has to widen every product to fp32.
 void warn_of_slow(Precision precision, c10::Device device);
+
+// Packs every weight below `root` for inference; the model can then no longer be trained. Returns the precision of
+// precision_for. UserError for int8 on a GPU.
+Precision freeze(const torch::nn::Module& root, Precision precision);
 
 }  // namespace attend

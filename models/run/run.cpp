@@ -2,22 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/options.hpp"
-#include "models/layers/layers.hpp"
-#include "models/layers/weights_io.hpp"
-#include "models/run/checkpoint_reader.hpp"
-#include "models/run/device.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::array kCommands{"attend train", "attend pretrain", "attend finetune"};
 
 struct Shape {
   std::string name;
@@ -28,29 +23,46 @@ struct Shape {
   }
 };
 
-}  // namespace
-
-RunKind kind_of_run(const fs::path& path) {
-  if (!fs::is_directory(path)) {
-    throw UserError(path.string() + (fs::exists(path) ? ": not a directory" : ": no such run"),
-                    "give the directory that --run named");
-  }
-  if (!fs::exists(path / "config.toml")) {
-    throw UserError(path.string() + ": not a run, config.toml is missing",
-                    fs::exists(path / "config.json")
-                        ? "import the model of Hugging Face first: attend import " + path.string() + " --run RUN"
-                        : "give the directory that --run named");
-  }
+// Version 0.1.0 did not record the kind, nor do its averages have a run.json: only a run of finetune has a task.toml,
+// and of the others only pretrain has an option named shape.
+RunKind kind_of_old_run(const fs::path& path) {
   if (fs::exists(path / "task.toml")) return RunKind::finetune;
   const auto shape = read_config<Shape>(path / "config.toml", UnknownKeys::ignore).name;
   return shape.empty() ? RunKind::train : RunKind::pretrain;
 }
 
+}  // namespace
+
+RunKind kind_of_run(const fs::path& path) {
+  const std::string remedy = "give the directory that --run named";
+  if (!fs::is_directory(path)) {
+    throw UserError(path.string() + (fs::exists(path) ? ": not a directory" : ": no such run"), remedy);
+  }
+  if (!fs::exists(path / "config.toml")) {
+    throw UserError(path.string() + ": not a run, config.toml is missing",
+                    fs::exists(path / "config.json")
+                        ? "import the model of Hugging Face first: attend import " + path.string() + " --run RUN"
+                        : remedy);
+  }
+  const fs::path record = path / "run.json";
+  if (!fs::exists(record)) return kind_of_old_run(path);
+  const nlohmann::json json = read_json(record);
+  if (json.is_object() && !json.contains("kind")) return kind_of_old_run(path);
+  const auto name = json_member<std::string>(json, "kind", record.string());
+  for (const auto& [kind, known] : EnumNames<RunKind>::names) {
+    if (known == name) return kind;
+  }
+  throw UserError(record.string() + ": kind is \"" + name + "\", expected train, pretrain or finetune",
+                  "use the version of attend that wrote it, or restore the original file");
+}
+
+std::string record_of_kind(RunKind kind) { return nlohmann::json{{"kind", name_of(kind)}}.dump(1) + "\n"; }
+
 void check_is_run(const fs::path& path, RunKind expected) {
   const RunKind found = kind_of_run(path);
   if (found == expected) return;
-  const auto command = [](RunKind kind) { return kCommands.at(static_cast<std::size_t>(kind)); };
-  throw UserError(fmt::format("{}: a run of {}, expected one of {}", path.string(), command(found), command(expected)),
+  throw UserError(fmt::format("{}: a run of attend {}, expected one of attend {}", path.string(), name_of(found),
+                              name_of(expected)),
                   "give the directory that its --run named");
 }
 
@@ -59,7 +71,7 @@ void check_identity(const fs::path& weights, const TensorMetadata& expected, con
   for (const auto& [key, value] : expected) {
     const auto found = file.metadata().find(key);
     if (found == file.metadata().end() || found->second == value) continue;
-    const std::string remedy = "one of them was edited or is of another run: bring it back";
+    const std::string remedy = "one of them was edited or belongs to another run; restore the original";
     const auto dot = key.find('.');
     if (dot == std::string::npos) {
       throw UserError(
@@ -79,41 +91,22 @@ void add_options(TensorMetadata& identity, const std::string& part, const BoundO
   }
 }
 
-TensorMetadata identity_of(const ModelConfig& config, const TokenizerPair& tokenizers) {
-  TensorMetadata identity = {{"source tokenizer", tokenizers.src.hash()}, {"target tokenizer", tokenizers.tgt.hash()}};
-  add_options(identity, "model", bind(config));
-  return identity;
+TensorMetadata hashes_of(const TokenizerPair& tokenizers) {
+  return {{"source tokenizer", tokenizers.src.hash()}, {"target tokenizer", tokenizers.tgt.hash()}};
 }
+
+TensorMetadata hashes_of(const Tokenizer& tokenizer) { return {{"tokenizer", tokenizer.hash()}}; }
 
 Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   check_is_run(path, RunKind::train);
   const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
-  Run run{.config = config, .tokenizers = TokenizerPair::load(path / "tokenizer"), .model = {}, .weights = {}};
-  try {
-    run.model =
-        make_seq2seq(config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, std::nullopt);
-  } catch (const UserError& error) {  // of a run it is whole
-    throw UserError((path / "config.toml").string() + ": " + error.what(), "it was cut short or edited: bring it back");
-  }
-  run.weights = find_weights(path, checkpoint);
-  check_identity(run.weights, identity_of(config, run.tokenizers), path);
-  load_weights(run.weights, *run.model);
-  run.model->to(device);
-  run.model->eval();
-  return run;
-}
-
-Precision freeze(const torch::nn::Module& model, Precision precision) {
-  const torch::Device device = model.parameters().front().device();
-  const bool cpu = device.is_cpu();
-  precision = precision_for(precision, device);
-  warn_of_slow(precision, device);
-  if (!cpu && precision == Precision::int8) {
-    throw UserError("--precision int8 is not available on " + device.str(), "use bf16, or --device cpu");
-  }
-  // A GPU's own library lays out its weights.
-  visit_weights(model, [&](ops::Weight& weight) { cpu ? weight.freeze(precision) : weight.set_precision(precision); });
-  return precision;
+  const auto tokenizers = TokenizerPair::load(path / "tokenizer");
+  const auto make = [&] {
+    return make_seq2seq(config, {.src = tokenizers.src.size(), .tgt = tokenizers.tgt.size()}, std::nullopt);
+  };
+  return {.config = config,
+          .tokenizers = tokenizers,
+          .model = load_model(path, checkpoint, device, identity_of(config, tokenizers), make, load_weights)};
 }
 
 }  // namespace attend

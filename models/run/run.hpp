@@ -1,57 +1,100 @@
-// A run directory loaded for use: the options of its model, its tokenizers and its weights. Whatever is done with a
-// trained model knows only this.
+// A run directory loaded for use: its kind, the options of its model, its tokenizers and its weights.
 //
+//   RUN/run.json                         the kind of the run, and what made it
 //   RUN/config.toml                      the resolved options of training, of which the model's are read
 //   RUN/tokenizer                        see tokenizer_pair.hpp
 //   RUN/checkpoints/step-N, RUN/best     see checkpoint_reader.hpp
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "core/error.hpp"
 #include "core/options.hpp"
 #include "core/safetensors.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
+#include "models/layers/weights_io.hpp"
+#include "models/run/checkpoint_reader.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
 
 namespace attend {
 
-// What weights belong to, as their file says it: the values of the model's options (model.NAME), the hashes of the
-// tokenizers, and of a task's model the values of the task's (task.NAME).
-TensorMetadata identity_of(const ModelConfig& config, const TokenizerPair& tokenizers);
-
-// Adds PART.NAME for each of the options.
+// What weights belong to, recorded in their file: the hashes of the tokenizers, the values of the model's options
+// (model.NAME), and of a fine-tuned model those of its task (task.NAME).
+TensorMetadata hashes_of(const TokenizerPair& tokenizers);
+TensorMetadata hashes_of(const Tokenizer& tokenizer);
 void add_options(TensorMetadata& identity, const std::string& part, const BoundOptions& options);
 
-// UserError when the weights say that they belong to a model, a task or tokenizers other than those `expected`; what
-// they say nothing of may be anything.
+template <class Options, class Tokenizers>
+TensorMetadata identity_of(const Options& model, const Tokenizers& tokenizers) {
+  TensorMetadata identity = hashes_of(tokenizers);
+  add_options(identity, "model", bind(model));
+  return identity;
+}
+template <class Options, class TaskOptions, class Tokenizers>
+TensorMetadata identity_of(const Options& model, const TaskOptions& task, const Tokenizers& tokenizers) {
+  TensorMetadata identity = identity_of(model, tokenizers);
+  add_options(identity, "task", bind(task));
+  return identity;
+}
+
+// UserError when the weights were recorded as belonging to a model, a task or tokenizers other than those `expected`;
+// values that their file does not record are not checked.
 void check_identity(const std::filesystem::path& weights, const TensorMetadata& expected,
                     const std::filesystem::path& run);
 
 // The command that made a run: attend train, pretrain or finetune.
 enum class RunKind { train, pretrain, finetune };
+template <>
+struct EnumNames<RunKind> {
+  static constexpr std::array names{std::pair{RunKind::train, std::string_view("train")},
+                                    std::pair{RunKind::pretrain, std::string_view("pretrain")},
+                                    std::pair{RunKind::finetune, std::string_view("finetune")}};
+};
 
-// UserError unless it is a directory with a config.toml.
+// The kind that RUN/run.json records. UserError unless `path` is a directory with a config.toml.
 RunKind kind_of_run(const std::filesystem::path& path);
+
+// The run.json of a run that was averaged or imported: its kind, and nothing about a training.
+std::string record_of_kind(RunKind kind);
 
 // UserError unless it is a run of that kind.
 void check_is_run(const std::filesystem::path& path, RunKind expected);
 
+// A run's model with its weights, on a device and ready for use. `make` builds it from the options in config.toml;
+// `checkpoint` is auto, best, last or a path, see find_weights. UserError naming the file that is missing, damaged,
+// edited or of another run.
+template <class Make, class Load>
+auto load_model(const std::filesystem::path& run, const std::string& checkpoint, torch::Device device,
+                const TensorMetadata& identity, const Make& make, const Load& load) {
+  const std::filesystem::path weights = find_weights(run, checkpoint);
+  check_identity(weights, identity, run);
+  auto model = [&] {
+    try {
+      return make();
+    } catch (const UserError& error) {  // a run that is whole has valid options
+      throw UserError((run / "config.toml").string() + ": " + error.what(),
+                      "it was truncated or edited; restore the original");
+    }
+  }();
+  load(weights, *model);
+  model->to(device);
+  model->eval();
+  return model;
+}
+
+// A run of `attend train`.
 struct Run {
   ModelConfig config;
   TokenizerPair tokenizers;
   Seq2Seq model;
-  std::filesystem::path weights;  // the file they came from
 
-  // `checkpoint` is auto, best, last or a path, see find_weights. UserError naming the file that is missing, damaged,
-  // edited or of another run.
   static Run load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                   torch::Device device = torch::kCPU);
 };
-
-// Packs every weight for use; the model can then no longer be trained. `automatic` is bf16 where the processor or the
-// GPU multiplies it natively, else fp32. Gives the precision that was taken. UserError for int8 on a GPU.
-Precision freeze(const torch::nn::Module& model, Precision precision);
 
 }  // namespace attend

@@ -5,7 +5,6 @@
 #include "core/json.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
-#include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {
@@ -19,13 +18,6 @@ std::int64_t outputs_of(const LabelledTask& task) {
 }
 
 }  // namespace
-
-TensorMetadata identity_of(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
-  TensorMetadata identity = {{"tokenizer", tokenizer.hash()}};
-  add_options(identity, "model", bind(options));
-  add_options(identity, "task", bind(task));
-  return identity;
-}
 
 TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
   return TextModel(options, task.kind, outputs_of(task), task.text.size() == 2, tokenizer.size());
@@ -49,19 +41,14 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
     throw UserError((run / "config.toml").string() + ": length is " +
                         (samples.length ? std::to_string(*samples.length) : "auto") + ", expected at most " +
                         std::to_string(options.encoder.positions),
-                    "it was edited: bring it back");
+                    "it was edited; restore the original");
   }
-  const fs::path weights = find_weights(run, checkpoint);
-  check_identity(weights, identity_of(options, task, tokenizer), run);
-  TextRun result{.options = options,
-                 .task = task,
-                 .samples = samples,
-                 .tokenizer = tokenizer,
-                 .model = make_text_model(options, task, tokenizer)};
-  load_weights(weights, *result.model);
-  result.model->to(device);
-  result.model->eval();
-  return result;
+  const auto make = [&] { return make_text_model(options, task, tokenizer); };
+  return {.options = options,
+          .task = task,
+          .samples = samples,
+          .tokenizer = tokenizer,
+          .model = load_model(run, checkpoint, device, identity_of(options, task, tokenizer), make, load_weights)};
 }
 
 LabelledTask load_run_task(const fs::path& run) {

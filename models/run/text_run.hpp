@@ -10,16 +10,12 @@
 #include <filesystem>
 #include <string>
 
-#include "core/safetensors.hpp"
 #include "data/task/labelled_task.hpp"
 #include "data/task/samples.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/bert/text_model.hpp"
 
 namespace attend {
-
-// What weights belong to, as their file says it.
-TensorMetadata identity_of(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer);
 
 // The model of a task, not yet initialised. UserError where the options do not go together.
 TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer);
@@ -34,7 +30,6 @@ struct TextRun {
   Tokenizer tokenizer;
   TextModel model;
 
-  // As Run::load (run.hpp).
   static TextRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                       torch::Device device = torch::kCPU);
 };

@@ -103,13 +103,13 @@ std::unique_ptr<RecurrentState> RecurrentSeq2SeqImpl::start_state(const Recurren
 
 std::unique_ptr<DecoderState> RecurrentSeq2SeqImpl::start(const Memory& memory,
                                                           std::span<const std::int64_t> sentences) const {
-  return start_state(static_cast<const RecurrentMemory&>(memory), sentences);
+  return start_state(own<RecurrentMemory>(memory), sentences);
 }
 
 Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state, const Tensor& previous_R,
                                   Pass& pass) const {
   const Tensor embedded_RE = tgt_embedding_->forward({previous_R, {}}, embedding_scale_, {}, {});
-  const Tensor hidden_RH = advance(embedded_RE, static_cast<RecurrentState&>(state), {}, pass);
+  const Tensor hidden_RH = advance(embedded_RE, own<RecurrentState>(state), {}, pass);
   return ops::linear(hidden_RH, tgt_embedding_->weight, {}).to(at::kFloat);
 }
 

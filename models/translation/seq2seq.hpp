@@ -7,9 +7,11 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "data/batch/batch.hpp"
 #include "models/layers/pass.hpp"
@@ -31,6 +33,14 @@ class DecoderState {
   // Keeps the given rows in the given order; a row may occur several times (a beam that splits) or not at all.
   virtual void select(std::span<const std::int64_t> rows) = 0;
 };
+
+// A memory or state as the type of the family that made it. Debug builds check that it is.
+template <class Own, class Base>
+auto& own(Base& value) {
+  using Result = std::conditional_t<std::is_const_v<Base>, const Own, Own>;
+  assert(dynamic_cast<Result*>(&value) != nullptr);
+  return static_cast<Result&>(value);
+}
 
 // Maps hidden states to logits: hidden Wᵀ + b. `bias_V` may be undefined.
 struct OutputHead {

@@ -207,7 +207,7 @@ std::unique_ptr<DecoderState> TransformerImpl::start(const Memory& /*memory*/,
 }
 
 Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Tensor& previous_R, Pass& pass) const {
-  auto& rows = static_cast<TransformerState&>(state);
+  auto& rows = own<TransformerState>(state);
   const auto step = static_cast<std::int64_t>(rows.ancestry.size());
   ensure(previous_R.size(0) == rows.num_rows(), "one previous token for every row");
 
@@ -219,7 +219,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step, 1), pass);
 
   rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
-  CachedAttention attention(config_, static_cast<const TransformerMemory&>(memory), rows);
+  CachedAttention attention(config_, own<TransformerMemory>(memory), rows);
   const Tensor hidden_RH = decode(x_RH, attention, pass);
   return ops::linear(hidden_RH, tgt_embedding_->weight, no_bias_).to(torch::kFloat32);
 }
@@ -227,7 +227,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = encode(batch.src, pass);
   const Tensor x_MH = embed(tgt_embedding_, batch.tgt, positions(0, batch.tgt.layout.max_length), pass);
-  TeacherForcedAttention attention(config_, static_cast<const TransformerMemory&>(*memory), batch.tgt.layout, pass);
+  TeacherForcedAttention attention(config_, own<TransformerMemory>(*memory), batch.tgt.layout, pass);
   return decode(x_MH, attention, pass);
 }
 

@@ -39,43 +39,87 @@ class Point : public torch::nn::Module {
   torch::Tensor x;
 };
 
-// Batch b of an epoch of four has b + 1 examples; each pulls x towards a target of its own, with noise that depends on
-// the dropout key as dropout does.
-class PointTask : public Task {
+// Batch b of an epoch of four has b + 1 examples.
+struct PointBatch {
+  std::int64_t epoch = 0, number = 0;
+  std::int64_t count() const { return number + 1; }
+  std::vector<torch::Tensor*> tensors() { return {}; }
+};
+
+class PointBatches {
  public:
-  torch::nn::Module& model() override { return point; }
-  std::int64_t phase_at(double share) const override { return share >= second_phase; }
-  void seek(DataPosition position) override { position_ = position; }
-  MicroBatch next() override {
-    const DataPosition here = position_;
-    position_.batch = (here.batch + 1) % 4;
-    position_.epoch += position_.batch == 0;
-    const std::int64_t count = here.batch + 1;
-    MicroBatch batch{.position = here, .after = position_, .terms = {{.name = "nll", .count = count}}, .tokens = count};
-    for (std::int64_t i = 0; i < count; ++i) batch.examples.push_back(10 * here.batch + i);
-    batch.forward = [this, here, count](Pass& pass) -> std::vector<LossSum> {
-      const double noise = static_cast<double>(pass.dropout(0.5).key % 1000) / 1000 * noise_scale;
-      const torch::Tensor loss = (point.x - static_cast<double>(here.batch) - noise).square().sum() * count;
-      const bool spoil = here.epoch == 1 && here.batch == 2 && spoilt;
-      return {{.loss = spoil ? loss * std::numeric_limits<float>::quiet_NaN() : loss, .nll = loss.detach()}};
-    };
-    return batch;
+  std::int64_t begin_epoch(std::int64_t epoch) {
+    epoch_ = epoch;
+    return 4;
   }
-  MicroBatch largest() override { return next(); }
+  PointBatch batch(std::int64_t number) const { return {.epoch = epoch_, .number = number}; }
+
+ private:
+  std::int64_t epoch_ = 0;
+};
+
+// Each example pulls x towards a target of its own, with noise that depends on the dropout key as dropout does, and
+// away from zero by a moving average of the losses, its state.
+class PointObjective : public Objective<PointBatch> {
+ public:
+  explicit PointObjective(torch::Tensor x) : x_(std::move(x)) {}
+
+  std::vector<LossTerm> terms(const PointBatch& batch) const override {
+    return {{.name = "nll", .weight = 1, .count = batch.count()}};
+  }
+  std::vector<LossSum> losses(const PointBatch& batch, Pass& pass) override {
+    const double noise = static_cast<double>(pass.dropout(0.5).key % 1000) / 1000 * noise_scale;
+    const torch::Tensor pull = (x_ - static_cast<double>(batch.number) - noise).square().sum() * batch.count();
+    const torch::Tensor loss = pull - x_.sum() * baseline.clone() * baseline_weight;
+    baseline.lerp_(pull.detach(), 0.1);
+    progress.push_back(pass.progress());
+    const bool spoil = batch.epoch == 1 && batch.number == 2 && spoilt;
+    return {{.loss = spoil ? loss * std::numeric_limits<float>::quiet_NaN() : loss, .reported = loss.detach()}};
+  }
+  NamedTensors state() const override { return {{"baseline", baseline}}; }
+
+  torch::Tensor baseline = torch::zeros({});
+  double baseline_weight = 0;
+  double noise_scale = 1;
+  bool spoilt = false;
+  std::vector<TrainProgress> progress;  // of each pass
+
+ private:
+  torch::Tensor x_;
+};
+
+class PointTask : public StreamTask<PointBatch> {
+ public:
+  PointTask() : PointTask(std::make_shared<Point>()) {}
+
+  torch::nn::Module& model() override { return *point; }
+  std::int64_t phase_at(double share) const override { return share >= second_phase; }
+  MicroBatch largest() override { return micro_batch({.epoch = 0, .number = 3}); }
   std::int64_t batches_per_epoch() const override { return 4; }
   std::vector<std::string> metrics() const override { return {"loss"}; }
   std::vector<ValidationMetric> validate(const std::filesystem::path&, std::int64_t step) override {
     return {{.name = "loss", .value = std::abs(static_cast<double>(step) - best_step)}};
   }
 
-  Point point;
-  double noise_scale = 1;
+  std::shared_ptr<Point> point;
+  PointObjective& objective;
   double best_step = 1e9;
   double second_phase = 2;  // of the updates: none
-  bool spoilt = false;
 
  private:
-  DataPosition position_;
+  explicit PointTask(const std::shared_ptr<Point>& of)
+      : StreamTask(std::make_unique<PointObjective>(of->x), torch::kCPU),
+        point(of),
+        objective(static_cast<PointObjective&>(*objective_)) {}
+  std::unique_ptr<BatchStream<PointBatch>> stream_from(DataPosition position) override {
+    return std::make_unique<BatchStream<PointBatch>>(PointBatches(), position);
+  }
+  std::int64_t tokens_of(const PointBatch& batch) const override { return batch.count(); }
+  std::vector<std::int64_t> lines_of(const PointBatch& batch) const override {
+    std::vector<std::int64_t> lines;
+    for (std::int64_t i = 0; i < batch.count(); ++i) lines.push_back(10 * batch.number + i);
+    return lines;
+  }
 };
 
 // One process that trains in `run`.
@@ -84,11 +128,11 @@ struct Session {
     if (!config.max_steps) config.max_steps = 10;
     if (!config.valid_every) config.valid_every = 3;
     if (!config.save_every) config.save_every = 3;
-    optimiser.emplace(task.point, OptimiserConfig{.clip_norm = 0});
+    optimiser.emplace(*task.point, OptimiserConfig{.clip_norm = 0});
     trainer.emplace(task, *optimiser, config, schedule, run);
   }
   std::vector<float> weights() const {
-    const torch::Tensor flat = task.point.x.detach().flatten();
+    const torch::Tensor flat = task.point->x.detach().flatten();
     return {flat.const_data_ptr<float>(), flat.const_data_ptr<float>() + flat.numel()};
   }
 
@@ -142,14 +186,18 @@ TEST(Trainer, KeepsTheLastAndTheBest) {
 TEST(Trainer, ResumeIsTheSameRun) {
   const TemporaryDirectory whole, parts;
   Session never_stopped(whole.path(), {.accumulate = 3, .max_steps = 9});
+  never_stopped.task.objective.baseline_weight = 0.01;
   never_stopped.trainer->train();
   Session first(parts.path(), {.accumulate = 3, .max_steps = 5});
+  first.task.objective.baseline_weight = 0.01;
   first.trainer->train();
   Session second(parts.path(), {.accumulate = 3, .max_steps = 9});
   const auto checkpoint = Checkpoint::newest(parts.path());
   ASSERT_TRUE(checkpoint);
   EXPECT_EQ(checkpoint->state().step, 5);
+  second.task.objective.baseline_weight = 0.01;
   second.trainer->restore(*checkpoint);
+  EXPECT_EQ(second.task.objective.baseline.item<float>(), first.task.objective.baseline.item<float>());
   second.trainer->train();
   EXPECT_EQ(second.weights(), never_stopped.weights());
   EXPECT_NE(first.weights(), never_stopped.weights());
@@ -157,6 +205,24 @@ TEST(Trainer, ResumeIsTheSameRun) {
     EXPECT_EQ(read_file(checkpoint_path(whole.path(), 9) / file), read_file(checkpoint_path(parts.path(), 9) / file));
   }
   EXPECT_EQ(second.trainer->state().position, never_stopped.trainer->state().position);
+  const TrainProgress& progress = second.task.objective.progress.front();
+  EXPECT_EQ(progress.update, 5);
+  EXPECT_EQ(progress.share, 5.0 / 9);
+}
+
+TEST(Trainer, RefusesACheckpointWithoutTheStateOfTheObjective) {
+  const TemporaryDirectory run;
+  Session session(run.path());
+  session.trainer->train();
+  const std::filesystem::path file = checkpoint_path(run.path(), 10) / "optimizer.safetensors";
+  save_tensors(file, session.optimiser->state());
+  write_manifest(file.parent_path());
+  try {
+    Session(run.path()).trainer->restore(*Checkpoint::newest(run.path()));
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("missing objective.baseline"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Trainer, ALongerTrainingDoesNotGoBackToAPhase) {
@@ -177,7 +243,7 @@ TEST(Trainer, AccumulationIsExact) {
   // Batches of 1 to 4 examples around targets 0 to 3: the gradient of their joint mean is 2 (x - (0 + 2 + 6 + 12) /
   // 10), and AdamW's first step goes by the rate against its sign.
   Session session(run.path(), {.accumulate = 4, .max_steps = 1});
-  session.task.noise_scale = 0;
+  session.task.objective.noise_scale = 0;
   session.trainer->train();
   const auto state = session.optimiser->state();
   const auto mean =
@@ -189,7 +255,7 @@ TEST(Trainer, AccumulationIsExact) {
 TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
   const TemporaryDirectory run;
   Session session(run.path());
-  session.task.spoilt = true;
+  session.task.objective.spoilt = true;
   try {
     session.trainer->train();
     FAIL();
@@ -200,17 +266,17 @@ TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
   EXPECT_EQ(checkpoint_steps(run.path()).back(), 6);
   const auto report = read_json(run / "nonfinite-step-7.json");
   EXPECT_EQ(report["batches"][0]["examples"], (std::vector<int>{20, 21, 22}));
-  EXPECT_EQ(session.task.point.layer->refreshed, 6);
+  EXPECT_EQ(session.task.point->layer->refreshed, 6);
 }
 
 TEST(Trainer, SkipsABatchWhoseLossIsNotFinite) {
   const TemporaryDirectory run;
   Session stopped(run.path(), {.save_every = 100});
-  stopped.task.spoilt = true;
+  stopped.task.objective.spoilt = true;
   EXPECT_THROW(stopped.trainer->train(), UserError);
   EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{3, 6}));  // best at 3, and the sound state
   Session resumed(run.path());
-  resumed.task.spoilt = true;
+  resumed.task.objective.spoilt = true;
   resumed.trainer->restore(*Checkpoint::newest(run.path()));
   resumed.trainer->skip_batches();
   EXPECT_EQ(resumed.trainer->train(), Ending::max_steps);
@@ -225,6 +291,7 @@ TEST(Checkpoint, OneCountOfUpdatesStandsForAll) {
   NamedTensors of_0_1_0 = session.optimiser->state();
   std::erase_if(of_0_1_0, [](const auto& entry) { return entry.first.starts_with("updates."); });
   of_0_1_0.emplace_back("updates", torch::full({}, 10.0F));
+  of_0_1_0.emplace_back("objective.baseline", session.task.objective.baseline);
   save_tensors(file, of_0_1_0);
   write_manifest(file.parent_path());
   Session resumed(run.path());

@@ -14,6 +14,7 @@
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/device.hpp"
 #include "models/run/run.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/temporary.hpp"

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "models/layers/layers.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/temporary.hpp"
 
@@ -56,6 +58,38 @@ TEST(WeightsIo, SaysWhatDoesNotFit) {
   EXPECT_NE(message.find("unused stranger"), std::string::npos) << message;
   EXPECT_NE(message.find("F32 [3, 8], expected F32 [11, 8]"), std::string::npos) << message;
   EXPECT_TRUE(torch::equal(parameters_of(*other)[0].second, before));
+}
+
+TEST(WeightsIo, LoadsWhatIsCommonAndLeavesTheRest) {
+  const TemporaryDirectory directory;
+  const auto path = directory / "model.safetensors";
+  const auto source = make_seq2seq(tiny(), {.src = 11, .tgt = 11}, 1),
+             model = make_seq2seq(tiny(), {.src = 11, .tgt = 11}, 2);
+  auto theirs = parameters_of(*source);
+  const auto ours = parameters_of(*model);
+  theirs[0].second = torch::zeros({3, 8});
+  theirs[1].first = "stranger";
+  save_tensors(path, theirs);
+  NamedTensors before, wanted = ours;
+  for (const auto& [name, tensor] : ours) before.emplace_back(name, tensor.detach().clone());
+  const std::string left = wanted.back().first;  // in the file, but not asked for
+  wanted.pop_back();
+  visit_weights(*model, [](ops::Weight& weight) { weight.set_precision(Precision::bf16); });
+  WeightReport report = load_common_weights(path, *model, wanted);
+  EXPECT_EQ(report.missing, std::vector<std::string>{ours[1].first});
+  ASSERT_EQ(report.mismatched.size(), 1U);
+  EXPECT_NE(report.mismatched[0].find(ours[0].first), std::string::npos) << report.mismatched[0];
+  std::ranges::sort(report.unused);
+  EXPECT_EQ(report.unused, (std::vector<std::string>{left, "stranger"}));
+  EXPECT_EQ(report.loaded, ours.size() - 3);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const bool loaded = i > 1 && i + 1 < ours.size();
+    EXPECT_TRUE(torch::equal(ours[i].second, loaded ? theirs[i].second : before[i].second)) << ours[i].first;
+  }
+  // The copies that matrix products read are of the loaded weights.
+  visit_weights(*model, [](ops::Weight& weight) {
+    EXPECT_TRUE(torch::equal(weight.working(), weight.master().to(torch::kBFloat16)));
+  });
 }
 
 }  // namespace

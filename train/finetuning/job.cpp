@@ -71,7 +71,7 @@ class FinetuningJob : public Job {
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
-  void load(bool resumed) override {
+  Inputs load(bool resumed) override {
     const fs::path run = config_.run.run;
     task_ = resumed ? load_run_task(run) : find_task(config_.task);
     const std::string train_file =
@@ -102,8 +102,8 @@ class FinetuningJob : public Job {
     }
     refuse_one_answer();
     for (const std::string& file : validation_files()) valid_.push_back(open(file));
-    inputs_ = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
-               {"the text to learn from", train_->hash, "--train " + train_->file}};
+    Inputs inputs = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
+                     {"the text to learn from", train_->hash, "--train " + train_->file}};
     std::set<std::string> names;
     for (const TaskSplit& split : valid_) {
       if (names.insert(fs::path(split.file).stem()).second) continue;
@@ -112,10 +112,10 @@ class FinetuningJob : public Job {
                       "rename one of them");
     }
     for (std::size_t i = 0; i < valid_.size(); ++i) {
-      inputs_.push_back({"validation text " + std::to_string(i + 1), valid_[i].hash, "--valid " + valid_[i].file});
+      inputs.push_back({"validation text " + std::to_string(i + 1), valid_[i].hash, "--valid " + valid_[i].file});
     }
+    return inputs;
   }
-  Inputs inputs() const override { return inputs_; }
   void save_inputs(const fs::path& run) const override {
     save_run_tokenizer(*tokenizer_, run);
     save_run_task(task_, run);
@@ -258,14 +258,13 @@ class FinetuningJob : public Job {
   std::optional<Tokenizer> tokenizer_;
   std::optional<TaskSplit> train_;
   std::vector<TaskSplit> valid_;
-  Inputs inputs_;
 };
 
 }  // namespace
 
-void finetune(const FinetuningConfig& config, const OptionOrigins& origins) {
+void finetune(const FinetuningConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks) {
   FinetuningJob job(config);
-  train(job, origins);
+  train(job, origins, hooks);
 }
 
 }  // namespace attend

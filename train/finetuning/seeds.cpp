@@ -39,8 +39,8 @@ void refuse_all_but_seeds(const fs::path& run) {
 
 }  // namespace
 
-void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
-  if (command.seeds.empty()) return finetune(command.config, origins);
+void finetune(const FinetuningCommand& command, const OptionOrigins& origins, const ProcessHooks& hooks) {
+  if (command.seeds.empty()) return finetune(command.config, origins, hooks);
   const auto [first, last] = seeds_of(command.seeds, origins("seeds"));
   if (command.config.run.skip_batch) {
     throw UserError(origins("skip-batch") + ": not with --seeds", "resume the one seed: --run RUN/seed-N --skip-batch");
@@ -73,7 +73,7 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins) {
     config.trainer.seed = seed;
     config.run.run = (run / ("seed-" + std::to_string(seed))).string();
     log::info("seed {} of {}", seed, command.seeds);
-    finetune(config, origins);
+    finetune(config, origins, hooks);
     scores.push_back(best_score(config.run.run));
   }
   const auto n = static_cast<double>(scores.size());

@@ -16,7 +16,8 @@
 #include "data/batch/labelled_batch.hpp"
 #include "eval/task_scores.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/text_run.hpp"
+#include "models/run/run.hpp"
+#include "train/finetuning/objective.hpp"
 
 namespace attend {
 namespace {
@@ -25,7 +26,8 @@ namespace fs = std::filesystem;
 
 // What an error on each label counts: as given, or, balanced, n / (labels * how often it occurs), whose mean over the
 // labels that are learnt from is 1.
-torch::Tensor label_weights(const std::vector<std::string>& given, const LabelledTask& task, const TaskSplit& train) {
+torch::Tensor label_weights(const std::vector<std::string>& given, const LabelledTask& task, const TaskSplit& train,
+                            torch::Device device) {
   if (given.empty()) return {};
   if (task.kind == TaskKind::regression || task.kind == TaskKind::spans) {
     throw UserError("--label-weights has no meaning for " + std::string(name_of(task.kind)), "leave it out");
@@ -61,7 +63,7 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   if (std::ranges::all_of(weights, [](double weight) { return weight == 0; })) {
     throw UserError("--label-weights: all are 0, which leaves nothing to learn", "give one above 0");
   }
-  return at::tensor(weights, at::kDouble).to(at::kFloat);
+  return at::tensor(weights, at::kDouble).to(device, at::kFloat);
 }
 
 // What the score on a further validation file is called.
@@ -83,6 +85,33 @@ std::optional<std::int64_t> layer_of(const std::string& parameter) {
   return layer + 1;
 }
 
+// The samples of every epoch in another order.
+class ShuffledSamples {
+ public:
+  ShuffledSamples(const std::vector<Sample>& samples, TaskKind kind, std::int64_t batch_size, std::uint64_t seed)
+      : samples_(&samples), kind_(kind), batch_size_(batch_size), seed_(seed), order_(samples.size()) {}
+
+  std::int64_t begin_epoch(std::int64_t epoch) {
+    std::iota(order_.begin(), order_.end(), 0U);
+    RandomStream random(combine_keys(seed_, epoch, 0x5a17));
+    shuffle(order_, random);
+    return (std::ssize(order_) + batch_size_ - 1) / batch_size_;
+  }
+  LabelledBatch batch(std::int64_t number) const {
+    std::vector<const Sample*> samples;
+    const std::int64_t from = number * batch_size_, to = std::min(from + batch_size_, std::ssize(order_));
+    for (std::int64_t i = from; i < to; ++i) samples.push_back(&(*samples_)[order_[i]]);
+    return make_labelled_batch(samples, kind_);
+  }
+
+ private:
+  const std::vector<Sample>* samples_;
+  TaskKind kind_;
+  std::int64_t batch_size_;
+  std::uint64_t seed_;
+  std::vector<std::uint32_t> order_;
+};
+
 }  // namespace
 
 bool is_of_encoder(const std::string& parameter) {
@@ -91,14 +120,15 @@ bool is_of_encoder(const std::string& parameter) {
 
 FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer,
                                const FinetuningConfig& config, TaskSplit train, std::vector<TaskSplit> valid)
-    : model_(std::move(model)),
+    : StreamTask(std::make_unique<HeadObjective>(
+                     model, label_weights(config.label_weights, task, train, torch::Device(config.run.device))),
+                 torch::Device(config.run.device)),
+      model_(std::move(model)),
       labelled_(task),
       config_(config),
       identity_(identity_of(config.model, task, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
-  label_weights_L_ = label_weights(config.label_weights, task, train_);
-  if (label_weights_L_.defined()) label_weights_L_ = label_weights_L_.to(torch::Device(config.run.device));
   for (const auto& parameter : model_->named_parameters()) top_ = std::max(top_, layer_of(parameter.key()).value_or(0));
   if (config.freeze > top_ + 1) {
     throw UserError("--freeze " + std::to_string(config.freeze) + ": the encoder has " + std::to_string(top_) +
@@ -108,7 +138,6 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
   for (const auto& parameter : model_->named_parameters()) {
     if (depth(parameter.key()) < config.freeze) parameter.value().set_requires_grad(false);
   }
-  seek({});
 }
 
 // A norm above all layers goes with the highest of them.
@@ -124,25 +153,16 @@ std::int64_t FinetuningTask::batches_per_epoch() const {
   return (std::ssize(train_.samples) + config_.batch_size - 1) / config_.batch_size;
 }
 
-void FinetuningTask::seek(DataPosition position) {
-  position_ = position.within(batches_per_epoch());
-  order_.resize(train_.samples.size());
-  std::iota(order_.begin(), order_.end(), 0u);
-  RandomStream random(combine_keys(static_cast<std::uint64_t>(config_.trainer.seed), position_.epoch, 0x5a17));
-  shuffle(order_, random);
+std::unique_ptr<BatchStream<LabelledBatch>> FinetuningTask::stream_from(DataPosition position) {
+  const ShuffledSamples source(train_.samples, labelled_.kind, config_.batch_size,
+                               static_cast<std::uint64_t>(config_.trainer.seed));
+  return std::make_unique<BatchStream<LabelledBatch>>(source, position);
 }
 
-MicroBatch FinetuningTask::next() {
-  std::vector<const Sample*> samples;
-  const std::int64_t from = position_.batch * config_.batch_size;
-  const std::int64_t to = std::min(from + config_.batch_size, std::ssize(order_));
-  for (std::int64_t i = from; i < to; ++i) samples.push_back(&train_.samples[order_[i]]);
-  MicroBatch batch = micro_batch(samples);
-  batch.position = position_;
-  batch.after = position_.after(batches_per_epoch());
-  if (batch.after.epoch != position_.epoch) seek(batch.after);
-  position_ = batch.after;
-  return batch;
+std::vector<std::int64_t> FinetuningTask::lines_of(const LabelledBatch& batch) const {
+  std::vector<std::int64_t> lines = batch.examples;
+  for (std::int64_t& line : lines) line = train_.line(line);
+  return lines;
 }
 
 MicroBatch FinetuningTask::largest() {
@@ -150,22 +170,7 @@ MicroBatch FinetuningTask::largest() {
   std::ranges::transform(train_.samples, samples.begin(), [](const Sample& sample) { return &sample; });
   std::ranges::stable_sort(samples, std::greater<>(), [](const Sample* sample) { return sample->ids.size(); });
   samples.resize(std::min<std::size_t>(samples.size(), config_.batch_size));
-  return micro_batch(samples);
-}
-
-MicroBatch FinetuningTask::micro_batch(const std::vector<const Sample*>& samples) const {
-  const LabelledBatch here = on_device(make_labelled_batch(samples, labelled_.kind), torch::Device(config_.run.device));
-  std::vector<std::int64_t> lines = here.examples;
-  for (std::int64_t& line : lines) line = train_.line(line);
-  return {.position = {},
-          .after = {},
-          .terms = {{.name = "loss", .weight = 1, .count = model_->count(here)}},
-          .tokens = here.input.tokens.ids_M.size(0),
-          .examples = std::move(lines),
-          .forward = [this, here](Pass& pass) -> std::vector<LossSum> {
-            const torch::Tensor loss = model_->loss(model_->answers(here, pass), here, label_weights_L_);
-            return {{.loss = loss, .nll = loss.detach()}};
-          }};
+  return micro_batch(make_labelled_batch(samples, labelled_.kind));
 }
 
 std::vector<std::string> FinetuningTask::metrics() const {

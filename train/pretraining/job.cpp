@@ -16,6 +16,7 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "train/pretraining/task.hpp"
 #include "train/session.hpp"
+#include "train/tokenizers.hpp"
 
 namespace attend {
 namespace {
@@ -37,9 +38,9 @@ class PretrainingJob : public Job {
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
-  void load(bool resumed) override {
+  Inputs load(bool resumed) override {
     for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
-    tokenizer_ = obtain_tokenizer(resumed);
+    tokenizer_ = tokenizer(resumed);
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizer_->size();
     train_ = open(config_.train);
     if (!config_.valid.empty()) valid_ = open(config_.valid);
@@ -56,12 +57,10 @@ class PretrainingJob : public Job {
     const TrainerConfig& trainer = config_.trainer;
     const bool by_clock = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
     if (!config_.schedule.end && by_clock) config_.schedule.end = ScheduleEnd::max_time;
-    inputs_ = {
-        {"the tokenizer", tokenizer_->hash(), "tokenizer/"},
-        {"the text to learn from", train_->identity(), "--train " + name_of_files(config_.train)},
-        {"the text to validate on", valid_ ? valid_->identity() : "", "--valid " + name_of_files(config_.valid)}};
+    return {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
+            {"the text to learn from", train_->identity(), "--train " + name_of_files(config_.train)},
+            {"the text to validate on", valid_ ? valid_->identity() : "", "--valid " + name_of_files(config_.valid)}};
   }
-  Inputs inputs() const override { return inputs_; }
   void save_inputs(const fs::path& run) const override { save_run_tokenizer(*tokenizer_, run); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
@@ -107,16 +106,18 @@ class PretrainingJob : public Job {
   }
 
  private:
-  Tokenizer obtain_tokenizer(bool resumed) const {
-    if (resumed) return load_run_tokenizer(config_.run.run);
-    if (config_.tokenizer.empty() && config_.run.init_from.empty()) {
-      log::info("learning a tokenizer from {}", name_of_files(config_.train));
-      return train_tokenizer(config_.train, config_.vocabulary);
-    }
-    Tokenizer given = config_.tokenizer.empty() ? load_run_tokenizer(config_.run.init_from)
-                                                : load_encoder_tokenizer(config_.tokenizer[0]);
-    warn_of_other(config_.vocabulary, given);
-    return given;
+  Tokenizer tokenizer(bool resumed) const {
+    TokenizerSources<Tokenizer> sources{
+        .of_run = load_run_tokenizer,
+        .of_files = {},
+        .learn =
+            [&] {
+              log::info("learning a tokenizer from {}", name_of_files(config_.train));
+              return train_tokenizer(config_.train, config_.vocabulary);
+            },
+        .check_given = [&](const Tokenizer& given) { warn_of_other(config_.vocabulary, given); }};
+    if (!config_.tokenizer.empty()) sources.of_files = [&] { return load_encoder_tokenizer(config_.tokenizer[0]); };
+    return obtain_tokenizers(config_.run, resumed, sources);
   }
 
   DocumentCorpus open(const std::vector<std::string>& files) const {
@@ -134,14 +135,13 @@ class PretrainingJob : public Job {
   PretrainingConfig config_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<DocumentCorpus> train_, valid_;
-  Inputs inputs_;
 };
 
 }  // namespace
 
-void pretrain(const PretrainingConfig& config, const OptionOrigins& origins) {
+void pretrain(const PretrainingConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks) {
   PretrainingJob job(config);
-  train(job, origins);
+  train(job, origins, hooks);
 }
 
 }  // namespace attend

@@ -9,19 +9,12 @@
 #include "core/random.hpp"
 #include "core/signals.hpp"
 #include "models/layers/layers.hpp"
-#include "models/ops/ops.hpp"
 #include "models/run/bert_run.hpp"
+#include "models/run/run.hpp"
+#include "train/pretraining/objective.hpp"
 
 namespace attend {
 namespace {
-
-PretrainingBatch on_device(PretrainingBatch batch, torch::Device device) {
-  for (torch::Tensor* tensor :
-       {&batch.input.tokens.ids_M, &batch.input.segments_M, &batch.labels_K, &batch.relations_B}) {
-    if (tensor->defined()) *tensor = tensor->to(device);
-  }
-  return batch;
-}
 
 constexpr std::uint64_t kCounted = 10'000'000;
 
@@ -38,7 +31,8 @@ torch::Tensor unigram_nll(const DocumentCorpus& corpus, std::int64_t vocabulary)
 
 PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
                                  DocumentCorpus train, std::optional<DocumentCorpus> valid)
-    : model_(std::move(model)),
+    : StreamTask(std::make_unique<PretrainingObjective>(model), torch::Device(config.run.device)),
+      model_(std::move(model)),
       tokenizer_(tokenizer),
       config_(config),
       phases_(config.lengths("--phase", *config.max_tokens)),
@@ -69,7 +63,7 @@ std::int64_t PretrainingTask::phase_at(double share) const {
   return std::min(found - phases_.begin(), std::ssize(phases_) - 1);
 }
 
-void PretrainingTask::seek(DataPosition position) {
+std::unique_ptr<BatchStream<PretrainingBatch>> PretrainingTask::stream_from(DataPosition position) {
   if (position.phase >= std::ssize(phases_)) {
     throw UserError("the checkpoint is of phase " + std::to_string(position.phase) + ", and the training has " +
                         std::to_string(phases_.size()) + " from 0 on",
@@ -81,46 +75,13 @@ void PretrainingTask::seek(DataPosition position) {
     log::info("phase {} of {}: sequences of {} tokens, batches of {}", phase_ + 1, phases_.size(), phase.length,
               phase.max_tokens);
   }
-  const auto made = std::make_shared<PretrainingData>(training_data(position.phase));
-  loader_ = std::make_unique<Prefetcher<Loaded>>([made, position]() mutable {
-    made->begin_epoch(position.epoch);
-    const DataPosition here = position.within(made->num_batches());
-    made->begin_epoch(here.epoch);
-    position = here.after(made->num_batches());
-    return Loaded{.batch = made->batch(here.batch), .position = here, .after = position};
-  });
-}
-
-MicroBatch PretrainingTask::next() {
-  Loaded loaded = loader_->next();
-  MicroBatch batch = micro_batch(std::move(loaded.batch));
-  batch.position = loaded.position;
-  batch.after = loaded.after;
-  return batch;
+  return std::make_unique<BatchStream<PretrainingBatch>>(training_data(position.phase), position);
 }
 
 // All batches of a phase are about as large as each other; longer sequences of as many tokens need more.
 MicroBatch PretrainingTask::largest() {
   const auto size = [](const Phase& phase) { return std::pair(phase.max_tokens, phase.length); };
   return micro_batch(training_data(std::ranges::max_element(phases_, {}, size) - phases_.begin()).batch(0));
-}
-
-MicroBatch PretrainingTask::micro_batch(PretrainingBatch batch) const {
-  MicroBatch result{.position = {},
-                    .after = {},
-                    .terms = {{.name = "loss", .weight = 1, .count = batch.labels_K.size(0)}},
-                    .tokens = batch.input.tokens.ids_M.size(0),
-                    .examples = batch.lines};
-  const bool pairs = batch.relations_B.defined();
-  if (pairs) result.terms.push_back({.name = "sequence_loss", .weight = 1, .count = batch.relations_B.size(0)});
-  result.forward = [this, pairs, here = on_device(std::move(batch), torch::Device(config_.run.device))](
-                       Pass& pass) -> std::vector<LossSum> {
-    const auto losses = model_->forward(here, pass);
-    std::vector<LossSum> sums = {{.loss = losses.masked.loss, .nll = losses.masked.nll}};
-    if (pairs) sums.push_back({.loss = losses.sequence.loss, .nll = losses.sequence.nll});
-    return sums;
-  };
-  return result;
 }
 
 std::vector<std::string> PretrainingTask::metrics() const {
@@ -137,11 +98,11 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
   std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
   for (std::int64_t b = 0; b < held_out_->num_batches() && tokens < config_.valid_tokens; ++b) {
     if (signals::stop_requested()) throw Interrupted("validation");
-    const PretrainingBatch batch = on_device(held_out_->batch(b), torch::Device(config_.run.device));
+    const PretrainingBatch batch = on_device(held_out_->batch(b), device_);
     Pass pass = Pass::inference();
     const auto losses = model_->forward(batch, pass);
     tokens += batch.input.tokens.ids_M.size(0);
-    nll += losses.masked.nll.item<double>();
+    nll += losses.masked.nll().item<double>();
     labels.push_back(batch.labels_K);
     masked += batch.labels_K.size(0);
     masked_correct += losses.masked.num_correct.item<std::int64_t>();

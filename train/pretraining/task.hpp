@@ -18,7 +18,7 @@
 
 namespace attend {
 
-class PretrainingTask : public Task {
+class PretrainingTask : public StreamTask<PretrainingBatch> {
  public:
   static constexpr std::int64_t kPlateauSteps = 1000;
   static constexpr double kPlateauGain = 0.2;
@@ -26,12 +26,11 @@ class PretrainingTask : public Task {
   // `valid` may be absent.
   PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
                   DocumentCorpus train, std::optional<DocumentCorpus> valid);
+  ~PretrainingTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }
   std::int64_t phase_at(double share) const override;
-  void seek(DataPosition position) override;
-  MicroBatch next() override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
@@ -41,14 +40,12 @@ class PretrainingTask : public Task {
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
 
  private:
-  struct Loaded {
-    PretrainingBatch batch;
-    DataPosition position, after;
-  };
+  std::unique_ptr<BatchStream<PretrainingBatch>> stream_from(DataPosition position) override;
+  std::int64_t tokens_of(const PretrainingBatch& batch) const override { return batch.input.tokens.ids_M.size(0); }
+  std::vector<std::int64_t> lines_of(const PretrainingBatch& batch) const override { return batch.lines; }
   PretrainingData data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
                        const Phase& phase) const;
   PretrainingData training_data(std::int64_t phase) const;
-  MicroBatch micro_batch(PretrainingBatch batch) const;
   void warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels);  // of all held-out batches
 
   BertForPretraining model_;
@@ -60,9 +57,8 @@ class PretrainingTask : public Task {
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;
   std::optional<DocumentCorpus> valid_;
-  std::optional<PretrainingData> held_out_;     // refers to valid_
-  std::optional<double> unigram_loss_;          // of the held-out labels, guessed by how common each piece is
-  std::unique_ptr<Prefetcher<Loaded>> loader_;  // refers to train_
+  std::optional<PretrainingData> held_out_;  // refers to valid_
+  std::optional<double> unigram_loss_;       // of the held-out labels, guessed by how common each piece is
 };
 
 }  // namespace attend

@@ -15,6 +15,7 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "models/translation/factory.hpp"
 #include "train/session.hpp"
+#include "train/tokenizers.hpp"
 #include "train/translation/defaults.hpp"
 #include "train/translation/task.hpp"
 
@@ -23,18 +24,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Out of the run, the files given, the run whose weights are taken over, or learnt from the training text.
-TokenizerPair obtain_tokenizers(const TranslationConfig& config, bool resumed) {
-  if (resumed) return TokenizerPair::load(fs::path(config.run.run) / "tokenizer");
-  if (config.tokenizer.empty() && config.run.init_from.empty()) {
-    log::info("learning a tokenizer from {} and {}", config.train[0], config.train[1]);
-    const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
-    return {.src = joint, .tgt = joint};
-  }
-  TokenizerPair given = config.tokenizer.empty() ? TokenizerPair::load(fs::path(config.run.init_from) / "tokenizer")
-                                                 : TokenizerPair::from_files(config.tokenizer);
-  warn_of_other(config.vocabulary, given.tgt);
-  return given;
+TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
+  TokenizerSources<TokenizerPair> sources{
+      .of_run = [](const fs::path& run) { return TokenizerPair::load(run / "tokenizer"); },
+      .of_files = {},
+      .learn =
+          [&] {
+            log::info("learning a tokenizer from {} and {}", config.train[0], config.train[1]);
+            const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
+            return TokenizerPair{.src = joint, .tgt = joint};
+          },
+      .check_given = [&](const TokenizerPair& given) { warn_of_other(config.vocabulary, given.tgt); }};
+  if (!config.tokenizer.empty()) sources.of_files = [&] { return TokenizerPair::from_files(config.tokenizer); };
+  return obtain_tokenizers(config.run, resumed, sources);
 }
 
 EncodedCorpus open_corpus(const std::vector<std::string>& files, const TokenizerPair& tokenizers,
@@ -66,9 +68,9 @@ class TranslationJob : public Job {
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
-  void load(bool resumed) override {
+  Inputs load(bool resumed) override {
     for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
-    tokenizers_ = obtain_tokenizers(config_, resumed);
+    tokenizers_ = tokenizers_for(config_, resumed);
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     train_ = open_corpus(config_.train, *tokenizers_, config_.corpus);
     if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_.corpus);
@@ -76,12 +78,11 @@ class TranslationJob : public Job {
     const auto named = [](const char* option, const std::vector<std::string>& files) {
       return files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();
     };
-    inputs_ = {{"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
-               {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
-               {"the text to learn from", train_->content_hash(), named("--train", config_.train)},
-               {"the text to validate on", valid_ ? valid_->content_hash() : "", named("--valid", config_.valid)}};
+    return {{"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
+            {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
+            {"the text to learn from", train_->content_hash(), named("--train", config_.train)},
+            {"the text to validate on", valid_ ? valid_->content_hash() : "", named("--valid", config_.valid)}};
   }
-  Inputs inputs() const override { return inputs_; }
   void save_inputs(const fs::path& run) const override { tokenizers_->save(run / "tokenizer"); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
@@ -109,14 +110,13 @@ class TranslationJob : public Job {
   TranslationConfig config_;
   std::optional<TokenizerPair> tokenizers_;
   std::optional<EncodedCorpus> train_, valid_;
-  Inputs inputs_;
 };
 
 }  // namespace
 
-void train_translation(const TranslationConfig& config, const OptionOrigins& origins) {
+void train_translation(const TranslationConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks) {
   TranslationJob job(config);
-  train(job, origins);
+  train(job, origins, hooks);
 }
 
 }  // namespace attend

@@ -8,9 +8,8 @@
 #include "data/text/parallel.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
-#include "models/layers/layers.hpp"
-#include "models/ops/ops.hpp"
 #include "models/run/run.hpp"
+#include "train/translation/objective.hpp"
 
 namespace attend {
 namespace {
@@ -21,22 +20,15 @@ BatchIds batch_ids(const TokenizerPair& tokenizers) {
           .tgt_eos = tokenizers.tgt.special().eos};
 }
 
-Batch on_device(Batch batch, torch::Device device) {
-  batch.src.ids_M = batch.src.ids_M.to(device);
-  batch.tgt.ids_M = batch.tgt.ids_M.to(device);
-  batch.labels_M = batch.labels_M.to(device);
-  return batch;
-}
-
 }  // namespace
 
 TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config,
                                  EncodedCorpus train, std::optional<EncodedCorpus> valid)
-    : model_(std::move(model)),
+    : StreamTask(std::make_unique<TranslationObjective>(model, config.label_smoothing),
+                 torch::Device(config.run.device)),
+      model_(std::move(model)),
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
-      device_(config.run.device),
-      label_smoothing_(config.label_smoothing),
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),
       order_(train_, config.batches, static_cast<std::uint64_t>(config.trainer.seed)),
@@ -51,38 +43,19 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
   }
 }
 
-void TranslationTask::seek(DataPosition position) {
-  loader_ = std::make_unique<Loader>(train_, order_, ids_, position);
+std::unique_ptr<BatchStream<Batch>> TranslationTask::stream_from(DataPosition position) {
+  return std::make_unique<BatchStream<Batch>>(ParallelBatches(train_, order_, ids_), position);
 }
 
-MicroBatch TranslationTask::next() {
-  const LoadedBatch loaded = loader_->next();
-  MicroBatch batch = micro_batch(loaded.batch);
-  batch.position = loaded.position;
-  batch.after = loaded.after;
-  return batch;
+std::vector<std::int64_t> TranslationTask::lines_of(const Batch& batch) const {
+  std::vector<std::int64_t> lines;
+  for (const std::int64_t example : batch.examples) lines.push_back(static_cast<std::int64_t>(train_.line(example)));
+  return lines;
 }
 
 MicroBatch TranslationTask::largest() {
   const BatchOrder::Epoch epoch = order_.epoch(0);
   return micro_batch(make_batch(train_, epoch.batch(order_.largest(epoch)), ids_));
-}
-
-MicroBatch TranslationTask::micro_batch(const Batch& batch) const {
-  std::vector<std::int64_t> lines;
-  for (const std::int64_t example : batch.examples) lines.push_back(static_cast<std::int64_t>(train_.line(example)));
-  return {.position = {},
-          .after = {},
-          .terms = {{.name = "loss", .weight = 1, .count = batch.num_labels()}},
-          .tokens = batch.num_labels(),
-          .examples = std::move(lines),
-          .forward = [this, here = on_device(batch, device_)](Pass& pass) -> std::vector<LossSum> {
-            const torch::Tensor hidden_MH = model_->forward(here, pass);
-            const OutputHead head = model_->output_head();
-            const ops::CrossEntropy result =
-                ops::cross_entropy(hidden_MH, head.weight_VH, head.bias_V, here.labels_M, label_smoothing_);
-            return {{.loss = result.loss, .nll = result.nll}};
-          }};
 }
 
 std::vector<std::string> TranslationTask::metrics() const {
@@ -121,9 +94,7 @@ double TranslationTask::validation_loss() const {
     if (signals::stop_requested()) throw Interrupted("validation");
     const Batch batch = on_device(make_batch(valid_->corpus, epoch.batch(b), ids_), device_);
     Pass pass = Pass::inference();
-    const torch::Tensor hidden_MH = model_->forward(batch, pass);
-    const OutputHead head = model_->output_head();
-    sum += ops::cross_entropy(hidden_MH, head.weight_VH, head.bias_V, batch.labels_M, 0).nll.item<double>();
+    sum += objective_->losses(batch, pass)[0].reported.item<double>();
     count += batch.num_labels();
   }
   return sum / static_cast<double>(count);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/batch/loader.hpp"
+#include "data/batch/parallel_batches.hpp"
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
@@ -19,16 +19,15 @@
 
 namespace attend {
 
-class TranslationTask : public Task {
+class TranslationTask : public StreamTask<Batch> {
  public:
   // `config` must be resolved as far as the machine goes; `valid` may be absent.
   TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
                   std::optional<EncodedCorpus> valid);
+  ~TranslationTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }
-  void seek(DataPosition position) override;
-  MicroBatch next() override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   std::vector<std::string> metrics() const override;
@@ -42,19 +41,18 @@ class TranslationTask : public Task {
     std::vector<std::string> src, tgt;
   };
 
-  MicroBatch micro_batch(const Batch& batch) const;
+  std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position) override;
+  std::int64_t tokens_of(const Batch& batch) const override { return batch.num_labels(); }
+  std::vector<std::int64_t> lines_of(const Batch& batch) const override;
   double validation_loss() const;
 
   Seq2Seq model_;
   TokenizerPair tokenizers_;
   TensorMetadata identity_;
-  torch::Device device_;
-  double label_smoothing_;
   BatchIds ids_;
   EncodedCorpus train_;
   BatchOrder order_;
   std::int64_t batches_per_epoch_;
-  std::unique_ptr<Loader> loader_;  // refers to train_ and order_
   std::optional<Validation> valid_;
 };
 

@@ -24,7 +24,7 @@ void add_outer(const Tensor& logits_KV, const Tensor& hidden_KH, const Tensor& d
 }
 
 struct LossResult {
-  Tensor loss, nll, num_correct;
+  Tensor loss, nll_M, num_correct;
   Tensor dhidden, dtable, dbias;  // undefined unless requested
 };
 struct Wanted {
@@ -35,9 +35,9 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
   const std::int64_t rows = hidden_MH.size(0), vocabulary = table_VH.size(0);
   const bool gradient = wanted.hidden || wanted.table || wanted.bias;
   const Tensor typed_bias = bias.defined() ? bias.detach().to(hidden_MH.scalar_type()) : bias;
-  const Tensor losses = at::empty({rows}, at::kFloat), nlls = at::empty({rows}, at::kFloat);
-  const Tensor correct = at::empty({rows}, at::kLong);
+  const Tensor losses = at::empty({rows}, at::kFloat), correct = at::empty({rows}, at::kLong);
   LossResult result;
+  result.nll_M = at::empty({rows}, at::kFloat);
   if (wanted.hidden) result.dhidden = at::empty_like(hidden_MH);
   if (wanted.table) result.dtable = at::zeros(table_VH.sizes(), at::kFloat);
   if (wanted.bias) result.dbias = at::zeros({vocabulary}, at::kFloat);
@@ -57,7 +57,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
                                         .smoothing = static_cast<float>(smoothing),
                                         .gradient = gradient,
                                         .loss = write<float>(losses) + first,
-                                        .nll = write<float>(nlls) + first,
+                                        .nll = write<float>(result.nll_M) + first,
                                         .correct = write<std::int64_t>(correct) + first};
       chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::loss_rows(kernel, begin, end); });
     });
@@ -66,7 +66,6 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
     if (wanted.bias) result.dbias.add_(logits.sum(0, /*keepdim=*/false, at::kFloat));
   }
   result.loss = losses.sum();
-  result.nll = nlls.sum();
   result.num_correct = correct.sum();
   return result;
 }
@@ -78,8 +77,8 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
                                double smoothing, Wanted wanted) {
     const LossResult result = compute_loss(hidden_MH, working, defined_or_not(bias), labels, smoothing, wanted);
     context->save_for_backward({result.dhidden, result.dtable, result.dbias});
-    context->mark_non_differentiable({result.nll, result.num_correct});
-    return {result.loss, result.nll, result.num_correct};
+    context->mark_non_differentiable({result.nll_M, result.num_correct});
+    return {result.loss, result.nll_M, result.num_correct};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -107,10 +106,10 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
   if (wanted.hidden || wanted.table || wanted.bias) {
     const auto result = CrossEntropyFunction::apply(hidden, output_VH.master(), optional(bias_V), output_VH.working(),
                                                     labels, label_smoothing, wanted);
-    return {.loss = result[0], .nll = result[1], .num_correct = result[2]};
+    return {.loss = result[0], .nll_M = result[1], .num_correct = result[2]};
   }
   const LossResult result = compute_loss(hidden, output_VH.working(), bias_V, labels, label_smoothing, wanted);
-  return {.loss = result.loss, .nll = result.nll, .num_correct = result.num_correct};
+  return {.loss = result.loss, .nll_M = result.nll_M, .num_correct = result.num_correct};
 }
 
 }  // namespace attend::ops::fast

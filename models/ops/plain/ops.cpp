@@ -141,10 +141,10 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
                            const Tensor& labels_M, double label_smoothing) {
   const Tensor logits = plain::linear(hidden_MH, output_VH, bias_V, Activation::none, {}).to(at::kFloat);
   const Tensor log_p = at::log_softmax(logits, -1);
-  const Tensor nll = -log_p.gather(1, labels_M.unsqueeze(1)).sum();
+  const Tensor nll_M = -log_p.gather(1, labels_M.unsqueeze(1)).squeeze(1);
   const Tensor uniform = -log_p.mean(-1).sum();
-  return {.loss = (1 - label_smoothing) * nll + label_smoothing * uniform,
-          .nll = nll.detach(),
+  return {.loss = (1 - label_smoothing) * nll_M.sum() + label_smoothing * uniform,
+          .nll_M = nll_M.detach(),
           .num_correct = logits.gather(1, labels_M.unsqueeze(1)).squeeze(1).eq(logits.amax(-1)).sum()};
 }
 

@@ -1,4 +1,4 @@
-#include "data/batch/loader.hpp"
+#include "data/batch/parallel_batches.hpp"
 
 namespace attend {
 
@@ -26,16 +26,5 @@ Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> exa
           .labels_M = concatenate(tgt_sentences, -1, ids.tgt_eos).ids_M,
           .examples = {examples.begin(), examples.end()}};
 }
-
-Loader::Loader(const EncodedCorpus& corpus, const BatchOrder& order, const BatchIds& ids, DataPosition start)
-    : batches_([&corpus, &order, ids, position = start, epoch = order.epoch(start.epoch)]() mutable {
-        const DataPosition here = position.within(epoch.size());
-        if (here.epoch != position.epoch) epoch = order.epoch(here.epoch);
-        position = {here.epoch,
-                    here.batch + 1};  // may be past the epoch's end; normalised when the next batch is requested
-        return LoadedBatch{.batch = make_batch(corpus, epoch.batch(here.batch), ids),
-                           .position = here,
-                           .after = position.within(epoch.size())};
-      }) {}
 
 }  // namespace attend

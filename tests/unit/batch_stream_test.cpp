@@ -1,5 +1,5 @@
 // Batches hold the right ids, and the stream goes on from any position as if it had never stopped.
-#include "data/batch/loader.hpp"
+#include "data/batch/batch_stream.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "data/batch/parallel_batches.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 
@@ -20,7 +21,7 @@ std::vector<std::int64_t> values(const torch::Tensor& tensor) {
   return {tensor.data_ptr<std::int64_t>(), tensor.data_ptr<std::int64_t>() + tensor.numel()};
 }
 
-class LoaderTest : public ::testing::Test {
+class BatchStreamTest : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) {
     write_file_atomic(directory_ / name, text);
@@ -43,9 +44,13 @@ class LoaderTest : public ::testing::Test {
       {{write("src", lines(9, "a"))}, {write("tgt", lines(7, "b"))}, tokenizer_, tokenizer_}, {}, directory_ / "cache");
   BatchOrder order_{corpus_, {.max_tokens = 50}, 3};
   BatchIds ids_{.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3};
+
+  BatchStream<Batch> stream_from(DataPosition start) const {
+    return BatchStream<Batch>(ParallelBatches(corpus_, order_, ids_), start);
+  }
 };
 
-TEST_F(LoaderTest, MakesRaggedBatches) {
+TEST_F(BatchStreamTest, MakesRaggedBatches) {
   const std::int64_t a = tokenizer_.id_of("▁a");
   const std::int64_t b = tokenizer_.id_of("▁b");
   const std::vector<std::uint32_t> examples = {2, 0, 8};
@@ -60,43 +65,43 @@ TEST_F(LoaderTest, MakesRaggedBatches) {
   EXPECT_EQ(batch.examples, (std::vector<std::int64_t>{2, 0, 8}));
 }
 
-TEST_F(LoaderTest, GoesOnFromAnyPosition) {
-  std::vector<LoadedBatch> stream;
+TEST_F(BatchStreamTest, GoesOnFromAnyPosition) {
+  std::vector<StreamedBatch<Batch>> stream;
   const std::int64_t size = order_.epoch(0).size();
   ASSERT_GT(size, 10);
-  Loader loader(corpus_, order_, ids_);
+  BatchStream<Batch> loader = stream_from({});
   for (std::int64_t n = 0; n < size + 5; ++n) stream.push_back(loader.next());
   EXPECT_EQ(stream[0].position, (DataPosition{0, 0}));
   EXPECT_EQ(stream[size - 1].after, (DataPosition{1, 0}));
   EXPECT_EQ(stream[size].position, (DataPosition{1, 0}));
   for (std::size_t start : {0u, 1u, 7u, static_cast<unsigned>(size - 1)}) {
-    Loader resumed(corpus_, order_, ids_, stream[start].after);
+    BatchStream<Batch> resumed = stream_from(stream[start].after);
     for (std::size_t n = start + 1; n < stream.size(); ++n) {
-      const LoadedBatch batch = resumed.next();
+      const StreamedBatch<Batch> batch = resumed.next();
       EXPECT_EQ(batch.position, stream[n].position);
       EXPECT_EQ(batch.batch.examples, stream[n].batch.examples);
       EXPECT_EQ(values(batch.batch.labels_M), values(stream[n].batch.labels_M));
     }
   }
-  EXPECT_EQ(Loader(corpus_, order_, ids_, {0, size}).next().position, (DataPosition{1, 0}));
+  EXPECT_EQ(stream_from({0, size}).next().position, (DataPosition{1, 0}));
 }
 
-TEST_F(LoaderTest, EndsWhereverItIs) {
+TEST_F(BatchStreamTest, EndsWhereverItIs) {
   for (int round = 0; round < 20; ++round) {
-    Loader loader(corpus_, order_, ids_);
+    BatchStream<Batch> loader = stream_from({});
     for (int n = 0; n < round % 3; ++n) loader.next();
     if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
-TEST_F(LoaderTest, HandsOverWhatWentWrong) {
+TEST_F(BatchStreamTest, HandsOverWhatWentWrong) {
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "cache")) {
     if (entry.path().extension() == ".ids") write_file_atomic(entry.path(), std::string(entry.file_size(), '\x7F'));
   }
   const EncodedCorpus damaged =
       EncodedCorpus::open({{(directory_ / "src").string()}, {(directory_ / "tgt").string()}, tokenizer_, tokenizer_},
                           {}, directory_ / "cache");
-  Loader loader(damaged, order_, ids_);
+  BatchStream<Batch> loader(ParallelBatches(damaged, order_, ids_), {});
   EXPECT_THROW(loader.next(), UserError);
   EXPECT_THROW(loader.next(), UserError);
 }

@@ -1,0 +1,35 @@
+// The loss of a task's head on its encoder.
+#pragma once
+
+#include <torch/types.h>
+
+#include <utility>
+#include <vector>
+
+#include "data/batch/labelled_batch.hpp"
+#include "models/bert/text_model.hpp"
+#include "train/objective.hpp"
+
+namespace attend {
+
+class HeadObjective : public Objective<LabelledBatch> {
+ public:
+  // Errors weigh as much as their label where `label_weights_L` is defined.
+  HeadObjective(TextModel model, torch::Tensor label_weights_L)
+      : model_(std::move(model)), label_weights_L_(std::move(label_weights_L)) {}
+
+  std::vector<LossTerm> terms(const LabelledBatch& batch) const override {
+    return {{.name = "loss", .weight = 1, .count = model_->count(batch)}};
+  }
+
+  std::vector<LossSum> losses(const LabelledBatch& batch, Pass& pass) override {
+    const torch::Tensor loss = model_->loss(model_->answers(batch, pass), batch, label_weights_L_);
+    return {{.loss = loss, .reported = loss.detach()}};
+  }
+
+ private:
+  TextModel model_;
+  torch::Tensor label_weights_L_;
+};
+
+}  // namespace attend

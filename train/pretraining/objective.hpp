@@ -1,0 +1,37 @@
+// The two objectives of BERT (arXiv 1810.04805, section 3.1): masked tokens, and whether the second part follows the
+// first.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "models/bert/bert.hpp"
+#include "train/objective.hpp"
+
+namespace attend {
+
+class PretrainingObjective : public Objective<PretrainingBatch> {
+ public:
+  explicit PretrainingObjective(BertForPretraining model) : model_(std::move(model)) {}
+
+  std::vector<LossTerm> terms(const PretrainingBatch& batch) const override {
+    std::vector<LossTerm> terms = {
+        {.name = "loss", .weight = 1, .count = batch.labels_K.size(0), .has_perplexity = true}};
+    if (batch.relations_B.defined()) {
+      terms.push_back({.name = "sequence_loss", .weight = 1, .count = batch.relations_B.size(0)});
+    }
+    return terms;
+  }
+
+  std::vector<LossSum> losses(const PretrainingBatch& batch, Pass& pass) override {
+    const auto [masked, sequence] = model_->forward(batch, pass);
+    std::vector<LossSum> sums = {{.loss = masked.loss, .reported = masked.nll()}};
+    if (batch.relations_B.defined()) sums.push_back({.loss = sequence.loss, .reported = sequence.nll()});
+    return sums;
+  }
+
+ private:
+  BertForPretraining model_;
+};
+
+}  // namespace attend
