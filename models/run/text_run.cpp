@@ -13,11 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::int64_t outputs_of(const LabelledTask& task) {
-  if (task.kind == TaskKind::regression) return 1;
-  return task.kind == TaskKind::spans ? 2 : std::ssize(task.labels);
-}
-
 }  // namespace
 
 TensorMetadata identity_of(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
@@ -25,10 +20,6 @@ TensorMetadata identity_of(const TextModelOptions& options, const LabelledTask& 
   add_options(identity, "model", bind(options));
   add_options(identity, "task", bind(task));
   return identity;
-}
-
-TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
-  return TextModel(options, task.kind, outputs_of(task), task.text.size() == 2, tokenizer.size());
 }
 
 fs::path run_of_best_seed(const fs::path& run) {
@@ -57,7 +48,7 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
                  .task = task,
                  .samples = samples,
                  .tokenizer = tokenizer,
-                 .model = make_text_model(options, task, tokenizer)};
+                 .model = TextModel(options, task, tokenizer.size())};
   load_weights(weights, *result.model);
   result.model->to(device);
   result.model->eval();

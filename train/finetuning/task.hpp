@@ -50,7 +50,4 @@ class FinetuningTask : public Task {
   DataPosition position_;
 };
 
-// Whether a parameter of a TextModel is its encoder's, not of what reads its states.
-bool is_of_encoder(const std::string& parameter);
-
 }  // namespace attend
