@@ -189,8 +189,8 @@ std::string LineReader::place() const { return source_->name() + ":" + std::to_s
 
 void LineReader::warn_of_invalid_utf8() const {
   if (counts_.invalid_utf8 == 0) return;
-  log::warn("{}: {} lines with invalid UTF-8, whose bytes become U+FFFD; the first is {}", source_->name(),
-            counts_.invalid_utf8, first_invalid_);
+  log::warn("{}: {} lines with invalid UTF-8, whose bytes become U+FFFD; the first is {}:{}", source_->name(),
+            counts_.invalid_utf8, source_->name(), first_invalid_);
 }
 
 void LineReader::clean(std::string& line) {
@@ -228,7 +228,7 @@ void LineReader::clean(std::string& line) {
   }
   counts_.nul += nul;
   counts_.line_ends += line_end;
-  if (invalid_ && counts_.invalid_utf8++ == 0) first_invalid_ = place();
+  if (invalid_ && counts_.invalid_utf8++ == 0) first_invalid_ = counts_.lines + 1;
   line.assign(cleaned_);
 }
 

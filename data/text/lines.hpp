@@ -64,7 +64,7 @@ class LineReader {
   std::string raw_;
   std::string cleaned_;
   bool invalid_ = false;
-  std::string first_invalid_;  // its place
+  std::uint64_t first_invalid_ = 0;  // line, from 1
   LineCounts counts_;
 };
 

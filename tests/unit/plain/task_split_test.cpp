@@ -267,7 +267,7 @@ TEST_F(TaskSplitTest, RowsOfInvalidUtf8AreWarnedOf) {
   EXPECT_NE(said.find("2 lines with invalid UTF-8"), std::string::npos) << said;
   EXPECT_NE(said.find("the first is " + where + ":3"), std::string::npos) << said;
   EXPECT_EQ(warnings("a.tsv", "sentence\tlabel\na\t1\n", labels), "");
-  EXPECT_NE(warnings("a.txt", "a\xFF O\n", tags).find("a.txt:1"), std::string::npos);
+  EXPECT_NE(warnings("a.txt", "a O\nb O\nc O\nd\xFF O\n", tags).find("a.txt:4"), std::string::npos);
 }
 
 TEST_F(TaskSplitTest, ATestFileOfTokensAloneIsRead) {
