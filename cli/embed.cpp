@@ -9,7 +9,7 @@
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
-#include "cli/model_use.hpp"
+#include "cli/model_options.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
@@ -27,7 +27,7 @@ namespace {
 struct EmbedConfig {
   std::string run;
   std::string input = "-";
-  ModelUse use;
+  ModelOptions use;
   LineOptions lines;
   SentenceOptions sentence;
   bool similarity = false;
@@ -41,7 +41,7 @@ struct EmbedConfig {
            .required = true,
            .positional = true});
     visit("input", self.input, {.help = "text, one a line; - is standard input", .placeholder = "FILE"});
-    ModelUse::visit(self.use, visit);
+    ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     SentenceOptions::visit(self.sentence, visit);
     visit("similarity", self.similarity,
@@ -80,11 +80,12 @@ std::pair<Bert, Tokenizer> load_encoder(const EmbedConfig& config, const std::fi
     return {run.model->bert, run.tokenizer};
   }
   const TextRun run = TextRun::load(path, config.use.checkpoint, device);
-  if (!run.model->bert()) {
+  const Bert bert = run.model->encoder().bert();
+  if (bert.is_empty()) {
     throw UserError(path.string() + ": an LSTM encoder, but vectors are made with a BERT",
                     "give a run of --model bert");
   }
-  return {run.model->bert(), run.tokenizer};
+  return {bert, run.tokenizer};
 }
 
 void run(const EmbedConfig& given, const OptionOrigins& origins) {

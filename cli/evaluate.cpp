@@ -3,21 +3,22 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/model_use.hpp"
+#include "cli/model_options.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
+#include "eval/answers/scores.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/ter.hpp"
-#include "eval/task_scores.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
@@ -29,7 +30,7 @@ struct EvaluateConfig {
   std::string run;
   std::string data = ".";
   std::vector<std::string> valid;
-  ModelUse use;
+  ModelOptions use;
   AnswerConfig answers = {};
   std::string hypothesis;
   std::vector<std::string> reference;
@@ -47,7 +48,7 @@ struct EvaluateConfig {
     visit("data", self.data, {.help = "folder that holds the task's files", .placeholder = "DIR"});
     visit("valid", self.valid,
           {.help = "labelled files; none: those the task validates on, in --data", .placeholder = "FILE"});
-    ModelUse::visit(self.use, visit);
+    ModelOptions::visit(self.use, visit);
     AnswerConfig::visit(self.answers, visit);
 
     visit.group("Translations");
@@ -133,15 +134,16 @@ void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
   for (const std::string& file : files) {
     const TaskSplit split = read_split(file, trained.task, trained.tokenizer, trained.samples, Labelled::yes);
     log::info("{}: {}", file, split.report());
-    const TaskAnswers answers = answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes);
+    const std::unique_ptr<TaskAnswers> answers =
+        answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes);
     nlohmann::ordered_json& result = results[file];
-    for (const MetricValue& metric : score(answers, split, trained.task, config.answers, /*with_intervals=*/true)) {
+    for (const MetricValue& metric : score(*answers, /*with_intervals=*/true)) {
       result[metric.name] = {{"value", metric.value}, {"low", metric.interval->low}, {"high", metric.interval->high}};
       if (config.json) continue;
       std::cout << fmt::format("{}\t{}\t{:.4f}\t{:.4f} to {:.4f}\n", file, metric.name, metric.value,
                                metric.interval->low, metric.interval->high);
     }
-    if (const auto best = best_null_threshold(answers, split)) {
+    if (const auto best = answers->best_null_threshold()) {
       result["best_f1"] = {{"value", best->mean}, {"null_threshold", best->threshold}};
       if (!config.json)
         std::cout << fmt::format("{}\tbest_f1\t{:.4f}\twith --null-threshold {}\n", file, best->mean, best->threshold);

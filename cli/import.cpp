@@ -154,7 +154,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
       log::info("{} answers every question; import it with --task squad2 to allow no answer", config.run);
     }
     const TextModelOptions options{.encoder = theirs.options};
-    const TextModel model = make_text_model(options, task, tokenizer);
+    const TextModel model(options, task, tokenizer.size());
     initialise(*model, 1);
     check_report(load_hf_weights(weights, *model, parameters_of(*model), theirs), weights, config.allow_missing);
     SampleConfig samples;

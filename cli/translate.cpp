@@ -8,7 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
-#include "cli/model_use.hpp"
+#include "cli/model_options.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
@@ -23,7 +23,7 @@ namespace {
 struct TranslateConfig {
   std::string run;
   std::vector<std::string> input;
-  ModelUse use;
+  ModelOptions use;
   LineOptions lines;
   TranslatorConfig translator;
   TranslationAttentionConfig attention;
@@ -35,7 +35,7 @@ struct TranslateConfig {
           {.help = "the run directory of a trained model", .placeholder = "DIR", .required = true, .positional = true});
     visit("input", self.input,
           {.help = "files to translate, plain or .gz; without one, standard input", .placeholder = "FILE"});
-    ModelUse::visit(self.use, visit);
+    ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
     TranslationAttentionConfig::visit(self.attention, visit);

@@ -3,49 +3,45 @@
 namespace attend {
 namespace {
 
-torch::Tensor labels_of(std::span<const Sample* const> samples, TaskKind kind) {
-  std::vector<double> numbers;
-  std::vector<std::int64_t> places;
-  for (const Sample* sample : samples) {
-    numbers.insert(numbers.end(), sample->targets.begin(), sample->targets.end());
-    if (kind == TaskKind::spans) places.insert(places.end(), sample->places.begin(), sample->places.end());
-    if (kind == TaskKind::tags) places.insert(places.end(), sample->tags.begin(), sample->tags.end());
-  }
-  const auto rows = std::ssize(samples);
-  switch (kind) {
-    case TaskKind::tags:
-      return torch::tensor(places, torch::kLong);
-    case TaskKind::spans:
-      return torch::tensor(places, torch::kLong).view({rows, 2});
-    default:
-      break;
-  }
-  if (numbers.empty()) return {};
-  const torch::Tensor targets = torch::tensor(numbers, torch::kFloat);
-  if (kind == TaskKind::classification) return targets.to(torch::kLong);
-  return kind == TaskKind::multi_label ? targets.view({rows, -1}) : targets;
+template <class T>
+torch::Tensor tensor_of(const std::vector<T>& numbers, torch::ScalarType type) {
+  return numbers.empty() ? torch::Tensor() : torch::tensor(numbers, type);
 }
 
 }  // namespace
 
-LabelledBatch make_labelled_batch(std::span<const Sample* const> samples, TaskKind kind) {
+LabelledBatch make_labelled_batch(std::span<const Sample* const> samples) {
   LabelledBatch batch;
   Layout& layout = batch.input.tokens.layout;
-  std::vector<std::int64_t> ids, segments;
+  std::vector<std::int64_t> ids, segments, label, begin, end, tag;
+  std::vector<float> labels;
+  std::vector<double> number;
   for (const Sample* sample : samples) {
-    const auto begin = std::ssize(ids);
+    const auto first_row = std::ssize(ids);
     ids.insert(ids.end(), sample->ids.begin(), sample->ids.end());
-    segments.resize(begin + sample->first, 0);
+    segments.resize(first_row + sample->first, 0);
     segments.resize(ids.size(), 1);
-    if (kind == TaskKind::tags) {
-      for (const std::uint32_t place : sample->places) batch.places.push_back(begin + place);
-    }
     layout.append(std::ssize(sample->ids));
     batch.examples.push_back(sample->example);
+
+    if (sample->gold.label) label.push_back(static_cast<std::int64_t>(*sample->gold.label));
+    if (sample->gold.number) number.push_back(*sample->gold.number);
+    labels.insert(labels.end(), sample->gold.labels.begin(), sample->gold.labels.end());
+    if (sample->answer) {
+      begin.push_back(sample->answer->begin);
+      end.push_back(sample->answer->end);
+    }
+    tag.insert(tag.end(), sample->tags.begin(), sample->tags.end());
+    for (const std::uint32_t word : sample->words) batch.words.push_back(first_row + word);
   }
   batch.input.tokens.ids_M = torch::tensor(ids, torch::kLong);
   batch.input.segments_M = torch::tensor(segments, torch::kLong);
-  batch.labels = labels_of(samples, kind);
+  batch.label_B = tensor_of(label, torch::kLong);
+  if (!labels.empty()) batch.labels_BL = torch::tensor(labels).view({std::ssize(samples), -1});
+  batch.number_B = tensor_of(number, torch::kFloat);
+  batch.begin_B = tensor_of(begin, torch::kLong);
+  batch.end_B = tensor_of(end, torch::kLong);
+  batch.tag_K = tensor_of(tag, torch::kLong);
   return batch;
 }
 

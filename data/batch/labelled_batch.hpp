@@ -1,4 +1,4 @@
-// Tensors for a batch of labelled texts.
+// Samples to tensors: a batch of labelled texts.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,23 @@
 
 namespace attend {
 
-// A batch of labelled texts. `labels` depends on the task: classification int64 [B]; multi-label fp32 [B, L];
-// regression fp32 [B]; spans int64 [B, 2], positions of first and last token in the sequence; tags int64 [K], for the
-// tokens at `places`.
+// Of the labels those of the task's kind are there; none where the samples have none.
 struct LabelledBatch {
   SegmentedSequences input;
-  torch::Tensor labels;
-  std::vector<std::int64_t> places = {};    // tags: rows of the tokens to tag, ascending
-  std::vector<std::int64_t> examples = {};  // numbers of the texts, questions or sentences
-  std::vector<torch::Tensor*> tensors() { return {&input.tokens.ids_M, &input.segments_M, &labels}; }
+  torch::Tensor label_B = {};               // classification, int64: the number of the label
+  torch::Tensor labels_BL = {};             // multi-label, fp32: 1 for every label that a text has, else 0
+  torch::Tensor number_B = {};              // regression, fp32
+  torch::Tensor begin_B = {}, end_B = {};   // spans, int64: the first and last token of the answer in its sequence
+  torch::Tensor tag_K = {};                 // tags, int64: of the words
+  std::vector<std::int64_t> words = {};     // tags: the row of each word's first token, ascending
+  std::vector<std::int64_t> examples = {};  // which texts, questions or sentences these are of
+
+  std::vector<torch::Tensor*> tensors() {
+    return {&input.tokens.ids_M, &input.segments_M, &label_B, &labels_BL, &number_B, &begin_B, &end_B, &tag_K};
+  }
 };
 
-// On the CPU, in the given order. Without labels if the samples have none.
-LabelledBatch make_labelled_batch(std::span<const Sample* const> samples, TaskKind kind);
+// On the CPU, in the order given.
+LabelledBatch make_labelled_batch(std::span<const Sample* const> samples);
 
 }  // namespace attend

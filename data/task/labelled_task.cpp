@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/number.hpp"
+#include "data/task/record_format.hpp"
 
 namespace attend {
 namespace {
@@ -96,59 +97,10 @@ std::string key_of(std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string_view> metrics_of(const LabelledTask& task) {
-  switch (task.kind) {
-    case TaskKind::classification:
-      return {"accuracy", "f1", "matthews"};
-    case TaskKind::multi_label:
-      return {"f1", "accuracy"};
-    case TaskKind::regression:
-      return {"pearson", "spearman"};
-    case TaskKind::spans:
-      return {"f1", "exact"};
-    case TaskKind::tags:
-      if (!task.chunks) return {"accuracy"};
-      return {"f1", "precision", "recall", "accuracy", "strict_f1"};
-  }
-  return {};
-}
-
-std::vector<std::string_view> LabelledTask::foreign_keys() const {
-  const bool spans = kind == TaskKind::spans, tags = kind == TaskKind::tags;
-  std::vector<std::string_view> keys;
-  if (!is_of_sequences(kind)) keys = {"text", "test-text", "format", "header", "skip-incomplete"};
-  if (spans) keys.push_back("label");
-  if (spans || kind == TaskKind::regression) keys.push_back("labels");
-  if (kind != TaskKind::classification) keys.push_back("positive");
-  if (kind != TaskKind::multi_label) keys.push_back("separator");
-  if (!spans) keys.push_back("may-lack-answers");
-  if (!tags) keys.push_back("chunks");
-  return keys;
-}
+std::vector<std::string_view> LabelledTask::foreign_keys() const { return format_of(kind).foreign_keys(); }
 
 void LabelledTask::validate(const std::string& source) const {
-  const bool columns = is_of_sequences(kind), multi_label = kind == TaskKind::multi_label;
-  const bool tags = kind == TaskKind::tags;
   refuse_changed(*this, foreign_keys(), name_of(kind), source + ": ");
-  if (columns && (text.empty() || text.size() > 2)) {
-    throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two",
-                    "name one or two columns");
-  }
-  if (columns && std::ranges::find(text, label) != text.end()) {
-    throw UserError(source + ": the column \"" + label + "\" is both text and label", "name different columns");
-  }
-  if (columns && text.size() == 2 && text[0] == text[1]) {
-    throw UserError(source + ": text names the column \"" + text[0] + "\" twice", "name two different columns, or one");
-  }
-  if (!test_text.empty() && test_text.size() != text.size()) {
-    throw UserError(source + ": test-text names " + std::to_string(test_text.size()) + " columns, but text names " +
-                        std::to_string(text.size()),
-                    "name the same number of columns");
-  }
-  if (tags && label != LabelledTask().label && parse_number<std::uint64_t>(label).value_or(0) == 0) {
-    throw UserError(source + ": label is \"" + label + "\", expected the number of the column of the tags",
-                    "number the columns from 1, or remove label to use the last one");
-  }
   constexpr std::size_t kMostLabels = 10'000, kLongestLabel = 200;
   if (labels.size() > kMostLabels) {
     throw UserError(source + ": " + std::to_string(labels.size()) + " distinct labels, expected at most " +
@@ -176,25 +128,12 @@ void LabelledTask::validate(const std::string& source) const {
   }
   if (valid.empty())
     throw UserError(source + ": valid is empty", "name a validation file; it selects the best checkpoint");
-  if (kind == TaskKind::classification && labels.size() == 1) {
-    throw UserError(source + ": labels has only one name",
-                    "name at least two labels, or none to use those of the training file");
-  }
-  if (multi_label && (separator.empty() || separator.find_first_of("\t\r\n") != std::string::npos)) {
-    throw UserError(source + ": separator is empty or contains a tab or line break",
-                    "choose one that can join labels on a line");
-  }
-  const auto split = std::ranges::find_if(
-      labels, [&](const std::string& name) { return multi_label && name.find(separator) != std::string::npos; });
-  if (split != labels.end()) {
-    throw UserError(source + ": the label \"" + *split + "\" contains the separator \"" + separator + "\"",
-                    "choose another separator");
-  }
+  format_of(kind).validate(*this, source);
   if (!positive.empty() && !labels.empty() && !seen.contains(positive)) {
     throw UserError(source + ": positive is \"" + positive + "\", which is not one of the labels",
                     "name the label whose F1 to report");
   }
-  const std::vector<std::string_view> known = metrics_of(*this);
+  const std::vector<std::string_view> known = format_of(kind).metrics(*this);
   const auto unknown = std::ranges::find_if(
       metrics, [&](const std::string& metric) { return std::ranges::find(known, metric) == known.end(); });
   if (unknown != metrics.end()) {
@@ -229,6 +168,18 @@ LabelledTask find_task(const std::string& name_or_file) {
   auto task = read_config<LabelledTask>(name_or_file);
   task.validate(name_or_file);
   return task;
+}
+
+std::optional<std::filesystem::path> find_file(const std::filesystem::path& folder, const std::string& name) {
+  const std::vector<std::string> names = alternatives(name);
+  for (const std::string& candidate : names) {
+    if (!candidate.empty() && std::filesystem::exists(folder / candidate)) return folder / candidate;
+  }
+  if (names.back().empty()) return std::nullopt;
+  std::string list;
+  for (const std::string& candidate : names) list += (list.empty() ? "" : " or ") + candidate;
+  throw UserError((folder / names.front()).string() + ": no such file" + (names.size() > 1 ? ", nor " + list : ""),
+                  "set --data to the folder that contains " + list);
 }
 
 }  // namespace attend

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -85,14 +86,15 @@ struct LabelledTask {
   void validate(const std::string& source) const;
 };
 
-// The metrics that eval/task_scores.hpp computes for such a task.
-std::vector<std::string_view> metrics_of(const LabelledTask& task);
-
 // Where the tags of a task of tags are found.
 TagColumn tag_column(const LabelledTask& task);
 
 // A built-in task by name (case-insensitive), or the TOML file at that path. UserError suggests the nearest name.
 LabelledTask find_task(const std::string& name_or_file);
 std::vector<std::string> built_in_tasks();
+
+// FOLDER/name, "a|b" being the first that exists. If none exists: empty if the last alternative is empty, else a
+// UserError naming all of them.
+std::optional<std::filesystem::path> find_file(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace attend

@@ -62,7 +62,7 @@ Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {
     first.resize(std::min(first.size(), longest));
     second.resize(std::min(second.size(), room - first.size()));
   }
-  Sample sample{.ids = {tokenizer_.special().cls}, .example = example, .targets = text.targets};
+  Sample sample{.ids = {tokenizer_.special().cls}, .example = example, .gold = text.gold};
   append(sample.ids, first);
   sample.ids.push_back(tokenizer_.special().sep);
   sample.first = static_cast<std::uint32_t>(sample.ids.size());
@@ -88,13 +88,13 @@ std::vector<Sample> SampleMaker::of_question(const Question& question, const std
     Sample window{.ids = begin,
                   .first = static_cast<std::uint32_t>(begin.size()),
                   .example = example,
-                  .places = {0, 0},
+                  .answer = Sample::Answer(),
                   .skipped = static_cast<std::uint32_t>(from)};
     for (std::size_t i = from; i < to; ++i) window.ids.push_back(context[i].id);
     window.ids.push_back(tokenizer_.special().sep);
     if (answer.first <= answer.last && answer.first >= from && answer.last < to) {
-      window.places = {static_cast<std::uint32_t>(begin.size() + answer.first - from),
-                       static_cast<std::uint32_t>(begin.size() + answer.last - from)};
+      window.answer = {.begin = static_cast<std::uint32_t>(begin.size() + answer.first - from),
+                       .end = static_cast<std::uint32_t>(begin.size() + answer.last - from)};
     }
     windows.push_back(std::move(window));
     if (to == context.size()) return windows;
@@ -119,7 +119,7 @@ void SampleMaker::surround(Sample& sample, const std::vector<std::int32_t>& befo
   const std::size_t left = std::min(before.size(), room - right);
   sample.ids.insert(sample.ids.begin() + 1, before.end() - static_cast<std::ptrdiff_t>(left), before.end());
   sample.ids.insert(sample.ids.end(), after.begin(), after.begin() + static_cast<std::ptrdiff_t>(right));
-  for (std::uint32_t& place : sample.places) place += static_cast<std::uint32_t>(left);
+  for (std::uint32_t& place : sample.words) place += static_cast<std::uint32_t>(left);
 }
 
 std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> sentences,
@@ -148,7 +148,7 @@ std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> se
                            .skipped = static_cast<std::uint32_t>(word)});
       }
       Sample& sample = samples.back();
-      sample.places.push_back(static_cast<std::uint32_t>(sample.ids.size()));
+      sample.words.push_back(static_cast<std::uint32_t>(sample.ids.size()));
       std::int64_t tag = 0;
       if (!sentences[s].tags.empty()) {
         tag = std::ranges::find(tags, sentences[s].tags[word]) - tags.begin();

@@ -1,4 +1,4 @@
-// Encoder inputs and targets of labelled texts: ids and numbers, no tensors.
+// Encoder inputs and labels of labelled texts: ids and numbers, no tensors.
 //
 //   one text           [CLS] a [SEP]
 //   two texts          [CLS] a [SEP] b [SEP]; if too long, the longer part is cut at its end
@@ -32,9 +32,6 @@ struct SampleConfig {
   // Maximum tokens of a question: half of the sequence is reserved for the context. `length` must be resolved.
   std::int64_t longest_question() const { return std::min(question_length, *length / 2); }
 
-  // Maximum tokens of a sample (for spans: of its question) before it is cut.
-  std::int64_t longest(TaskKind kind) const { return kind == TaskKind::spans ? longest_question() : *length; }
-
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("length", self.length,
@@ -55,14 +52,19 @@ struct SampleConfig {
 };
 
 struct Sample {
+  // The first and last token of an answer.
+  struct Answer {
+    std::uint32_t begin = 0, end = 0;
+  };
+
   std::vector<std::int32_t> ids = {};
-  std::uint32_t first = 0;                 // tokens of the first part, including [CLS] and its [SEP]
-  std::int64_t example = 0;                // number of the text, question or sentence
-  std::vector<double> targets = {};        // of the whole text, as in LabelledText
-  std::vector<std::uint32_t> places = {};  // tags: the first token of each word; spans: first and last token of the
-                                           // answer, both 0 ([CLS]) if the window does not contain it
-  std::vector<std::int64_t> tags = {};     // one per place
-  std::uint32_t skipped = 0;               // words of the sentence, or pieces of the context, before it
+  std::uint32_t first = 0;                // tokens of the first part, including [CLS] and its [SEP]
+  std::int64_t example = 0;               // number of the text, question or sentence
+  Gold gold = {};                         // of a text
+  std::optional<Answer> answer = {};      // spans: both 0 ([CLS]) if the window does not contain it
+  std::vector<std::uint32_t> words = {};  // tags: the first token of each word
+  std::vector<std::int64_t> tags = {};    // one per word
+  std::uint32_t skipped = 0;              // words of the sentence, or pieces of the context, before it
 };
 
 // Batches for inference: samples of similar length, and a similar number of tokens per batch.
@@ -82,6 +84,7 @@ class SampleMaker {
   std::vector<Sample> of_sentences(std::span<const TaggedSentence> sentences, const std::vector<std::string>& tags,
                                    std::int64_t example);
 
+  const Tokenizer& tokenizer() const { return tokenizer_; }
   std::int64_t num_cut() const { return num_cut_; }  // samples that were cut
 
  private:

@@ -82,6 +82,7 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const TagColumn&
   }
   finish();
   if (sentences.empty()) throw UserError(file + ": no sentences", "check that it is the right file");
+  lines.warn_of_invalid_utf8();
   return sentences;
 }
 

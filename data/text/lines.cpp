@@ -187,6 +187,12 @@ bool LineReader::next(std::string& line) {
 
 std::string LineReader::place() const { return source_->name() + ":" + std::to_string(counts_.lines); }
 
+void LineReader::warn_of_invalid_utf8() const {
+  if (counts_.invalid_utf8 == 0) return;
+  log::warn("{}: {} lines with invalid UTF-8, whose bytes become U+FFFD; the first is {}:{}", source_->name(),
+            counts_.invalid_utf8, source_->name(), first_invalid_);
+}
+
 void LineReader::clean(std::string& line) {
   invalid_ = false;
   const auto is_plain = [](char c) { return (c >= ' ' && c <= '~') || c == '\t'; };
@@ -222,11 +228,27 @@ void LineReader::clean(std::string& line) {
   }
   counts_.nul += nul;
   counts_.line_ends += line_end;
-  counts_.invalid_utf8 += invalid_;
+  if (invalid_ && counts_.invalid_utf8++ == 0) first_invalid_ = counts_.lines + 1;
   line.assign(cleaned_);
 }
 
 std::string name_of_input(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }
+
+std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
+                                              const std::string& remedy) {
+  const auto tab = line.find('\t');
+  const bool one = tab == std::string::npos;
+  if (one || line.find('\t', tab + 1) != std::string::npos) {
+    throw UserError(place + ": " + (one ? "one text" : "more than one tab") + ", expected two with a tab between",
+                    remedy);
+  }
+  return {line.substr(0, tab), line.substr(tab + 1)};
+}
+
+void refuse_tab(const std::string& line, const std::string& place) {
+  if (line.find('\t') == std::string::npos) return;
+  throw UserError(place + ": a tab, expected one text", "the task reads one text");
+}
 
 std::string trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\n\r";

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace attend {
@@ -48,6 +49,8 @@ class LineReader {
   // Whether the last line read contained invalid UTF-8.
   bool invalid() const { return invalid_; }
   const LineCounts& counts() const { return counts_; }
+  // Warns of lines with invalid UTF-8: how many, and the first.
+  void warn_of_invalid_utf8() const;
   // Position of the last line read, "corpus.en:12".
   std::string place() const;
 
@@ -61,6 +64,7 @@ class LineReader {
   std::string raw_;
   std::string cleaned_;
   bool invalid_ = false;
+  std::uint64_t first_invalid_ = 0;  // line, from 1
   LineCounts counts_;
 };
 
@@ -72,6 +76,12 @@ inline bool is_blank(std::string_view text) { return text.find_first_not_of(" \t
 
 // `text` without surrounding spaces, tabs and line breaks.
 std::string trimmed(std::string_view text);
+
+// The two texts of a line, separated by a tab. UserError naming `place` for another number of texts.
+std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
+                                              const std::string& remedy);
+// UserError naming `place` for a line with a tab, that is of more than one text.
+void refuse_tab(const std::string& line, const std::string& place);
 
 // `text` with every line break and NUL replaced by a space.
 std::string as_one_line(std::string_view text);

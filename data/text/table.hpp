@@ -55,6 +55,8 @@ class TableReader {
   bool next(Record& record);
   // Rows that were skipped.
   std::uint64_t num_incomplete() const { return num_incomplete_; }
+  // As LineReader.
+  void warn_of_invalid_utf8() const { lines_.warn_of_invalid_utf8(); }
 
  private:
   bool next_record(Record& record);

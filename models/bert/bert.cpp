@@ -34,7 +34,7 @@ BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
       word_embeddings_(register_module("word_embeddings", table_of(config, config.vocabulary))),
       position_embeddings_(
           register_module("position_embeddings", table_of(config, config.max_length, config.sinusoids))),
-      token_type_embeddings_(register_module("token_type_embeddings", table_of(config, config.segments))),
+      token_type_embeddings_(register_module("token_type_embeddings", table_of(config, kBertSegments))),
       norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
 
 Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) const {

@@ -22,9 +22,11 @@
 
 namespace attend {
 
+// The parts of an input, each with an embedding.
+constexpr std::int64_t kBertSegments = 2;
+
 struct BertConfig {
   std::int64_t vocabulary = 0;
-  std::int64_t segments = 2;
   std::int64_t max_length = 512;
   std::int64_t layers = 12;
   std::int64_t embedding_width = 768;  // factorised if different from the blocks' width

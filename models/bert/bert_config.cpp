@@ -41,7 +41,6 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
                     "lower it to the width at most");
   }
   return {.vocabulary = vocabulary,
-          .segments = 2,
           .max_length = options.positions,
           .layers = options.layers.value_or(size.layers),
           .embedding_width = embedding_width,

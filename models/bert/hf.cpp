@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -64,8 +63,23 @@ constexpr Family kPreLayerNorm = {.type = "roberta-prelayernorm",
                                              {"predictions.LayerNorm.", "lm_head.layer_norm."},
                                              {"predictions.bias", "lm_head.bias"},
                                              {"bert.encoder.norm.", "bert.LayerNorm."}}}};
-constexpr std::string_view kSequences = "ForSequenceClassification", kTags = "ForTokenClassification",
-                           kSpans = "ForQuestionAnswering";
+
+// The head of a kind of task: what their classes end with, their problem_type, and what they call its linear map.
+struct HfHead {
+  TaskKind task;
+  std::string_view architecture;
+  std::string_view problem = {};
+  std::string_view classifier = "classifier.";
+};
+constexpr std::string_view kSequences = "ForSequenceClassification";
+constexpr std::array kHeads = {
+    HfHead{TaskKind::classification, kSequences, "single_label_classification"},
+    HfHead{TaskKind::multi_label, kSequences, "multi_label_classification"},
+    HfHead{TaskKind::regression, kSequences, "regression"},
+    HfHead{TaskKind::spans, "ForQuestionAnswering", {}, "qa_outputs."},
+    HfHead{TaskKind::tags, "ForTokenClassification"},
+};
+const HfHead& head_of(TaskKind task) { return *std::ranges::find(kHeads, task, &HfHead::task); }
 
 bool is_pre(const HfConfig& config) { return config.options.norm == NormPlace::pre; }
 const Family& family_of(const HfConfig& config) { return is_pre(config) ? kPreLayerNorm : kBert; }
@@ -148,8 +162,8 @@ std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const H
   for (const auto& [ours, theirs] : family_of(config).heads) {
     if (parameter.starts_with(ours)) return {{std::string(theirs) + parameter.substr(ours.size())}};
   }
-  if (config.task == TaskKind::spans && parameter.starts_with(kClassifier)) {
-    return {{"qa_outputs." + parameter.substr(kClassifier.size())}};
+  if (config.task && parameter.starts_with(kClassifier)) {
+    return {{std::string(head_of(*config.task).classifier) + parameter.substr(kClassifier.size())}};
   }
   return {{parameter}};
 }
@@ -234,10 +248,9 @@ std::string to_hf_config(const HfConfig& theirs) {
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
   if (is_pre(theirs) && theirs.pad < 0) refuse("tokenizer without a padding piece");
   const Family& family = family_of(theirs);
-  const std::string_view head = !theirs.task                     ? (theirs.heads ? family.pretraining : "Model")
-                                : theirs.task == TaskKind::spans ? kSpans
-                                : is_of_sequences(theirs)        ? kSequences
-                                                                 : kTags;
+  const std::string_view head = theirs.task    ? head_of(*theirs.task).architecture
+                                : theirs.heads ? family.pretraining
+                                               : "Model";
   ordered_json json = {{"architectures", {fmt::format("{}{}", family.name, head)}},
                        {"model_type", family.type},
                        {"vocab_size", theirs.vocabulary},
@@ -249,16 +262,12 @@ std::string to_hf_config(const HfConfig& theirs) {
                        {"hidden_dropout_prob", config.block.dropout},
                        {"attention_probs_dropout_prob", config.block.attention_dropout},
                        {"max_position_embeddings", config.max_length + unused_positions(theirs)},
-                       {"type_vocab_size", config.segments},
+                       {"type_vocab_size", kBertSegments},
                        {"initializer_range", config.block.deviation},
                        {"layer_norm_eps", config.block.norm_eps},
                        {"tie_word_embeddings", true}};
   if (theirs.pad >= 0) json["pad_token_id"] = theirs.pad;
-  if (is_of_sequences(theirs)) {
-    json["problem_type"] = theirs.task == TaskKind::regression    ? "regression"
-                           : theirs.task == TaskKind::multi_label ? "multi_label_classification"
-                                                                  : "single_label_classification";
-  }
+  if (is_of_sequences(theirs)) json["problem_type"] = head_of(*theirs.task).problem;
   if (theirs.task == TaskKind::regression) json["id2label"] = {{"0", "LABEL_0"}};
   for (std::size_t i = 0; i < theirs.labels.size(); ++i) {
     json["id2label"][std::to_string(i)] = theirs.labels[i];
@@ -333,31 +342,31 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   options.attention_dropout = number("attention_probs_dropout_prob", 0, 0.95, 0.1);
   bert_config(options, config.vocabulary);  // do the sizes fit each other?
 
-  const std::map<std::string_view, TaskKind> tasks = {
-      {kSequences, TaskKind::classification}, {kTags, TaskKind::tags}, {kSpans, TaskKind::spans}};
   std::string architecture;
   if (json.contains("architectures") && json["architectures"].is_array() && !json["architectures"].empty() &&
       json["architectures"][0].is_string()) {
     architecture = json["architectures"][0].get<std::string>();
   }
   const std::string_view name = family_of(config).name;
-  const auto found = tasks.find(architecture.starts_with(name) ? std::string_view(architecture).substr(name.size())
-                                                               : std::string_view());
-  if (found == tasks.end()) return config;
-  std::optional<TaskKind>& task = config.task = found->second;
+  if (!architecture.starts_with(name)) return config;
+  architecture.erase(0, name.size());
   const std::string problem = json.contains("problem_type") && json["problem_type"].is_string()
                                   ? json["problem_type"].get<std::string>()
                                   : std::string();
-  if (problem == "multi_label_classification") task = TaskKind::multi_label;
+  for (const HfHead& head : kHeads) {  // of the heads of an architecture the one of the problem, else the first
+    if (head.architecture == architecture && (!config.task || head.problem == problem)) config.task = head.task;
+  }
+  if (!config.task) return config;
   if (json.contains("id2label") && json["id2label"].is_object()) {
     for (std::size_t i = 0; i < json["id2label"].size(); ++i) {
       config.labels.push_back(json_member<std::string>(json["id2label"], std::to_string(i), file + ": id2label"));
     }
   }
-  if (config.labels.empty() && problem != "regression") config.labels = {"LABEL_0", "LABEL_1"};  // their default
-  if (problem == "regression" || (task == TaskKind::classification && config.labels.size() == 1)) {
-    task = TaskKind::regression;
+  if (config.task == TaskKind::classification && config.labels.size() == 1) config.task = TaskKind::regression;
+  if (config.task == TaskKind::regression) {
     config.labels.clear();
+  } else if (config.labels.empty()) {
+    config.labels = {"LABEL_0", "LABEL_1"};  // their default
   }
   return config;
 }

@@ -8,20 +8,8 @@
 #include "models/run/run.hpp"
 
 namespace attend {
-namespace {
 
 namespace fs = std::filesystem;
-
-std::int64_t outputs_of(const LabelledTask& task) {
-  if (task.kind == TaskKind::regression) return 1;
-  return task.kind == TaskKind::spans ? 2 : std::ssize(task.labels);
-}
-
-}  // namespace
-
-TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer) {
-  return TextModel(options, task.kind, outputs_of(task), task.text.size() == 2, tokenizer.size());
-}
 
 fs::path run_of_best_seed(const fs::path& run) {
   const fs::path file = run / "seeds.json";
@@ -43,7 +31,7 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
                         std::to_string(options.encoder.positions),
                     "it was edited; restore the original");
   }
-  const auto make = [&] { return make_text_model(options, task, tokenizer); };
+  const auto make = [&] { return TextModel(options, task, tokenizer.size()); };
   return {.options = options,
           .task = task,
           .samples = samples,

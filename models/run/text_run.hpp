@@ -17,9 +17,6 @@
 
 namespace attend {
 
-// The model of a task, not yet initialised. UserError where the options do not go together.
-TextModel make_text_model(const TextModelOptions& options, const LabelledTask& task, const Tokenizer& tokenizer);
-
 // RUN, or of several seeds the best RUN/seed-N.
 std::filesystem::path run_of_best_seed(const std::filesystem::path& run);
 

@@ -1,4 +1,5 @@
-// BERT with the head of each task beside Hugging Face's: answers, every gradient, and ten updates.
+// Text models beside PyTorch: BERT with the head of each task as Hugging Face has it, and an LSTM under the poolings of
+// make_fixtures_poolings.py. Logits, every gradient, and ten updates.
 #include "models/bert/text_model.hpp"
 
 #include <ATen/ATen.h>
@@ -25,14 +26,31 @@ TextModelOptions small_bert() {
                       .attention_dropout = 0}};
 }
 
-class TextModelParity : public testing::TestWithParam<TaskKind> {
+TextModelOptions small_lstm(Pooling pooling, std::int64_t layers) {
+  return {.model = TextEncoderKind::lstm, .pooling = pooling, .encoder = {.layers = layers, .width = 10, .dropout = 0}};
+}
+
+struct Case {
+  std::string name;
+  TextModelOptions options;
+  TaskKind kind;
+  torch::Tensor LabelledBatch::*labels = nullptr;  // where those of the fixture go; nothing: begin and end
+};
+
+class TextModelParity : public testing::TestWithParam<Case> {
  protected:
   TextModelParity()
-      : fixture_("text_model_" + std::string(name_of(GetParam()))),
-        model_(small_bert(), GetParam(), fixture_.tensor("weight.classifier.bias").size(0), /*pairs=*/true, 29),
-        batch_{.input = {.tokens = fixture_.sequences("ids", "lengths"), .segments_M = fixture_.tensor("segments")},
-               .labels = fixture_.tensor("labels"),
-               .places = fixture_.has("places") ? numbers(fixture_.tensor("places")) : std::vector<std::int64_t>()} {
+      : fixture_("text_model_" + GetParam().name),
+        model_(GetParam().options, task(), 29),
+        batch_{.input = {.tokens = fixture_.sequences("ids", "lengths"), .segments_M = fixture_.tensor("segments")}} {
+    const torch::Tensor labels = fixture_.tensor("labels");
+    if (GetParam().labels != nullptr) {
+      batch_.*GetParam().labels = labels;
+    } else {
+      batch_.begin_B = labels.select(1, 0);
+      batch_.end_B = labels.select(1, 1);
+    }
+    if (fixture_.has("places")) batch_.words = numbers(fixture_.tensor("places"));
     const at::NoGradGuard no_grad;
     for (const auto& [name, parameter] : parameters_of(*model_)) parameter.copy_(fixture_.tensor("weight." + name));
   }
@@ -40,10 +58,17 @@ class TextModelParity : public testing::TestWithParam<TaskKind> {
   double backward() {
     for (const auto& parameter : model_->parameters()) parameter.mutable_grad().reset();
     Pass pass = Pass::train(1);
-    const torch::Tensor loss =
-        model_->loss(model_->answers(batch_, pass), batch_, {}) / static_cast<double>(model_->count(batch_));
+    const torch::Tensor loss = model_->head().loss(model_->logits(batch_, pass), batch_, {}) /
+                               static_cast<double>(model_->head().count(batch_));
     loss.backward();
     return loss.item<double>();
+  }
+
+  LabelledTask task() const {
+    LabelledTask result{.kind = GetParam().kind, .text = {"a", "b"}};
+    const std::int64_t outputs = fixture_.tensor("weight.classifier.bias").size(0);
+    for (std::int64_t label = 0; label < outputs; ++label) result.labels.push_back(std::to_string(label));
+    return result;
   }
 
   Fixture fixture_;
@@ -51,9 +76,10 @@ class TextModelParity : public testing::TestWithParam<TaskKind> {
   LabelledBatch batch_;
 };
 
-TEST_P(TextModelParity, Answers) {
+TEST_P(TextModelParity, Logits) {
   Pass pass = Pass::inference();
-  expect_close(model_->answers(batch_, pass).detach(), fixture_.tensor("answers"), "answers");
+  const torch::Tensor expected = fixture_.tensor("answers");
+  expect_close(model_->logits(batch_, pass).detach().view_as(expected), expected, "logits");
 }
 
 TEST_P(TextModelParity, EveryGradient) {
@@ -68,14 +94,21 @@ TEST_P(TextModelParity, TheLossesOfTenUpdates) {
       fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, TextModelParity,
-                         testing::Values(TaskKind::classification, TaskKind::multi_label, TaskKind::regression,
-                                         TaskKind::spans, TaskKind::tags),
-                         [](const auto& instance) {
-                           std::string name(name_of(instance.param));
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Models, TextModelParity,
+    testing::Values(Case{"classification", small_bert(), TaskKind::classification, &LabelledBatch::label_B},
+                    Case{"multi-label", small_bert(), TaskKind::multi_label, &LabelledBatch::labels_BL},
+                    Case{"regression", small_bert(), TaskKind::regression, &LabelledBatch::number_B},
+                    Case{"spans", small_bert(), TaskKind::spans},
+                    Case{"tags", small_bert(), TaskKind::tags, &LabelledBatch::tag_K},
+                    Case{"lstm_last", small_lstm(Pooling::last, 1), TaskKind::classification, &LabelledBatch::label_B},
+                    Case{"lstm_alignment", small_lstm(Pooling::alignment, 2), TaskKind::classification,
+                         &LabelledBatch::label_B}),
+    [](const auto& instance) {
+      std::string name = instance.param.name;
+      std::erase(name, '-');
+      return name;
+    });
 
 }  // namespace
 }  // namespace attend

@@ -8,8 +8,8 @@
 
 #include "core/options.hpp"
 #include "data/task/samples.hpp"
-#include "eval/task_answers.hpp"
-#include "models/bert/text_model.hpp"
+#include "eval/answers/answers.hpp"
+#include "models/bert/text_options.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_config.hpp"
 #include "train/schedule.hpp"

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/random.hpp"
+#include "data/task/record_format.hpp"
 #include "data/task/task_split.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
@@ -27,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kLength = 128, kSpanLength = 384;
 constexpr std::int64_t kMostValidations = 20;
 
 // Leaves the samples of a share of the examples; those of one example follow each other.
@@ -45,6 +45,46 @@ void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) 
   std::erase_if(samples, [&kept](const Sample& sample) { return !kept.contains(sample.example); });
 }
 
+// The run that --init-from names, of several seeds the best: what it is, read once.
+struct Ancestor {
+  fs::path run;
+  TextModelOptions model;
+  std::optional<LabelledTask> task;              // that it was fine-tuned for
+  std::optional<PretrainingConfig> pretraining;  // by attend
+  bool imported = false;
+
+  static Ancestor read(const fs::path& named) {
+    const fs::path run = run_of_best_seed(named);
+    Ancestor ancestor{.run = run,
+                      .model = read_config<TextModelOptions>(run / "config.toml", UnknownKeys::ignore),
+                      .task = {},
+                      .pretraining = {},
+                      .imported = !was_trained(run)};
+    if (kind_of_run(run) != RunKind::pretrain) {
+      ancestor.task = load_run_task(run);
+    } else if (!ancestor.imported) {
+      ancestor.pretraining = read_config<PretrainingConfig>(run / "config.toml", UnknownKeys::ignore);
+    }
+    return ancestor;
+  }
+
+  // Whether its head reads the same vectors as that of `other`, so that its pooling and its weights serve it too.
+  bool pools_as(const LabelledTask& other) const {
+    return task && is_of_sequences(task->kind) && is_of_sequences(other.kind) && task->text.size() == other.text.size();
+  }
+};
+
+// What is read where --pooling is auto. Two texts are compared by their alignment, since [CLS] becomes a good vector of
+// a pair only after more pretraining than attend's own encoders get.
+std::optional<Pooling> default_pooling(const TextModelOptions& model, const LabelledTask& task,
+                                       const std::optional<Ancestor>& ancestor) {
+  if (!is_of_sequences(task.kind)) return std::nullopt;
+  if (ancestor && ancestor->pools_as(task)) return ancestor->model.pooling_of_run();
+  const bool imported = ancestor && ancestor->imported;
+  if (model.model == TextEncoderKind::bert && task.text.size() == 2 && !imported) return Pooling::alignment;
+  return model.pooling_of_run();
+}
+
 class FinetuningJob : public Job {
  public:
   explicit FinetuningJob(FinetuningConfig config) : config_(std::move(config)) {}
@@ -53,20 +93,10 @@ class FinetuningJob : public Job {
   SessionConfig config() override { return SessionConfig(config_); }
 
   void adopt_model(const OptionOrigins& origins) override {
-    const fs::path from = begun_from();
-    auto theirs = read_config<TextModelOptions>(from / "config.toml", UnknownKeys::ignore);
-    const LabelledTask task = find_task(config_.task);
-    std::optional<LabelledTask> their_task;
-    if (kind_of_run(from) != RunKind::pretrain) their_task = load_run_task(from);
-    const bool they_pool = their_task && is_of_sequences(their_task->kind);
-    const bool alike = they_pool && is_of_sequences(task.kind) && task.text.size() == their_task->text.size();
-    cls_is_taught_ = they_pool && theirs.pooling_of_run() == Pooling::cls;
-    theirs.pooling = alike && !origins.given("pooling") ? theirs.pooling_of_run() : config_.model.pooling;
-    adopt_model_options(bind(config_.model), bind(theirs), from, origins);
-    if (!their_task && was_trained(from)) {
-      taught_ = read_config<PretrainingConfig>(from / "config.toml", UnknownKeys::ignore);
-      cls_is_taught_ = taught_->instances.sequence_objective != SequenceObjective::none;
-    }
+    ancestor_ = Ancestor::read(config_.run.init_from);
+    TextModelOptions theirs = ancestor_->model;
+    theirs.pooling = config_.model.pooling;  // of the head, which need not be theirs
+    adopt_model_options(bind(config_.model), bind(theirs), ancestor_->run, origins);
   }
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
@@ -78,29 +108,27 @@ class FinetuningJob : public Job {
         config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
     task_.labels = labels_of_task(task_, train_file);
     task_.validate(train_file);
-    refuse_foreign_options();
-    if (!resumed) choose_pooling();
+    const RecordFormat& format = format_of(task_.kind);
+    refuse_changed(config_, format.foreign_options(), name_of(task_.kind));
+    if (!resumed && !config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
     const std::int64_t longest = config_.model.model == TextEncoderKind::bert ? config_.model.encoder.positions : 65535;
-    if (!samples.length) samples.length = std::min(task_.kind == TaskKind::spans ? kSpanLength : kLength, longest);
+    if (!samples.length) samples.length = std::min(format.default_length(), longest);
     if (*samples.length > longest) {
       throw UserError("--length " + std::to_string(*samples.length) + ": the encoder reads at most " +
                           std::to_string(longest) + " tokens",
                       "lower --length");
     }
     train_ = open(train_file);
-    const QuestionSet& questions = train_->questions;
-    task_.may_lack_answers = questions.may_lack_answers;
-    std::erase_if(train_->samples, [&](const Sample& sample) {
-      return task_.kind == TaskKind::spans && !questions.can_be_learnt(questions.questions[sample.example]);
-    });
+    task_.may_lack_answers = train_->questions.may_lack_answers;
+    format.keep_learnable(*train_);
     if (train_->samples.empty())
       throw UserError(train_file + ": nothing to learn from", "check that it is the right file");
     if (config_.examples < 1) {
       keep_share(train_->samples, config_.examples, static_cast<std::uint64_t>(config_.trainer.seed));
     }
-    refuse_one_answer();
+    if (format.all_alike(*train_)) refuse_one_label(format.label_name());
     for (const std::string& file : validation_files()) valid_.push_back(open(file));
     Inputs inputs = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
                      {"the text to learn from", train_->hash, "--train " + train_->file}};
@@ -122,7 +150,7 @@ class FinetuningJob : public Job {
   }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
-    TextModel model = make_text_model(config_.model, task_, *tokenizer_);
+    TextModel model(config_.model, task_, tokenizer_->size());
     initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
     if (initial_weights) load_encoder(*model);
     return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
@@ -138,7 +166,7 @@ class FinetuningJob : public Job {
       // (1908.08962); those that attend taught have read less, and want three times as large ones.
       const auto width = static_cast<double>(width_of(config_.model.encoder));
       const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
-      config_.schedule.learning_rate = config_.run.init_from.empty() ? 5e-4 : is_imported() ? rate : 3 * rate;
+      config_.schedule.learning_rate = !ancestor_ ? 5e-4 : ancestor_->imported ? rate : 3 * rate;
     }
     if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
     if (!trainer.valid_every) {
@@ -165,48 +193,17 @@ class FinetuningJob : public Job {
     return files;
   }
 
-  // The run whose weights are taken over.
-  fs::path begun_from() const { return run_of_best_seed(config_.run.init_from); }
-  // Whether attend has not taught them itself.
-  bool is_imported() const { return !config_.run.init_from.empty() && !was_trained(begun_from()); }
-
-  // [CLS] knows little of two texts until an encoder has read as much as those that are imported; attend's own tell
-  // more from an alignment of their tokens. Of one text it knows nothing where nothing has taught it.
-  void choose_pooling() {
-    TextModelOptions& model = config_.model;
-    if (model.pooling || model.model != TextEncoderKind::bert || !is_of_sequences(task_.kind) || is_imported()) return;
-    model.pooling = task_.text.size() == 2 ? Pooling::alignment : cls_is_taught_ ? Pooling::cls : Pooling::mean;
-  }
-
-  // Where all records have the same label, number or tag there is nothing to tell apart.
-  void refuse_one_answer() const {
-    if (task_.kind == TaskKind::spans) return;
-    const Sample& first = train_->samples.front();
-    const bool alike = std::ranges::all_of(train_->samples, [&first](const Sample& sample) {
-      return sample.targets == first.targets &&
-             std::ranges::all_of(sample.tags, [&first](std::int64_t tag) { return tag == first.tags.front(); });
-    });
-    if (!alike) return;
+  [[noreturn]] void refuse_one_label(std::string_view label) const {
     const bool sampled = config_.examples < 1;
     throw UserError(train_->file + ": all records" + (sampled ? " that --examples leaves" : "") + " have the same " +
-                        (task_.kind == TaskKind::tags         ? "tag"
-                         : task_.kind == TaskKind::regression ? "number"
-                                                              : "label"),
+                        std::string(label),
                     sampled ? "raise --examples" : "there must be two at least to learn to tell them apart");
-  }
-
-  void refuse_foreign_options() const {
-    const std::string_view kind = name_of(task_.kind);
-    if (task_.kind != TaskKind::tags) refuse_changed(config_.samples, {"document-context"}, kind);
-    if (task_.kind == TaskKind::spans) return;
-    refuse_changed(config_.samples, {"stride", "question-length"}, kind);
-    refuse_changed(config_.answers, {"max-answer", "nbest", "null-threshold"}, kind);
   }
 
   Tokenizer obtain_tokenizer(bool resumed) const {
     if (resumed) return load_run_tokenizer(config_.run.run);
     if (!config_.tokenizer.empty()) return load_encoder_tokenizer(config_.tokenizer);
-    if (!config_.run.init_from.empty()) return load_run_tokenizer(begun_from());
+    if (ancestor_) return load_run_tokenizer(ancestor_->run);
     throw UserError(
         "neither --init-from nor --tokenizer is given: there are no pieces to read texts in",
         "--init-from RUN of attend pretrain, or --tokenizer FILE of attend vocab to begin with random weights");
@@ -219,29 +216,28 @@ class FinetuningJob : public Job {
   }
 
   void load_encoder(const TextModelImpl& model) const {
-    const fs::path from = begun_from();
-    const fs::path weights = find_weights(from, "auto");
+    const fs::path weights = find_weights(ancestor_->run, "auto");
     NamedTensors taken = parameters_of(model);
-    // A head that decided between other labels begins anew, also where they are as many.
-    const bool other_labels = fs::exists(from / "task.toml") && load_run_task(from).labels != task_.labels;
+    // A head that decided between other labels is initialised anew, also where they are as many.
+    const bool other_labels = ancestor_->task && ancestor_->task->labels != task_.labels;
     if (other_labels) std::erase_if(taken, [](const auto& named) { return named.first.starts_with("classifier."); });
     const WeightReport report = load_common_weights(weights, model, taken);
     for (const auto& [names, problem] :
          {std::pair(&report.missing, " is missing"), std::pair(&report.mismatched, "")}) {
-      const auto found = std::ranges::find_if(*names, is_of_encoder);
+      const auto found =
+          std::ranges::find_if(*names, [&](const std::string& name) { return model.encoder().owns(name); });
       if (found == names->end()) continue;
       throw UserError(weights.string() + " does not fit the encoder: " + *found + problem,
                       "leave the options of the model out: they are taken over with the weights");
     }
     log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
               parameters_of(model).size() - report.loaded, report.unused.size());
-    if (other_labels) log::info("  the head begins anew, for other labels");
-    for (const std::string& other : report.mismatched) log::info("  begins anew: {}", other);
-    if (taught_) warn_of_length();
+    if (other_labels) log::info("  the head is initialised randomly, for other labels");
+    for (const std::string& other : report.mismatched) log::info("  initialised randomly: {}", other);
+    if (ancestor_->pretraining) warn_of_length(ancestor_->pretraining->longest());
   }
 
-  void warn_of_length() const {
-    const std::int64_t longest = taught_->longest();
+  void warn_of_length(std::int64_t longest) const {
     const auto longer = [longest](const Sample& sample) { return std::ssize(sample.ids) > longest; };
     const auto count = std::ranges::count_if(train_->samples, longer);
     if (count == 0) return;
@@ -252,8 +248,7 @@ class FinetuningJob : public Job {
   }
 
   FinetuningConfig config_;
-  std::optional<PretrainingConfig> taught_;  // how attend pretrain taught the encoder that is begun with
-  bool cls_is_taught_ = true;                // random weights learn it with the rest
+  std::optional<Ancestor> ancestor_;  // of a new run
   LabelledTask task_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<TaskSplit> train_;

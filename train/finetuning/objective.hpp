@@ -19,11 +19,11 @@ class HeadObjective : public Objective<LabelledBatch> {
       : model_(std::move(model)), label_weights_L_(std::move(label_weights_L)) {}
 
   std::vector<LossTerm> terms(const LabelledBatch& batch) const override {
-    return {{.name = "loss", .weight = 1, .count = model_->count(batch)}};
+    return {{.name = "loss", .weight = 1, .count = model_->head().count(batch)}};
   }
 
   std::vector<LossSum> losses(const LabelledBatch& batch, Pass& pass) override {
-    const torch::Tensor loss = model_->loss(model_->answers(batch, pass), batch, label_weights_L_);
+    const torch::Tensor loss = model_->head().loss(model_->logits(batch, pass), batch, label_weights_L_);
     return {{.loss = loss, .reported = loss.detach()}};
   }
 

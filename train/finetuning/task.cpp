@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 #include <string_view>
 
@@ -14,7 +14,8 @@
 #include "core/number.hpp"
 #include "core/random.hpp"
 #include "data/batch/labelled_batch.hpp"
-#include "eval/task_scores.hpp"
+#include "data/task/record_format.hpp"
+#include "eval/answers/scores.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/run.hpp"
 #include "train/finetuning/objective.hpp"
@@ -29,18 +30,15 @@ namespace fs = std::filesystem;
 torch::Tensor label_weights(const std::vector<std::string>& given, const LabelledTask& task, const TaskSplit& train,
                             torch::Device device) {
   if (given.empty()) return {};
-  if (task.kind == TaskKind::regression || task.kind == TaskKind::spans) {
-    throw UserError("--label-weights has no meaning for " + std::string(name_of(task.kind)), "leave it out");
-  }
   const std::size_t labels = task.labels.size();
   std::vector<double> weights;
   if (given == std::vector<std::string>{"balanced"}) {
     std::vector<double> counts(labels);
     for (const Sample& sample : train.samples) {
       for (const std::int64_t tag : sample.tags) counts[static_cast<std::size_t>(tag)] += 1;
-      if (task.kind == TaskKind::classification) counts[static_cast<std::size_t>(sample.targets[0])] += 1;
-      for (std::size_t label = 0; task.kind == TaskKind::multi_label && label < labels; ++label) {
-        counts[label] += sample.targets[label];
+      if (sample.gold.label) counts[*sample.gold.label] += 1;
+      for (std::size_t label = 0; label < sample.gold.labels.size(); ++label) {
+        counts[label] += static_cast<double>(sample.gold.labels[label]);
       }
     }
     const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
@@ -69,27 +67,11 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
 // What the score on a further validation file is called.
 std::string score_name(const TaskSplit& split) { return fs::path(split.file).stem().string() + "_score"; }
 
-// 0 in the embeddings, 1 in the lowest layer, and so on; nothing above the layers.
-std::optional<std::int64_t> layer_of(const std::string& parameter) {
-  constexpr std::string_view kLayers = "bert.encoder.layers.";
-  if (parameter.starts_with("bert.embeddings.") || parameter.starts_with("lstm.embedding.")) return 0;
-  std::size_t digits = std::string::npos;
-  if (parameter.starts_with(kLayers)) {
-    digits = kLayers.size();
-  } else if (parameter.starts_with("lstm.layers.")) {
-    digits = parameter.rfind("_l") + 2;
-  }
-  if (digits == std::string::npos) return std::nullopt;
-  std::int64_t layer = 0;
-  std::from_chars(parameter.data() + digits, parameter.data() + parameter.size(), layer);
-  return layer + 1;
-}
-
 // The samples of every epoch in another order.
 class ShuffledSamples {
  public:
-  ShuffledSamples(const std::vector<Sample>& samples, TaskKind kind, std::int64_t batch_size, std::uint64_t seed)
-      : samples_(&samples), kind_(kind), batch_size_(batch_size), seed_(seed), order_(samples.size()) {}
+  ShuffledSamples(const std::vector<Sample>& samples, std::int64_t batch_size, std::uint64_t seed)
+      : samples_(&samples), batch_size_(batch_size), seed_(seed), order_(samples.size()) {}
 
   std::int64_t begin_epoch(std::int64_t epoch) {
     std::iota(order_.begin(), order_.end(), 0U);
@@ -101,22 +83,17 @@ class ShuffledSamples {
     std::vector<const Sample*> samples;
     const std::int64_t from = number * batch_size_, to = std::min(from + batch_size_, std::ssize(order_));
     for (std::int64_t i = from; i < to; ++i) samples.push_back(&(*samples_)[order_[i]]);
-    return make_labelled_batch(samples, kind_);
+    return make_labelled_batch(samples);
   }
 
  private:
   const std::vector<Sample>* samples_;
-  TaskKind kind_;
   std::int64_t batch_size_;
   std::uint64_t seed_;
   std::vector<std::uint32_t> order_;
 };
 
 }  // namespace
-
-bool is_of_encoder(const std::string& parameter) {
-  return parameter.starts_with("bert.") || parameter.starts_with("lstm.");
-}
 
 FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer,
                                const FinetuningConfig& config, TaskSplit train, std::vector<TaskSplit> valid)
@@ -129,7 +106,9 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
       identity_(identity_of(config.model, task, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
-  for (const auto& parameter : model_->named_parameters()) top_ = std::max(top_, layer_of(parameter.key()).value_or(0));
+  for (const auto& parameter : model_->named_parameters()) {
+    top_ = std::max(top_, model_->encoder().layer_of(parameter.key()).value_or(0));
+  }
   if (config.freeze > top_ + 1) {
     throw UserError("--freeze " + std::to_string(config.freeze) + ": the encoder has " + std::to_string(top_) +
                         " layers above its embeddings",
@@ -142,7 +121,8 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
 
 // A norm above all layers goes with the highest of them.
 std::int64_t FinetuningTask::depth(const std::string& parameter) const {
-  return is_of_encoder(parameter) ? layer_of(parameter).value_or(top_) : top_ + 1;
+  const TextEncoder& encoder = model_->encoder();
+  return encoder.owns(parameter) ? encoder.layer_of(parameter).value_or(top_) : top_ + 1;
 }
 
 double FinetuningTask::rate_of(const std::string& parameter) const {
@@ -154,7 +134,7 @@ std::int64_t FinetuningTask::batches_per_epoch() const {
 }
 
 std::unique_ptr<BatchStream<LabelledBatch>> FinetuningTask::stream_from(DataPosition position) {
-  const ShuffledSamples source(train_.samples, labelled_.kind, config_.batch_size,
+  const ShuffledSamples source(train_.samples, config_.batch_size,
                                static_cast<std::uint64_t>(config_.trainer.seed));
   return std::make_unique<BatchStream<LabelledBatch>>(source, position);
 }
@@ -170,12 +150,12 @@ MicroBatch FinetuningTask::largest() {
   std::ranges::transform(train_.samples, samples.begin(), [](const Sample& sample) { return &sample; });
   std::ranges::stable_sort(samples, std::greater<>(), [](const Sample* sample) { return sample->ids.size(); });
   samples.resize(std::min<std::size_t>(samples.size(), config_.batch_size));
-  return micro_batch(make_labelled_batch(samples, labelled_.kind));
+  return micro_batch(make_labelled_batch(samples));
 }
 
 std::vector<std::string> FinetuningTask::metrics() const {
   std::vector<std::string> names = {"loss"};
-  for (const std::string_view name : metrics_of(labelled_)) names.emplace_back(name);
+  for (const std::string_view name : format_of(labelled_.kind).metrics(labelled_)) names.emplace_back(name);
   names.emplace_back("score");
   for (std::size_t i = 1; i < valid_.size(); ++i) names.push_back(score_name(valid_[i]));
   return names;
@@ -184,11 +164,11 @@ std::vector<std::string> FinetuningTask::metrics() const {
 std::vector<ValidationMetric> FinetuningTask::validate(const fs::path& /*run*/, std::int64_t /*step*/) {
   std::vector<ValidationMetric> metrics;
   for (const TaskSplit& split : valid_) {
-    const TaskAnswers answers =
+    const std::unique_ptr<TaskAnswers> answers =
         answer(*model_, split, labelled_, config_.answers, torch::Device(config_.run.device), Labelled::yes);
     const bool first = metrics.empty();
-    if (first) metrics.push_back({.name = "loss", .value = answers.loss.value()});
-    for (const MetricValue& metric : score(answers, split, labelled_, config_.answers, /*with_intervals=*/false)) {
+    if (first) metrics.push_back({.name = "loss", .value = answers->loss.value()});
+    for (const MetricValue& metric : score(*answers, /*with_intervals=*/false)) {
       if (first) metrics.push_back({.name = metric.name, .value = metric.value});
       if (!first && metric.name == "score") {
         metrics.push_back({.name = score_name(split), .value = metric.value});

@@ -49,7 +49,4 @@ class FinetuningTask : public StreamTask<LabelledBatch> {
   std::int64_t top_ = 0;  // depth of the highest layer
 };
 
-// Whether a parameter of a TextModel is its encoder's, not of what reads its states.
-bool is_of_encoder(const std::string& parameter);
-
 }  // namespace attend

@@ -48,7 +48,7 @@ TEST_F(TaskSplitTest, ColumnsAreFoundByTheirNames) {
   ASSERT_EQ(split.size(), 2);
   EXPECT_EQ(split.texts[0].first, "y");
   EXPECT_EQ(split.texts[0].second, "x");
-  EXPECT_EQ(split.texts[0].targets, (std::vector<double>{1}));
+  EXPECT_EQ(split.texts[0].gold.label, 1u);
   EXPECT_EQ(split.line(1), 3);
 }
 
@@ -57,7 +57,9 @@ TEST_F(TaskSplitTest, AQuoteOfCsvOpensAtTheBeginningOfAValueAlone) {
   const auto texts = [&](const std::string& rows) {
     std::vector<std::string> found;
     const std::string file = write("q.csv", "sentence,label\n" + rows);
-    for (const LabelledText& text : read_labelled_texts(file, task, Labelled::yes)) found.push_back(text.first);
+    for (const LabelledText& text : read_split(file, task, tokenizer_, config_, Labelled::yes).texts) {
+      found.push_back(text.first);
+    }
     return found;
   };
   using Texts = std::vector<std::string>;
@@ -88,8 +90,8 @@ TEST_F(TaskSplitTest, SeveralLabelsMayBeAListInJson) {
   const std::string rows =
       "{\"sentence\": \"x\", \"label\": [\"green\", \"red\"]}\n{\"sentence\": \"y\", \"label\": []}\n";
   const TaskSplit split = read_split(write("a.jsonl", rows), task, tokenizer_, config_, Labelled::yes);
-  EXPECT_EQ(split.texts[0].targets, (std::vector<double>{1, 1}));
-  EXPECT_EQ(split.texts[1].targets, (std::vector<double>{0, 0}));
+  EXPECT_EQ(split.texts[0].gold.labels, (std::vector<float>{1, 1}));
+  EXPECT_EQ(split.texts[1].gold.labels, (std::vector<float>{0, 0}));
   EXPECT_NE(refusal("{\"sentence\": \"x\", \"label\": [\"red\"]}\n", {.labels = {"red", "green"}}, "b.jsonl"),
             "nothing");
   EXPECT_EQ(refusal("{\"sentence\": \"x\", \"label\": [\"red, green\"]}\n", task, "c.jsonl"),
@@ -101,7 +103,7 @@ TEST_F(TaskSplitTest, SpacesAroundALabelMakeNoOtherOfIt) {
   LabelledTask task;
   task.labels = labels_of_task(task, file);
   EXPECT_EQ(task.labels, (std::vector<std::string>{"no", "yes"}));
-  EXPECT_EQ(read_split(file, task, tokenizer_, config_, Labelled::yes).texts[2].targets, (std::vector<double>{1}));
+  EXPECT_EQ(read_split(file, task, tokenizer_, config_, Labelled::yes).texts[2].gold.label, 1u);
   EXPECT_EQ(refusal("sentence\tlabel\na\t 2.5 \n", {.kind = TaskKind::regression}), "nothing");
 }
 
@@ -114,13 +116,13 @@ TEST_F(TaskSplitTest, SeveralLabelsAndNumbers) {
   const LabelledTask labels{.kind = TaskKind::multi_label, .labels = {"red", "green", "blue"}};
   const TaskSplit split =
       read_split(write("a.tsv", "sentence\tlabel\nx\tblue, red\ny\t\n"), labels, tokenizer_, config_, Labelled::yes);
-  EXPECT_EQ(split.texts[0].targets, (std::vector<double>{1, 0, 1}));
-  EXPECT_EQ(split.texts[1].targets, (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(split.texts[0].gold.labels, (std::vector<float>{1, 0, 1}));
+  EXPECT_EQ(split.texts[1].gold.labels, (std::vector<float>{0, 0, 0}));
   const LabelledTask numbers{.kind = TaskKind::regression};
   EXPECT_EQ(read_split(write("b.tsv", "sentence\tlabel\nx\t2.75\n"), numbers, tokenizer_, config_, Labelled::yes)
                 .texts[0]
-                .targets,
-            (std::vector<double>{2.75}));
+                .gold.number,
+            2.75);
 }
 
 TEST_F(TaskSplitTest, WhatIsRefusedIsNamedByFileAndLine) {
@@ -170,9 +172,9 @@ TEST_F(TaskSplitTest, WindowsGoOverTheContextAndHoldTheAnswerWhereItIsWhole) {
     const std::size_t size = window.ids.size() - window.first - 1;
     covered = window.skipped + size;
     for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(window.ids[window.first + i], pieces[window.skipped + i].id);
-    if (window.places[0] == 0) continue;
+    if (window.answer->begin == 0) continue;
     ++holding;
-    EXPECT_EQ(text_of(window, window.places[0], window.places[1] + 1), "jkl");
+    EXPECT_EQ(text_of(window, window.answer->begin, window.answer->end + 1), "jkl");
   }
   EXPECT_EQ(covered, pieces.size());
   EXPECT_GT(holding, 0u);
@@ -197,13 +199,13 @@ TEST_F(TaskSplitTest, TheFirstPieceOfAWordCarriesItsTag) {
   SampleMaker maker(tokenizer_, config_);
   const std::vector<Sample> samples = maker.of_sentences({&sentence, 1}, {"O", "B"}, 3);
   ASSERT_EQ(samples.size(), 2u);
-  EXPECT_EQ(samples[1].skipped, samples[0].places.size());
+  EXPECT_EQ(samples[1].skipped, samples[0].words.size());
   std::size_t word = 0;
   for (const Sample& sample : samples) {
     EXPECT_LE(sample.ids.size(), 20u);
-    for (std::size_t i = 0; i < sample.places.size(); ++i, ++word) {
-      const std::size_t end = i + 1 < sample.places.size() ? sample.places[i + 1] : sample.ids.size() - 1;
-      EXPECT_EQ(text_of(sample, sample.places[i], end), sentence.tokens[word]);
+    for (std::size_t i = 0; i < sample.words.size(); ++i, ++word) {
+      const std::size_t end = i + 1 < sample.words.size() ? sample.words[i + 1] : sample.ids.size() - 1;
+      EXPECT_EQ(text_of(sample, sample.words[i], end), sentence.tokens[word]);
       EXPECT_EQ(sample.tags[i], sentence.tags[word] == "B" ? 1 : 0);
     }
   }
@@ -218,10 +220,10 @@ TEST_F(TaskSplitTest, ASentenceIsReadBetweenTheNearestPiecesOfItsDocument) {
     const TaskSplit split = read_split(file, task, tokenizer_, config_, Labelled::yes);
     std::vector<std::string> texts;
     for (const Sample& sample : split.samples) {
-      EXPECT_EQ(sample.places.size(), split.sentences[sample.example].tokens.size());
+      EXPECT_EQ(sample.words.size(), split.sentences[sample.example].tokens.size());
       EXPECT_LE(sample.ids.size(), 20u);
-      for (std::size_t i = 0; i < sample.places.size(); ++i) {
-        EXPECT_EQ(text_of(sample, sample.places[i], sample.places[i] + 3), split.sentences[sample.example].tokens[i]);
+      for (std::size_t i = 0; i < sample.words.size(); ++i) {
+        EXPECT_EQ(text_of(sample, sample.words[i], sample.words[i] + 3), split.sentences[sample.example].tokens[i]);
       }
       texts.push_back(text_of(sample, 1, sample.ids.size() - 1));
     }
@@ -251,6 +253,21 @@ TEST_F(TaskSplitTest, TagsOfEverySchemeAndColumnAreRead) {
             (directory_ / "train.txt").string() + ":1: 2 columns, expected 3");
   EXPECT_EQ(read_conll(write("tokens.txt", "a\n"), {.number = 2}, Labelled::no)[0].tokens, (Tags{"a"}));
   EXPECT_THROW(find_task(write("bad.toml", "kind = \"tags\"\nlabel = \"pos\"\n")), UserError);
+}
+
+TEST_F(TaskSplitTest, RowsOfInvalidUtf8AreWarnedOf) {
+  const auto warnings = [&](const std::string& name, const std::string& text, const LabelledTask& task) {
+    testing::internal::CaptureStderr();
+    read_split(write(name, text), task, tokenizer_, config_, Labelled::yes);
+    return testing::internal::GetCapturedStderr();
+  };
+  const LabelledTask labels{.labels = {"0", "1"}}, tags{.kind = TaskKind::tags, .labels = {"O"}};
+  const std::string where = (directory_ / "a.tsv").string();
+  const std::string said = warnings("a.tsv", "sentence\tlabel\na\t1\nb\xFF\t1\nc\xFE\t0\n", labels);
+  EXPECT_NE(said.find("2 lines with invalid UTF-8"), std::string::npos) << said;
+  EXPECT_NE(said.find("the first is " + where + ":3"), std::string::npos) << said;
+  EXPECT_EQ(warnings("a.tsv", "sentence\tlabel\na\t1\n", labels), "");
+  EXPECT_NE(warnings("a.txt", "a O\nb O\nc O\nd\xFF O\n", tags).find("a.txt:4"), std::string::npos);
 }
 
 TEST_F(TaskSplitTest, ATestFileOfTokensAloneIsRead) {

@@ -3,14 +3,15 @@
 
 #include <filesystem>
 #include <string>
-#include <utility>
 
-#include "eval/task_answers.hpp"
+#include "core/options.hpp"
+#include "data/task/labelled_task.hpp"
+#include "eval/answers/answers.hpp"
 #include "models/ops/weight.hpp"
 
 namespace attend {
 
-struct ModelUse {
+struct ModelOptions {
   std::string checkpoint = "auto";
   Precision precision = Precision::automatic;
   std::string device = "auto";
@@ -31,9 +32,5 @@ struct ModelUse {
 // given option that has no meaning for its task.
 void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const LabelledTask& task,
                    const OptionOrigins& origins);
-
-// The two tab-separated texts of a line. UserError naming `place` for another number of texts.
-std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
-                                              const std::string& remedy);
 
 }  // namespace attend

@@ -1,0 +1,62 @@
+#include "eval/answers/answers.hpp"
+
+#include <ATen/ATen.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "core/error.hpp"
+#include "core/signals.hpp"
+#include "data/batch/labelled_batch.hpp"
+#include "models/bert/text_model.hpp"
+
+namespace attend {
+
+nlohmann::ordered_json TaskAnswers::name(std::size_t i) const { return {{"index", i}}; }
+
+void TaskAnswers::write(std::ostream& out) const {
+  out << "index\tprediction\n";
+  for (std::size_t i = 0; i < static_cast<std::size_t>(split_.size()); ++i) out << i << '\t' << text(i) << '\n';
+}
+
+std::unique_ptr<TaskAnswers> make_answers(const TaskSplit& split, const LabelledTask& task,
+                                          const AnswerConfig& config) {
+  switch (task.kind) {
+    case TaskKind::classification:
+      return classification_answers(split, task);
+    case TaskKind::multi_label:
+      return multi_label_answers(split, task);
+    case TaskKind::regression:
+      return regression_answers(split, task);
+    case TaskKind::spans:
+      return span_answers(split, task, config);
+    case TaskKind::tags:
+      return tag_answers(split, task);
+  }
+  ensure(false, "a known kind of task");
+  return nullptr;
+}
+
+std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit& split, const LabelledTask& task,
+                                    const AnswerConfig& config, torch::Device device, Labelled labelled) {
+  const torch::NoGradGuard no_grad;
+  std::unique_ptr<TaskAnswers> answers = make_answers(split, task, config);
+  double loss = 0;
+  std::int64_t count = 0;
+  for (const std::vector<const Sample*>& samples : batches_by_length(split.samples)) {
+    if (signals::stop_requested()) throw Interrupted("stopped before all was answered");
+    const LabelledBatch batch = on_device(make_labelled_batch(samples), device);
+    Pass pass = Pass::inference();
+    const at::Tensor logits = model.logits(batch, pass);
+    if (labelled == Labelled::yes) {
+      loss += model.head().loss(logits, batch, {}).item<double>();
+      count += model.head().count(batch);
+    }
+    answers->add(samples, model.head().predict(logits).cpu());
+  }
+  answers->finish();
+  if (count > 0) answers->loss = loss / static_cast<double>(count);
+  return answers;
+}
+
+}  // namespace attend

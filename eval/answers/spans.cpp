@@ -1,0 +1,204 @@
+// The best span of each question's context.
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <ostream>
+#include <set>
+
+#include "data/text/lines.hpp"
+#include "eval/answers/answers.hpp"
+
+namespace attend {
+namespace {
+
+// The answer to a question, and what else it could be.
+struct SpanAnswer {
+  struct Candidate {
+    std::string text;        // of the context, letter by letter
+    double score = 0;        // the logits of begin and end
+    double probability = 0;  // among the candidates
+  };
+  std::vector<Candidate> candidates = {};  // best first, different texts; none where the context is empty
+  double no_answer = 0;                    // the score of no answer, above that of the best one
+};
+
+// A span of a window: an answer is the best of the n best begins with the n best ends.
+struct ScoredSpan {
+  double score = 0;
+  std::size_t first = 0, last = 0;  // pieces of the context
+};
+
+// The `count` largest of numbers[from … to), best first.
+std::vector<std::size_t> largest(std::span<const float> numbers, std::size_t from, std::size_t to, std::size_t count) {
+  std::vector<std::size_t> places(to - from);
+  std::iota(places.begin(), places.end(), from);
+  const auto kept = places.begin() + static_cast<std::ptrdiff_t>(std::min(count, places.size()));
+  std::partial_sort(places.begin(), kept, places.end(), [&](std::size_t a, std::size_t b) {
+    return numbers[a] != numbers[b] ? numbers[a] > numbers[b] : a < b;
+  });
+  places.erase(kept, places.end());
+  return places;
+}
+
+void gather(const Sample& window, std::span<const float> begin, std::span<const float> end, const AnswerConfig& config,
+            std::vector<ScoredSpan>& candidates) {
+  const std::size_t from = window.first, to = window.ids.size() - 1;
+  const auto count = static_cast<std::size_t>(config.nbest);
+  const std::vector<std::size_t> ends = largest(end, from, to, count);
+  for (const std::size_t b : largest(begin, from, to, count)) {
+    for (const std::size_t e : ends) {
+      if (e < b || e - b + 1 > static_cast<std::size_t>(config.max_answer)) continue;
+      candidates.push_back({.score = static_cast<double>(begin[b]) + static_cast<double>(end[e]),
+                            .first = window.skipped + b - from,
+                            .last = window.skipped + e - from});
+    }
+  }
+}
+
+SpanAnswer choose(std::vector<ScoredSpan>& candidates, double null_score, const std::string& context,
+                  const std::vector<Piece>& pieces, std::int64_t nbest) {
+  std::ranges::stable_sort(candidates, std::greater<>(), &ScoredSpan::score);
+  SpanAnswer answer;
+  std::set<std::string> seen;
+  for (const ScoredSpan& candidate : candidates) {
+    if (std::ssize(answer.candidates) == nbest) break;
+    const std::size_t begin = pieces[candidate.first].begin;
+    std::string text = trimmed(std::string_view(context).substr(begin, pieces[candidate.last].end - begin));
+    if (text.empty() || !seen.insert(text).second) continue;
+    answer.candidates.push_back({.text = std::move(text), .score = candidate.score});
+  }
+  if (answer.candidates.empty()) return answer;
+  const double best = answer.candidates.front().score;
+  double sum = 0;
+  for (SpanAnswer::Candidate& candidate : answer.candidates)
+    sum += candidate.probability = std::exp(candidate.score - best);
+  for (SpanAnswer::Candidate& candidate : answer.candidates) candidate.probability /= sum;
+  answer.no_answer = null_score - best;
+  return answer;
+}
+
+std::vector<std::string> texts_of(const Question& question) {
+  std::vector<std::string> texts;
+  texts.reserve(question.answers.size());
+  for (const Answer& answer : question.answers) texts.push_back(answer.text);
+  return texts;
+}
+
+// Answers come together out of the windows of a question, which follow each other.
+class SpanAnswers : public TaskAnswers {
+ public:
+  SpanAnswers(const TaskSplit& split, const LabelledTask& task, const AnswerConfig& config)
+      : TaskAnswers(split, task), config_(config), candidates_(split.size()), null_scores_(split.size(), kNone) {}
+
+  void add(std::span<const Sample* const> samples, const torch::Tensor& predicted_M2) override {
+    const at::Tensor columns = predicted_M2.t().contiguous();
+    const auto rows = static_cast<std::size_t>(columns.size(1));
+    const auto* numbers = columns.const_data_ptr<float>();
+    std::size_t row = 0;
+    for (const Sample* window : samples) {
+      const std::size_t length = window->ids.size();
+      const std::span begin(numbers + row, length), end(numbers + rows + row, length);
+      gather(*window, begin, end, config_, candidates_[window->example]);
+      double& null_score = null_scores_[window->example];
+      null_score = std::min(null_score, static_cast<double>(begin[0]) + static_cast<double>(end[0]));
+      row += length;
+    }
+  }
+
+  void finish() override {
+    for (std::size_t q = 0; q < candidates_.size(); ++q) {
+      const std::size_t context = split_.questions.questions[q].context;
+      answers_.push_back(choose(candidates_[q], null_scores_[q], split_.questions.contexts[context],
+                                split_.contexts[context], config_.nbest));
+    }
+  }
+
+  // In percent, as the script of the file's version of SQuAD.
+  std::vector<NamedMeasure> measures() const override {
+    std::vector<double> exact, f1;
+    const bool none = split_.questions.may_lack_answers;
+    for (std::size_t q = 0; q < answers_.size(); ++q) {
+      const std::vector<std::string> gold = texts_of(split_.questions.questions[q]);
+      const std::string answer = given(answers_[q], none);
+      const metrics::AnswerScore score = none           ? metrics::score_answer_or_none(answer, gold)
+                                         : gold.empty() ? metrics::AnswerScore()  // all lost: none can be right
+                                                        : metrics::score_answer(answer, gold);
+      exact.push_back(100 * score.exact);
+      f1.push_back(100 * score.f1);
+    }
+    const auto mean = [](const std::vector<double>& values, NamedMeasure::Subset subset) {
+      double sum = 0;
+      for (const std::size_t i : subset) sum += values[i];
+      return sum / static_cast<double>(subset.size());
+    };
+    return {{"f1", [=](NamedMeasure::Subset s) { return mean(f1, s); }},
+            {"exact", [=](NamedMeasure::Subset s) { return mean(exact, s); }}};
+  }
+
+  std::optional<metrics::BestThreshold> best_null_threshold() const override {
+    if (!split_.questions.may_lack_answers) return std::nullopt;
+    std::vector<metrics::NoAnswerQuestion> questions;
+    for (std::size_t q = 0; q < answers_.size(); ++q) {
+      const std::vector<std::string> gold = texts_of(split_.questions.questions[q]);
+      const std::string answer = given(answers_[q], /*may_lack_answers=*/false);
+      questions.push_back({.no_answer = answers_[q].no_answer,
+                           .has_answer = !gold.empty(),
+                           .answered = !answer.empty(),
+                           .score = metrics::score_answer_or_none(answer, gold).f1});
+    }
+    metrics::BestThreshold best = metrics::best_threshold(std::move(questions));
+    best.mean *= 100;
+    return best;
+  }
+
+  std::string text(std::size_t i) const override { return given(answers_[i], task_.may_lack_answers); }
+  std::optional<double> probability(std::size_t i) const override {
+    if (text(i).empty()) return std::nullopt;
+    return answers_[i].candidates[0].probability;
+  }
+  nlohmann::ordered_json json(std::size_t i) const override {
+    nlohmann::ordered_json object = {
+        {"answer", text(i)}, {"no_answer", answers_[i].no_answer}, {"nbest", nlohmann::ordered_json::array()}};
+    for (const SpanAnswer::Candidate& candidate : answers_[i].candidates) {
+      object["nbest"].push_back(
+          {{"text", candidate.text}, {"probability", candidate.probability}, {"score", candidate.score}});
+    }
+    return object;
+  }
+  nlohmann::ordered_json name(std::size_t i) const override { return {{"id", split_.questions.questions[i].id}}; }
+
+  // SQuAD's: an object of ids and answers.
+  void write(std::ostream& out) const override {
+    nlohmann::ordered_json object;
+    for (std::size_t q = 0; q < answers_.size(); ++q) object[split_.questions.questions[q].id] = text(q);
+    out << object.dump(1) << '\n';
+  }
+
+ private:
+  static constexpr double kNone = std::numeric_limits<double>::infinity();
+
+  // The best candidate, or nothing where no answer is allowed and more likely.
+  std::string given(const SpanAnswer& answer, bool may_lack_answers) const {
+    if (answer.candidates.empty() || (may_lack_answers && answer.no_answer > config_.null_threshold)) return "";
+    return answer.candidates.front().text;
+  }
+
+  AnswerConfig config_;
+  std::vector<std::vector<ScoredSpan>> candidates_;
+  std::vector<double> null_scores_;
+  std::vector<SpanAnswer> answers_ = {};
+};
+
+}  // namespace
+
+std::unique_ptr<TaskAnswers> span_answers(const TaskSplit& split, const LabelledTask& task,
+                                          const AnswerConfig& config) {
+  return std::make_unique<SpanAnswers>(split, task, config);
+}
+
+}  // namespace attend

@@ -1,0 +1,92 @@
+#include "models/bert/encoder.hpp"
+
+#include <ATen/ATen.h>
+
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+bool TextEncoder::owns(std::string_view parameter) const {
+  return parameter.starts_with(name_) && parameter.substr(name_.size()).starts_with('.');
+}
+
+std::optional<std::int64_t> TextEncoder::layer_of(std::string_view parameter) const {
+  if (!owns(parameter)) return std::nullopt;
+  if (in_embeddings(parameter)) return 0;
+  const std::size_t found = parameter.rfind(before_layer());
+  if (found == std::string_view::npos) return std::nullopt;
+  std::int64_t layer = 0;
+  std::from_chars(parameter.data() + found + before_layer().size(), parameter.data() + parameter.size(), layer);
+  return layer + 1;
+}
+
+BertTextEncoder::BertTextEncoder(torch::nn::Module& model, const BertConfig& config)
+    : TextEncoder("bert"), bert_(model.register_module("bert", Bert(config))) {}
+
+Encoded BertTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
+                                 const std::optional<Selection>& wanted) const {
+  return {bert_->forward(input, pass, wanted), {}};
+}
+
+bool BertTextEncoder::in_embeddings(std::string_view parameter) const {
+  return parameter.starts_with("bert.embeddings.");
+}
+
+BidirectionalLstmImpl::BidirectionalLstmImpl(const LstmTextConfig& config)
+    : config_(config),
+      embedding_(register_module("embedding",
+                                 Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}))),
+      layers_(register_module(
+          "layers",
+          Recurrence(RecurrenceConfig{
+              .input = config.width, .hidden = config.width / 2, .layers = config.layers, .bidirectional = true}))) {}
+
+Encoded BidirectionalLstmImpl::forward(const SegmentedSequences& input, Pass& pass) const {
+  const double scale = std::sqrt(static_cast<double>(config_.width));
+  const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
+  const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
+  return {read.output_MD, read.last.back().hidden()};
+}
+
+LstmTextEncoder::LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)
+    : TextEncoder("lstm"), lstm_(model.register_module("lstm", BidirectionalLstm(config))) {}
+
+Encoded LstmTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
+                                 const std::optional<Selection>& wanted) const {
+  Encoded encoded = lstm_->forward(input, pass);
+  if (wanted) encoded.hidden_MH = wanted->of(encoded.hidden_MH);
+  return encoded;
+}
+
+bool LstmTextEncoder::in_embeddings(std::string_view parameter) const {
+  return parameter.starts_with("lstm.embedding.");
+}
+
+std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,
+                                               std::int64_t vocabulary) {
+  const BertOptions& encoder = options.encoder;
+  switch (options.model) {
+    case TextEncoderKind::bert:
+      return std::make_unique<BertTextEncoder>(model, bert_config(encoder, vocabulary));
+    case TextEncoderKind::lstm: {
+      const std::int64_t width = width_of(encoder);
+      if (width % 2 != 0) {
+        throw UserError("--width " + std::to_string(width) + ": a bidirectional LSTM halves it", "make it even");
+      }
+      return std::make_unique<LstmTextEncoder>(model, LstmTextConfig{.vocabulary = vocabulary,
+                                                                     .width = width,
+                                                                     .layers = encoder.layers.value_or(1),
+                                                                     .dropout = encoder.dropout});
+    }
+  }
+  ensure(false, "a known encoder");
+  return nullptr;
+}
+
+}  // namespace attend

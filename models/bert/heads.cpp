@@ -1,0 +1,150 @@
+#include "models/bert/heads.hpp"
+
+#include <ATen/ATen.h>
+
+#include <limits>
+
+#include "core/error.hpp"
+#include "models/ops/ops.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+Head::Head(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs)
+    : dropout_(config.dropout),
+      classifier_(model.register_module(
+          "classifier", Linear(LinearConfig{.in = config.width, .out = outputs, .deviation = config.deviation}))) {}
+
+Tensor Head::logits(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const {
+  return at::linear(ops::dropout(read(encoded, input), pass.dropout(dropout_)).to(at::kFloat),
+                    classifier_->weight.master(), classifier_->bias);
+}
+
+namespace {
+
+constexpr std::int64_t kSum = at::Reduction::Sum;
+
+std::optional<Tensor> if_defined(const Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+// Registered below the linear map, as its parameters stand in the files of weights.
+std::shared_ptr<PoolingImpl> add_pooling(torch::nn::Module& model, const HeadConfig& config) {
+  return model.register_module("pooler", make_pooling(config.pooling, config.width, config.deviation));
+}
+
+// A head that reads one vector a sequence.
+class PooledHead : public Head {
+ public:
+  PooledHead(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs)
+      : PooledHead(model, config, outputs, add_pooling(model, config)) {}
+
+  std::optional<Selection> wanted(const LabelledBatch& batch) const override {
+    if (!pooler_->reads_first()) return std::nullopt;
+    const auto& [ids_M, layout] = batch.input.tokens;
+    return select(first_rows(layout), layout, ids_M.device());
+  }
+
+ protected:
+  Tensor read(const Encoded& encoded, const SegmentedSequences& input) const override {
+    return pooler_->forward(encoded, input);
+  }
+
+ private:
+  PooledHead(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs,
+             std::shared_ptr<PoolingImpl> pooler)
+      : Head(model, config, outputs), pooler_(std::move(pooler)) {}
+
+  std::shared_ptr<PoolingImpl> pooler_;
+};
+
+class ClassificationHead : public PooledHead {
+ public:
+  ClassificationHead(torch::nn::Module& model, const HeadConfig& config) : PooledHead(model, config, config.labels) {}
+
+  Tensor loss(const Tensor& logits_BL, const LabelledBatch& batch, const Tensor& label_weights_L) const override {
+    return at::cross_entropy_loss(logits_BL, batch.label_B, if_defined(label_weights_L), kSum);
+  }
+  Tensor predict(const Tensor& logits_BL) const override { return at::softmax(logits_BL, 1); }
+};
+
+class MultiLabelHead : public PooledHead {
+ public:
+  MultiLabelHead(torch::nn::Module& model, const HeadConfig& config) : PooledHead(model, config, config.labels) {}
+
+  Tensor loss(const Tensor& logits_BL, const LabelledBatch& batch, const Tensor& label_weights_L) const override {
+    return at::binary_cross_entropy_with_logits(logits_BL, batch.labels_BL, if_defined(label_weights_L), {}, kSum) /
+           static_cast<double>(logits_BL.size(1));
+  }
+  Tensor predict(const Tensor& logits_BL) const override { return at::sigmoid(logits_BL); }
+};
+
+class RegressionHead : public PooledHead {
+ public:
+  RegressionHead(torch::nn::Module& model, const HeadConfig& config) : PooledHead(model, config, 1) {}
+
+  Tensor loss(const Tensor& numbers_B1, const LabelledBatch& batch, const Tensor& /*label_weights*/) const override {
+    return at::mse_loss(numbers_B1.squeeze(1), batch.number_B, kSum);
+  }
+  Tensor predict(const Tensor& numbers_B1) const override { return numbers_B1; }
+};
+
+class SpanHead : public Head {
+ public:
+  SpanHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, 2) {}
+
+  std::optional<Selection> wanted(const LabelledBatch& /*batch*/) const override { return std::nullopt; }
+
+  Tensor loss(const Tensor& logits_M2, const LabelledBatch& batch, const Tensor& /*label_weights*/) const override {
+    const Layout& layout = batch.input.tokens.layout;
+    return (nll(logits_M2.select(1, 0), batch.begin_B, layout) + nll(logits_M2.select(1, 1), batch.end_B, layout)) / 2;
+  }
+  Tensor predict(const Tensor& logits_M2) const override { return logits_M2; }
+
+ private:
+  // -log of the softmax over the tokens of each sequence at `places_B`, summed.
+  static Tensor nll(const Tensor& logits_M, const Tensor& places_B, const Layout& layout) {
+    const Tensor exists = ops::pad(at::ones_like(logits_M), layout);
+    const Tensor logits_BT =
+        ops::pad(logits_M, layout).masked_fill(exists.eq(0), -std::numeric_limits<float>::infinity());
+    return at::cross_entropy_loss(logits_BT, places_B, {}, kSum);
+  }
+};
+
+class TagHead : public Head {
+ public:
+  TagHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, config.labels) {}
+
+  std::optional<Selection> wanted(const LabelledBatch& batch) const override {
+    const auto& [ids_M, layout] = batch.input.tokens;
+    return select(batch.words, layout, ids_M.device());
+  }
+
+  Tensor loss(const Tensor& logits_KL, const LabelledBatch& batch, const Tensor& label_weights_L) const override {
+    return at::cross_entropy_loss(logits_KL, batch.tag_K, if_defined(label_weights_L), kSum);
+  }
+  std::int64_t count(const LabelledBatch& batch) const override { return std::ssize(batch.words); }
+  Tensor predict(const Tensor& logits_KL) const override { return at::softmax(logits_KL, 1); }
+};
+
+}  // namespace
+
+std::unique_ptr<Head> make_head(torch::nn::Module& model, TaskKind kind, const HeadConfig& config) {
+  switch (kind) {
+    case TaskKind::classification:
+      return std::make_unique<ClassificationHead>(model, config);
+    case TaskKind::multi_label:
+      return std::make_unique<MultiLabelHead>(model, config);
+    case TaskKind::regression:
+      return std::make_unique<RegressionHead>(model, config);
+    case TaskKind::spans:
+      return std::make_unique<SpanHead>(model, config);
+    case TaskKind::tags:
+      return std::make_unique<TagHead>(model, config);
+  }
+  ensure(false, "a known kind of task");
+  return nullptr;
+}
+
+}  // namespace attend

@@ -1,0 +1,47 @@
+// Which model of texts, as options: the encoder, and what its head reads of it.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/options.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/layers/pooling.hpp"
+
+namespace attend {
+
+enum class TextEncoderKind { bert, lstm };
+template <>
+struct EnumNames<TextEncoderKind> {
+  static constexpr std::array names{std::pair{TextEncoderKind::bert, std::string_view("bert")},
+                                    std::pair{TextEncoderKind::lstm, std::string_view("lstm")}};
+};
+
+struct TextModelOptions {
+  TextEncoderKind model = TextEncoderKind::bert;
+  std::optional<Pooling> pooling = {};
+  std::optional<double> head_dropout = {};
+  BertOptions encoder = {};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("model", self.model,
+          {.help = "the encoder: BERT, or a bidirectional LSTM, which of a shape takes the width alone"});
+    visit("pooling", self.pooling,
+          {.help = "the vector that labels are computed from: the state of [CLS] (BERT) or the last state (LSTM), the "
+                   "mean, attention with a learnt query, or an alignment of two texts; auto: alignment for two texts "
+                   "unless the encoder was imported, else cls, or the mean if [CLS] is untrained; LSTM: last"});
+    visit("head-dropout", self.head_dropout,
+          {.help = "dropout before the labels; auto: dropout", .min = 0, .max = 0.95});
+    BertOptions::visit(self.encoder, visit);
+  }
+
+  // What a run pools by whose own pooling is auto, such as one that was imported.
+  Pooling pooling_of_run() const {
+    return pooling.value_or(model == TextEncoderKind::lstm ? Pooling::last : Pooling::cls);
+  }
+};
+
+}  // namespace attend
