@@ -1,7 +1,7 @@
 // Greedy and beam search over Seq2Seq::step alone. Greedy is a beam of 1.
 //
 // A beam keeps the K likeliest unfinished hypotheses of a sentence. Each step scores every continuation, and of the 2K
-// best those that end in eos and stand among the first K are finished, while the first K others go on. A sentence is
+// best those that end in eos and stand among the first K are finished, while the first K others continue. A sentence is
 // done when K are finished or the longest length is reached; then its rows leave the batch (as fairseq and
 // CTranslate2). Hypotheses are ranked by log p(y) / |y|^alpha, |y| counting eos: the rule of Marian, fairseq, Hugging
 // Face and CTranslate2, not the ((5 + |y|) / 6)^alpha of Wu et al. 2016 (arXiv 1609.08144). Left out: sampling,
@@ -75,7 +75,8 @@ struct SearchRequest {
 };
 
 // The best `nbest` hypotheses of every sentence, best first; at least one each. Sentences do not see each other.
-// Where a model's logits are not finite, the hypothesis ends there.
+// Where a model's logits are not finite, the hypothesis ends there. Interrupted after SIGINT or SIGTERM, which are
+// polled before every step.
 std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, const Sequences& src);
 
 }  // namespace attend

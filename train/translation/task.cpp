@@ -36,6 +36,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
       device_(config.run.device),
+      threads_(*config.run.threads),
       label_smoothing_(config.label_smoothing),
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),
@@ -96,7 +97,8 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
   std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
   if (valid_->src.empty()) return metrics;
 
-  const TranslatorConfig greedy;
+  TranslatorConfig greedy;  // a worker a thread, as many as the training itself may use
+  greedy.workers = threads_;
   const auto translations = Translator(*model_, tokenizers_, greedy).translate(valid_->src);
   const metrics::Bleu bleu;
   metrics::Tally tally(bleu);

@@ -49,6 +49,7 @@ class TranslationTask : public Task {
   TokenizerPair tokenizers_;
   TensorMetadata identity_;
   torch::Device device_;
+  std::int64_t threads_;
   double label_smoothing_;
   BatchIds ids_;
   EncodedCorpus train_;
