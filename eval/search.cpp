@@ -11,7 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/signals.hpp"
-#include "models/ops/decode.hpp"
+#include "models/ops/top_k.hpp"
 
 namespace attend {
 namespace {
