@@ -159,7 +159,7 @@ void train(Job& job, const OptionOrigins& origins) {
       task->batches_per_epoch(),
       by_clock ? "as many updates as max-time allows" : fmt::format("{} updates at most", *config.trainer.max_steps));
 
-  ops::products::remember_programs(parameters, task->batches_are_alike());
+  ops::products::set_primitive_cache(parameters, task->batches_are_alike());
   AdamW optimiser(model, config.optimiser, [&](const std::string& parameter) { return task->rate_of(parameter); });
   Trainer trainer(*task, optimiser, config.trainer, config.schedule, run.run);
   if (checkpoint) {

@@ -243,7 +243,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
   CachedAttention attention(config_, static_cast<const TransformerMemory&>(memory), rows);
   const Tensor hidden_RH = decode(x_RH, attention, pass);
-  return ops::linear(hidden_RH, tgt_embedding_->weight, no_bias_).to(torch::kFloat32);
+  return ops::logits(hidden_RH, tgt_embedding_->weight, no_bias_);
 }
 
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {
