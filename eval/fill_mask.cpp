@@ -70,7 +70,7 @@ FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& toke
   Pass pass = Pass::inference();
   const at::Tensor hidden_KH = model.bert->forward(input, pass, select(masked, input.tokens.layout, device));
   const at::Tensor read_KE = model.predictions->transform(hidden_KH);
-  const at::Tensor logits_KV = ops::linear(read_KE, model.bert->table(), model.predictions->bias).to(at::kFloat);
+  const at::Tensor logits_KV = ops::logits(read_KE, model.bert->table(), model.predictions->bias);
   const auto [probabilities, pieces] = at::softmax(logits_KV, 1).topk(std::min(count, logits_KV.size(1)), 1);
   const at::Tensor p = probabilities.cpu().to(at::kDouble), id = pieces.cpu();
   for (std::int64_t k = 0; k < std::ssize(masked); ++k) {

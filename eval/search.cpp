@@ -10,7 +10,8 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "models/ops/decode.hpp"
+#include "core/signals.hpp"
+#include "models/ops/top_k.hpp"
 
 namespace attend {
 namespace {
@@ -55,6 +56,7 @@ class Searcher {
     const auto state = request_.model.start(*memory, reads);
     previous_.assign(sentences_.size(), request_.ids.bos);
     while (!sentences_.empty()) {
+      if (signals::stop_requested()) throw Interrupted("translation was interrupted");
       const auto previous = at::tensor(previous_, at::kLong).to(src.ids_M.device());
       const at::Tensor logits_RV = request_.model.step(*memory, *state, previous, pass);
       const std::size_t num_rows = previous_.size();

@@ -73,7 +73,8 @@ struct SearchRequest {
 };
 
 // The best `nbest` hypotheses of every sentence, best first; at least one each. Sentences are independent. If a model's
-// logits are not finite, the hypothesis ends there.
+// logits are not finite, the hypothesis ends there. Interrupted after SIGINT
+// or SIGTERM, which are polled before every step.
 std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, const Sequences& src);
 
 }  // namespace attend

@@ -23,8 +23,9 @@ constexpr std::int64_t kBatchesInWindow = 16;
 // Bytes of text after which a window ends: a few lines may be the whole memory.
 constexpr std::size_t kBytesInWindow = std::size_t{16} << 20;
 
-// Source pieces of a batch, the longest sentence times their number: bounds the memory of one search.
-constexpr std::size_t kPiecesInBatch = 8192;
+// Source pieces of a batch and the pieces that its hypotheses may grow to, as if all sentences were as long as the
+// longest: bounds what one search keeps of them, keys and values in every layer.
+constexpr std::int64_t kPiecesInBatch = 32768;
 
 using Ids = std::vector<std::int32_t>;
 
@@ -58,7 +59,7 @@ void run_workers(std::size_t count, std::size_t workers, int threads, const std:
 }
 
 // Batches of sentences of nearly equal length, the longest first, so that no worker ends with the longest alone.
-std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encoded, std::size_t batch_size) {
+std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encoded, const TranslatorConfig& config) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     if (!encoded[i].empty()) order.push_back(i);
@@ -66,11 +67,14 @@ std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encod
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return encoded[a].size() > encoded[b].size(); });
   std::vector<std::vector<std::size_t>> batches;
+  std::int64_t most = 0;  // sentences of the newest batch
   for (const std::size_t i : order) {
-    const auto is_full = [&](const std::vector<std::size_t>& batch) {
-      return batch.size() >= batch_size || (batch.size() + 1) * encoded[batch.front()].size() > kPiecesInBatch;
-    };
-    if (batches.empty() || is_full(batches.back())) batches.emplace_back();
+    if (batches.empty() || std::ssize(batches.back()) >= most) {
+      const std::int64_t length = std::ssize(encoded[i]);
+      const std::int64_t pieces = length + config.search.beam * config.search.longest(length);
+      most = std::clamp<std::int64_t>(kPiecesInBatch / pieces, 1, config.batch_size);
+      batches.emplace_back();
+    }
     batches.back().push_back(i);
   }
   return batches;
@@ -96,10 +100,9 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   const SpecialIds& special = tokenizers_.tgt.special();
   const SearchRequest request{
       .model = model_, .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad}, .config = config_.search};
-  const auto batches = make_batches(encoded, static_cast<std::size_t>(config_.batch_size));
+  const auto batches = make_batches(encoded, config_);
   run_workers(batches.size(), static_cast<std::size_t>(num_workers()), static_cast<int>(config_.threads),
               [&](std::size_t b) {
-                if (signals::stop_requested()) throw Interrupted("translation was interrupted");
                 std::vector<std::span<const std::int32_t>> sentences;
                 for (const std::size_t i : batches[b]) sentences.emplace_back(encoded[i]);
                 Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);

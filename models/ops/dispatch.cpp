@@ -41,6 +41,10 @@ bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
   return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type();
 }
 
+bool has_fast_sequence(const torch::Tensor& x) { return has_fast_path(x) && x.size(0) > 0; }
+
+bool has_fast_step(const torch::Tensor& x) { return has_fast_path(x) && !at::GradMode::is_enabled(); }
+
 bool may_fuse_sequences(const torch::Tensor& x) {
   return has_fast_path(x) && !unrolled_by_environment() && unrolled_scopes == 0;
 }

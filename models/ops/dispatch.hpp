@@ -1,4 +1,5 @@
-// Decides whether ops may use their fast paths.
+// Which tensors have fast paths. The functions of ops.hpp, recurrent.hpp, decode.hpp and top_k.hpp ask here, and
+// nothing else, before they choose between the plain formulation of an op and its fast path.
 #pragma once
 
 #include <torch/types.h>
@@ -12,6 +13,11 @@ bool has_fast_path(const torch::Tensor& x);
 
 // The same for a matrix product of x and the weight's working form, which have the same type.
 bool has_fast_product(const torch::Tensor& x, const Weight& weight);
+
+// The same for whole sequences of a recurrence, at least one row of them, and for a step of one, which decoding takes
+// without gradients.
+bool has_fast_sequence(const torch::Tensor& x);
+bool has_fast_step(const torch::Tensor& x);
 
 // Whether this processor has bf16 instructions, so that bf16 products are faster than fp32 ones.
 bool has_native_bf16();

@@ -32,31 +32,20 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
   return has_fast_path(x) ? fast::dropout(x, dropout) : plain::dropout(x, dropout);
 }
 
-namespace {
-
-// Matrix product with a weight frozen to 8 bits: x and the result are fp32.
-Tensor linear_int8(const Tensor& x, const kernels::Int8Weight& weight, const Tensor& bias, Activation activation) {
-  const Tensor input = x.contiguous();
-  auto sizes = x.sizes().vec();
-  sizes.back() = weight.outputs;
-  const Tensor y = at::empty(sizes, x.options());
-  const std::int64_t rows = weight.inputs > 0 ? x.numel() / weight.inputs : 0;
-  const bool relu = activation == Activation::relu;
-  kernels::int8_linear(input.const_data_ptr<float>(), rows, weight,
-                       bias.defined() ? bias.const_data_ptr<float>() : nullptr, relu, y.data_ptr<float>(),
-                       has_fast_path(x) ? kernels::best_int8_kernel() : kernels::Int8Kernel::plain);
-  return relu ? y : plain::activate(y, activation);
-}
-
-}  // namespace
-
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
   ensure(x.size(-1) == weight.master().size(1), "the rows of x match those of the weight");
   if (weight.packed() != nullptr && weight.packed()->precision == Precision::int8) {
-    return linear_int8(x, weight.packed()->integers, bias, activation);
+    return fast::linear_int8(x, weight.packed()->integers, bias, activation,
+                             has_fast_path(x) ? kernels::best_int8_kernel() : kernels::Int8Kernel::plain);
   }
   return has_fast_product(x, weight) ? fast::linear(x, weight, bias, activation, after)
                                      : plain::linear(x, weight, bias, activation, after);
+}
+
+Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
+  ensure(x.dim() == 2 && x.size(1) == weight.master().size(1), "rows are as long as those of the weight");
+  if (x.scalar_type() == at::kFloat) return linear(x, weight, bias);
+  return has_fast_product(x, weight) ? fast::logits(x, weight, bias) : plain::logits(x, weight, bias);
 }
 
 Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {

@@ -24,6 +24,10 @@ torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias,
                      Activation activation = Activation::none, Dropout after = {});
 
+// x Wᵀ + b in fp32, also of bf16 factors: what ends in a softmax over a vocabulary, where rounding would decide between
+// near neighbours. x [M, H], weight [V, H], bias [V] or undefined. Inference only.
+torch::Tensor logits(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias);
+
 // The two layers of a Transformer block's feed-forward network (arXiv 1706.03762, eq. 2), with dropout between them:
 // linear(linear(x, first, activation, between), second). x [M, H], weights [F, H] and [H, F], biases [F] and [H]. With
 // gelu, the backward pass recomputes the inner activations, which two calls of linear would store.

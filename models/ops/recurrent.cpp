@@ -1,32 +1,22 @@
 #include "models/ops/recurrent.hpp"
 
-#include <ATen/core/grad_mode.h>
-
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/fast/recurrent.hpp"
 #include "models/ops/plain/recurrent.hpp"
 
 namespace attend::ops {
-namespace {
-
-bool fast_sequence(const torch::Tensor& x) { return has_fast_path(x) && x.size(0) > 0; }
-
-// Single steps are used in decoding, without gradients.
-bool fast_step(const torch::Tensor& x) { return has_fast_path(x) && !at::GradMode::is_enabled(); }
-
-}  // namespace
 
 using torch::Tensor;
 
 LstmState lstm_step(const Tensor& x_RI, const LstmState& state, const LstmCell& cell) {
-  return fast_step(x_RI) ? fast::lstm_step(x_RI, state, cell) : plain::lstm_step(x_RI, state, cell);
+  return has_fast_step(x_RI) ? fast::lstm_step(x_RI, state, cell) : plain::lstm_step(x_RI, state, cell);
 }
 
 LstmOutput lstm(const Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions) {
   ensure(x_MI.size(0) == layout.num_tokens(), "the layout is that of the input");
   ensure(directions.size() == 1 || directions.size() == 2, "an LSTM layer has one or two directions");
-  return fast_sequence(x_MI) ? fast::lstm(x_MI, layout, directions) : plain::lstm(x_MI, layout, directions);
+  return has_fast_sequence(x_MI) ? fast::lstm(x_MI, layout, directions) : plain::lstm(x_MI, layout, directions);
 }
 
 DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SW, const Layout& memory,

@@ -12,11 +12,14 @@ namespace attend::ops {
 void Weight::set_precision(Precision precision) {
   ensure(precision == Precision::fp32 || precision == Precision::bf16, "training is in fp32 or bf16");
   working_ = precision == Precision::bf16 ? master_.detach().to(at::kBFloat16) : torch::Tensor();
+  for_logits_ = precision == Precision::bf16 ? std::make_shared<LogitsWeight>() : nullptr;
   packed_.reset();
 }
 
 void Weight::refresh() {
-  if (working_.defined()) working_.copy_(master_.detach());
+  if (!working_.defined()) return;
+  working_.copy_(master_.detach());
+  for_logits_ = std::make_shared<LogitsWeight>();
 }
 
 void Weight::freeze(Precision precision) {
@@ -42,7 +45,10 @@ void Weight::freeze(Precision precision) {
 
 Weight Weight::rows(std::int64_t first, std::int64_t count) const {
   Weight some(master_.narrow(0, first, count));
-  if (working_.defined()) some.working_ = working_.narrow(0, first, count);
+  if (working_.defined()) {
+    some.working_ = working_.narrow(0, first, count);
+    some.for_logits_ = std::make_shared<LogitsWeight>();
+  }
   return some;
 }
 

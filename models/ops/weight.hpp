@@ -29,7 +29,8 @@ struct EnumNames<Precision> {
 
 namespace attend::ops {
 
-struct PackedWeight;  // made once for decoding; private to ops
+struct PackedWeight;  // a form made once for decoding; only ops knows it
+struct LogitsWeight;  // a form made once after each refresh, for logits
 
 class Weight {
  public:
@@ -52,6 +53,7 @@ class Weight {
   void freeze(Precision precision);
 
   const PackedWeight* packed() const { return packed_.get(); }
+  LogitsWeight& for_logits() const { return *for_logits_; }  // of a weight whose working form is bf16
 
   // A view of some rows as a weight of its own, never packed; it shares values and gradients with this one.
   Weight rows(std::int64_t first, std::int64_t count) const;
@@ -60,6 +62,7 @@ class Weight {
   torch::Tensor master_;
   torch::Tensor working_;
   std::shared_ptr<const PackedWeight> packed_;
+  std::shared_ptr<LogitsWeight> for_logits_;
 };
 
 }  // namespace attend::ops

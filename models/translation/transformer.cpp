@@ -25,9 +25,9 @@ struct TransformerMemory : Memory {
 
 // What R hypotheses have read. Nothing is copied when they split: see ops::Ancestry.
 struct TransformerState : DecoderState {
-  std::vector<std::int64_t> sentences;        // which sentence of the memory each row reads
-  std::vector<std::vector<Tensor>> products;  // [layer][step]: q | k | v, [R_t, 3H]
-  ops::Ancestry ancestry;                     // [step][row]
+  std::vector<std::int64_t> sentences;  // which sentence of the memory each row reads
+  std::vector<std::vector<Tensor>> kv;  // [layer][step]: k | v, [R_t, 2H]
+  ops::Ancestry ancestry;               // [step][row]
 
   std::int64_t num_rows() const { return static_cast<std::int64_t>(sentences.size()); }
 
@@ -38,7 +38,27 @@ struct TransformerState : DecoderState {
       values = chosen;
     };
     choose(sentences);
-    for (auto& step : ancestry) choose(step);
+    for (std::size_t t = 0; t < ancestry.size(); ++t) {
+      choose(ancestry[t]);
+      drop_unread(t);
+    }
+  }
+
+ private:
+  // Rows of a step that no hypothesis descends from any more, once they are half of it.
+  void drop_unread(std::size_t step) {
+    std::vector<std::int64_t> place(kv.front()[step].size(0), -1);
+    for (const std::int64_t row : ancestry[step]) place[row] = 0;
+    std::vector<std::int64_t> read;
+    for (std::size_t row = 0; row < place.size(); ++row) {
+      if (place[row] < 0) continue;
+      place[row] = std::ssize(read);
+      read.push_back(static_cast<std::int64_t>(row));
+    }
+    if (2 * read.size() > place.size()) return;
+    for (std::int64_t& row : ancestry[step]) row = place[row];
+    const Tensor index = at::tensor(read, at::kLong).to(kv.front()[step].device());
+    for (std::vector<Tensor>& layer : kv) layer[step] = layer[step].index_select(0, index);
   }
 };
 
@@ -84,8 +104,10 @@ class CachedAttention final : public DecoderAttention {
       : config_(config), memory_(memory), state_(state) {}
 
   Tensor self(std::int64_t layer, const Tensor& qkv_RC) override {
-    state_.products[layer].push_back(qkv_RC);
-    return ops::decode_self_attention(state_.products[layer], state_.ancestry, config_.block.heads);
+    const std::int64_t width = config_.block.width;
+    std::vector<Tensor>& kv = state_.kv[layer];
+    kv.push_back(qkv_RC.narrow(1, width, 2 * width).contiguous());
+    return ops::decode_self_attention(qkv_RC.narrow(1, 0, width), kv, state_.ancestry, config_.block.heads);
   }
   Tensor cross(std::int64_t layer, const Tensor& q_RH) override {
     return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences,
@@ -202,7 +224,7 @@ std::unique_ptr<DecoderState> TransformerImpl::start(const Memory& /*memory*/,
                                                      std::span<const std::int64_t> sentences) const {
   auto state = std::make_unique<TransformerState>();
   state->sentences.assign(sentences.begin(), sentences.end());
-  state->products.resize(config_.decoder_layers);
+  state->kv.resize(config_.decoder_layers);
   return state;
 }
 
@@ -221,7 +243,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
   CachedAttention attention(config_, own<TransformerMemory>(memory), rows);
   const Tensor hidden_RH = decode(x_RH, attention, pass);
-  return ops::linear(hidden_RH, tgt_embedding_->weight, no_bias_).to(torch::kFloat32);
+  return ops::logits(hidden_RH, tgt_embedding_->weight, no_bias_);
 }
 
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {

@@ -61,7 +61,7 @@ Batch some_batch() { return make_batch(random_sentences(kSourceLengths, 1), rand
 
 torch::Tensor logits_of(const Seq2SeqImpl& model, const torch::Tensor& hidden_MH) {
   const OutputHead head = model.output_head();
-  return ops::linear(hidden_MH, head.weight_VH, head.bias_V).to(torch::kFloat32);
+  return ops::logits(hidden_MH, head.weight_VH, head.bias_V);
 }
 
 void expect_close(const torch::Tensor& a, const torch::Tensor& b, double tolerance = 2e-5) {

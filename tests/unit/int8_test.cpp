@@ -18,6 +18,11 @@ std::vector<float> uniform(std::int64_t size, std::uint64_t key) {
   return values;
 }
 
+void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
+                 Int8Kernel kernel) {
+  multiply({.x = x, .rows = rows, .weight = weight, .bias = bias, .relu = relu, .y = y}, 0, weight.groups(), kernel);
+}
+
 struct Shape {
   std::int64_t rows, outputs, inputs;
 };
@@ -46,6 +51,19 @@ TEST_P(Int8Test, TheKernelsGiveTheBitsOfThePlainLoop) {
       }
     }
   }
+}
+
+// What threads share: each makes groups of outputs of its own.
+TEST_P(Int8Test, PartsGiveTheBitsOfTheWhole) {
+  const auto [rows, outputs, inputs] = GetParam();
+  const auto x = uniform(rows * inputs, 1), w = uniform(outputs * inputs, 2), bias = uniform(outputs, 3);
+  const Int8Weight packed = pack_int8(w.data(), outputs, inputs);
+  std::vector<float> whole(rows * outputs), parts(rows * outputs);
+  int8_linear(x.data(), rows, packed, bias.data(), true, whole.data(), best_int8_kernel());
+  const Int8Product product{
+      .x = x.data(), .rows = rows, .weight = packed, .bias = bias.data(), .relu = true, .y = parts.data()};
+  for (std::int64_t g = 0; g < packed.groups(); ++g) multiply(product, g, g + 1, best_int8_kernel());
+  EXPECT_EQ(whole, parts);
 }
 
 TEST_P(Int8Test, IsCloseToFp32) {
@@ -81,6 +99,18 @@ TEST(Int8, ARowThatIsNotFiniteStaysSo) {
   int8_linear(x.data(), 2, pack_int8(w.data(), 1, 2), nullptr, false, y.data(), best_int8_kernel());
   EXPECT_TRUE(std::isnan(y[0]));
   EXPECT_NEAR(y[1], 2, 0.05);
+}
+
+TEST(Int8, NumbersTooSmallToBeScaledAreZeros) {
+  const std::vector<float> x = {1e-38F, 3e-38F, 2e-38F}, w = {1, 1, 1, 2e-38F, 1e-38F, 1e-38F};
+  std::vector<float> y(2);
+  for (const Int8Kernel kernel : {Int8Kernel::plain, best_int8_kernel()}) {
+    int8_linear(x.data(), 1, pack_int8(w.data(), 2, 3), nullptr, false, y.data(), kernel);
+    EXPECT_EQ(y, (std::vector<float>{0, 0}));
+    int8_linear(w.data(), 1, pack_int8(w.data(), 2, 3), nullptr, false, y.data(), kernel);
+    EXPECT_NEAR(y[0], 3, 0.05);
+    EXPECT_EQ(y[1], 0);
+  }
 }
 
 }  // namespace

@@ -291,6 +291,55 @@ TEST_P(EveryType, CrossEntropy) {
   }
 }
 
+// Factors of 8 bits, sums of 24: what a softmax over a vocabulary reads is not rounded to the type of its factors,
+// whose neighbours are 0.03 to 0.13 apart here.
+TEST(Logits, AreNotRoundedToTheTypeOfTheirFactors) {
+  for (const std::int64_t width : {7, 64}) {  // an odd number of inputs has half a pair
+    const Tensor x = at::randn({13, width}) * 3, table = at::randn({71, width}), bias = at::randn({71});
+    const Tensor labels = at::randint(0, 71, {13}, at::kLong);
+    const auto exact = [](const Tensor& factor) { return factor.to(at::kBFloat16).to(at::kDouble); };
+    const Tensor expected = at::linear(exact(x), exact(table), bias.to(at::kDouble));
+    const double nll = -at::log_softmax(expected, 1).gather(1, labels.unsqueeze(1)).sum().item<double>();
+    Weight weight(table);
+    weight.set_precision(Precision::bf16);
+    const auto check = [&] {
+      const Tensor found = logits(x.to(at::kBFloat16), weight, bias);
+      EXPECT_EQ(found.scalar_type(), at::kFloat);
+      EXPECT_LE((found.to(at::kDouble) - expected).abs().max().item<double>(), 2e-5);
+      EXPECT_NEAR(cross_entropy(x.to(at::kBFloat16), weight, bias, labels, 0).nll.item<double>(), nll, 2e-5 * nll);
+    };
+    check();
+    const PlainOps plain;
+    check();
+  }
+}
+
+TEST(Logits, FollowTheWeightAfterARefresh) {
+  const at::NoGradGuard no_grad;
+  const Tensor x = at::ones({1, 4}).to(at::kBFloat16), table = at::ones({5, 4});
+  Weight weight(table);
+  weight.set_precision(Precision::bf16);
+  EXPECT_EQ(logits(x, weight, {})[0][4].item<float>(), 4);
+  table.fill_(2);
+  weight.refresh();
+  EXPECT_EQ(logits(x, weight, {})[0][4].item<float>(), 8);
+}
+
+// The gradients of a sum that is divided by the number of tokens are so divided in fp32.
+TEST(CrossEntropy, IsScaledByTheExactFactor) {
+  const Tensor hidden = at::randn({64, 32}), table = at::randn({37, 32});
+  const Tensor labels = at::randint(0, 37, {64}, at::kLong);
+  const auto gradient = [&](double factor) {
+    Weight weight(table.clone().requires_grad_());
+    weight.set_precision(Precision::bf16);
+    const Tensor x = hidden.to(at::kBFloat16).requires_grad_();
+    (cross_entropy(x, weight, {}, labels, 0).loss * factor).backward();
+    return x.grad().to(at::kDouble);
+  };
+  const double factor = 1 + 1.0 / 300;  // bf16's next numbers are 1 and 1 + 1 / 128
+  EXPECT_NEAR(gradient(factor).abs().sum().item<double>() / gradient(1).abs().sum().item<double>(), factor, 5e-4);
+}
+
 TEST(CrossEntropy, BlocksAddUp) {
   // 1,000 rows of 17,000 fp32 logits are three blocks. Small logits: with large ones the plain formulation is itself
   // 2e-5 from the truth.

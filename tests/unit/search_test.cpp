@@ -6,11 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <limits>
 #include <map>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "core/signals.hpp"
 
 namespace attend {
 namespace {
@@ -234,6 +237,29 @@ TEST(Search, NoSentencesGiveNoHypotheses) {
   const SearchConfig config;
   EXPECT_TRUE(
       search({.model = model, .ids = kIds, .config = config}, Sequences{torch::empty({0}, torch::kLong), {}}).empty());
+}
+
+// Raises SIGTERM in its third step; never ends a sentence.
+class IsTerminated : public ScriptedModel {
+  std::vector<float> logits(const Prefix& prefix) const override {
+    if (prefix.size() == 4) std::raise(SIGTERM);
+    if (prefix.size() > 5) std::_Exit(1);  // a step too many
+    return ScriptedModel::logits(prefix);
+  }
+};
+
+TEST(SearchDeathTest, HeedsSignalsBetweenSteps) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        signals::install();
+        try {
+          search_one(IsTerminated(), {.min_length = 1000, .max_length = 1000}, 10);
+        } catch (const Interrupted&) {
+          std::_Exit(7);
+        }
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 TEST(Search, RefusesContradictions) {

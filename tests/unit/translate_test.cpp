@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -17,7 +19,9 @@
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
 #include "models/translation/factory.hpp"
+#include "models/translation/transformer.hpp"
 #include "tests/support/temporary.hpp"
+#include "train/translation/task.hpp"
 
 namespace attend {
 namespace {
@@ -138,6 +142,75 @@ TEST_F(Translating, FrozenInEveryPrecisionItSaysTheSame) {
     scores.insert(found[0][0].hypothesis.score);
   }
   EXPECT_EQ(scores.size(), 3U) << "each precision rounds otherwise";
+}
+
+// Logits of bf16 factors are fp32 numbers: not all of them have 8 bits.
+TEST_F(Translating, LogitsInBf16AreNotRounded) {
+  const at::NoGradGuard no_grad;
+  const attend::Run run = attend::Run::load(run_);
+  freeze(*run.model, Precision::bf16);
+  Pass pass = Pass::inference();
+  const auto memory =
+      run.model->encode({.ids_M = torch::tensor({5, 6, 3}), .layout = {.offsets = {0, 3}, .max_length = 3}}, pass);
+  const auto state = run.model->start(*memory, std::vector<std::int64_t>{0});
+  const auto logits = run.model->step(*memory, *state, torch::tensor({2}), pass);
+  EXPECT_FALSE(torch::equal(logits.to(torch::kBFloat16).to(torch::kFloat), logits));
+}
+
+// Who encoded which batches.
+class WatchedTransformer : public TransformerImpl {
+ public:
+  explicit WatchedTransformer(std::int64_t vocabulary)
+      : TransformerImpl({.src_vocabulary = vocabulary,
+                         .tgt_vocabulary = vocabulary,
+                         .encoder_layers = 1,
+                         .decoder_layers = 1,
+                         .block = {.width = 12, .heads = 2, .feed_forward = 24}}) {
+    initialise(*this, 3);
+  }
+  std::shared_ptr<const Memory> encode(const Sequences& src, Pass& pass) const override {
+    {
+      const std::lock_guard lock(mutex_);
+      threads.insert(std::this_thread::get_id());
+      sentences.push_back(src.layout.size());
+    }
+    return TransformerImpl::encode(src, pass);
+  }
+  mutable std::set<std::thread::id> threads;
+  mutable std::vector<std::int64_t> sentences;
+
+ private:
+  mutable std::mutex mutex_;
+};
+
+TEST_F(Translating, ABatchHasRoomForWhatItsHypothesesMayGrowTo) {
+  const auto tokenizers = TokenizerPair::load(run_ / "tokenizer");
+  const WatchedTransformer model(tokenizers.src.size());
+  std::string line = "the dog";
+  for (int i = 0; i < 6; ++i) line += " sees a cat";
+  TranslatorConfig settings = config(1, 32);
+  settings.search.beam = 40;
+  settings.search.min_length = settings.search.max_length.emplace(160);
+  Translator(model, tokenizers, settings).translate(std::vector<std::string>(11, line));
+  for (const std::int64_t sentences : model.sentences) EXPECT_LE(sentences * 40 * 160, 32768);
+  EXPECT_EQ(model.sentences.size(), 3);
+}
+
+TEST_F(Translating, AValidationUsesTheThreadsOfItsTraining) {
+  const auto tokenizers = TokenizerPair::load(run_ / "tokenizer");
+  const std::string text = (directory_ / "text").string();
+  const auto corpus = [&] {
+    return EncodedCorpus::open({{text}, {text}, tokenizers.src, tokenizers.tgt}, {}, directory_ / "cache");
+  };
+  TranslationConfig settings;
+  settings.run.device = "cpu";
+  settings.run.threads = 1;
+  settings.valid = {text, text};
+  settings.batches.max_tokens = 4096;
+  const auto model = std::make_shared<WatchedTransformer>(tokenizers.src.size());
+  TranslationTask(model, tokenizers, settings, corpus(), corpus()).validate(run_, 3);
+  EXPECT_GE(model->sentences.size(), 4);  // so that other threads would have found work
+  EXPECT_EQ(model->threads, std::set{std::this_thread::get_id()});
 }
 
 TEST_F(Translating, ARunThatIsNoneIsRefused) {

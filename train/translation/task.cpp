@@ -29,6 +29,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
       model_(std::move(model)),
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
+      threads_(*config.run.threads),
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),
       order_(train_, config.batches, static_cast<std::uint64_t>(config.trainer.seed)),
@@ -69,7 +70,8 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
   std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
   if (valid_->src.empty()) return metrics;
 
-  const TranslatorConfig greedy;
+  TranslatorConfig greedy;  // a worker a thread, as many as the training itself may use
+  greedy.workers = threads_;
   const auto translations = Translator(*model_, tokenizers_, greedy).translate(valid_->src);
   const metrics::Bleu bleu;
   metrics::Tally tally(bleu);

@@ -49,6 +49,7 @@ class TranslationTask : public StreamTask<Batch> {
   Seq2Seq model_;
   TokenizerPair tokenizers_;
   TensorMetadata identity_;
+  std::int64_t threads_;
   BatchIds ids_;
   EncodedCorpus train_;
   BatchOrder order_;

@@ -84,7 +84,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
                         const std::optional<Tensor>& bias, const Tensor& working, Activation activation,
                         Dropout after) {
     const LinearResult result = compute_linear(x_MI, working, defined_or_not(bias), activation, after);
-    context->save_for_backward({unless_norm(x_MI), working, result.saved});
+    context->save_for_backward({saved_unless_recomputable(x_MI), working, result.saved});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
     context->saved_data["bias"] = bias.has_value();
     remember(*context, after);
@@ -101,7 +101,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     variable_list result(6);
     result[2] = pointwise_backward(dy, saved[2], activation, after, dx, Tensor(), want_bias);
     if (context->needs_input_grad(0)) result[0] = products::linear(dx, working.t(), Tensor());
-    if (context->needs_input_grad(1)) result[1] = products::outer(dx, or_norm(saved[0]));
+    if (context->needs_input_grad(1)) result[1] = products::outer(dx, saved_or_recomputed(saved[0]));
     return result;
   }
 };
@@ -113,7 +113,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
                         const Tensor& /*master2*/, const Tensor& bias2, const Tensor& working1, const Tensor& working2,
                         Activation activation, Dropout between) {
     const LinearResult hidden = compute_linear(x_MH, working1, bias1, activation, between);
-    context->save_for_backward({unless_norm(x_MH), working1, hidden.saved, working2});
+    context->save_for_backward({saved_unless_recomputable(x_MH), working1, hidden.saved, working2});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
     remember(*context, between);
     return compute_linear(hidden.y, working2, bias2, Activation::none, {}).y;
@@ -134,7 +134,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     result[4] =
         pointwise_backward(dy_MH, Tensor(), Activation::none, {}, dy_MH, Tensor(), context->needs_input_grad(4));
     if (context->needs_input_grad(0)) result[0] = products::linear(d_MF, working1.t(), Tensor());
-    if (context->needs_input_grad(1)) result[1] = products::outer(d_MF, or_norm(saved[0]));
+    if (context->needs_input_grad(1)) result[1] = products::outer(d_MF, saved_or_recomputed(saved[0]));
     return result;
   }
 };
@@ -154,6 +154,32 @@ class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
   }
 };
 
+// f(rows begin, rows end, columns begin, columns end), a part a thread: threads share the rows where each gets many
+// tiles of them, else the columns, of which a product has as many as its weight has panels. A product of some thousand
+// numbers is over before a thread wakes up.
+template <class F>
+void share_product(std::int64_t rows, std::int64_t columns, std::int64_t cost, const F& f) {
+  constexpr std::int64_t kManyRows = 256;
+  if (rows >= kManyRows) {
+    Chunks(rows, cost * columns).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      f(begin, end, 0, columns);
+    });
+  } else {
+    Chunks(columns, cost * rows).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      f(0, rows, begin, end);
+    });
+  }
+}
+
+// The product's rows [begin, end).
+template <class Product>
+Product part_of(Product product, std::int64_t begin, std::int64_t end) {
+  product.x += begin * product.weight.inputs;
+  product.y += begin * product.weight.outputs;
+  product.rows = end - begin;
+  return product;
+}
+
 Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tensor& bias, Activation activation,
                      Dropout after) {
   if (weight.precision == Precision::bf16) return compute_linear(x_MI, weight.blocked, bias, activation, after).y;
@@ -164,23 +190,10 @@ Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tenso
                                       .bias = read<float>(bias),
                                       .relu = activation == Activation::relu,
                                       .y = write<float>(y)};
-  // A product with a few thousand elements is done before a thread wakes up. Threads share the rows if each gets many
-  // tiles of them, else the panels.
-  constexpr std::int64_t kManyRows = 256;
-  const std::int64_t panels = weight.panels.count();
-  if (x.size(0) >= kManyRows) {
-    Chunks(x.size(0), weight.panels.inputs * panels).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      kernels::PanelProduct part = product;
-      part.x += begin * weight.panels.inputs;
-      part.y += begin * weight.panels.outputs;
-      part.rows = end - begin;
-      kernels::multiply(part, 0, panels);
-    });
-  } else {
-    Chunks(panels, x.size(0) * weight.panels.inputs).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      kernels::multiply(product, begin, end);
-    });
-  }
+  share_product(x.size(0), weight.panels.count(), weight.panels.inputs,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) {
+                  kernels::multiply(part_of(product, begin, end), first, last);
+                });
   const Activation left = product.relu ? Activation::none : activation;
   if (left != Activation::none || after.rate > 0) pointwise(y, y, left, after);
   return y;
@@ -202,6 +215,26 @@ Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropou
   }
   return FeedForwardFunction::apply(x, first.weight.master(), first.bias, second.weight.master(), second.bias,
                                     first.weight.working(), second.weight.working(), activation, between);
+}
+
+Tensor linear_int8(const Tensor& x, const kernels::Int8Weight& weight, const Tensor& bias, Activation activation,
+                   kernels::Int8Kernel kernel) {
+  const Tensor input = x.contiguous();
+  auto sizes = x.sizes().vec();
+  sizes.back() = weight.outputs;
+  const Tensor y = at::empty(sizes, x.options());
+  const kernels::Int8Product product{.x = read<float>(input),
+                                     .rows = weight.inputs > 0 ? x.numel() / weight.inputs : 0,
+                                     .weight = weight,
+                                     .bias = read<float>(bias),
+                                     .relu = activation == Activation::relu,
+                                     .y = write<float>(y)};
+  share_product(product.rows, weight.groups(), weight.inputs * kernels::Int8Weight::kGroup / 16,
+                [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) {
+                  kernels::multiply(part_of(product, begin, end), first, last, kernel);
+                });
+  if (!product.relu && activation != Activation::none) pointwise(y, y, activation, {});
+  return y;
 }
 
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {

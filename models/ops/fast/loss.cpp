@@ -2,24 +2,33 @@
 // them into their gradient in place, and multiplies that into the gradients of hidden states and table. The backward
 // pass only scales these.
 #include "models/ops/kernels/loss.hpp"
+
+#include <memory>
+#include <mutex>
+
 #include "core/error.hpp"
+#include "models/ops/dispatch.hpp"
+#include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
 
 namespace attend::ops::fast {
 namespace {
 
-// Maximum size of a block of logits. Each block costs an addition to the table's gradient, so blocks are large.
+// What the gradients of one block's logits may take. A block costs an addition to the table's gradient, so they are not
+// small.
 constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;
-// Maximum size of the product for some rows of that gradient, before it is added.
+// Rows whose logits in bf16's fp32 form a thread holds at a time.
+constexpr std::int64_t kRows = 48;
+// What the product for some rows of that gradient may take, before it is added.
 constexpr std::int64_t kProductBytes = std::int64_t{2} << 20;
 
-void add_outer(const Tensor& logits_KV, const Tensor& hidden_KH, const Tensor& dtable_VH) {
+void add_outer(const Tensor& dlogits_KV, const Tensor& hidden_KH, const Tensor& dtable_VH) {
   const std::int64_t vocabulary = dtable_VH.size(0), row_bytes = dtable_VH.size(1) * hidden_KH.element_size();
   const std::int64_t most = std::max<std::int64_t>(1, kProductBytes / row_bytes);
   for (std::int64_t first = 0; first < vocabulary; first += most) {
     const std::int64_t count = std::min(most, vocabulary - first);
-    dtable_VH.narrow(0, first, count).add_(products::rounded_outer(logits_KV.narrow(1, first, count), hidden_KH));
+    dtable_VH.narrow(0, first, count).add_(products::rounded_outer(dlogits_KV.narrow(1, first, count), hidden_KH));
   }
 }
 
@@ -30,11 +39,13 @@ struct LossResult {
 struct Wanted {
   bool hidden = false, table = false, bias = false;
 };
-LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const Tensor& bias, const Tensor& labels,
-                        double smoothing, Wanted wanted) {
-  const std::int64_t rows = hidden_MH.size(0), vocabulary = table_VH.size(0);
+// `panels`: the table as products of bf16 read it; null: products are made in fp32.
+LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const kernels::Bf16Panels* panels,
+                        const Tensor& bias, const Tensor& labels, double smoothing, Wanted wanted) {
+  const std::int64_t rows = hidden_MH.size(0), vocabulary = table_VH.size(0), width = hidden_MH.size(1);
   const bool gradient = wanted.hidden || wanted.table || wanted.bias;
-  const Tensor typed_bias = bias.defined() ? bias.detach().to(hidden_MH.scalar_type()) : bias;
+  const Tensor fp32_table = panels == nullptr ? table_VH.to(at::kFloat) : Tensor();
+  const Tensor fp32_bias = bias.defined() ? bias.detach() : bias;
   const Tensor losses = at::empty({rows}, at::kFloat), correct = at::empty({rows}, at::kLong);
   LossResult result;
   result.nll_M = at::empty({rows}, at::kFloat);
@@ -47,35 +58,64 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
   for (std::int64_t block = 0; block < num_blocks; ++block) {
     const std::int64_t first = rows * block / num_blocks, count = rows * (block + 1) / num_blocks - first;
     const Tensor hidden = hidden_MH.narrow(0, first, count);
-    const Tensor logits = products::linear(hidden, table_VH, typed_bias);
-    const Chunks chunks(count, vocabulary);
-    with_type(logits.scalar_type(), [&](auto type) {
+    const Tensor logits = panels == nullptr ? products::linear(hidden.to(at::kFloat), fp32_table, fp32_bias) : Tensor();
+    Tensor dlogits;
+    if (gradient)
+      dlogits = hidden.scalar_type() == at::kFloat ? logits : at::empty({count, vocabulary}, hidden.options());
+    with_type(hidden.scalar_type(), [&](auto type) {
       using T = decltype(type);
-      const kernels::LossRows<T> kernel{.logits = write<T>(logits),
-                                        .labels = read<std::int64_t>(labels) + first,
-                                        .vocabulary = vocabulary,
-                                        .smoothing = static_cast<float>(smoothing),
-                                        .gradient = gradient,
-                                        .loss = write<float>(losses) + first,
-                                        .nll = write<float>(result.nll_M) + first,
-                                        .correct = write<std::int64_t>(correct) + first};
-      chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::loss_rows(kernel, begin, end); });
+      const auto loss_rows = [&](const float* some, std::int64_t begin, std::int64_t end) {  // `some`: from `begin` on
+        kernels::loss_rows(kernels::LossRows<T>{.logits = some,
+                                                .gradient = gradient ? write<T>(dlogits) + begin * vocabulary : nullptr,
+                                                .labels = read<std::int64_t>(labels) + first + begin,
+                                                .vocabulary = vocabulary,
+                                                .smoothing = static_cast<float>(smoothing),
+                                                .loss = write<float>(losses) + first + begin,
+                                                .nll = write<float>(result.nll_M) + first + begin,
+                                                .correct = write<std::int64_t>(correct) + first + begin},
+                           0, end - begin);
+      };
+      Chunks(count, vocabulary).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+        if (panels == nullptr) return loss_rows(read<float>(logits) + begin * vocabulary, begin, end);
+        const std::unique_ptr<float[]> some(new float[std::min(kRows, end - begin) * vocabulary]);
+        for (std::int64_t row = begin; row < end; row += kRows) {
+          const kernels::LogitsProduct product{.x = read<kernels::Bf16>(hidden) + row * width,
+                                               .rows = std::min(kRows, end - row),
+                                               .weight = *panels,
+                                               .bias = read<float>(fp32_bias),
+                                               .y = some.get()};
+          kernels::multiply(product, 0, panels->groups());
+          loss_rows(some.get(), row, row + product.rows);
+        }
+      });
     });
-    if (wanted.hidden) result.dhidden.narrow(0, first, count).copy_(products::linear(logits, table_VH.t(), Tensor()));
-    if (wanted.table) add_outer(logits, hidden, result.dtable);
-    if (wanted.bias) result.dbias.add_(logits.sum(0, /*keepdim=*/false, at::kFloat));
+    if (wanted.hidden) result.dhidden.narrow(0, first, count).copy_(products::linear(dlogits, table_VH.t(), Tensor()));
+    if (wanted.table) add_outer(dlogits, hidden, result.dtable);
+    if (wanted.bias) result.dbias.add_(dlogits.sum(0, /*keepdim=*/false, at::kFloat));
   }
   result.loss = losses.sum();
   result.num_correct = correct.sum();
   return result;
 }
 
+// Null where x is fp32, or the processor has no instructions for bf16.
+const kernels::Bf16Panels* bf16_panels(const Tensor& x, const Weight& weight) {
+  if (x.scalar_type() != at::kBFloat16 || !has_native_bf16()) return nullptr;
+  LogitsWeight& form = weight.for_logits();
+  std::call_once(form.made, [&] {
+    const Tensor working = weight.working().detach().contiguous();
+    form.panels = kernels::make_panels(read<kernels::Bf16>(working), working.size(0), working.size(1));
+  });
+  return &form.panels;
+}
+
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
  public:
   static variable_list forward(AutogradContext* context, const Tensor& hidden_MH, const Tensor& /*master*/,
-                               const std::optional<Tensor>& bias, const Tensor& working, const Tensor& labels,
+                               const std::optional<Tensor>& bias, const Weight& table, const Tensor& labels,
                                double smoothing, Wanted wanted) {
-    const LossResult result = compute_loss(hidden_MH, working, defined_or_not(bias), labels, smoothing, wanted);
+    const LossResult result = compute_loss(hidden_MH, table.working(), bf16_panels(hidden_MH, table),
+                                           defined_or_not(bias), labels, smoothing, wanted);
     context->save_for_backward({result.dhidden, result.dtable, result.dbias});
     context->mark_non_differentiable({result.nll_M, result.num_correct});
     return {result.loss, result.nll_M, result.num_correct};
@@ -83,8 +123,8 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list result = context->get_saved_variables();
-    for (Tensor& gradient : result) {  // in place: autograd refuses a second backward pass through the graph
-      if (gradient.defined()) gradient.mul_(gradients[0].to(gradient.scalar_type()));
+    for (Tensor& gradient : result) {  // in place: autograd refuses to go back through the same graph again
+      if (gradient.defined()) gradient.mul_(gradients[0]);
     }
     result.resize(7);
     return result;
@@ -92,6 +132,20 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
 };
 
 }  // namespace
+
+Tensor logits(const Tensor& x_MH, const Weight& weight, const Tensor& bias) {
+  const kernels::Bf16Panels* panels = bf16_panels(x_MH, weight);
+  if (panels == nullptr) return products::linear(x_MH.to(at::kFloat), weight.working().to(at::kFloat), bias);
+  const Tensor x = x_MH.contiguous(), y = at::empty({x.size(0), panels->outputs}, x.options().dtype(at::kFloat));
+  const kernels::LogitsProduct product{.x = read<kernels::Bf16>(x),
+                                       .rows = x.size(0),
+                                       .weight = *panels,
+                                       .bias = read<float>(bias),
+                                       .y = write<float>(y)};
+  Chunks(panels->groups(), product.rows * panels->inputs * 4)
+      .run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::multiply(product, begin, end); });
+  return y;
+}
 
 CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,
                            const Tensor& labels_M, double label_smoothing) {
@@ -104,11 +158,12 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
   const Wanted wanted{
       .hidden = wants_gradient(hidden), .table = wants_gradient(output_VH.master()), .bias = wants_gradient(bias_V)};
   if (wanted.hidden || wanted.table || wanted.bias) {
-    const auto result = CrossEntropyFunction::apply(hidden, output_VH.master(), optional(bias_V), output_VH.working(),
-                                                    labels, label_smoothing, wanted);
+    const auto result = CrossEntropyFunction::apply(hidden, output_VH.master(), optional(bias_V), output_VH, labels,
+                                                    label_smoothing, wanted);
     return {.loss = result[0], .nll_M = result[1], .num_correct = result[2]};
   }
-  const LossResult result = compute_loss(hidden, output_VH.working(), bias_V, labels, label_smoothing, wanted);
+  const LossResult result = compute_loss(hidden, output_VH.working(), bf16_panels(hidden, output_VH), bias_V, labels,
+                                         label_smoothing, wanted);
   return {.loss = result.loss, .nll_M = result.nll_M, .num_correct = result.num_correct};
 }
 

@@ -102,17 +102,17 @@ using NormNode = torch::autograd::CppNode<AddNormFunction>;
 
 }  // namespace
 
-Tensor unless_norm(const Tensor& x) {
+Tensor saved_unless_recomputable(const Tensor& x) {
   const auto& node = x.grad_fn();
   const bool is_norm = dynamic_cast<NormNode*>(node.get()) != nullptr && x.output_nr() + 1 == node->num_inputs();
   return is_norm ? Tensor() : x;
 }
 
-Tensor or_norm(const Tensor& kept) {
-  if (kept.defined()) return kept;
+Tensor saved_or_recomputed(const Tensor& saved) {
+  if (saved.defined()) return saved;
   auto& node = dynamic_cast<NormNode&>(*torch::autograd::get_current_node()->next_edge(0).function);
-  const variable_list saved = node.ctx_.get_saved_variables();
-  return compute_norm(saved[0], {}, saved[3], saved[4], node.ctx_.saved_data["eps"].toDouble(), {}).y;
+  const variable_list of_norm = node.ctx_.get_saved_variables();
+  return compute_norm(of_norm[0], {}, of_norm[3], of_norm[4], node.ctx_.saved_data["eps"].toDouble(), {}).y;
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {

@@ -3,6 +3,7 @@
 // reproducible for a given number of threads: rows are cut into fixed chunks, and partial sums are added in order.
 #pragma once
 
+#include "models/ops/kernels/int8.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend::ops::fast {
@@ -10,6 +11,10 @@ namespace attend::ops::fast {
 torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias, Activation activation,
                      Dropout after);
+torch::Tensor logits(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias);
+// Of a weight frozen to 8 bits: x and the result are fp32.
+torch::Tensor linear_int8(const torch::Tensor& x, const kernels::Int8Weight& weight, const torch::Tensor& bias,
+                          Activation activation, kernels::Int8Kernel kernel);
 torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Dropout between, Affine second);
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
 AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, const torch::Tensor& gamma,

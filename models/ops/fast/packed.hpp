@@ -3,7 +3,10 @@
 
 #include <torch/types.h>
 
+#include <mutex>
+
 #include "models/ops/kernels/int8.hpp"
+#include "models/ops/kernels/logits.hpp"
 #include "models/ops/kernels/panels.hpp"
 #include "models/ops/weight.hpp"
 
@@ -14,6 +17,12 @@ struct PackedWeight {
   kernels::Panels panels;        // fp32
   torch::Tensor blocked;         // bf16: oneDNN's own layout, opaque
   kernels::Int8Weight integers;  // int8
+};
+
+// Made by the first of `logits` and `cross_entropy` that reads the weight; copies of the weight share it.
+struct LogitsWeight {
+  std::once_flag made;
+  kernels::Bf16Panels panels;
 };
 
 }  // namespace attend::ops

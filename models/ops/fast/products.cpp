@@ -64,8 +64,8 @@ Tensor linear_onednn(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 
 bool multiplies_bf16() { return has_onednn(); }
 
-void remember_programs(std::int64_t parameters, bool sizes_recur) {
-  const char* count = "64";                   // the primitives of one update
+void set_primitive_cache(std::int64_t parameters, bool sizes_recur) {
+  const char* count = "64";                   // those of one update
   if (parameters >= 40'000'000) count = "1";  // megabytes each
   if (parameters < 8'000'000 && sizes_recur) count = "2048";
   setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", count, 0);

@@ -25,9 +25,9 @@ torch::Tensor rounded_outer(const torch::Tensor& y, const torch::Tensor& x);
 // A bf16 weight [O, I] in the layout that `linear` reads fastest; opaque.
 torch::Tensor pack(const torch::Tensor& weight);
 
-// Call before the first matrix product of a training run. oneDNN compiles a primitive for each matrix size and caches
-// it. A large cache only pays for small models whose batch sizes repeat (about 10 % of step time); otherwise the cached
-// primitives fragment the heap and cost gigabytes. Sets ONEDNN_PRIMITIVE_CACHE_CAPACITY.
-void remember_programs(std::int64_t parameters, bool sizes_recur);
+// To be called before the first matrix product of a training. oneDNN compiles a primitive for each size and caches it.
+// A large cache pays only for small models whose batch sizes recur (a tenth of the time of a step); elsewhere the
+// cached primitives fragment the heap and cost gigabytes. Sets ONEDNN_PRIMITIVE_CACHE_CAPACITY where it is not set.
+void set_primitive_cache(std::int64_t parameters, bool sizes_recur);
 
 }  // namespace attend::ops::products

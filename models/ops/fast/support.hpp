@@ -81,9 +81,12 @@ inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or
 
 inline bool wants_gradient(const Tensor& x) { return at::GradMode::is_enabled() && x.defined() && x.requires_grad(); }
 
-// Saves a product's first input for the gradient of its weight, and restores it in the backward pass. The output of a
-// norm, a sixth of what a block would store, is not saved but recomputed from the sum that the norm has saved.
-Tensor unless_norm(const Tensor& x);
-Tensor or_norm(const Tensor& kept);
+// A matrix product needs its input x again for the gradient of its weight. The output of a norm is not saved, a sixth
+// of all that a block would keep, but recomputed from the sum that the norm's own node has saved:
+//   forward:   save_for_backward({saved_unless_recomputable(x), …}), undefined where x is a norm's output
+//   backward:  saved_or_recomputed(saved), which finds the norm as the next node of edge 0: x is the function's first
+//   input
+Tensor saved_unless_recomputable(const Tensor& x);
+Tensor saved_or_recomputed(const Tensor& saved);
 
 }  // namespace attend::ops::fast

@@ -15,8 +15,9 @@
 namespace attend::ops::kernels {
 namespace {
 
-constexpr std::int64_t kOutputs = 16;  // outputs per block: the 32-bit lanes of a register
-constexpr std::int64_t kDepth = 4;     // inputs per block: the bytes of a lane
+constexpr std::int64_t kOutputs = 16;  // of a block: the 32-bit lanes of one register
+constexpr std::int64_t kGroup = Int8Weight::kGroup;
+constexpr std::int64_t kDepth = 4;  // inputs of a block: the bytes of one lane
 
 }  // namespace
 }  // namespace attend::ops::kernels
@@ -30,6 +31,10 @@ namespace {
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
+
+// What numbers of at most `largest` are multiplied by to become integers. Those of a row whose largest would overflow
+// it are zeros: no product of theirs is a number that fp32 keeps well.
+float inverse_scale(float largest) { return largest > 1e-36F ? 127.0F / largest : 0.0F; }
 
 // A row of activations as integers, padded with zeros to whole blocks.
 struct QuantisedRows {
@@ -50,7 +55,7 @@ QuantisedRows quantise(const float* x, std::int64_t rows, std::int64_t inputs) {
     ATTEND_CALL(largest_magnitude(x + r * inputs, inputs, largest));
     // Keeps an infinite or NaN row visible: its scale makes every product NaN.
     const bool finite = std::isfinite(largest);
-    const float inverse = finite && largest > 0 ? 127.0F / largest : 0.0F;
+    const float inverse = finite ? inverse_scale(largest) : 0.0F;
     std::int8_t* values = q.values.get() + r * q.stride;
     ATTEND_CALL(quantise_row(x + r * inputs, finite ? inputs : 0, inverse, values, q.sums[r]));
     std::fill(values + (finite ? inputs : 0), values + q.stride, std::int8_t{0});
@@ -65,19 +70,16 @@ inline float finish(std::int32_t sum, std::int32_t row_sum, float scale, float w
   return relu && y < 0 ? 0.0F : y;
 }
 
-void linear_plain(const QuantisedRows& q, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu,
-                  float* y) {
-  const std::int64_t depth_blocks = q.stride / kDepth;
-  for (std::int64_t block = 0; block < weight.outputs; block += kOutputs) {
-    const std::uint8_t* w = weight.blocks.data() + block * q.stride;
-    const std::int64_t lanes = std::min(kOutputs, weight.outputs - block);
-    for (std::int64_t r = 0; r < rows; ++r) {
+void linear_plain(const QuantisedRows& q, const Int8Product& p, std::int64_t begin, std::int64_t end) {
+  const std::int64_t depth_blocks = q.stride / kDepth, outputs = p.weight.outputs;
+  for (std::int64_t block = begin; block < end; block += kOutputs) {
+    const std::uint8_t* w = p.weight.blocks.data() + block * q.stride;
+    for (std::int64_t r = 0; r < p.rows; ++r) {
       std::int32_t sums[kOutputs] = {};
       ATTEND_CALL(block_plain(q.values.get() + r * q.stride, w, depth_blocks, sums));
-      for (std::int64_t lane = 0; lane < lanes; ++lane) {
-        const std::int64_t o = block + lane;
-        y[r * weight.outputs + o] =
-            finish(sums[lane], q.sums[r], q.scales[r], weight.scales[o], bias ? bias[o] : 0, relu);
+      for (std::int64_t o = block; o < std::min(block + kOutputs, outputs); ++o) {
+        p.y[r * outputs + o] =
+            finish(sums[o - block], q.sums[r], q.scales[r], p.weight.scales[o], p.bias ? p.bias[o] : 0, p.relu);
       }
     }
   }
@@ -87,10 +89,7 @@ void linear_plain(const QuantisedRows& q, std::int64_t rows, const Int8Weight& w
 
 struct Tile {  // the work of a kernel call: some rows of x and some blocks of outputs
   const QuantisedRows& q;
-  const Int8Weight& weight;
-  const float* bias;
-  bool relu;
-  float* y;
+  const Int8Product& product;
 };
 
 #pragma GCC push_options
@@ -106,7 +105,7 @@ void tile_vnni(const Tile& tile, std::int64_t row, std::int64_t output, std::ind
   const std::int64_t stride = tile.q.stride;
   const std::int64_t depth_blocks = stride / kDepth;
   const std::int8_t* a = tile.q.values.get() + row * stride;
-  const std::uint8_t* w = tile.weight.blocks.data() + output * stride;
+  const std::uint8_t* w = tile.product.weight.blocks.data() + output * stride;
   const auto activations = [&](std::size_t r, std::int64_t k) {
     std::int32_t four;
     std::memcpy(&four, a + static_cast<std::int64_t>(r) * stride + k * kDepth, sizeof four);
@@ -121,19 +120,19 @@ void tile_vnni(const Tile& tile, std::int64_t row, std::int64_t output, std::ind
                                                             activations(I / kBlocks, k)))),
      ...);
   }
-  const std::int64_t outputs = tile.weight.outputs;
+  const std::int64_t outputs = tile.product.weight.outputs;
   const auto finish_lanes = [&](__m512i sum, std::int64_t r, std::int64_t o) {
     const std::int64_t lanes = std::min(kOutputs, outputs - o);
     const auto mask = static_cast<__mmask16>((1U << lanes) - 1);
-    const __m512 bias = tile.bias ? _mm512_maskz_loadu_ps(mask, tile.bias + o) : _mm512_setzero_ps();
+    const __m512 bias = tile.product.bias ? _mm512_maskz_loadu_ps(mask, tile.product.bias + o) : _mm512_setzero_ps();
     const __m512 scale =
-        _mm512_mul_ps(_mm512_set1_ps(tile.q.scales[r]), _mm512_loadu_ps(tile.weight.scales.data() + o));
+        _mm512_mul_ps(_mm512_set1_ps(tile.q.scales[r]), _mm512_loadu_ps(tile.product.weight.scales.data() + o));
     sum = _mm512_sub_epi32(sum, _mm512_set1_epi32(tile.q.sums[r]));
     // Multiply and add with two roundings, as the plain loop does.
     __m512 y = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, sum), scale), bias);
-    if (tile.relu)
+    if (tile.product.relu)
       y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
-    _mm512_mask_storeu_ps(tile.y + r * outputs + o, mask, y);
+    _mm512_mask_storeu_ps(tile.product.y + r * outputs + o, mask, y);
   };
   (finish_lanes(reinterpret_cast<__m512i>(sums[I]), row + static_cast<std::int64_t>(I) / kBlocks,
                 output + static_cast<std::int64_t>(I) % kBlocks * kOutputs),
@@ -149,13 +148,11 @@ void rows_vnni(const Tile& tile, std::int64_t rows, std::int64_t output) {
   }
 }
 
-void linear_vnni(const QuantisedRows& q, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu,
-                 float* y) {
-  const Tile tile{q, weight, bias, relu, y};
-  const std::int64_t padded = round_up(weight.outputs, kOutputs);
-  std::int64_t output = 0;
-  for (; output + 4 * kOutputs <= padded; output += 4 * kOutputs) rows_vnni<4>(tile, rows, output);
-  for (; output < padded; output += kOutputs) rows_vnni<1>(tile, rows, output);
+void linear_vnni(const QuantisedRows& q, const Int8Product& p, std::int64_t begin, std::int64_t end) {
+  const Tile tile{q, p};
+  std::int64_t output = begin;
+  for (; output + 4 * kOutputs <= end; output += 4 * kOutputs) rows_vnni<4>(tile, p.rows, output);
+  for (; output < end; output += kOutputs) rows_vnni<1>(tile, p.rows, output);
 }
 #pragma GCC pop_options
 
@@ -173,7 +170,7 @@ void tile_avx2(const Tile& tile, const std::int16_t* a, std::int64_t row, std::i
                std::index_sequence<I...>) {
   const std::int64_t stride = tile.q.stride;
   const std::uint8_t* w =
-      tile.weight.blocks.data() + output / kOutputs * kOutputs * stride + output % kOutputs * kDepth;
+      tile.product.weight.blocks.data() + output / kOutputs * kOutputs * stride + output % kOutputs * kDepth;
   Pairs sums[2 * kRows] = {};
   for (std::int64_t k = 0; k < stride / kDepth; ++k, w += kOutputs * kDepth) {
     const auto weights = [&](std::int64_t four) {
@@ -189,36 +186,36 @@ void tile_avx2(const Tile& tile, const std::int16_t* a, std::int64_t row, std::i
     };
     (add(sums[2 * I], sums[2 * I + 1], static_cast<std::int64_t>(I)), ...);
   }
-  const std::int64_t outputs = tile.weight.outputs;
+  const std::int64_t outputs = tile.product.weight.outputs;
   const auto finish_row = [&](Pairs low, Pairs high, std::int64_t r) {
     // Outputs 0 1 4 5 2 3 6 7, then in order.
     const __m256i added = _mm256_hadd_epi32(reinterpret_cast<__m256i>(low), reinterpret_cast<__m256i>(high));
     const auto sum = reinterpret_cast<Pairs>(_mm256_permute4x64_epi64(added, _MM_SHUFFLE(3, 1, 2, 0)));
     if (outputs - output >= kHalf) {
       const __m256 scale =
-          _mm256_mul_ps(_mm256_set1_ps(tile.q.scales[r]), _mm256_loadu_ps(tile.weight.scales.data() + output));
-      const __m256 bias = tile.bias ? _mm256_loadu_ps(tile.bias + output) : _mm256_setzero_ps();
+          _mm256_mul_ps(_mm256_set1_ps(tile.q.scales[r]), _mm256_loadu_ps(tile.product.weight.scales.data() + output));
+      const __m256 bias = tile.product.bias ? _mm256_loadu_ps(tile.product.bias + output) : _mm256_setzero_ps();
       const auto integers = reinterpret_cast<__m256i>(sum - tile.q.sums[r]);
       __m256 y = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(integers), scale), bias);
-      if (tile.relu) y = _mm256_max_ps(_mm256_setzero_ps(), y);  // the second where one is NaN
-      return _mm256_storeu_ps(tile.y + r * outputs + output, y);
+      if (tile.product.relu) y = _mm256_max_ps(_mm256_setzero_ps(), y);  // the second where one is NaN
+      return _mm256_storeu_ps(tile.product.y + r * outputs + output, y);
     }
     for (std::int64_t lane = 0; lane < std::min(kHalf, outputs - output); ++lane) {
       const std::int64_t o = output + lane;
-      tile.y[r * outputs + o] = finish(sum[lane], tile.q.sums[r], tile.q.scales[r], tile.weight.scales[o],
-                                       tile.bias ? tile.bias[o] : 0, tile.relu);
+      tile.product.y[r * outputs + o] =
+          finish(sum[lane], tile.q.sums[r], tile.q.scales[r], tile.product.weight.scales[o],
+                 tile.product.bias ? tile.product.bias[o] : 0, tile.product.relu);
     }
   };
   (finish_row(sums[2 * I], sums[2 * I + 1], row + static_cast<std::int64_t>(I)), ...);
 }
 
-void linear_avx2(const QuantisedRows& q, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu,
-                 float* y) {
-  const std::vector<std::int16_t> widened(q.values.get(), q.values.get() + rows * q.stride);
-  const Tile tile{q, weight, bias, relu, y};
-  for (std::int64_t row = 0; row < rows; row += 6) {
-    with_count<6>(rows - row, [&](auto count) {
-      for (std::int64_t output = 0; output < weight.outputs; output += kHalf) {
+void linear_avx2(const QuantisedRows& q, const Int8Product& p, std::int64_t begin, std::int64_t end) {
+  const std::vector<std::int16_t> widened(q.values.get(), q.values.get() + p.rows * q.stride);
+  const Tile tile{q, p};
+  for (std::int64_t row = 0; row < p.rows; row += 6) {
+    with_count<6>(p.rows - row, [&](auto count) {
+      for (std::int64_t output = begin; output < std::min(end, p.weight.outputs); output += kHalf) {
         tile_avx2<count>(tile, widened.data() + row * q.stride, row, output, std::make_index_sequence<count>());
       }
     });
@@ -250,7 +247,7 @@ Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inp
     float largest = 0;
     ATTEND_CALL(largest_magnitude(row, inputs, largest));
     packed.scales[o] = largest / 127.0F;
-    const float inverse = largest > 0 ? 127.0F / largest : 0.0F;
+    const float inverse = inverse_scale(largest);
     std::uint8_t* block = packed.blocks.data() + o / kOutputs * kOutputs * stride;
     for (std::int64_t i = 0; i < inputs; ++i) {
       const auto value = static_cast<std::int32_t>(std::nearbyintf(row[i] * inverse));
@@ -260,14 +257,14 @@ Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inp
   return packed;
 }
 
-void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
-                 Int8Kernel kernel) {
-  const QuantisedRows q = quantise(x, rows, weight.inputs);
+void multiply(const Int8Product& p, std::int64_t begin, std::int64_t end, Int8Kernel kernel) {
+  const QuantisedRows q = quantise(p.x, p.rows, p.weight.inputs);
+  begin *= kGroup, end = std::min(end * kGroup, round_up(p.weight.outputs, kOutputs));
 #if defined(__x86_64__)
-  if (kernel == Int8Kernel::vnni) return linear_vnni(q, rows, weight, bias, relu, y);
-  if (kernel == Int8Kernel::avx2) return linear_avx2(q, rows, weight, bias, relu, y);
+  if (kernel == Int8Kernel::vnni) return linear_vnni(q, p, begin, end);
+  if (kernel == Int8Kernel::avx2) return linear_avx2(q, p, begin, end);
 #endif
-  linear_plain(q, rows, weight, bias, relu, y);
+  linear_plain(q, p, begin, end);
 }
 
 }  // namespace attend::ops::kernels

@@ -18,6 +18,9 @@ struct Int8Weight {
   std::int64_t inputs = 0;
   std::vector<std::uint8_t> blocks;
   std::vector<float> scales;  // of each output, padded to a multiple of 16: w = scale * integer
+
+  static constexpr std::int64_t kGroup = 64;  // outputs that one thread takes at least
+  std::int64_t groups() const { return (outputs + kGroup - 1) / kGroup; }
 };
 
 // Quantises fp32 rows symmetrically to -127 … 127 by their largest absolute value.
@@ -27,9 +30,17 @@ Int8Weight pack_int8(const float* weight, std::int64_t outputs, std::int64_t inp
 enum class Int8Kernel { plain, avx2, vnni };
 Int8Kernel best_int8_kernel();
 
-// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), then relu if set. Rows are contiguous. `kernel` must be
-// supported by the processor.
-void int8_linear(const float* x, std::int64_t rows, const Int8Weight& weight, const float* bias, bool relu, float* y,
-                 Int8Kernel kernel);
+// y [rows, outputs] = x [rows, inputs] Wᵀ + bias (may be null), below zero cut to zero where `relu`. Rows are
+// contiguous.
+struct Int8Product {
+  const float* x;
+  std::int64_t rows;
+  const Int8Weight& weight;
+  const float* bias;
+  bool relu;
+  float* y;
+};
+// Groups of outputs `begin` to `end`; `kernel` is at most the best. The same bits for any division.
+void multiply(const Int8Product& p, std::int64_t begin, std::int64_t end, Int8Kernel kernel);
 
 }  // namespace attend::ops::kernels

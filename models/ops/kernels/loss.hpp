@@ -6,14 +6,14 @@
 namespace attend::ops::kernels {
 
 // For each row: loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)), nll = -log p(y), and whether no logit exceeds the
-// label's. With `gradient` the logits are overwritten by p - (1 - ε) [v = y] - ε / V.
+// label's. `gradient`, where wanted, receives p - (1 - ε) [v = y] - ε / V.
 template <class T>
 struct LossRows {
-  T* logits;  // [rows, vocabulary]
+  const float* logits;  // [rows, vocabulary]
+  T* gradient;          // the same, or null; may be the logits
   const std::int64_t* labels;
   std::int64_t vocabulary;
   float smoothing;
-  bool gradient;
   float* loss;
   float* nll;
   std::int64_t* correct;

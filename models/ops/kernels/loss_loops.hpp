@@ -7,8 +7,8 @@ void rows(const LossRows<T>& a, std::int64_t begin, std::int64_t end) {
   const auto count = static_cast<float>(size);
   const std::unique_ptr<float[]> exponentials(new float[size + kLanes]);
   for (std::int64_t r = begin; r < end; ++r) {
-    T* row = a.logits + r * size;
-    const float label_logit = to_float(row[a.labels[r]]);
+    const float* row = a.logits + r * size;
+    const float label_logit = row[a.labels[r]];
     Floats top = all(label_logit), total = {};
     for (std::int64_t v = 0; v < size; v += kLanes) {
       const Floats x = load(row + v, size - v);
@@ -27,13 +27,14 @@ void rows(const LossRows<T>& a, std::int64_t begin, std::int64_t end) {
     a.nll[r] = log_normaliser - label_logit;
     a.loss[r] = log_normaliser - (1 - a.smoothing) * label_logit - a.smoothing * sum(total) / count;
     a.correct[r] = label_logit >= most;
-    if (!a.gradient) continue;
+    if (a.gradient == nullptr) continue;
+    T* gradient = a.gradient + r * size;
     const float share = a.smoothing / count, unnormalise = 1 / normaliser;
     for (std::int64_t v = 0; v < size; v += kLanes) {
-      store(row + v, load(exponentials.get() + v) * unnormalise - share, size - v);
+      store(gradient + v, load(exponentials.get() + v) * unnormalise - share, size - v);
     }
     const std::int64_t label = a.labels[r];
-    store(row + label, all(exponentials[label] * unnormalise - share - (1 - a.smoothing)), 1);
+    store(gradient + label, all(exponentials[label] * unnormalise - share - (1 - a.smoothing)), 1);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "models/ops/kernels/query.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #define ATTEND_LOOPS "models/ops/kernels/query_loops.hpp"

@@ -6,7 +6,10 @@
 
 namespace attend::ops::kernels {
 
-// One query over `num_keys` keys at arbitrary addresses; a key's value is stored `value_offset` elements after it.
+constexpr std::int64_t padded_head(std::int64_t head_size) { return (head_size + kWidest - 1) / kWidest * kWidest; }
+
+// One query over `num_keys` keys at arbitrary addresses, softmax(q kᵀ / sqrt(head_size)) v; a key's value is stored
+// `value_offset` elements after it.
 template <class T>
 struct QueryOverKeys {
   const T* query;        // heads * head_size
@@ -15,7 +18,7 @@ struct QueryOverKeys {
   std::int64_t value_offset;
   std::int64_t heads;
   std::int64_t head_size;
-  float* weights;  // out: [heads, num_keys], softmax(q kᵀ / sqrt(head_size))
+  float* scratch;  // heads * (padded_head(head_size) + 2) numbers
   T* context;      // out: [heads * head_size], the weighted sum of the values
 };
 void attend_query(const QueryOverKeys<float>& row);

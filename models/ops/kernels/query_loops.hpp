@@ -15,22 +15,112 @@ ATTEND_INLINE void softmax(float* scores, std::int64_t n) {
   for (std::int64_t s = 0; s < n; ++s) scores[s] *= inverse;
 }
 
+// A stage of the sums below: vector i becomes the sums of neighbours of vectors i and i + distance.
+template <int distance>
+ATTEND_INLINE void add_stage(Floats (&x)[kLanes]) {
+  const Words lanes = lane_numbers(), d = Words{} + distance;
+  const Ints low = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes : lanes - d + kLanes);
+  const Ints high = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes + d : lanes + kLanes);
+#pragma GCC unroll 8
+  for (int i = 0; i < distance; ++i) {
+    const Floats a = x[i], b = x[i + distance];
+    x[i] = __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+  }
+}
+
+// Lane i: the sum of the lanes of vector i.
+ATTEND_INLINE Floats sums_of(Floats (&x)[kLanes]) {
+  if constexpr (kLanes >= 16) add_stage<8>(x);
+  if constexpr (kLanes >= 8) add_stage<4>(x);
+  add_stage<2>(x);
+  add_stage<1>(x);
+  return x[0];
+}
+
+// Keys lie scattered, where no processor foresees the next: they are asked for some time before they are read.
+template <class T>
+ATTEND_INLINE void prefetch(const T* numbers, std::int64_t count) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  for (std::int64_t j = 0; j < count; j += kLine) __builtin_prefetch(numbers + j);
+}
+
+// sums += Σ_i weights[i] keys[i][column, …], some vectors of `n` numbers.
+template <int vectors, class T>
+ATTEND_INLINE void add_values(const T* const (&keys)[kLanes], std::int64_t column, const float (&weights)[kLanes],
+                              float* sums, std::int64_t n) {
+  Floats c[vectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; ++v) c[v] = load(sums + v * kLanes);
+  for (int i = 0; i < kLanes; ++i) {
+    const Floats weight = all(weights[i]);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) c[v] += weight * load(keys[i] + column + v * kLanes, n - v * kLanes);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; ++v) store(sums + v * kLanes, c[v]);
+}
+
+// A vector of keys at a time, each of which is read once, key and value: the softmax is that of the keys so far, and
+// what was summed is scaled down when a larger score comes (Milakov and Gimelshein 2018, arXiv 1805.02867).
 template <class T>
 void over_keys(const QueryOverKeys<T>& row) {
-  const std::int64_t size = row.head_size, n = row.num_keys;
+  const std::int64_t size = row.head_size, n = row.num_keys, stride = padded_head(size);
   const float scale = 1.0f / std::sqrt(static_cast<float>(size));
-  for (std::int64_t s = 0; s < n; ++s) {
+  float* sums = row.scratch;                   // [heads, stride], of values
+  float* totals = sums + row.heads * stride;   // of each head, of weights
+  float* largest_scores = totals + row.heads;  // of each head
+  std::fill(sums, largest_scores, 0.0f);
+  std::fill(largest_scores, largest_scores + row.heads, -INFINITY);
+  for (std::int64_t s = 0; s < n; s += kLanes) {
+    const T *keys[kLanes], *later[kLanes];
+    for (int i = 0; i < kLanes; ++i) {
+      keys[i] = row.keys[std::min(s + i, n - 1)];
+      later[i] = row.keys[std::min(s + kLanes + i, n - 1)];
+    }
     for (std::int64_t h = 0; h < row.heads; ++h) {
-      row.weights[h * n + s] = scale * dot(row.query + h * size, row.keys[s] + h * size, size);
+      for (int i = 0; i < kLanes; ++i) {
+        prefetch(later[i] + h * size, size);
+        prefetch(later[i] + row.value_offset + h * size, size);
+      }
+      Floats products[kLanes] = {};
+      const auto add = [&](std::int64_t column, const auto& load_vector) __attribute__((always_inline)) {
+        const Floats query = load_vector(row.query + column);
+#pragma GCC unroll 16
+        for (int i = 0; i < kLanes; ++i) products[i] += query * load_vector(keys[i] + column);
+      };
+      std::int64_t j = 0;
+      for (; j + kLanes <= size; j += kLanes) {
+        add(
+            h * size + j, [](const T* from) __attribute__((always_inline)) { return load(from); });
+      }
+      if (j < size) {
+        add(
+            h * size + j, [&](const T* from) __attribute__((always_inline)) { return load(from, size - j); });
+      }
+      const Floats scores = first(n - s, scale * sums_of(products), -INFINITY);
+      const float top = std::max(largest_scores[h], largest(scores));
+      if (top > largest_scores[h]) {
+        const Floats down = exp(all(largest_scores[h] - top));
+        totals[h] *= down[0];
+        for (j = 0; j < stride; j += kLanes) store(sums + h * stride + j, down * load(sums + h * stride + j));
+        largest_scores[h] = top;
+      }
+      const Floats e = first(n - s, exp(scores - top), 0);
+      totals[h] += sum(e);
+      float weights[kLanes];
+      store(weights, e);
+      const std::int64_t value = row.value_offset + h * size;
+      for (j = 0; j + 4 * kLanes <= size; j += 4 * kLanes) {
+        add_values<4>(keys, value + j, weights, sums + h * stride + j, size - j);
+      }
+      for (; j < size; j += kLanes) add_values<1>(keys, value + j, weights, sums + h * stride + j, size - j);
     }
   }
   for (std::int64_t h = 0; h < row.heads; ++h) {
-    softmax(row.weights + h * n, n);
-    weighted_sum(
-        size, n, row.weights + h * n,
-        1, [&](std::int64_t s) __attribute__((always_inline)) { return row.keys[s] + row.value_offset + h * size; },
-        [&](std::int64_t j, Floats sum)
-            __attribute__((always_inline)) { store(row.context + h * size + j, sum, size - j); });
+    const float inverse = n > 0 ? 1 / totals[h] : 0;
+    for (std::int64_t j = 0; j < size; j += kLanes) {
+      store(row.context + h * size + j, inverse * load(sums + h * stride + j), size - j);
+    }
   }
 }
 
@@ -88,7 +178,7 @@ void backward(const MemoryBackward<T>& memory, std::int64_t begin, std::int64_t 
     for (std::int64_t s = 0; s < tokens; ++s) {
       T* gradient = memory.gradient.row(memory.offsets[b] + s);
       weighted_sum(
-          memory.width, steps, factors + s,
+          memory.width, steps, steps > 0 ? factors + s : nullptr,
           tokens, [&](std::int64_t t) __attribute__((always_inline)) { return memory.vectors.row(packed[t]); },
           [&](std::int64_t j, Floats sum)
               __attribute__((always_inline)) { store(gradient + j, sum, memory.width - j); });

@@ -104,6 +104,10 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
   return plain::dropout(activate(y, activation), after);
 }
 
+Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
+  return at::linear(x.to(at::kFloat), weight.master().to(x.scalar_type()).to(at::kFloat), bias);
+}
+
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   return at::layer_norm(x.to(at::kFloat), {x.size(-1)}, gamma, beta, eps).to(x.scalar_type());
 }
@@ -139,7 +143,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Layout
 
 CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,
                            const Tensor& labels_M, double label_smoothing) {
-  const Tensor logits = plain::linear(hidden_MH, output_VH, bias_V, Activation::none, {}).to(at::kFloat);
+  const Tensor logits = plain::logits(hidden_MH, output_VH, bias_V);
   const Tensor log_p = at::log_softmax(logits, -1);
   const Tensor nll_M = -log_p.gather(1, labels_M.unsqueeze(1)).squeeze(1);
   const Tensor uniform = -log_p.mean(-1).sum();

@@ -11,6 +11,7 @@ torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 torch::Tensor activate(const torch::Tensor& x, Activation activation);
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias, Activation activation,
                      Dropout after);
+torch::Tensor logits(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias);
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
 AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, const torch::Tensor& gamma,
                        const torch::Tensor& beta, double eps, Dropout dropout);

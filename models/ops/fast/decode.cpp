@@ -1,0 +1,66 @@
+// Attention of decoding: every row gathers pointers to its keys, and one loop goes over them where they lie.
+#include "models/ops/fast/decode.hpp"
+
+#include "models/ops/fast/support.hpp"
+#include "models/ops/kernels/query.hpp"
+
+namespace attend::ops::fast {
+namespace {
+
+// Calls attend_query for rows 0 … R - 1. gather(r, keys) writes the pointers of row r's keys and gives their number, at
+// most `max_keys`; each value lies as far behind its key as the query is wide.
+template <class T, class Gather>
+Tensor attend_rows(const Tensor& q_RH, std::int64_t heads, std::int64_t max_keys, const Gather& gather) {
+  const std::int64_t R = q_RH.size(0), width = q_RH.size(1);
+  const kernels::Rows<T> queries = rows<T>(q_RH);
+  const Tensor context_RH = at::empty({R, width}, q_RH.options());
+  const kernels::Rows<T> contexts = rows<T>(context_RH);
+  const std::int64_t work = std::max<std::int64_t>(1, max_keys * width);
+  at::parallel_for(0, R, std::max<std::int64_t>(1, 65536 / work), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<const T*> keys(max_keys);
+    std::vector<float> scratch(heads * (kernels::padded_head(width / heads) + 2));
+    for (std::int64_t r = begin; r < end; ++r) {
+      kernels::attend_query(kernels::QueryOverKeys<T>{.query = queries.row(r),
+                                                      .keys = keys.data(),
+                                                      .num_keys = gather(r, keys.data()),
+                                                      .value_offset = width,
+                                                      .heads = heads,
+                                                      .head_size = width / heads,
+                                                      .scratch = scratch.data(),
+                                                      .context = contexts.row(r)});
+    }
+  });
+  return context_RH;
+}
+
+}  // namespace
+
+Tensor decode_self_attention(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
+                             std::int64_t heads) {
+  const std::int64_t steps = std::ssize(kv), stride = 2 * q_RH.size(1);
+  return with_type(q_RH.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    std::vector<const T*> bases;
+    for (const Tensor& step : kv) bases.push_back(read<T>(step));
+    return attend_rows<T>(q_RH, heads, steps, [&](std::int64_t r, const T** keys) {
+      for (std::int64_t t = 0; t < steps; ++t) keys[t] = bases[t] + ancestry[t][r] * stride;
+      return steps;
+    });
+  });
+}
+
+Tensor decode_cross_attention(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
+                              std::span<const std::int64_t> sentences, std::int64_t heads) {
+  const std::int64_t stride = 2 * q_RH.size(1);
+  return with_type(q_RH.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    const T* base = read<T>(kv_MC);
+    return attend_rows<T>(q_RH, heads, memory.max_length, [&](std::int64_t r, const T** keys) {
+      const std::int64_t length = memory.length(sentences[r]);
+      for (std::int64_t j = 0; j < length; ++j) keys[j] = base + (memory.offsets[sentences[r]] + j) * stride;
+      return length;
+    });
+  });
+}
+
+}  // namespace attend::ops::fast
