@@ -48,7 +48,7 @@ struct AttendedPieces {
   std::vector<std::string> target;
 };
 
-// Appends the object of one sentence as a line; see docs/formats.md. A weight that is not finite is null.
+// Appends the object of one sentence; see docs/formats.md. A weight that is not finite is null.
 void write_attention(AtomicFile& file, const AttendedPieces& pieces, const std::vector<LayerAttention>& layers);
 
 }  // namespace attend

@@ -124,6 +124,7 @@ void TranslationAttention::write() {
       pieces.source.push_back(tokenizers_.src.piece(tokenizers_.src.special().eos));
       pieces.target.push_back(tokenizers_.tgt.piece(tokenizers_.tgt.special().eos));
       write_attention(*attention_, pieces, layers);
+      attention_->write("\n");
     }
     if (alignment_) {
       const auto is_chosen = [&](const LayerAttention& seen) {
