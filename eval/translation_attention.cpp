@@ -59,9 +59,10 @@ TranslationAttention::TranslationAttention(const TranslationAttentionConfig& con
   if (num_layers == 0) throw UserError(run + ": its decoder has no attention to the source", "leave --alignment out");
   alignment_layer_ = config.alignment_layer.value_or(num_layers - 1);
   if (alignment_layer_ >= num_layers) {
-    throw UserError("--alignment-layer " + std::to_string(alignment_layer_) + ": the decoder of " + run + " has " +
-                        std::to_string(num_layers) + " layers of attention to the source, counted from 0",
-                    "choose a layer from 0 to " + std::to_string(num_layers - 1));
+    const std::string last = std::to_string(num_layers - 1);
+    throw UserError("--alignment-layer " + std::to_string(alignment_layer_) + ": the last layer of " + run +
+                        " that attends to the source is " + last,
+                    "choose one from 0 to " + last);
   }
 }
 
