@@ -67,7 +67,9 @@ TranslationAttention::TranslationAttention(const TranslationAttentionConfig& con
 }
 
 void TranslationAttention::add(const std::string& line, const Translation& best) {
-  Pair pair{.line = line, .source = tokenizers_.src.encode_pieces(line), .best = best};
+  Pair pair{.line = line,
+            .source = tokenizers_.src.encode_pieces(beginning_of(line, Translator::kLongestSource)),
+            .best = best};
   pair.source.resize(std::min(pair.source.size(), Translator::kLongestSource));
   const std::size_t source = std::max(longest_source_, pair.source.size() + 1);
   const std::size_t target = std::max(longest_target_, best.hypothesis.ids.size() + 1);
