@@ -16,6 +16,7 @@
 #include "data/task/line_records.hpp"
 #include "data/text/lines.hpp"
 #include "eval/answers/answers.hpp"
+#include "eval/encoder_attention.hpp"
 #include "eval/fill_mask.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
@@ -36,6 +37,7 @@ struct PredictConfig {
   bool fill_mask = false;
   std::int64_t top = 5;
   bool json = false;
+  std::string attention;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -60,6 +62,10 @@ struct PredictConfig {
     visit("fill-mask", self.fill_mask, {.help = "the likeliest pieces for every [MASK] of a line"});
     visit("top", self.top, {.help = "fill-mask: how many", .min = 1, .max = 1000});
     visit("json", self.json, {.help = "one JSON object a line, with probabilities"});
+    visit("attention", self.attention,
+          {.help = "write the attention weights of every layer and head of the encoder to this file: one JSON object a "
+                   "record",
+           .placeholder = "FILE"});
   }
 
   void validate(const OptionOrigins& origins) const {
@@ -73,12 +79,32 @@ struct PredictConfig {
     } else {
       refuse("top", "without --fill-mask");
     }
+    if (attention == "-") {
+      throw UserError(origins("attention") + " is -, but standard output carries the answers", "name a file");
+    }
     if (data.empty() && test.empty()) return;
     refuse("input", "beside a test file");
     refuse("line-buffered", "beside a test file");
     if (!test.empty()) refuse("data", "beside --test");
   }
 };
+
+// The file of --attention, where one is asked for.
+std::optional<EncoderAttention> open_attention(const PredictConfig& config, const Bert& bert,
+                                               const Tokenizer& tokenizer) {
+  if (config.attention.empty()) return std::nullopt;
+  if (!bert) throw UserError(config.run + ": its encoder is an LSTM, which has no attention", "leave --attention out");
+  return std::optional<EncoderAttention>(std::in_place, config.attention, bert, tokenizer);
+}
+
+// What each record of a split is read as.
+std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split) {
+  std::vector<std::vector<EncoderSequence>> sequences(split.size());
+  for (const Sample& sample : split.samples) {
+    sequences[sample.example].push_back({.ids = sample.ids, .first = sample.first});
+  }
+  return sequences;
+}
 
 void predict_together(const PredictConfig& config, const TextRun& run, torch::Device device, const LineRecords& lines) {
   const auto answers = answer(*run.model, lines.split(), run.task, config.answers, device, Labelled::no);
@@ -94,7 +120,8 @@ void predict_together(const PredictConfig& config, const TextRun& run, torch::De
   }
 }
 
-void predict_lines(const PredictConfig& config, const TextRun& run, torch::Device device) {
+void predict_lines(const PredictConfig& config, const TextRun& run, torch::Device device,
+                   std::optional<EncoderAttention>& attention) {
   LineReader reader(config.input);
   const bool at_once = config.lines.at_once(config.input);
   std::int64_t num_cut = 0;
@@ -103,6 +130,12 @@ void predict_lines(const PredictConfig& config, const TextRun& run, torch::Devic
     if (!read_together(reader, at_once, [&](const std::string& line) { lines.add(line, reader.place()); })) break;
     lines.finish();
     predict_together(config, run, device, lines);
+    if (attention) {
+      const auto sequences = sequences_of(lines.split());
+      for (const auto& record : lines.records()) {
+        attention->add(record ? sequences[*record] : std::vector<EncoderSequence>());
+      }
+    }
     num_cut += lines.num_cut();
     if (at_once) std::cout.flush();
   }
@@ -110,11 +143,15 @@ void predict_lines(const PredictConfig& config, const TextRun& run, torch::Devic
   if (num_cut > 0) log::warn("{} texts were cut to {} tokens", num_cut, format_of(run.task.kind).longest(run.samples));
 }
 
-void predict_test_file(const PredictConfig& config, const TextRun& run, torch::Device device) {
+void predict_test_file(const PredictConfig& config, const TextRun& run, torch::Device device,
+                       std::optional<EncoderAttention>& attention) {
   const std::string file = config.test.empty() ? find_file(config.data, run.task.test)->string() : config.test;
   const TaskSplit split = read_split(file, run.task, run.tokenizer, run.samples, Labelled::no);
   log::info("{}: {}", file, split.report());
   const auto answers = answer(*run.model, split, run.task, config.answers, device, Labelled::no);
+  if (attention) {
+    for (const auto& sequences : sequences_of(split)) attention->add(sequences);
+  }
   if (!config.json) return answers->write(std::cout);
   for (std::size_t i = 0; i < static_cast<std::size_t>(split.size()); ++i) {
     nlohmann::ordered_json object = answers->name(i);
@@ -131,6 +168,7 @@ void fill(const PredictConfig& config, torch::Device device) {
                     "import one that has it, such as a BertForMaskedLM");
   }
   freeze(*run.model, config.use.precision);
+  auto attention = open_attention(config, run.model->bert, run.tokenizer);
   const bool at_once = config.lines.at_once(config.input);
   std::int64_t num_cut = 0, num_without = 0;
   for (std::string line; reader.next(line);) {
@@ -149,7 +187,10 @@ void fill(const PredictConfig& config, torch::Device device) {
     }
     std::cout << (config.json ? object.dump() : text) << '\n';
     if (at_once) std::cout.flush();
+    if (attention && filled.ids.empty()) attention->add({});
+    if (attention && !filled.ids.empty()) attention->add({{.ids = filled.ids, .first = filled.ids.size()}});
   }
+  if (attention) attention->finish();
   reader.counts().log(config.input);
   if (num_cut > 0) log::warn("{} texts were cut to {} tokens", num_cut, run.model->bert->config().max_length);
   if (num_without > 0) log::warn("{} texts have no [MASK]: nothing was filled in", num_without);
@@ -175,7 +216,9 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
     }
     freeze(*trained.model, config.use.precision);
     const bool lines = config.data.empty() && config.test.empty();
-    lines ? predict_lines(config, trained, device) : predict_test_file(config, trained, device);
+    auto attention = open_attention(config, trained.model->encoder().bert(), trained.tokenizer);
+    lines ? predict_lines(config, trained, device, attention) : predict_test_file(config, trained, device, attention);
+    if (attention) attention->finish();
   }
 }
 

@@ -12,7 +12,7 @@ ProcessHooks training_process() {
               [](const RunConfig& config) {
                 if (config.device == "cpu") refuse_memory_beyond_machine();
               },
-          .model_built = ops::products::remember_programs};
+          .model_built = ops::products::set_primitive_cache};
 }
 
 }  // namespace attend

@@ -79,7 +79,7 @@ void write_attention(AtomicFile& file, const AttendedPieces& pieces, const std::
       first = false;
     }
   }
-  file.write("]}\n");
+  file.write("]}");
 }
 
 }  // namespace attend

@@ -62,6 +62,7 @@ FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& toke
   }
   if (masked.empty()) return filled;
   ids.push_back(tokenizer.special().sep);
+  for (const std::int64_t id : ids) filled.ids.push_back(static_cast<std::int32_t>(id));
   const torch::Device device = model.parameters().front().device();
   SegmentedSequences input;
   input.tokens.ids_M = at::tensor(ids, at::kLong).to(device);

@@ -19,6 +19,7 @@ struct Filling {
 // For every [MASK] of a text the `count` likeliest pieces, best first; with ## before a piece that does not begin a
 // word. A text longer than the encoder reads is cut: a [MASK] behind the cut gets none.
 struct FilledText {
+  std::vector<std::int32_t> ids;  // what the encoder read; nothing without a [MASK]
   std::vector<std::vector<Filling>> masks;
   bool cut = false;
 };

@@ -59,14 +59,17 @@ TranslationAttention::TranslationAttention(const TranslationAttentionConfig& con
   if (num_layers == 0) throw UserError(run + ": its decoder has no attention to the source", "leave --alignment out");
   alignment_layer_ = config.alignment_layer.value_or(num_layers - 1);
   if (alignment_layer_ >= num_layers) {
-    throw UserError("--alignment-layer " + std::to_string(alignment_layer_) + ": the decoder of " + run + " has " +
-                        std::to_string(num_layers) + " layers of attention to the source, counted from 0",
-                    "choose a layer from 0 to " + std::to_string(num_layers - 1));
+    const std::string last = std::to_string(num_layers - 1);
+    throw UserError("--alignment-layer " + std::to_string(alignment_layer_) + ": the last layer of " + run +
+                        " that attends to the source is " + last,
+                    "choose one from 0 to " + last);
   }
 }
 
 void TranslationAttention::add(const std::string& line, const Translation& best) {
-  Pair pair{.line = line, .source = tokenizers_.src.encode_pieces(line), .best = best};
+  Pair pair{.line = line,
+            .source = tokenizers_.src.encode_pieces(beginning_of(line, Translator::kLongestSource)),
+            .best = best};
   pair.source.resize(std::min(pair.source.size(), Translator::kLongestSource));
   const std::size_t source = std::max(longest_source_, pair.source.size() + 1);
   const std::size_t target = std::max(longest_target_, best.hypothesis.ids.size() + 1);
@@ -124,6 +127,7 @@ void TranslationAttention::write() {
       pieces.source.push_back(tokenizers_.src.piece(tokenizers_.src.special().eos));
       pieces.target.push_back(tokenizers_.tgt.piece(tokenizers_.tgt.special().eos));
       write_attention(*attention_, pieces, layers);
+      attention_->write("\n");
     }
     if (alignment_) {
       const auto is_chosen = [&](const LayerAttention& seen) {

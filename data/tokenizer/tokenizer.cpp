@@ -52,11 +52,16 @@ std::vector<Piece> Tokenizer::encode_pieces(std::string_view text) const {
   return content_->model->encode_pieces(text);
 }
 
-Beginning Tokenizer::encode_beginning(std::string_view text, std::size_t most) const {
+std::string_view beginning_of(std::string_view text, std::size_t most) {
   constexpr std::size_t kBytes = 256;  // of a piece; text has about four
   std::size_t end = std::min(text.size(), std::max<std::size_t>(most, 1) * kBytes);
   while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80 && end > 0) --end;
-  Beginning beginning{.ids = encode(text.substr(0, end)), .cut = end < text.size()};
+  return text.substr(0, end);
+}
+
+Beginning Tokenizer::encode_beginning(std::string_view text, std::size_t most) const {
+  const std::string_view read = beginning_of(text, most);
+  Beginning beginning{.ids = encode(read), .cut = read.size() < text.size()};
   if (beginning.ids.size() > most) {
     beginning.ids.resize(most);
     beginning.cut = true;

@@ -44,6 +44,9 @@ struct Piece {
 // Larger tokenizer files are refused.
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 
+// The bytes of a text that are read for its first `most` pieces: 256 for each.
+std::string_view beginning_of(std::string_view text, std::size_t most);
+
 // The first pieces of a text, and whether it has more.
 struct Beginning {
   std::vector<std::int32_t> ids;
@@ -61,7 +64,7 @@ class Tokenizer {
   // Without bos and eos. Any bytes are accepted; invalid UTF-8 counts as U+FFFD.
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<Piece> encode_pieces(std::string_view text) const;
-  // At most the first `most` pieces of a text. Reads no more than 256 bytes for each, however long the text is.
+  // At most the first `most` pieces of a text, of which no more than its beginning is read.
   Beginning encode_beginning(std::string_view text, std::size_t most) const;
 
   // Always one line of text: line breaks and NUL spelt by byte pieces become spaces. Special ids are skipped; unk gives

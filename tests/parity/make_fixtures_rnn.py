@@ -1,6 +1,6 @@
 """Writes fixtures/luong*.safetensors: the encoder-decoder of arXiv 1508.04025 by torch.nn.LSTM over packed sequences and a
-decoder written out step by step, with label smoothing, at small odd sizes: weights, a ragged batch, hidden states, every
-gradient, and the losses of ten AdamW steps. `luong` has the general score, a bidirectional encoder, input feeding and tied
+decoder written out step by step, with label smoothing, at small odd sizes: weights, a ragged batch, hidden states, attention
+weights, every gradient, and the losses of ten AdamW steps. `luong` has the general score, a bidirectional encoder, input feeding and tied
 embeddings; luong_one_way none of the last three, and a decoder deeper than its encoder; the others have another score.
 Run: python tests/parity/make_fixtures_rnn.py"""
 import math
@@ -58,7 +58,7 @@ class Reference(torch.nn.Module):
         layers = [(l, min(l, len(hidden) - 1)) for l in range(self.decoder_layers)]
         state = (torch.stack([self.get_submodule(f"bridge_hidden_l{l}")(hidden[of]).tanh() for l, of in layers]),
                  torch.stack([self.get_submodule(f"bridge_cell_l{l}")(cell[of]) for l, of in layers]))
-        attentional, result = torch.zeros(len(src), self.width), []
+        attentional, result, attention = torch.zeros(len(src), self.width), [], []
         for embedded in embedded_tgt.unbind(1):
             step = torch.cat([embedded, attentional], -1) if self.feeding else embedded
             h, state = self.decoder(step[:, None], state)
@@ -67,7 +67,8 @@ class Reference(torch.nn.Module):
             context = torch.einsum("bs,bsv->bv", weights, memory)
             attentional = self.combine(torch.cat([context, h[:, 0]], -1)).tanh()
             result.append(attentional)
-        return torch.stack(result, 1)
+            attention.append(weights)
+        return torch.stack(result, 1), torch.stack(attention, 1)
 
 
 def write(file, model):
@@ -79,19 +80,21 @@ def write(file, model):
     labels, _ = padded(TGT_LENGTHS, VOCABULARY)
 
     def loss():
-        hidden = model(src, src_pad, tgt)[~tgt_pad]
+        states, attention = model(src, src_pad, tgt)
+        hidden = states[~tgt_pad]
         logits = hidden @ model.tables[1].weight.T
-        return hidden, torch.nn.functional.cross_entropy(logits, labels[~tgt_pad], label_smoothing=0.1, reduction="sum")
+        return hidden, attention, torch.nn.functional.cross_entropy(logits, labels[~tgt_pad], label_smoothing=0.1, reduction="sum")
 
     tensors = {"weight." + name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-    hidden, value = loss()
+    hidden, attention, value = loss()
     value.backward()
     tensors |= {"gradient." + name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     tensors["hidden"] = hidden.detach()
+    tensors["attention"] = (attention * ~tgt_pad[..., None]).detach()[:, None]  # [B, 1, T, S]; no padding asks
     for name, ids, pad in (("src", src, src_pad), ("tgt", tgt, tgt_pad), ("labels", labels, tgt_pad)):
         tensors[name] = ids[~pad]
     tensors["src_lengths"], tensors["tgt_lengths"] = torch.tensor(SRC_LENGTHS), torch.tensor(TGT_LENGTHS)
-    tensors["losses"] = losses_of_updates(model, lambda: loss()[1])
+    tensors["losses"] = losses_of_updates(model, lambda: loss()[2])
     save_file(tensors, pathlib.Path(__file__).parent / "fixtures" / f"{file}.safetensors")
     print(file, tensors["losses"].tolist())
 

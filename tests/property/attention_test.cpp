@@ -192,6 +192,9 @@ TEST_P(AttentionOfFamilies, IsADistributionInEveryLayerAndHead) {
       expect_distributions(recorder_, AttentionPlace::encoder, *config().encoder_layers, heads, source, source);
       expect_distributions(recorder_, AttentionPlace::decoder, *config().decoder_layers, heads, target, target);
       expect_distributions(recorder_, AttentionPlace::cross, *config().decoder_layers, heads, target, source);
+    } else {
+      expect_distributions(recorder_, AttentionPlace::cross, 1, 1, target, source);
+      EXPECT_EQ(recorder_.layers.size(), 1);
     }
   }
 }
@@ -200,7 +203,7 @@ TEST_P(AttentionOfFamilies, IsNotChangedByBeingObserved) {
   const at::NoGradGuard no_grad;
   Pass seen = Pass::inference(&recorder_), unseen = Pass::inference();
   const Tensor hidden = model_->forward(batch_, seen);
-  EXPECT_LE((hidden - model_->forward(batch_, unseen)).abs().max().item<double>(), 1e-5);
+  EXPECT_LE((hidden - model_->forward(batch_, unseen)).abs().max().item<double>(), 2e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, AttentionOfFamilies, testing::ValuesIn(families(/*dropout=*/0.1)),
