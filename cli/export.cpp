@@ -1,4 +1,4 @@
-// attend export: a BERT run as a directory of Hugging Face's transformers.
+// attend export: writes a BERT run as a directory for Hugging Face's transformers.
 #include <filesystem>
 
 #include "cli/command.hpp"

@@ -1,10 +1,16 @@
 // The program attend.
 #include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
+#include "core/error.hpp"
+#include "core/output.hpp"
 
 // Read by jemalloc at its start. Memory that is freed stays with the process: batches take and free about the same
 // sizes over and over, and pages that went back to the system would be cleared each time (a sixth of the time of an
@@ -15,11 +21,32 @@ extern const char* malloc_conf;
 const char* malloc_conf = "dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshold:67108864";
 }
 
+namespace {
+
+// MKL ends the process while it is loaded, with a message about itself, where the working directory was deleted. This
+// runs before the constructors of all libraries: only system calls are safe.
+void check_working_directory(int, char**, char**) {
+  char path[4096];
+  if (syscall(SYS_getcwd, path, sizeof path) > 0 || errno != ENOENT) return;
+  constexpr std::string_view kMessage =
+      "attend: error: the working directory was deleted\n  change to a directory that exists\n";
+  if (write(STDERR_FILENO, kMessage.data(), kMessage.size()) >= 0) _exit(attend::kExitUserMistake);
+  _exit(attend::kExitUserMistake);
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**,
+                                                                             char**) = check_working_directory;
+
+}  // namespace
+
 int main(int argc, char** argv) {
   // Where the caller closed one of the standard streams, a file that is opened later must not become it. What is
   // written to standard output is still not lost without a word.
   for (const auto& [stream, mode] : {std::pair(0, O_RDONLY), std::pair(1, O_RDONLY), std::pair(2, O_WRONLY)}) {
     if (fcntl(stream, F_GETFD) == -1) open("/dev/null", mode);  // takes the lowest number that is free
   }
-  return attend::run_program(attend::all_commands(), {argv + 1, argv + argc});
+  attend::output::replace_cout();
+  const int code = attend::run_program(attend::all_commands(), {argv + 1, argv + argc});
+  // A thread may still be in a library that cannot be interrupted, and must not see the destructors of exit().
+  if (code == attend::kExitInterrupted) _exit(code);
+  return code;
 }

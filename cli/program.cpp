@@ -229,6 +229,10 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
     complain(error.what(), error.remedy());
     return kExitUserMistake;
   } catch (const Interrupted& interruption) {
+    try {
+      std::cout.flush();               // the results so far
+    } catch (const std::exception&) {  // nobody reads them
+    }
     log::info("{}", interruption.what());
     return kExitInterrupted;
   } catch (const std::filesystem::filesystem_error& error) {

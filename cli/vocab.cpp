@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/signals.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 
 namespace attend {
@@ -44,6 +45,7 @@ void make(const std::vector<std::string>& input, const std::string& output, cons
 }
 
 void run(const VocabConfig& config, const OptionOrigins&) {
+  signals::install();
   std::set<std::string> names;
   for (const std::string& output : config.output) {
     refuse_existing(output, "--output");

@@ -1,4 +1,4 @@
-// The time of day, for what is written into files.
+// The time of day, for files.
 #pragma once
 
 #include <string>

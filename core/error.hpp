@@ -1,5 +1,5 @@
-// The two kinds of failure. A UserError is the user's fault: one or two lines that say what happened and what to do,
-// exit code 2, no stack trace. Everything else that is thrown is ours: exit code 1. No library of attend exits.
+// The two kinds of failure. A UserError is the user's mistake: printed as one or two lines, the problem and the remedy,
+// exit code 2, no stack trace. Any other exception is a fault of ours: exit code 1. No library of attend exits.
 #pragma once
 
 #include <source_location>
@@ -15,8 +15,8 @@ inline constexpr int kExitOurFailure = 1;
 inline constexpr int kExitUserMistake = 2;
 inline constexpr int kExitInterrupted = 75;
 
-// What the user got wrong. `message` names the file and the line or key, what was found and what was expected; `remedy`
-// says what to do and is printed on a second line.
+// A mistake of the user. `message` names the file and the line or key, the value found and the values expected;
+// `remedy` is an imperative, printed on a second line.
 //
 //   throw UserError("corpus/train.de: 28,999 lines, but corpus/train.en has 29,000", "the two files must be
 //   line-aligned");
@@ -30,13 +30,13 @@ class UserError : public std::runtime_error {
   std::string remedy_;
 };
 
-// Thrown where work was stopped by a signal after everything was saved; the program exits with 75.
+// Thrown when a signal stopped the work and everything is saved; the program exits with 75.
 class Interrupted : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Throws std::logic_error naming the invariant and the place when `condition` is false: a fault of ours, never the
+// Throws std::logic_error naming the invariant and the source line if `condition` is false: a fault of ours, never the
 // user's.
 inline void ensure(bool condition, std::string_view invariant,
                    std::source_location where = std::source_location::current()) {

@@ -1,4 +1,4 @@
-// XXH3 of 128 bits: tells whether bytes are the same bytes. Not for secrets.
+// XXH3 of 128 bits: recognises equal bytes. Not for secrets.
 #pragma once
 
 #include <cstddef>

@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// Looks through a text before anything is made of it. (A callback of json::parse would see the same, in a time that is
-// quadratic in the members of an object.)
+// Checks a text before anything is built from it. (A callback of json::parse sees the same, in a time quadratic in the
+// members of an object.)
 class Guard final : public nlohmann::json_sax<json> {
  public:
   Guard(const std::string& file, int max_depth) : file_(file), max_depth_(max_depth) {}
@@ -22,7 +22,7 @@ class Guard final : public nlohmann::json_sax<json> {
   }
   bool key(std::string& name) override {
     if (open_objects_.back().insert(name).second) return true;
-    throw UserError(file_ + ": the key " + json(name).dump() + " stands twice in one object", "leave one of them out");
+    throw UserError(file_ + ": duplicate key " + json(name).dump() + " in one object", "remove one of them");
   }
   bool end_object() override {
     open_objects_.pop_back();
@@ -44,13 +44,14 @@ class Guard final : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& error) override {
     const bool is_number = dynamic_cast<const json::parse_error*>(&error) == nullptr;  // beyond what a double holds
     throw UserError(file_ + ": not valid JSON" + (is_number ? "" : " at byte " + std::to_string(position)),
-                    "mend the file, or take another copy");
+                    "fix the file or use another copy");
   }
 
  private:
   bool deeper() {
     if (++depth_ <= max_depth_) return true;
-    throw UserError(file_ + ": nests deeper than " + std::to_string(max_depth_) + " levels", "is it the right file?");
+    throw UserError(file_ + ": nested deeper than " + std::to_string(max_depth_) + " levels",
+                    "check that it is the right file");
   }
 
   const std::string& file_;

@@ -13,18 +13,17 @@
 
 namespace attend {
 
-// UserError naming `file` and the position when `text` is not JSON, has a key twice in one object or nests deeper than
-// `max_depth`.
+// UserError naming `file` and the position if `text` is not JSON, has a duplicate key or nests deeper than `max_depth`.
 nlohmann::json parse_json(std::string_view text, const std::string& file, int max_depth = 32);
 
-// The same of a file's content; UserError when it is longer than `max_bytes`.
+// Parses a file; UserError also if it is longer than `max_bytes`.
 nlohmann::json read_json(const std::filesystem::path& file, std::size_t max_bytes = std::size_t{64} << 20);
 
-// The member `key` of an object. UserError naming `file` and the key when it is missing or of another type; an integer
+// The member `key` of an object. UserError naming `file` and the key if it is missing or of another type; an integer
 // must be written as one and fit T.
 template <class T>
 T json_member(const nlohmann::json& object, const std::string& key, const std::string& file) {
-  const std::string remedy = "mend the file, or take another copy";
+  const std::string remedy = "fix the file or use another copy";
   const auto found = object.find(key);
   if (found == object.end()) throw UserError(file + ": \"" + key + "\" is missing", remedy);
   if constexpr (std::integral<T> && !std::same_as<T, bool>) {
@@ -33,13 +32,13 @@ T json_member(const nlohmann::json& object, const std::string& key, const std::s
                           : found->is_number_integer() && std::in_range<T>(found->template get<std::int64_t>());
     if (!fits)
       throw UserError(file + ": \"" + key + "\" is " + found->dump() + ", expected an integer" +
-                          (std::unsigned_integral<T> ? " from 0" : ""),
+                          (std::unsigned_integral<T> ? " of at least 0" : ""),
                       remedy);
   }
   try {
     return found->template get<T>();
   } catch (const nlohmann::json::exception&) {
-    throw UserError(file + ": \"" + key + "\" is a " + found->type_name() + ", which it must not be", remedy);
+    throw UserError(file + ": \"" + key + "\" has the wrong type, " + found->type_name(), remedy);
   }
 }
 

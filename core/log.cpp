@@ -1,16 +1,31 @@
-// The log on spdlog's thread-safe stderr sink.
+// The log on spdlog, through a sink that a full pipe does not keep from heeding signals.
 #include "core/log.hpp"
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
+
+#include <memory>
+#include <mutex>
+
+#include "core/output.hpp"
 
 namespace attend::log {
 namespace {
 
+class StandardError : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    output::write(STDERR_FILENO, {text.data(), text.size()});  // there is nowhere to say that it failed
+  }
+  void flush_() override {}
+};
+
 spdlog::logger& logger() {
   static const auto instance = [] {
-    auto made = spdlog::stderr_logger_mt("attend");
+    auto made = std::make_shared<spdlog::logger>("attend", std::make_shared<StandardError>());
     made->set_pattern("%v");
     return made;
   }();
@@ -22,8 +37,7 @@ std::string coloured(const char* word, int colour) {
   return is_terminal() ? fmt::format("\033[{}m{}\033[0m", colour, word) : word;
 }
 
-// Without what a terminal takes for a command (control characters, also those of U+0080 to U+009F), which may come out
-// of files.
+// Messages quote files: control characters (also U+0080 to U+009F), which a terminal would obey, are escaped.
 std::string harmless(const std::string& message) {
   std::string text;
   for (std::size_t i = 0; i < message.size(); ++i) {

@@ -1,5 +1,4 @@
-// What the program says while it works: one plain line a message, on stderr. Results are not messages: they go to
-// stdout.
+// The program's messages while it works, a plain line each, on stderr. Results are not messages: they go to stdout.
 //
 //   log::info("{} sentences, {} skipped", read, skipped);
 #pragma once
@@ -11,10 +10,10 @@
 
 namespace attend::log {
 
-// Whether stderr is a terminal: where progress may be redrawn and colour is welcome.
+// Whether stderr is a terminal, on which progress may be redrawn and coloured.
 bool is_terminal();
 
-// Silences info; warnings and errors are still said.
+// Silences info; warnings and errors still appear.
 void set_quiet(bool quiet);
 bool is_quiet();
 

@@ -33,7 +33,7 @@ void verify_manifest(const fs::path& directory) {
   const std::string name = path.string();
   const nlohmann::json manifest = read_json(path);
   if (const auto version = json_member<std::int64_t>(manifest, "version", name); version != kVersion) {
-    throw UserError(name + ": version " + std::to_string(version) + ", this program reads " + std::to_string(kVersion));
+    throw UserError(name + ": version " + std::to_string(version) + ", expected " + std::to_string(kVersion));
   }
   const auto files = json_member<nlohmann::json::object_t>(manifest, "files", name);
   for (const auto& [file, expected] : files) {
@@ -41,13 +41,13 @@ void verify_manifest(const fs::path& directory) {
     const fs::path there = directory / file;
     std::error_code missing;
     const std::uintmax_t size = fs::file_size(there, missing);
-    if (missing) throw UserError(there.string() + ": missing or unreadable, but the manifest names it");
+    if (missing) throw UserError(there.string() + ": missing or unreadable, but listed in manifest.json");
     if (const auto bytes = json_member<std::uint64_t>(expected, "bytes", name); bytes != size) {
-      throw UserError(there.string() + ": " + std::to_string(size) + " bytes, the manifest says " +
-                      std::to_string(bytes));
+      throw UserError(there.string() + ": " + std::to_string(size) + " bytes, expected " + std::to_string(bytes) +
+                      " (manifest.json)");
     }
     if (hash_hex_of_file(there) != json_member<std::string>(expected, "xxh3", name)) {
-      throw UserError(there.string() + ": damaged, its content is not what the manifest says");
+      throw UserError(there.string() + ": damaged, its checksum is not that of manifest.json");
     }
   }
 }

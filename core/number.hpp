@@ -1,4 +1,4 @@
-// Numbers that people wrote.
+// Numbers in text.
 #pragma once
 
 #include <charconv>
@@ -9,8 +9,8 @@
 
 namespace attend {
 
-// The number that the whole of `text` is, in the C locale, with or without a sign; nothing where it is none, does not
-// fit or is not finite.
+// Parses all of `text` as a number, in the C locale, with or without a sign; nothing if it is not a number, does not
+// fit the type or is not finite.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);

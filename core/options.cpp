@@ -1,4 +1,4 @@
-// The one parser and printer of option values, and the two places that values come from: words and TOML.
+// The parser and printer of option values, and the two sources of values: words and TOML.
 #include "core/options.hpp"
 
 // toml++ 3.3 asserts (or, with NDEBUG, lets clang assume) that no value of an array is `}`, although the lines behind
@@ -74,7 +74,16 @@ bool in_range(const Option& traits, double value) {
   return std::isfinite(value) && value >= traits.min && value <= traits.max;
 }
 
-// The value that `words` spell for `option`, or nothing when they spell none that it takes.
+// An integer, also written as 1e9 or 2.5e3.
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  constexpr double kExact = 9007199254740992;  // 2^53: above it doubles skip integers
+  if (const auto value = parse_number<std::int64_t>(text)) return value;
+  const auto value = parse_number<double>(text);
+  if (!value || *value != std::floor(*value) || std::abs(*value) > kExact) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
+// The value of `option` that `words` spell, or nothing if they do not spell one.
 std::optional<OptionValue> parse(const BoundOption& option, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (!is_plain_text(word)) return std::nullopt;
@@ -89,7 +98,7 @@ std::optional<OptionValue> parse(const BoundOption& option, const std::vector<st
       if (word == "false") return false;
       return std::nullopt;
     case OptionKind::integer: {
-      const auto value = parse_number<std::int64_t>(word);
+      const auto value = parse_integer(word);
       return value && in_range(option.traits, static_cast<double>(*value)) ? std::optional<OptionValue>(*value)
                                                                            : std::nullopt;
     }
@@ -141,7 +150,7 @@ std::string toml_of(const OptionValue& value) {
   return bare ? text_of(value) : quote(text_of(value));
 }
 
-// A TOML value as the words one would type; nothing when it has no such form.
+// A TOML value as words of a command line; nothing if it has no such form.
 std::optional<std::vector<std::string>> words_of(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) return {{flag->get() ? "true" : "false"}};
   if (const auto* integer = node.as_integer()) return {{std::to_string(integer->get())}};
@@ -163,8 +172,7 @@ bool fits(const BoundOption& option, const toml::node& node) {
   switch (option.kind) {
     case OptionKind::flag:
       return node.is_boolean();
-    case OptionKind::integer:
-      return node.is_integer();
+    case OptionKind::integer:  // 1e9 is a float in TOML
     case OptionKind::number:
       return node.is_number();
     case OptionKind::list:
@@ -174,7 +182,7 @@ bool fits(const BoundOption& option, const toml::node& node) {
   }
 }
 
-// A TOML value as a message shows it: its beginning.
+// The start of a TOML value, for a message.
 std::string printed(const toml::node& node) {
   constexpr std::size_t kLongest = 60;
   std::ostringstream stream;
@@ -183,7 +191,7 @@ std::string printed(const toml::node& node) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
-// The place behind the string or comment that begins at `at`, or `at` where none does.
+// The position after the string or comment that starts at `at`, or `at` if none does.
 std::size_t behind_quoted(std::string_view text, std::size_t at) {
   if (text[at] == '#') return std::min(text.find('\n', at), text.size());
   if (text[at] != '"' && text[at] != '\'') return at;
@@ -202,7 +210,7 @@ std::size_t behind_quoted(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// toml++ follows a dotted key by recursion, one call a dot, without a limit.
+// toml++ reads a dotted key by recursion, a call for each dot, without a limit.
 void refuse_deep_keys(std::string_view text, const std::string& file) {
   constexpr std::int64_t kMostDots = 200;
   std::int64_t line = 1, dots = 0;
@@ -220,7 +228,7 @@ void refuse_deep_keys(std::string_view text, const std::string& file) {
     if (dots > kMostDots) {
       throw UserError(file + ":" + std::to_string(line) + ": found more than " + std::to_string(kMostDots) +
                           " dots, expected `name = value`",
-                      "options are flat: a name has no dots");
+                      "write option names without dots");
     }
   }
 }
@@ -350,7 +358,7 @@ void apply_toml(BoundOptions& options, std::string_view text, const std::string&
     if (option == nullptr && unknown == UnknownKeys::ignore) continue;
     if (node.is_table()) {
       throw UserError(place + "found the table [" + std::string(key.str()) + "], expected options",
-                      "options are flat: write them without a [section]");
+                      "write options without a [section]");
     }
     if (option == nullptr) {
       const std::string_view nearest = nearest_name(name, names_of(options));
@@ -360,8 +368,9 @@ void apply_toml(BoundOptions& options, std::string_view text, const std::string&
     }
     const auto [other, first] = seen.emplace(name, key.str());
     if (!first) {
-      throw UserError(place + name + " is given twice, as " + other->second + " and as " + std::string(key.str()),
-                      "keep one of them");
+      throw UserError(
+          place + "duplicate option " + name + ", as " + other->second + " and as " + std::string(key.str()),
+          "remove one of them");
     }
     const auto words = fits(*option, node) ? words_of(node) : std::nullopt;
     const auto value = words ? parse(*option, *words) : std::nullopt;
@@ -412,7 +421,7 @@ std::string to_toml(const BoundOptions& options) {
       text += (text.empty() ? "# " : "\n# ") + std::string(group) + "\n\n";
     }
     const OptionValue value = option.get();
-    // What must be given and is not: a line to be filled in.
+    // Required and missing: a line to be filled in.
     const bool missing = option.traits.required && text_of(value).empty();
     text += "# " + std::string(option.traits.help) + "; " + expected_of(option) + "\n";
     text += (missing ? "# " : "") + std::string(option.name) + " = " + toml_of(value) + "\n";

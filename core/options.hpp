@@ -42,16 +42,16 @@
 
 namespace attend {
 
-// What is said of an option besides its name and value. `min` and `max` are inclusive and bound numbers and, in
-// seconds, durations. `positional`: also taken without its flag, in the order of declaration.
+// The properties of an option besides its name and value. `min` and `max` are inclusive and bound numbers and, in
+// seconds, durations. `positional`: may also be given without its flag, in the order of declaration.
 struct Option {
   std::string_view help;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  std::string_view placeholder = {};  // what --help calls the value: FILE, DIR, N
+  std::string_view placeholder = {};  // the value's name in --help: FILE, DIR, N
   bool required = false;              // must be given, and not empty
   bool positional = false;
-  bool may_change = false;  // may differ when a run is resumed: limits, intervals, threads, device
+  bool may_change = false;  // on resume: limits, intervals, threads, device
 };
 
 // A span of time, written 90s, 45m, 1.5h or 2d.
@@ -88,7 +88,7 @@ struct BoundOption {
   bool may_be_auto;
   std::vector<std::string_view> choices;        // the names of an enum
   std::function<OptionValue()> get;             // reads from the object
-  std::function<void(const OptionValue&)> set;  // writes to it; absent when the object is const
+  std::function<void(const OptionValue&)> set;  // writes to it; absent if the object is const
 };
 using BoundOptions = std::vector<BoundOption>;
 
@@ -186,7 +186,7 @@ class OptionBinder {
   std::string_view group_;
 };
 
-// The options of `config` in the order of declaration; they refer to it.
+// The options of `config` in the order of declaration, as references into it.
 template <class Config>
 BoundOptions bind(Config& config) {
   OptionBinder binder;
@@ -194,7 +194,7 @@ BoundOptions bind(Config& config) {
   return std::move(binder.options);
 }
 
-// Where each option's value came from, for the messages of later checks.
+// The origin of each option's value, for the messages of later checks.
 class OptionOrigins {
  public:
   // "recipe.toml:12: beam", "--beam" or "beam (default)".
@@ -209,30 +209,30 @@ class OptionOrigins {
   std::map<std::string, std::string, std::less<>> places_;
 };
 
-// Whether a key that names no option is a mistake (a user's file) or belongs to somebody else (a reader that knows only
-// a part of a run's config.toml).
+// Whether an unknown key is a mistake (in a user's file) or expected (by a reader that knows only a part of a run's
+// config.toml).
 enum class UnknownKeys { refuse, ignore };
 
-// Sets option `name` to the words of a command line, the whole list at once. UserError as --name, also when
-// there are none.
+// Sets option `name` to the words of a command line, a list at once. UserError names --name, also if there are no
+// words.
 void apply_words(BoundOptions& options, std::string_view name, const std::vector<std::string>& words,
                  OptionOrigins& origins);
 
-// Sets what the TOML text says; `file` is its name in messages. UserError as file:line.
+// Sets the options of a TOML text; `file` is its name in messages. UserError names file:line.
 void apply_toml(BoundOptions& options, std::string_view text, const std::string& file, OptionOrigins& origins,
                 UnknownKeys unknown = UnknownKeys::refuse);
 
-// UserError when a required option is empty. `command` is named in the remedy.
+// UserError if a required option is empty. `command` is named in the remedy.
 void check_required(const BoundOptions& options, std::string_view command);
 
-// As one reads it in --help, and as apply_words takes it back: 0.1, auto, 45m; the words of a list joined by spaces.
+// As printed in --help and read by apply_words: 0.1, auto, 45m; the words of a list joined by spaces.
 std::string text_of(const OptionValue& value);
 
-// What values an option takes: "an integer from 1 to 100", "one of greedy, beam".
+// The values of an option: "an integer from 1 to 100", "one of greedy, beam".
 std::string expected_of(const BoundOption& option);
 
-// UserError for the first of these options whose value is not its default, and which has no meaning for `what`. The
-// message begins with `place` and its name.
+// UserError for the first of these options that differs from its default, though `what` does not use it. The message
+// starts with `place` and its name.
 void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
                     const std::vector<std::string_view>& names, std::string_view what, std::string_view place);
 template <class Config>
@@ -253,7 +253,7 @@ void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, c
 // A commented TOML file that reads back to equal values.
 std::string to_toml(const BoundOptions& options);
 
-// The one of `names` that `word` was probably meant to be, or nothing.
+// The entry of `names` that is probably meant by `word`, or nothing.
 std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names);
 
 template <class Config>
@@ -261,15 +261,15 @@ std::string to_toml(const Config& config) {
   return to_toml(bind(config));
 }
 
-// The values of the options for which `counts` holds, by name, as text: recorded, they tell later what has changed
-// since, whatever options a later program has.
+// The values, as text, of the options for which `counts` holds. Recorded, they later show what has changed, whatever
+// options a later program has.
 using OptionTexts = std::map<std::string, std::string>;
 OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts);
 
-// A config file is not longer.
+// The longest config file that is read.
 inline constexpr std::size_t kMaxConfigBytes = 1 << 20;
 
-// A config out of one file alone, over the defaults of Config. UserError.
+// A config from one file, over the defaults of Config. UserError.
 void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, OptionOrigins& origins,
                      UnknownKeys unknown = UnknownKeys::refuse);
 template <class Config>

@@ -46,7 +46,7 @@ constexpr std::array<TypeEntry, 15> kTypes = {{{DType::boolean, "BOOL", 1},
 const TypeEntry& entry_of(DType dtype) { return *std::ranges::find(kTypes, dtype, &TypeEntry::dtype); }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
-  throw UserError(where + ": " + what, "the file is damaged, incomplete or no safetensors file: take another copy");
+  throw UserError(where + ": " + what, "the file is damaged, incomplete or not a safetensors file: use another copy");
 }
 
 // The bytes of a tensor, or nothing when the shape is beyond what 63 bits can count. Sizes of zero are left out of that
@@ -117,8 +117,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
   if (header_bytes > kMaxHeaderBytes || header_bytes > bytes.size() - kLengthBytes) {
-    refuse(file, "says that its header has " + std::to_string(header_bytes) + " bytes, but has " +
-                     std::to_string(bytes.size()) + " in all");
+    refuse(file, "a header of " + std::to_string(header_bytes) + " bytes in a file of " + std::to_string(bytes.size()));
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, header_bytes);
   if (!text.starts_with('{')) refuse(file, "its header is not a JSON object");

@@ -1,8 +1,8 @@
 // safetensors files (github.com/huggingface/safetensors): eight bytes of header length, a JSON header, then the
 // tensors' bytes, row-major and little-endian. Read by memory map, nothing copied; written whole or not at all.
 //
-// A file is data from anywhere: every length, type, shape and offset is checked against the file before it is used, and
-// the tensors must cover the file exactly, without holes or overlaps. Left out: types of less than a byte.
+// Files are untrusted: every length, type, shape and offset is checked against the file before it is used, and the
+// tensors must cover the file exactly, without holes or overlaps. Not supported: types of less than a byte.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +36,13 @@ using TensorMetadata = std::map<std::string, std::string>;
 
 class SafetensorsFile {
  public:
-  // UserError naming the file and what is wrong with it.
+  // UserError naming the file and its fault.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   // In the order of their bytes; the views live as long as this object.
   const std::vector<TensorView>& tensors() const { return tensors_; }
   const TensorMetadata& metadata() const { return metadata_; }
-  // nullptr when there is none of this name.
+  // nullptr if the file has no tensor of this name.
   const TensorView* find(std::string_view name) const;
 
  private:

@@ -45,7 +45,7 @@ TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::v
   TextVectors result{.vectors = std::vector<std::vector<float>>(texts.size()),
                      .num_cut = std::accumulate(cut.begin(), cut.end(), std::int64_t{0})};
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all was read");
+    if (signals::stop_requested()) throw Interrupted("stopped before all texts were embedded");
     const SegmentedSequences input = on_device(make_labelled_batch(batch, TaskKind::classification), device).input;
     Pass pass = Pass::inference();
     const Layout& layout = input.tokens.layout;

@@ -1,4 +1,4 @@
-// Vectors of texts out of an encoder that was taught no task.
+// Embeddings of texts from a pretrained encoder.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct TextVectors {
 TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::vector<std::string>& texts,
                   const SentenceOptions& options);
 
-// a · b / (|a| |b|); 0 where one of them is 0.
+// a · b / (|a| |b|); 0 if either is 0.
 double cosine(const std::vector<float>& a, const std::vector<float>& b);
 
 }  // namespace attend

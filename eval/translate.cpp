@@ -129,11 +129,17 @@ void Translator::translate_stream(const std::function<bool(std::string&)>& next,
   while (more) {
     lines.clear();
     std::size_t bytes = 0;
-    while (std::ssize(lines) < window && bytes < kBytesInWindow && (more = next(line))) {
-      bytes += line.size();
-      lines.push_back(line);
+    std::exception_ptr broken;  // the input breaks off: the lines before that are translated
+    try {
+      while (std::ssize(lines) < window && bytes < kBytesInWindow && (more = next(line))) {
+        bytes += line.size();
+        lines.push_back(line);
+      }
+    } catch (const UserError&) {
+      broken = std::current_exception();
     }
     for (const auto& translations : translate(lines)) emit(translations);
+    if (broken) std::rethrow_exception(broken);
     if (more && signals::stop_requested()) throw Interrupted("translation was interrupted");
   }
 }

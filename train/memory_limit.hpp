@@ -1,4 +1,4 @@
-// Memory that the machine does not have: refused with a message, not by the kernel's kill.
+// Running out of memory ends in a message, not in a kill by the kernel.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace attend {
 
-// From here on an allocation beyond what machine and container have free fails, where Linux would grant it and kill the
-// process when it is used.
+// From now on an allocation beyond the free memory of machine and container fails; Linux would grant it and kill the
+// process when the memory is used.
 void refuse_memory_beyond_machine();
 
-// Runs `work`; an allocation that fails inside becomes a UserError with this remedy.
+// Runs `work`; an allocation that fails in it becomes a UserError with this remedy.
 void with_memory_remedy(const std::string& remedy, const std::function<void()>& work);
 
-// The most memory that the process has had resident.
+// The process's peak resident memory.
 std::int64_t peak_resident_bytes();
 
 }  // namespace attend

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/log.hpp"
+#include "core/output.hpp"
 
 namespace attend {
 namespace {
@@ -46,7 +46,7 @@ void Progress::update(const ProgressReport& report) {
   const std::string text = describe(report);
   const std::size_t width = terminal_width();
   std::string line;
-  if (text.size() + 14 < width) {  // a bar is worth its place from ten characters on
+  if (text.size() + 14 < width) {  // a bar of ten characters or more
     const std::size_t room = std::min<std::size_t>(width - text.size() - 4, 40);
     const double share =
         static_cast<double>(report.step) / static_cast<double>(std::max<std::int64_t>(report.max_steps, 1));
@@ -55,8 +55,7 @@ void Progress::update(const ProgressReport& report) {
   }
   line += text;
   line.resize(std::min(line.size(), width - 1));
-  std::fprintf(stderr, "\r\x1b[2K%s", line.c_str());
-  std::fflush(stderr);
+  output::write(STDERR_FILENO, "\r\x1b[2K" + line);
   drawn_ = true;
 }
 
@@ -66,8 +65,7 @@ void Progress::interval(const ProgressReport& report) {
 
 void Progress::clear() {
   if (!drawn_) return;
-  std::fputs("\r\x1b[2K", stderr);
-  std::fflush(stderr);
+  output::write(STDERR_FILENO, "\r\x1b[2K");
   drawn_ = false;
 }
 

@@ -1,5 +1,4 @@
-// How training shows itself to whoever watches: a bar that is redrawn on a terminal, a plain line an interval
-// elsewhere.
+// The progress of a training: a bar that is redrawn on a terminal, a line an interval elsewhere.
 #pragma once
 
 #include <chrono>
@@ -8,7 +7,7 @@
 
 namespace attend {
 
-// Where a run stands.
+// The state of a run.
 struct ProgressReport {
   std::int64_t step = 0;
   std::int64_t max_steps = 0;
@@ -32,7 +31,7 @@ class Progress {
   // The end of an interval of the log: a line where there is no terminal.
   void interval(const ProgressReport& report);
 
-  // Takes the bar away so that something else can be said.
+  // Removes the bar, before another message.
   void clear();
 
  private:

@@ -1,5 +1,5 @@
-// The learning rate as a pure function of the number of the update: linear warm-up to the peak, then one of four ways
-// down, and if asked for a straight line to zero over the last share of the updates.
+// The learning rate as a pure function of the update: linear warm-up to the peak, then one of four decays, and
+// optionally a linear decay to zero over the last share of the updates.
 //
 // inverse_sqrt: Vaswani et al. 2017 (arXiv 1706.03762, eq. 3), scaled so that its peak is the learning rate; cosine:
 // Loshchilov and Hutter 2017 (1608.03983) without restarts.
@@ -40,31 +40,29 @@ struct ScheduleConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("schedule", self.schedule, {.help = "how the learning rate falls after the warm-up"});
+    visit("schedule", self.schedule, {.help = "decay of the learning rate after the warm-up"});
     visit("learning-rate", self.learning_rate,
           {.help = "peak learning rate; auto: by family and width", .min = 0, .max = 10});
-    visit("warmup-steps", self.warmup_steps,
-          {.help = "updates of linear warm-up, at most a tenth of what max-time leaves room for; auto: by family, and "
-                   "size of the data or number of updates",
-           .min = 0,
-           .max = 1e9});
+    visit(
+        "warmup-steps", self.warmup_steps,
+        {.help = "updates of linear warm-up, at most a tenth of the updates that max-time allows; auto: by family, and "
+                 "size of the data or number of updates",
+         .min = 0,
+         .max = 1e9});
     visit("decay-last", self.decay_last,
-          {.help = "share of max-steps, at the end, over which the rate also falls linearly to zero",
-           .min = 0,
-           .max = 1});
+          {.help = "last share of max-steps, over which the rate also decays linearly to zero", .min = 0, .max = 1});
     visit("schedule-end", self.end,
-          {.help =
-               "where the rate has fallen: at max-steps, or at max-time by the clock and the speed so far, which no "
-               "other "
-               "run repeats bit for bit; auto: max-steps, and of a pretraining max-time where that is the only limit"});
+          {.help = "end of the decay: max-steps, or max-time, predicted from the speed so far, which no other run "
+                   "repeats bit for "
+                   "bit; auto: max-steps, but max-time in pretraining if it is the only limit"});
   }
 };
 
-// The rate of update `step` (1, 2, … max_steps; by the clock max_steps is what is expected, of which the warm-up is at
-// most a tenth). Warm-up gives peak * step / warmup_steps. Afterwards, with
+// The rate of update `step` (1, 2, … max_steps; with schedule-end max-time, max_steps is an estimate and the warm-up at
+// most a tenth of it). Warm-up gives peak * step / warmup_steps. Afterwards, with
 // u = (max_steps + 1 - step) / (max_steps + 1 - warmup_steps), which goes from 1 to just above 0:
 // inverse-sqrt peak * sqrt(warmup_steps / step), linear peak * u, cosine peak * (1 - cos(πu)) / 2, constant peak.
-// The result never reaches 0 before max_steps + 1, so that no update is wasted. `config` must be resolved.
+// The rate is above 0 until max_steps + 1, so that no update is wasted. `config` must be resolved.
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps);
 
 }  // namespace attend

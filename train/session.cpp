@@ -114,7 +114,9 @@ void Session::open_run() {
   resumed_ = is_resumed(run_);
   made_.emplace(run_.run);
   lock_.emplace(run_.run);
-  StagedDirectory::remove_leftovers(fs::path(run_.run) / "checkpoints");  // of a process that was killed
+  const fs::path directory = run_.run;  // a process that was killed may have left temporary files in it
+  StagedDirectory::remove_leftovers(directory / "checkpoints");
+  for (const char* part : {"", "hyps", "tokenizer"}) AtomicFile::remove_all_leftovers(directory / part);
 }
 
 void Session::resolve_options() {

@@ -72,6 +72,7 @@ class LineReader::Source {
       }
       if (newline != nullptr) break;
     }
+    lines_ += any;
     return any;
   }
 
@@ -102,15 +103,20 @@ class LineReader::Source {
       }
     } else {
       const int count = gzread(gz_, block_.data(), static_cast<unsigned>(block_.size()));
-      int code = Z_OK;
-      const char* message = gzerror(gz_, &code);
-      if (code == Z_ERRNO) fail(errno);
-      if (count < 0 || code != Z_OK) {
-        throw UserError(name_ + ": a damaged or truncated gzip file (" + message + ")", "create or download it again");
-      }
-      end_ = static_cast<std::size_t>(count);
+      if (count <= 0) refuse_damage();  // after a damage the whole lines before it come first
+      end_ = static_cast<std::size_t>(std::max(count, 0));
     }
     return end_ > 0;
+  }
+
+  void refuse_damage() const {
+    int code = Z_OK;
+    const char* message = gzerror(gz_, &code);
+    if (code == Z_ERRNO) fail(errno);
+    if (code == Z_OK || code == Z_STREAM_END) return;
+    throw UserError(name_ + ": a damaged or truncated gzip file, readable as far as line " + std::to_string(lines_) +
+                        " (" + message + ")",
+                    "create or download it again");
   }
 
   // Input may never come: check for a stop request every fifth of a second.
@@ -129,6 +135,7 @@ class LineReader::Source {
   std::string name_;
   bool standard_input_;
   bool at_start_ = true;
+  std::uint64_t lines_ = 0;
   gzFile gz_ = nullptr;
   std::array<char, 1 << 17> block_;
   std::size_t begin_ = 0;

@@ -38,7 +38,7 @@ struct LineCounts {
 class LineReader {
  public:
   // "-" is standard input; a gzip file, recognised by its magic number, is decompressed. UserError if the file cannot
-  // be read; next() throws one if it is truncated or standard input is gzip.
+  // be read; next() throws one after the last whole line if it is truncated, and if standard input is gzip.
   explicit LineReader(const std::filesystem::path& path);
   ~LineReader();
 

@@ -5,18 +5,27 @@
 #include <unicode/unistr.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <limits>
+#include <memory>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/random.hpp"
+#include "core/signals.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {
 namespace {
 
 constexpr std::size_t kMaxLineBytes = 4000;  // longer lines, rarely prose, are skipped
+constexpr std::uint64_t kUsualBytes = 20'000'000;
 // Fixed, so that the threads' sums are added in the same order on every machine.
 constexpr const char* kNumThreads = "4";
 
@@ -37,38 +46,80 @@ bool has_text(const std::string& line) {
 // The lines to train on.
 struct TextSample {
   std::vector<std::string> lines;
+  std::uint64_t bytes = 0;
   std::uint64_t num_lines = 0;  // of all files
 };
 
-// Samples uniformly (Vitter 1985, algorithm R), in an order that depends only on the number of lines.
-TextSample draw_sample(const std::vector<std::string>& files, std::size_t size) {
-  TextSample sample;
+// Samples uniformly without knowing how much text there is: every line gets a random number, and those with the
+// smallest numbers are kept, as many as there is room for, in the order of the text.
+class Sampler {
+ public:
+  Sampler(std::uint64_t most_lines, std::uint64_t most_bytes)
+      : most_lines_(most_lines), most_bytes_(most_bytes), random_(most_lines) {}
+
+  void add(std::string_view line) {
+    const std::uint64_t number = random_();
+    ++num_added_;
+    if (full_ && number >= kept_.front().number) return;
+    kept_.push_back({.number = number, .place = num_added_, .line = std::string(line)});
+    std::ranges::push_heap(kept_, {}, &Entry::number);
+    bytes_ += line.size();
+    for (; kept_.size() > 1 && (kept_.size() > most_lines_ || bytes_ > most_bytes_); full_ = true) {
+      std::ranges::pop_heap(kept_, {}, &Entry::number);
+      bytes_ -= kept_.back().line.size();
+      kept_.pop_back();
+    }
+  }
+
+  // The sample; the sampler is empty afterwards.
+  std::vector<std::string> take() {
+    std::ranges::sort(kept_, {}, &Entry::place);
+    std::vector<std::string> lines;
+    for (Entry& entry : std::exchange(kept_, {})) lines.push_back(std::move(entry.line));
+    return lines;
+  }
+
+  std::uint64_t num_added() const { return num_added_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    std::uint64_t number = 0;
+    std::uint64_t place = 0;
+    std::string line;
+  };
+
+  std::uint64_t most_lines_, most_bytes_;
+  RandomStream random_;
+  std::vector<Entry> kept_;  // a heap, the largest number first
+  bool full_ = false;
+  std::uint64_t num_added_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+TextSample draw_sample(const std::vector<std::string>& files, const std::optional<std::int64_t>& size) {
+  constexpr auto kAny = std::numeric_limits<std::uint64_t>::max();
+  Sampler sampler(size ? static_cast<std::uint64_t>(*size) : kAny, size ? kAny : kUsualBytes);
   LineCounts counts;
-  std::uint64_t usable = 0, empty = 0;
-  RandomStream random(size);
+  std::uint64_t empty = 0;
   std::string line;
   for (const auto& file : files) check_text_file(file);
   for (const auto& file : files) {
     LineReader reader(file);
     while (reader.next(line)) {
       empty += line.empty() ? 1 : 0;
-      if (reader.invalid() || line.size() > kMaxLineBytes || !has_text(line)) continue;
-      ++usable;
-      if (sample.lines.size() < size) {
-        sample.lines.push_back(line);
-      } else if (const std::uint64_t place = random.below(usable); place < size) {
-        sample.lines[place] = line;
-      }
+      if (!reader.invalid() && line.size() <= kMaxLineBytes && has_text(line)) sampler.add(line);
     }
     counts += reader.counts();
   }
-  sample.num_lines = counts.lines;
   counts.log("tokenizer");
+  const std::uint64_t usable = sampler.num_added();
   if (const std::uint64_t text = counts.lines - empty; usable < text) {
     log::info("tokenizer: skipped {} of {} lines: without words, not UTF-8, or longer than {} bytes", text - usable,
               text, kMaxLineBytes);
   }
-  return sample;
+  const std::uint64_t bytes = sampler.bytes();
+  return {.lines = sampler.take(), .bytes = bytes, .num_lines = counts.lines};
 }
 
 class SampleIterator : public sentencepiece::SentenceIterator {
@@ -140,34 +191,80 @@ constexpr const char* kOfTrain = " (in attend train and pretrain: --vocab-type, 
                   "use more text, or another --type or --size" + std::string(kOfTrain));
 }
 
+// Measured on English Wikipedia and two cores.
+void log_costs(const TextSample& sample, TokenizerType type) {
+  struct Cost {
+    double seconds_per_mb, bytes_per_byte;
+  };
+  const Cost cost = type == TokenizerType::unigram ? Cost{2.2, 30}
+                    : type == TokenizerType::bpe   ? Cost{1.0, 20}
+                                                   : Cost{0.1, 5};
+  const double megabytes = static_cast<double>(sample.bytes) / 1e6;
+  log::info("tokenizer: training on {} of {} lines, {:.1f} MB; about {:.0f} s and {:.0f} MB of memory",
+            sample.lines.size(), sample.num_lines, megabytes, std::ceil(cost.seconds_per_mb * megabytes),
+            std::ceil(cost.bytes_per_byte * megabytes));
+}
+
+using Options = std::unordered_map<std::string, std::string>;
+
+// SentencePiece cannot be interrupted: it runs in a thread of its own, which a request to stop leaves behind until the
+// process ends, so the thread owns all that it uses.
+std::string run_sentencepiece(Options options, std::vector<std::string> lines, std::int64_t size) {
+  struct Work {
+    Options options;
+    std::vector<std::string> lines;
+    std::string bytes = {};
+    std::string error = {};
+  };
+  const auto work = std::make_shared<Work>(Work{.options = std::move(options), .lines = std::move(lines)});
+  std::packaged_task<void()> task([work] {
+    SampleIterator iterator(work->lines);
+    const auto status = sentencepiece::SentencePieceTrainer::Train(work->options, &iterator, &work->bytes);
+    if (!status.ok()) work->error = status.error_message();
+  });
+  std::future<void> trained = task.get_future();
+  std::thread(std::move(task)).detach();
+  constexpr auto kPoll = std::chrono::milliseconds(100);
+  constexpr std::int64_t kPollsPerLine = 300;
+  for (std::int64_t polls = 1; trained.wait_for(kPoll) != std::future_status::ready; ++polls) {
+    if (signals::stop_requested()) throw Interrupted("interrupted while a tokenizer was trained; nothing was written");
+    if (polls % kPollsPerLine == 0) log::info("tokenizer: still training, {} s", polls / 10);
+  }
+  trained.get();
+  if (!work->error.empty()) explain(work->error, size);
+  return std::move(work->bytes);
+}
+
 }  // namespace
 
 Tokenizer train_tokenizer(const std::vector<std::string>& files, const TokenizerConfig& config) {
-  const TextSample sample = draw_sample(files, static_cast<std::size_t>(config.sample));
+  TextSample sample = draw_sample(files, config.sample);
   if (sample.lines.empty()) throw UserError("no text to train a tokenizer on", "give files that contain text");
   const std::int64_t size = config.size.value_or(default_size(sample.num_lines));
   const double coverage = config.character_coverage ? *config.character_coverage : default_coverage(sample.lines);
   const bool limit_is_hard = config.size && config.type != TokenizerType::word;
   const auto flag = [](bool on) { return std::string(on ? "true" : "false"); };
-  const std::unordered_map<std::string, std::string> options = {{"model_type", std::string(name_of(config.type))},
-                                                                {"vocab_size", std::to_string(size)},
-                                                                {"hard_vocab_limit", flag(limit_is_hard)},
-                                                                {"character_coverage", std::to_string(coverage)},
-                                                                {"byte_fallback", flag(config.byte_fallback)},
-                                                                {"normalization_rule_name", normalisation_rule(config)},
-                                                                {"max_sentence_length", std::to_string(kMaxLineBytes)},
-                                                                {"num_threads", kNumThreads},
-                                                                {"pad_id", "0"},
-                                                                {"unk_id", "1"},
-                                                                {"bos_id", "2"},
-                                                                {"eos_id", "3"},
-                                                                {"control_symbols", "<cls>,<sep>,<mask>"},
-                                                                {"minloglevel", "2"}};
-  SampleIterator lines(sample.lines);
-  std::string bytes;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(options, &lines, &bytes);
-  if (!status.ok()) explain(status.error_message(), size);
-  return Tokenizer::from_bytes(std::move(bytes), "the new tokenizer");
+  Options options = {{"model_type", std::string(name_of(config.type))},
+                     {"vocab_size", std::to_string(size)},
+                     {"hard_vocab_limit", flag(limit_is_hard)},
+                     {"character_coverage", std::to_string(coverage)},
+                     {"byte_fallback", flag(config.byte_fallback)},
+                     {"normalization_rule_name", normalisation_rule(config)},
+                     {"max_sentence_length", std::to_string(kMaxLineBytes)},
+                     {"num_threads", kNumThreads},
+                     {"pad_id", "0"},
+                     {"unk_id", "1"},
+                     {"bos_id", "2"},
+                     {"eos_id", "3"},
+                     {"control_symbols", "<cls>,<sep>,<mask>"},
+                     {"minloglevel", "2"}};
+  log_costs(sample, config.type);
+  const auto start = std::chrono::steady_clock::now();
+  std::string bytes = run_sentencepiece(std::move(options), std::move(sample.lines), size);
+  Tokenizer tokenizer = Tokenizer::from_bytes(std::move(bytes), "the new tokenizer");
+  log::info("tokenizer: {} pieces, trained in {:.0f} s", tokenizer.size(),
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return tokenizer;
 }
 
 void warn_of_other(const TokenizerConfig& wanted, const Tokenizer& given) {

@@ -43,7 +43,7 @@ struct TokenizerConfig {
   bool byte_fallback = false;
   Normalisation normalisation = Normalisation::nmt_nfkc;
   bool lower_case = false;
-  std::int64_t sample = 2'000'000;
+  std::optional<std::int64_t> sample = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -65,12 +65,15 @@ struct TokenizerConfig {
     visit("normalisation", self.normalisation, {.help = "Unicode normalisation of the text"});
     visit("lower-case", self.lower_case, {.help = "lower-case the text"});
     visit("sample", self.sample,
-          {.help = "lines to train on, a uniform sample if the text has more", .min = 100, .max = 1e9});
+          {.help = "lines to train on, a uniform sample if the text has more; auto: as many as make 20 MB of text",
+           .min = 100,
+           .max = 1e9});
   }
 };
 
 // Reads all lines of all files. UserError if a file cannot be read, there is no text, or the vocabulary is too large or
-// too small for it.
+// too small for it. Interrupted if a signal asks to stop: a thread may still be training then, so the process must end
+// without running destructors of static objects (_exit).
 Tokenizer train_tokenizer(const std::vector<std::string>& files, const TokenizerConfig& config);
 
 // Warns if a training's options ask for a tokenizer other than the given one, which is not trained.

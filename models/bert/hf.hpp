@@ -1,16 +1,16 @@
-// Weights and configs of BERT both ways with Hugging Face's transformers: the names of tensors, and config.json.
+// Exchange of BERT's weights and config.json with Hugging Face's transformers, in both directions.
 //
 //   bert.encoder.layers.0.self_attn.in_proj.weight  =  bert.encoder.layer.0.attention.self.{query,key,value}.weight
 //   bert.encoder.layers.0.norm1.weight              =  bert.encoder.layer.0.attention.output.LayerNorm.{weight,gamma}
 //   predictions.dense.weight                        =  cls.predictions.transform.dense.weight
 //
-// Their BERT is post-norm. A pre-norm encoder is their RoBERTa-PreLayerNorm, which has no head for next sentences, and
-// whose table of positions begins with as many rows as no token uses:
+// Their BERT is post-norm. A pre-norm encoder becomes their RoBERTa-PreLayerNorm, which lacks the next-sentence head
+// and whose position table starts with some unused rows:
 //
 //   bert.encoder.layers.0.norm1.weight              =  roberta_prelayernorm.encoder.layer.0.attention.LayerNorm.weight
 //   predictions.dense.weight                        =  lm_head.dense.weight
 //
-// Read are fp32, fp16 and bf16, with and without the prefix "bert.", LayerNorm's old names gamma and beta too.
+// Reads fp32, fp16 and bf16, with and without the prefix "bert.", and LayerNorm's old names gamma and beta.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -27,7 +27,7 @@
 
 namespace attend {
 
-// What a config.json says, and names and shapes follow from.
+// The content of config.json, which determines names and shapes.
 struct HfConfig {
   BertOptions options;
   std::int64_t vocabulary = 0;
@@ -37,11 +37,11 @@ struct HfConfig {
   bool heads = true;                // without a task: the heads of pretraining; false: their encoder alone
 };
 
-// UserError naming the file for another model_type, an activation or position embedding that attend's BERT does not
-// have, and sizes that do not fit each other.
+// UserError naming the file for an unsupported model_type, activation or position embedding, and for inconsistent
+// sizes.
 HfConfig read_hf_config(const std::filesystem::path& file);
 
-// config.json. UserError for what their models do not have: shared layers and narrow embeddings.
+// Writes config.json. UserError for features that their models lack: shared layers and narrow embeddings.
 std::string to_hf_config(const HfConfig& theirs);
 
 // These parameters of a model under their names. Views of the model's memory where they are whole.

@@ -27,7 +27,7 @@ bool fits(const TensorView& view, const torch::Tensor& tensor) {
 }
 
 void copy(const TensorView& view, const torch::Tensor& tensor, const std::filesystem::path& file) {
-  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // read only: from_blob knows no const
+  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // never written: from_blob lacks a const version
   tensor.copy_(torch::from_blob(bytes, tensor.sizes(), torch::kFloat32));
   refuse_nonfinite(tensor, file.string() + ": " + view.name);
 }
@@ -60,11 +60,11 @@ void check_fit(const SafetensorsFile& file, const std::string& path, const Named
     if (!names.empty()) report += (report.empty() ? "" : "; ") + std::string(what) + " " + listed(names);
   };
   add("missing", found.missing);
-  add("of another type or shape", found.mismatched);
+  add("with a different type or shape", found.mismatched);
   add("unused", found.unused);
   if (!report.empty()) {
     throw UserError(path + " does not fit the model: " + report,
-                    "the file is of another run, or the options of the model were changed since");
+                    "use the file of this run, or restore the model options that it was trained with");
   }
 }
 
@@ -72,8 +72,8 @@ void check_fit(const SafetensorsFile& file, const std::string& path, const Named
 
 void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place) {
   if (at::isfinite(tensor).all().item<bool>()) return;
-  throw UserError(place + " holds what is no number (NaN or infinity)",
-                  "the file is damaged, or the training diverged");
+  throw UserError(place + " contains NaN or infinity",
+                  "use another checkpoint: this one is damaged, or its training diverged");
 }
 
 NamedTensors parameters_of(const torch::nn::Module& module) {
@@ -83,7 +83,7 @@ NamedTensors parameters_of(const torch::nn::Module& module) {
 }
 
 void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const TensorMetadata& metadata) {
-  std::vector<torch::Tensor> kept;  // what the views refer to
+  std::vector<torch::Tensor> kept;  // owners of the views' memory
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : tensors) {
     ensure(tensor.scalar_type() == torch::kFloat32, "files hold fp32");

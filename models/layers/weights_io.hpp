@@ -21,22 +21,22 @@ NamedTensors parameters_of(const torch::nn::Module& module);
 // Writes fp32 tensors atomically. UserError when the file cannot be written.
 void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const TensorMetadata& metadata = {});
 
-// Copies a file's tensors into fp32 `tensors`, all of them or none. UserError listing what is missing, unused or of
-// another type or shape.
+// Copies a file's tensors into fp32 `tensors`, all of them or none. UserError listing missing, unused and mismatched
+// ones.
 void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors);
 
-// UserError naming `place` for a tensor that holds NaN or infinity.
+// UserError naming `place` for a tensor with NaN or infinity.
 void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place);
 
-// What a file and a module do not have in common.
+// The differences between a file and a module.
 struct WeightReport {
   std::vector<std::string> missing;     // of the module, not in the file
   std::vector<std::string> unused;      // of the file, not in the module
-  std::vector<std::string> mismatched;  // in both, of another type or shape
+  std::vector<std::string> mismatched;  // in both, with a different type or shape
   std::size_t loaded = 0;
 };
 
-// Copies those of these parameters of the module that the file has in the same shape, and refreshes its ops::Weights.
+// Copies the parameters that the file has in the same shape, and refreshes the module's ops::Weights.
 WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
                                  const NamedTensors& parameters);
 

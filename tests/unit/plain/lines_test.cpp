@@ -23,6 +23,14 @@ class LinesTest : public ::testing::Test {
     return (directory_ / name).string();
   }
 
+  // Thousands of lines "line N", cut in the middle of the packed bytes.
+  std::string write_gz_cut() {
+    std::string text;
+    for (int i = 1; i <= 20000; ++i) text += "line " + std::to_string(i) + "\n";
+    const std::string bytes = read_file(write_gz("whole.gz", text));
+    return write("half.gz", bytes.substr(0, bytes.size() / 2));
+  }
+
   std::string write_gz(const std::string& name, const std::string& text) {
     const std::string path = (directory_ / name).string();
     const gzFile file = gzopen(path.c_str(), "wb");
@@ -100,6 +108,19 @@ TEST_F(LinesTest, ReadsGzipAndLongLines) {
   const std::string bytes = read_file(gz);
   EXPECT_EQ(read(write("two.gz", bytes + bytes)).size(), 5u);
   EXPECT_THROW(read(write("cut.gz", bytes.substr(0, bytes.size() / 2))), UserError);
+  LineReader cut(write_gz_cut());
+  std::string last;
+  std::uint64_t count = 0;
+  try {
+    while (cut.next(last)) ++count;
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_GT(count, 1000u);
+    EXPECT_EQ(last, "line " + std::to_string(count));  // all whole lines, and no half one
+    EXPECT_NE(std::string(error.what()).find("readable as far as line " + std::to_string(count) + " ("),
+              std::string::npos)
+        << error.what();
+  }
   std::string damaged = bytes;
   damaged[damaged.size() - 6] ^= 1;
   EXPECT_THROW(read(write("damaged.gz", damaged)), UserError);

@@ -107,6 +107,8 @@ TEST(Options, ReadsEveryKindFromWords) {
   EXPECT_EQ(from_words("run", {"-"}).run, "-");
   EXPECT_TRUE(from_words("dry-run", {"true"}).dry_run);
   EXPECT_EQ(from_words("max_tokens", {"12"}).max_tokens, 12);
+  EXPECT_EQ(from_words("max_tokens", {"1e6"}).max_tokens, 1'000'000);
+  EXPECT_EQ(from_words("max_tokens", {"2.5e3"}).max_tokens, 2500);
   EXPECT_EQ(from_words("colour", {"dark-red"}).colour, Colour::dark_red);
   EXPECT_EQ(from_words("train", {"a", "b"}).train, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(from_words("max-time", {"2d"}).max_time.seconds, 172800);
@@ -151,7 +153,7 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
       {"[model]\na = 1",
        "r.toml:1: found the table [model], expected options | options are flat: write them without a [section]"},
       {"max-tokens = 1\nmax_tokens = 2",
-       "r.toml:2: max-tokens is given twice, as max-tokens and as max_tokens | keep one of them"},
+       "r.toml:2: duplicate option max-tokens, as max-tokens and as max_tokens | remove one of them"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(mistake_and_remedy([&] { from_toml(text); }), message) << text;
   const std::string syntax = mistake_and_remedy([] { from_toml("run = \"a\"\nrate = = 1"); });

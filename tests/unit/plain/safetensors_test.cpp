@@ -69,15 +69,15 @@ TEST(Safetensors, EveryLieIsRefusedByName) {
   EXPECT_EQ(complaint(with_length("{}", "")), "none");
 
   EXPECT_EQ(complaint(""), "only 0 bytes long");
-  EXPECT_EQ(complaint(std::string(8, '\xff')), "says that its header has 18446744073709551615 bytes, but has 8 in all");
-  EXPECT_EQ(complaint(std::string("\3\0\0\0\0\0\0\0{}", 10)), "says that its header has 3 bytes, but has 10 in all");
+  EXPECT_EQ(complaint(std::string(8, '\xff')), "a header of 18446744073709551615 bytes in a file of 8");
+  EXPECT_EQ(complaint(std::string("\3\0\0\0\0\0\0\0{}", 10)), "a header of 3 bytes in a file of 10");
   EXPECT_EQ(complaint(with_length(" {}", "")), "its header is not a JSON object");
   EXPECT_EQ(complaint(with_length("{\"a\":}", "")), "not valid JSON at byte 6");
   EXPECT_EQ(complaint(with_length("{\"\xff\":{}}", "")), "not valid JSON at byte 3");
-  EXPECT_EQ(complaint(with_length(R"({"x":[[[[1]]]]})", "")), "nests deeper than 3 levels");
+  EXPECT_EQ(complaint(with_length(R"({"x":[[[[1]]]]})", "")), "nested deeper than 3 levels");
   const std::string braced = one("U8", "[1]", "[0,1]");
   const std::string x = braced.substr(1, braced.size() - 2);
-  EXPECT_EQ(complaint(with_length("{" + x + "," + x + "}", "a")), "the key \"x\" stands twice in one object");
+  EXPECT_EQ(complaint(with_length("{" + x + "," + x + "}", "a")), "duplicate key \"x\" in one object");
   EXPECT_EQ(complaint(with_length(R"({"x":{"dtype":"U8"}})", "")),
             "tensor \"x\": expected exactly dtype, shape and data_offsets");
   EXPECT_EQ(complaint(with_length(one("F99", "[1]", "[0,4]"), "abcd")), "tensor \"x\": unknown dtype \"F99\"");

@@ -193,7 +193,7 @@ TEST(WordPieceTest, ReadsDirectoriesOfHuggingFace) {
   write("tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": false})");
   EXPECT_EQ(piece(), "émile");
   write("tokenizer_config.json", R"({"do_lower_case": "yes"})");
-  EXPECT_EQ(refusal(), in + "tokenizer_config.json: \"do_lower_case\" is a string, which it must not be");
+  EXPECT_EQ(refusal(), in + "tokenizer_config.json: \"do_lower_case\" has the wrong type, string");
   write("tokenizer_config.json", "[]");
   EXPECT_EQ(refusal(), in + "tokenizer_config.json: not a JSON object, expected options");
   write("tokenizer_config.json", "{}");

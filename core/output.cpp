@@ -1,0 +1,94 @@
+#include "core/output.hpp"
+
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <iostream>
+#include <streambuf>
+#include <system_error>
+
+#include "core/error.hpp"
+#include "core/signals.hpp"
+
+namespace attend::output {
+namespace {
+
+constexpr int kPollMilliseconds = 200;
+
+class StandardOutput : public std::streambuf {
+ public:
+  StandardOutput() { clear(); }
+
+ protected:
+  int_type overflow(int_type character) override {
+    flush();
+    if (!traits_type::eq_int_type(character, traits_type::eof())) sputc(traits_type::to_char_type(character));
+    return traits_type::not_eof(character);
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    const std::streamsize written = std::streambuf::xsputn(text, size);
+    if (terminal_ && std::string_view(text, static_cast<std::size_t>(size)).find('\n') != std::string_view::npos)
+      flush();
+    return written;
+  }
+  int sync() override {
+    flush();
+    return 0;
+  }
+
+ private:
+  void clear() { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
+  void flush() {
+    const std::string_view text(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    clear();  // what could not be written is not tried again
+    switch (write(STDOUT_FILENO, text)) {
+      case Written::all:
+        return;
+      case Written::interrupted:
+        throw Interrupted("interrupted while nobody read standard output");
+      case Written::failed:
+        throw UserError("standard output cannot be written: " + std::generic_category().message(errno),
+                        "check that its disk has space and that it is open for writing");
+    }
+  }
+
+  const bool terminal_ = isatty(STDOUT_FILENO) == 1;
+  std::array<char, 1 << 16> buffer_;
+};
+
+}  // namespace
+
+Written write(int descriptor, std::string_view text) {
+  struct stat status {};
+  const bool is_file = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  while (!text.empty()) {
+    if (!is_file) {
+      pollfd room{.fd = descriptor, .events = POLLOUT, .revents = 0};
+      const int ready = poll(&room, 1, kPollMilliseconds);
+      if (ready == 0 || (ready < 0 && errno == EINTR)) {
+        if (signals::stop_requested()) return Written::interrupted;
+        continue;
+      }
+    }
+    // A pipe with room at all has room for so much.
+    const ssize_t written =
+        ::write(descriptor, text.data(), is_file ? text.size() : std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (written < 0) return Written::failed;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return Written::all;
+}
+
+void replace_cout() {
+  static auto* output = new StandardOutput;  // outlives the last flush, which comes after main
+  std::cout.rdbuf(output);
+  std::cout.exceptions(std::ios::badbit);  // hands on what the buffer throws
+}
+
+}  // namespace attend::output
