@@ -10,12 +10,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
+#include <ctime>
 #include <system_error>
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
 
 namespace attend {
 namespace fs = std::filesystem;
@@ -25,15 +24,6 @@ constexpr std::string_view kStagePrefix = "tmp-";
 constexpr std::string_view kHiddenPrefix = ".attend-tmp-";
 constexpr std::string_view kHolder = "process ";
 
-// The process in whose name `name` is, which name_beside gave; 0 where it did not.
-pid_t process_of(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return 0;
-  const std::size_t last = name.rfind('-');
-  const std::size_t before = last == 0 || last == std::string_view::npos ? last : name.rfind('-', last - 1);
-  if (before == std::string_view::npos || before == 0) return 0;
-  return parse_number<pid_t>(name.substr(before + 1, last - before - 1)).value_or(0);
-}
-
 std::string remedy_of(int code) {
   switch (code) {
     case ENOENT:
@@ -42,12 +32,12 @@ std::string remedy_of(int code) {
     case EPERM:
       return "check the permissions of the file and of the directories above it";
     case EROFS:
-      return "the file system is read-only: choose another place";
+      return "the file system is read-only: choose another directory";
     case ENOSPC:
     case EDQUOT:
-      return "free some space or choose another place; what stood there before is intact";
+      return "free some space or choose another directory; the file that was there before is intact";
     case EFBIG:
-      return "raise the limit on file sizes (ulimit -f); what stood there before is intact";
+      return "raise the limit on file sizes (ulimit -f); the file that was there before is intact";
     default:
       return {};
   }
@@ -65,7 +55,7 @@ Descriptor open_for_reading(const fs::path& path, struct stat& status) {
   return file;
 }
 
-// A name beside `path` that no other process or thread has.
+// A name in the directory of `path` that no other thread or process of this machine gives.
 fs::path name_beside(const fs::path& path, std::string_view prefix) {
   static std::atomic<unsigned> counter = 0;
   const fs::path parent = path.parent_path();
@@ -114,7 +104,7 @@ std::string read_file(const fs::path& path, std::size_t max_bytes) {
     content.append(reinterpret_cast<const char*>(block.data()), block.size());
     if (content.size() > max_bytes) {
       throw UserError(
-          path.string() + ": longer than the " + std::to_string(max_bytes) + " bytes that such a file can have",
+          path.string() + ": longer than the " + std::to_string(max_bytes) + " bytes that such a file may have",
           "check that it is the right file");
     }
   });
@@ -133,18 +123,29 @@ void refuse_existing(const fs::path& path, std::string_view option) {
   }
 }
 
+namespace {
+
+// The directories of `path` that do not exist, the deepest first.
+std::vector<fs::path> missing_of(const fs::path& path) {
+  std::vector<fs::path> missing;
+  std::error_code error;
+  for (fs::path part = fs::absolute(path); !fs::exists(part, error) && !error; part = part.parent_path()) {
+    if (part.has_filename()) missing.push_back(part);
+  }
+  return missing;
+}
+
+}  // namespace
+
 void make_directories(const fs::path& path) {
+  const std::vector<fs::path> missing = missing_of(path);
   std::error_code error;
   fs::create_directories(path, error);
   if (error) fail(path, "cannot be created", error.value());
+  for (const fs::path& made : missing) sync_parent(made);
 }
 
-NewDirectories::NewDirectories(const fs::path& path) {
-  for (fs::path missing = fs::absolute(path); !fs::exists(missing); missing = missing.parent_path()) {
-    missing_.push_back(missing);
-  }
-  make_directories(path);
-}
+NewDirectories::NewDirectories(const fs::path& path) : missing_(missing_of(path)) { make_directories(path); }
 
 NewDirectories::~NewDirectories() {
   std::error_code not_empty;
@@ -157,13 +158,32 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
     file_ = Descriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (!file_ && errno == EEXIST);
   if (!file_) fail(path_, "cannot be written");
+  flock(file_.number(), LOCK_EX | LOCK_NB);  // a file system without locks: only its age protects the file
 }
 
+bool AtomicFile::is_leftover(const fs::path& path) { return path.filename().string().starts_with(kHiddenPrefix); }
+
+// The name of a process says nothing: it may live on another host that shares the directory, or in a container with
+// process numbers of its own. A lock does: the kernel releases it with its holder, containers of one host share it, and
+// Linux passes it on to an NFS server (for which the file must be open for writing). Where a mount keeps locks to
+// itself (nolock), a file that is still being written is younger than an hour.
 void AtomicFile::remove_leftovers(const fs::path& directory) {
+  constexpr std::time_t kLongestPause = 3600;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    const pid_t process = process_of(entry->path().filename().string(), kHiddenPrefix);
-    if (process > 0 && kill(process, 0) != 0 && errno == ESRCH) unlink(entry->path().c_str());
+    if (!is_leftover(entry->path())) continue;
+    const Descriptor file(open(entry->path().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat status {};
+    if (!file || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (std::time(nullptr) - status.st_mtime < kLongestPause) continue;
+    if (flock(file.number(), LOCK_EX | LOCK_NB) == 0) unlink(entry->path().c_str());
+  }
+}
+
+void AtomicFile::remove_all_leftovers(const fs::path& directory) {
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    if (is_leftover(entry->path())) unlink(entry->path().c_str());
   }
 }
 

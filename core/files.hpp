@@ -1,5 +1,5 @@
-// Files that are whole or absent. What is written goes to a temporary name beside its place, is synced, and is renamed;
-// whatever fails (a full disk, a read-only directory, kill -9), the file or directory that stood there before is
+// Files that are whole or absent. What is written goes to a temporary name in the same directory, is synced, and is
+// renamed; whatever fails (a full disk, a read-only directory, kill -9), the file or directory that was there before is
 // intact.
 //
 // Every failure of the file system is a UserError naming the path.
@@ -21,18 +21,18 @@ namespace attend {
 std::string read_file(const std::filesystem::path& path,
                       std::size_t max_bytes = std::numeric_limits<std::size_t>::max());
 
-// Hands out the content of a file from its start to its end, block by block. UserError as read_file.
+// Passes on the content of a file from start to end, block by block. UserError as read_file.
 void read_blocks(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
-// UserError when anything stands at `path`, which the user named with `option`.
+// UserError when `path`, which the user gave with `option`, exists.
 void refuse_existing(const std::filesystem::path& path, std::string_view option);
 
-// Creates a directory and its parents unless they exist.
+// Creates a directory and its parents unless they exist, and syncs what is new.
 void make_directories(const std::filesystem::path& path);
 
-// Makes a directory with those above it; whichever of them stay empty go again with this object.
+// Creates a directory and its parents; those that are still empty are deleted with this object.
 class NewDirectories {
  public:
   explicit NewDirectories(const std::filesystem::path& path);
@@ -44,7 +44,7 @@ class NewDirectories {
   std::vector<std::filesystem::path> missing_;  // the deepest first
 };
 
-// An open file descriptor, closed in the end.
+// An open file descriptor, which it closes.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -61,7 +61,8 @@ class Descriptor {
   int number_;
 };
 
-// A file that is written piece by piece and appears at `path` on commit(); without one it never was.
+// A file that is written piece by piece and appears at `path` on commit(), or not at all. Its temporary file is
+// .attend-tmp-NAME-PROCESS-COUNT, locked (flock) while it is written.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -73,8 +74,11 @@ class AtomicFile {
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void commit();
 
-  // Deletes what processes of this machine that are no more left behind in a directory of such files alone.
+  // Deletes the temporary files that killed processes left in a directory, which others may be writing in.
   static void remove_leftovers(const std::filesystem::path& directory);
+  // Deletes all temporary files of a directory. Only for the holder of its lock.
+  static void remove_all_leftovers(const std::filesystem::path& directory);
+  static bool is_leftover(const std::filesystem::path& path);
 
  private:
   std::filesystem::path path_;
@@ -82,7 +86,7 @@ class AtomicFile {
   Descriptor file_;
 };
 
-// A directory that is filled at path() and appears at its final place, synced, on commit().
+// A directory that is filled at path() and appears, synced, at its final place on commit(), or not at all.
 class StagedDirectory {
  public:
   // The final place must not exist when commit() is called.
@@ -94,7 +98,7 @@ class StagedDirectory {
   const std::filesystem::path& path() const { return path_; }
   void commit();
 
-  // Deletes what killed processes left behind in `parent`. Only for whoever owns the directory.
+  // Deletes what killed processes left in `parent`. Only for the holder of its lock.
   static void remove_leftovers(const std::filesystem::path& parent);
 
  private:
@@ -102,11 +106,11 @@ class StagedDirectory {
   std::filesystem::path path_;
 };
 
-// The right to write in `directory`, held by one process at a time through its file `lock`, in which the holder's
-// process and host stand. The kernel lets go of it when the holder dies, however it dies.
+// The right to write in `directory`, held by one process at a time through its file `lock`, which names the holder's
+// process and host. The kernel releases it when the holder dies, however it dies.
 class DirectoryLock {
  public:
-  // UserError naming the holder when another process, or another object of this one, has it.
+  // UserError naming the holder when another process, or another object of this one, holds it.
   explicit DirectoryLock(const std::filesystem::path& directory);
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
@@ -120,7 +124,7 @@ class DirectoryLock {
   Descriptor file_;
 };
 
-// A file's bytes, mapped read-only. Never write over a file that may be mapped: rename a new one into its place.
+// A file's bytes, mapped read-only. Never overwrite a file that may be mapped: rename a new one into its place.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);

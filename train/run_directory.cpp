@@ -26,11 +26,13 @@ fs::path run_file(const fs::path& run) { return run / "run.json"; }
 // and beside it perhaps the run's first files.
 void refuse_foreign_files(const fs::path& run) {
   const bool begun = DirectoryLock::was_held(run);
-  if (begun) AtomicFile::remove_leftovers(run);
   std::error_code missing;
   for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
     const std::string name = entry->path().filename().string();
-    if (begun && (name == "lock" || name == "config.toml" || name == "tokenizer" || name == "task.toml")) continue;
+    if (begun && (name == "lock" || name == "config.toml" || name == "tokenizer" || name == "task.toml" ||
+                  AtomicFile::is_leftover(name))) {
+      continue;
+    }
     throw UserError(run.string() + ": exists and holds " + name,
                     name.starts_with("seed") ? "--seeds goes on with runs of several seeds" : "choose another --run");
   }

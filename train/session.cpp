@@ -106,7 +106,9 @@ void train(Job& job, const OptionOrigins& origins) {
   if (writes) {
     made.emplace(run.run);
     lock.emplace(run.run);
-    StagedDirectory::remove_leftovers(fs::path(run.run) / "checkpoints");  // of a process that was killed
+    const fs::path directory = run.run;  // a process that was killed may have left temporary files in it
+    StagedDirectory::remove_leftovers(directory / "checkpoints");
+    for (const char* part : {"", "hyps", "tokenizer"}) AtomicFile::remove_all_leftovers(directory / part);
   }
   if (resumed) {
     check_is_run(run.run, job.kind());

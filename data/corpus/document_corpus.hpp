@@ -32,7 +32,7 @@ class DocumentCorpus {
   // Opens the corpus in the cache, encoding it first if necessary. UserError as DocumentReader, and if no sentence is
   // left.
   static DocumentCorpus open(const std::vector<std::string>& files, const Tokenizer& tokenizer,
-                             const std::filesystem::path& cache = IdCache::default_directory());
+                             const std::filesystem::path& cache = CacheConfig().resolved());
 
   // Its files, as name_of_files names them.
   const std::string& name() const { return name_; }

@@ -1,7 +1,7 @@
 #include "data/corpus/id_cache.hpp"
 
 #include <stdlib.h>
-#include <unistd.h>
+#include <unicode/uversion.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -28,41 +28,30 @@ struct Trailer {
   std::uint32_t summary_bytes;
   std::uint32_t id_bytes;  // 2 or 4
   std::uint32_t version;
-  std::uint64_t checksum;  // XXH3 of all of KEY.index before it
+  std::uint64_t ids_checksum;  // XXH3 of KEY.ids
+  std::uint64_t checksum;      // XXH3 of all of KEY.index before it
   std::array<char, 8> magic;
 };
 
-constexpr std::uint32_t kVersion = 2;
-constexpr std::array<char, 8> kMagic = {'a', 't', 't', 'c', 'o', 'r', 'p', '2'};
+constexpr std::uint32_t kVersion = 3;
+constexpr std::array<char, 8> kMagic = {'a', 't', 't', 'c', 'o', 'r', 'p', '3'};
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 
 using Bytes = std::span<const std::byte>;
 
-// Gathers small writes.
-class BufferedFile {
+// Of the cache, not of the text: the run does without the cache.
+class Unwritable : public UserError {
  public:
-  explicit BufferedFile(const fs::path& path) : file_(path) {}
-
-  template <class T>
-  void write(std::span<const T> values) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const Bytes bytes = std::as_bytes(values);
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-    if (buffer_.size() >= kWriteBytes) flush();
-  }
-  void flush() {
-    file_.write(Bytes(buffer_));
-    buffer_.clear();
-  }
-  void commit() {
-    flush();
-    file_.commit();
-  }
-
- private:
-  AtomicFile file_;
-  std::vector<std::byte> buffer_;
+  explicit Unwritable(const UserError& error) : UserError(error.what(), error.remedy()) {}
 };
+
+void writing(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    throw Unwritable(error);
+  }
+}
 
 class Checksum {
  public:
@@ -74,15 +63,71 @@ class Checksum {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
 };
 
-// A directory of this process alone.
-fs::path temporary_directory() {
-  std::error_code error;
-  const fs::path parent = fs::temp_directory_path(error);
-  std::string path = (parent / "attend-XXXXXX").string();
-  if (error || mkdtemp(path.data()) == nullptr) {
-    throw UserError("no directory for temporary files (" + path + ")", "set TMPDIR to one that exists");
+// Gathers small writes, and sums them up.
+class BufferedFile {
+ public:
+  explicit BufferedFile(const fs::path& path) {
+    writing([&] { file_.emplace(path); });
   }
-  return path;
+
+  template <class T>
+  void write(std::span<const T> values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const Bytes bytes = std::as_bytes(values);
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+    if (buffer_.size() >= kWriteBytes) flush();
+  }
+  void flush() {
+    writing([&] { file_->write(Bytes(buffer_)); });
+    checksum_.update(buffer_);
+    buffer_.clear();
+  }
+  std::uint64_t checksum() {
+    flush();
+    return checksum_.value();
+  }
+  void commit() {
+    flush();
+    writing([&] { file_->commit(); });
+  }
+
+ private:
+  std::optional<AtomicFile> file_;
+  std::vector<std::byte> buffer_;
+  Checksum checksum_;
+};
+
+// A directory of this process alone, deleted with this object; files that are mapped live on.
+class TemporaryPlace {
+ public:
+  TemporaryPlace() {
+    std::error_code error;
+    const fs::path parent = fs::temp_directory_path(error);
+    std::string path = (parent / "attend-XXXXXX").string();
+    if (error || mkdtemp(path.data()) == nullptr) {
+      throw UserError("no directory for temporary files (" + path + ")", "set TMPDIR to one that exists");
+    }
+    path_ = path;
+  }
+  TemporaryPlace(const TemporaryPlace&) = delete;
+  TemporaryPlace& operator=(const TemporaryPlace&) = delete;
+  ~TemporaryPlace() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Of the libraries that make ids, and sentences, out of text.
+std::string library_versions() {
+  UVersionInfo icu;
+  u_getVersion(icu);
+  std::array<char, U_MAX_VERSION_STRING_LENGTH> text;
+  u_versionToString(icu, text.data());
+  return std::string("SentencePiece " ATTEND_SENTENCEPIECE_VERSION ", ICU ") + text.data();
 }
 
 std::string hash_of_files(const std::vector<std::string>& files) {
@@ -97,11 +142,11 @@ std::size_t id_bytes_of(const IdCache::Shape& shape) { return shape.vocabulary <
 class FileWriter : public IdCache::Writer {
  public:
   FileWriter(const fs::path& stem, const IdCache::Shape& shape)
-      : shape_(shape), ids_(fs::path(stem) += ".ids"), index_(fs::path(stem) += ".index") {}
+      : shape_(shape), ids_path_(fs::path(stem) += ".ids"), ids_(ids_path_), index_(fs::path(stem) += ".index") {}
 
   void commit(const std::string& key) {
     ensure(summary_.size() == shape_.summary_bytes, "the summary is set");
-    add_to_index(summary_);
+    index_.write(Bytes(summary_));
     Trailer trailer{.num_records = num_records_,
                     .num_ids = num_ids_,
                     .key = {},
@@ -109,14 +154,22 @@ class FileWriter : public IdCache::Writer {
                     .summary_bytes = static_cast<std::uint32_t>(shape_.summary_bytes),
                     .id_bytes = static_cast<std::uint32_t>(id_bytes_of(shape_)),
                     .version = kVersion,
+                    .ids_checksum = ids_.checksum(),
                     .checksum = 0,
                     .magic = kMagic};
     std::copy(key.begin(), key.end(), trailer.key.begin());
-    checksum_.update(std::as_bytes(std::span(&trailer, 1)).first(offsetof(Trailer, checksum)));
-    trailer.checksum = checksum_.value();
-    index_.write(std::span<const Trailer>(&trailer, 1));
+    const Bytes bytes = std::as_bytes(std::span(&trailer, 1));
+    index_.write(bytes.first(offsetof(Trailer, checksum)));
+    trailer.checksum = index_.checksum();
+    index_.write(bytes.subspan(offsetof(Trailer, checksum)));
     ids_.commit();
-    index_.commit();
+    try {
+      index_.commit();
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove(ids_path_, ignored);  // a full disk has no room for ids that nobody can read
+      throw;
+    }
   }
 
  protected:
@@ -129,20 +182,15 @@ class FileWriter : public IdCache::Writer {
   void write_record(Bytes record) override {
     ensure(record.size() == shape_.record_bytes, "records are of one size");
     ++num_records_;
-    add_to_index(record);
+    index_.write(record);
   }
   void write_summary(Bytes summary) override { summary_.assign(summary.begin(), summary.end()); }
 
  private:
-  void add_to_index(Bytes bytes) {
-    index_.write(bytes);
-    checksum_.update(bytes);
-  }
-
   IdCache::Shape shape_;
+  fs::path ids_path_;
   BufferedFile ids_;
   BufferedFile index_;
-  Checksum checksum_;
   std::vector<std::uint16_t> narrow_;
   std::vector<std::byte> summary_;
   std::uint64_t num_records_ = 0;
@@ -151,7 +199,8 @@ class FileWriter : public IdCache::Writer {
 
 }  // namespace
 
-fs::path IdCache::default_directory() {
+fs::path CacheConfig::resolved() const {
+  if (!directory.empty()) return directory;
   if (const char* xdg = getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/') return fs::path(xdg) / "attend";
   if (const char* home = getenv("HOME"); home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "attend";
   return {};
@@ -160,44 +209,42 @@ fs::path IdCache::default_directory() {
 IdCache IdCache::open(const std::vector<std::string>& files, const std::string& ingredients, const Shape& shape,
                       const fs::path& directory, const std::function<void(Writer&)>& encode) {
   const std::string content = hash_of_files(files);
-  const std::string everything = content + " " + ingredients + " " + std::to_string(kVersion);
+  const std::string everything =
+      content + " " + ingredients + " " + library_versions() + " " + std::to_string(kVersion);
   const std::string key = hash_hex(std::as_bytes(std::span(everything)));
-  if (auto cache = read(directory / key, key, shape)) {
+  if (auto cache = directory.empty() ? std::nullopt : read(directory / key, key, shape)) {
     cache->content_hash_ = content;
     return std::move(*cache);
   }
-
-  std::error_code error;
-  fs::create_directories(directory, error);
-  const bool kept = !error && access(directory.c_str(), W_OK) == 0;
-  const fs::path place = kept ? directory : temporary_directory();
-  if (kept) {
-    AtomicFile::remove_leftovers(directory);
-  } else {
-    log::warn("{} cannot be written to: the encoded text is not kept for the next run",
-              directory.empty() ? "the cache" : directory.string());
-  }
-  const fs::path stem = place / key;
-  const auto clean_up = [&] {
-    if (!kept) fs::remove_all(place, error);  // what is mapped stays until it is let go
-  };
-  try {
+  const auto make = [&](const fs::path& place) {
+    const fs::path stem = place / key;
     FileWriter writer(stem, shape);
     encode(writer);
     if (hash_of_files(files) != content) {
-      throw UserError(files.front() + " or a file beside it changed while it was read",
-                      "start again when nobody writes it");
+      throw UserError(files.front() + " or a file read with it changed while it was read",
+                      "start again when nobody writes to it");
     }
     writer.commit(key);
     auto cache = read(stem, key, shape);
-    clean_up();
     ensure(cache.has_value(), "a cache that was just written is valid");
     cache->content_hash_ = content;
     cache->found_ = false;
     return std::move(*cache);
-  } catch (...) {
-    clean_up();
-    throw;
+  };
+  try {
+    if (directory.empty()) throw Unwritable(UserError("no home directory for a cache"));
+    writing([&] { make_directories(directory); });
+    AtomicFile::remove_leftovers(directory);
+    return make(directory);
+  } catch (const Unwritable& error) {
+    log::warn("{}; the encoded text is not kept for the next run (--cache-dir names another directory)", error.what());
+  }
+  const TemporaryPlace place;
+  try {
+    return make(place.path());
+  } catch (const Unwritable& error) {
+    throw UserError(error.what(), "free some space in the cache (" + directory.string() +
+                                      "), or name directories with space: --cache-dir DIR or TMPDIR");
   }
 }
 
@@ -206,23 +253,29 @@ std::optional<IdCache> IdCache::read(const fs::path& stem, const std::string& ke
   const fs::path index_path = fs::path(stem) += ".index";
   std::error_code error;
   if (!fs::exists(ids_path, error) || !fs::exists(index_path, error)) return std::nullopt;
+  const auto damaged = [&] {
+    log::warn("{}: damaged; the text is encoded again", stem.string());
+    return std::nullopt;
+  };
   IdCache cache{MappedFile(ids_path), MappedFile(index_path)};
   const Bytes index = cache.index_.bytes();
-  if (index.size() < sizeof(Trailer) + shape.summary_bytes) return std::nullopt;
+  if (index.size() < sizeof(Trailer) + shape.summary_bytes) return damaged();
   const std::size_t records = index.size() - sizeof(Trailer) - shape.summary_bytes;
-  if (records == 0 || records % shape.record_bytes != 0) return std::nullopt;
+  if (records == 0 || records % shape.record_bytes != 0) return damaged();
   const auto& trailer = *reinterpret_cast<const Trailer*>(index.last(sizeof(Trailer)).data());
   if (trailer.magic != kMagic || trailer.version != kVersion || trailer.record_bytes != shape.record_bytes ||
       trailer.summary_bytes != shape.summary_bytes || trailer.id_bytes != id_bytes_of(shape) ||
       !std::equal(key.begin(), key.end(), trailer.key.begin(), trailer.key.end()) ||
       trailer.num_records != records / shape.record_bytes) {
-    return std::nullopt;
+    return damaged();
   }
   Checksum checksum;
   checksum.update(index.first(index.size() - sizeof(Trailer) + offsetof(Trailer, checksum)));
-  if (checksum.value() != trailer.checksum) return std::nullopt;
+  if (checksum.value() != trailer.checksum) return damaged();
   const std::size_t ids_bytes = cache.ids_.bytes().size();
-  if (ids_bytes % trailer.id_bytes != 0 || ids_bytes / trailer.id_bytes != trailer.num_ids) return std::nullopt;
+  if (ids_bytes % trailer.id_bytes != 0 || ids_bytes / trailer.id_bytes != trailer.num_ids) return damaged();
+  // Reads all ids, as fast as memory or the disk gives them; the text itself was just read for its hash.
+  if (XXH3_64bits(cache.ids_.bytes().data(), ids_bytes) != trailer.ids_checksum) return damaged();
   cache.ids_path_ = ids_path;
   cache.shape_ = shape;
   cache.num_records_ = trailer.num_records;

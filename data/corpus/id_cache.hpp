@@ -3,10 +3,10 @@
 //
 // The name of a cache is a hash of everything that it was made of, so one made of other things is never taken for it.
 // Two files: KEY.ids (16 bits an id where the vocabulary has room), and KEY.index, the records, a summary and a trailer
-// with counts and a checksum over all of it. KEY.index is put in place last, and neither exists half: a cache that was
-// cut short, belongs to something else, or was tampered with in its index is made anew. Ids are checked against the
-// vocabulary as they are read. Plain numbers, as this machine has them: the cache never leaves it. Nothing is ever
-// thrown away: the whole directory may be deleted whenever no run is reading.
+// with counts and a checksum of each file. KEY.index is put in place last, and neither exists half: a cache that was
+// cut short, belongs to something else or has a flipped bit is noticed when it is opened, and made again. Ids are
+// checked against the vocabulary as they are read. Plain numbers, as this machine has them: the cache never leaves it.
+// Nothing is ever deleted: the whole directory may be deleted whenever no run is reading.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,24 @@
 #include <vector>
 
 #include "core/files.hpp"
+#include "core/options.hpp"
 
 namespace attend {
+
+struct CacheConfig {
+  std::string directory = {};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("cache-dir", self.directory,
+          {.help = "where encoded text is kept for the next run; none: $XDG_CACHE_HOME/attend or ~/.cache/attend",
+           .placeholder = "DIR",
+           .may_change = true});
+  }
+
+  // The directory given, or the usual one; empty where there is no home.
+  std::filesystem::path resolved() const;
+};
 
 class IdCache {
  public:
@@ -52,15 +68,12 @@ class IdCache {
     std::size_t summary_bytes = 0;
   };
 
-  // Takes the cache of the text of these files, one or more, and of all other `ingredients` out of the directory, or
-  // makes it there with `encode`, which adds one record or more and sets the summary; what it throws leaves nothing
-  // behind. Where the directory cannot be written to, a temporary file takes its place. UserError when a file changes
-  // meanwhile.
+  // Opens the cache of the text of these files, one or more, and of all other `ingredients` in the directory, or makes
+  // it there with `encode`, which adds one record or more and sets the summary; an exception of it leaves nothing
+  // behind. Where the directory cannot be written to, or is full, temporary files take its place and `encode` is called
+  // again. UserError when a file changes meanwhile, and when there is no place for temporary files either.
   static IdCache open(const std::vector<std::string>& files, const std::string& ingredients, const Shape& shape,
                       const std::filesystem::path& directory, const std::function<void(Writer&)>& encode);
-
-  // $XDG_CACHE_HOME/attend, or ~/.cache/attend; empty where there is no home.
-  static std::filesystem::path default_directory();
 
   template <class Record>
   std::span<const Record> records() const {
@@ -75,7 +88,7 @@ class IdCache {
   // Appends ids begin … begin + count. UserError when one of them is not below `vocabulary`.
   void append(std::uint64_t begin, std::size_t count, std::int32_t vocabulary, std::vector<std::int32_t>& ids) const;
 
-  // XXH3 of the bytes of all files: tells whether a run goes on with the text it began with.
+  // XXH3 of the bytes of all files: tells whether a run resumes with the text that it started with.
   const std::string& content_hash() const { return content_hash_; }
   // Whether open() found it.
   bool found() const { return found_; }

@@ -46,7 +46,7 @@ class EncodedCorpus {
  public:
   // Opens the corpus in the cache, encoding it first if necessary. UserError as ParallelReader, and if no pair is left.
   static EncodedCorpus open(const CorpusSource& source, const CorpusConfig& config,
-                            const std::filesystem::path& cache = IdCache::default_directory());
+                            const std::filesystem::path& cache = CacheConfig().resolved());
 
   std::int64_t size() const;
   PairLength length(std::int64_t example) const;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "data/corpus/id_cache.hpp"
 #include "data/corpus/instances.hpp"
 #include "data/corpus/masking.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
@@ -25,6 +26,7 @@ struct PretrainingConfig {
   std::vector<std::string> valid;
   std::vector<std::string> tokenizer;
   TokenizerConfig vocabulary = {};
+  CacheConfig cache = {};
   InstanceConfig instances = {};
   MaskingConfig masking = {};
   std::optional<std::int64_t> max_tokens = {};
@@ -56,6 +58,7 @@ struct PretrainingConfig {
           {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 1, .max = 1e6});
     visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
     visit("lower-case", self.vocabulary.lower_case, {.help = "the tokenizer that is learnt lowers all letters"});
+    CacheConfig::visit(self.cache, visit);
     InstanceConfig::visit(self.instances, visit);
     MaskingConfig::visit(self.masking, visit);
     visit("max-tokens", self.max_tokens,

@@ -120,7 +120,7 @@ class PretrainingJob : public Job {
   }
 
   DocumentCorpus open(const std::vector<std::string>& files) const {
-    DocumentCorpus corpus = DocumentCorpus::open(files, *tokenizer_);
+    DocumentCorpus corpus = DocumentCorpus::open(files, *tokenizer_, config_.cache.resolved());
     log::info("{}: {}", corpus.name(), corpus.counts().report(corpus.num_tokens()));
     if (config_.instances.sequence_objective != SequenceObjective::none && corpus.num_single_sentences() > 0) {
       log::warn(

@@ -26,6 +26,7 @@ struct TranslationConfig {
   std::vector<std::string> tokenizer;
   TokenizerConfig vocabulary = {};
   CorpusConfig corpus = {};
+  CacheConfig cache = {};
   BatchConfig batches = {};
   ModelConfig model = {};
   ScheduleConfig schedule = {};
@@ -53,6 +54,7 @@ struct TranslationConfig {
           {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 1, .max = 1e6});
     visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
     CorpusConfig::visit(self.corpus, visit);
+    CacheConfig::visit(self.cache, visit);
     BatchConfig::visit(self.batches, visit);
 
     visit.group("Model");

@@ -38,12 +38,12 @@ TokenizerPair obtain_tokenizers(const TranslationConfig& config, bool resumed) {
 }
 
 EncodedCorpus open_corpus(const std::vector<std::string>& files, const TokenizerPair& tokenizers,
-                          const CorpusConfig& config) {
+                          const TranslationConfig& config) {
   EncodedCorpus corpus = EncodedCorpus::open({.src_files = {files[0]},
                                               .tgt_files = {files[1]},
                                               .src_tokenizer = tokenizers.src,
                                               .tgt_tokenizer = tokenizers.tgt},
-                                             config);
+                                             config.corpus, config.cache.resolved());
   const ParallelCounts& counts = corpus.counts();
   log::info("{} {}: {}", files[0], files[1], counts.report());
   counts.src.log(files[0]);
@@ -70,8 +70,8 @@ class TranslationJob : public Job {
     for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
     tokenizers_ = obtain_tokenizers(config_, resumed);
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
-    train_ = open_corpus(config_.train, *tokenizers_, config_.corpus);
-    if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_.corpus);
+    train_ = open_corpus(config_.train, *tokenizers_, config_);
+    if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_);
     resolve_sizes(config_, train_->num_tgt_tokens());
     const auto named = [](const char* option, const std::vector<std::string>& files) {
       return files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();

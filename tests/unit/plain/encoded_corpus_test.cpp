@@ -2,8 +2,10 @@
 #include "data/corpus/parallel_corpus.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -105,12 +107,14 @@ TEST_F(EncodedCorpusTest, IgnoresADamagedCache) {
     write_file_atomic(cache_file(extension), good + "x");
     EXPECT_FALSE(open().from_cache()) << extension << " with a byte more";
   }
-  const std::string index = read_file(cache_file(".index"));
-  for (std::size_t at = 0; at < index.size(); ++at) {
-    std::string bad = index;
-    bad[at] = static_cast<char>(bad[at] ^ 0x10);
-    write_file_atomic(cache_file(".index"), bad);
-    EXPECT_FALSE(open().from_cache()) << "byte " << at;
+  for (const char* extension : {".index", ".ids"}) {
+    const std::string good = read_file(cache_file(extension));
+    for (std::size_t at = 0; at < good.size(); ++at) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ 1);  // an id stays below the size of the vocabulary
+      write_file_atomic(cache_file(extension), bad);
+      EXPECT_FALSE(open().from_cache()) << extension << ", byte " << at;
+    }
   }
   fs::remove(cache_file(".ids"));
   EXPECT_FALSE(open().from_cache());
@@ -118,11 +122,8 @@ TEST_F(EncodedCorpusTest, IgnoresADamagedCache) {
 }
 
 TEST_F(EncodedCorpusTest, NamesIdsThatAreNone) {
-  open();
-  std::string ids = read_file(cache_file(".ids"));
-  ids[1] = '\x7F';
-  write_file_atomic(cache_file(".ids"), ids);
   const EncodedCorpus corpus = open();
+  std::fstream(cache_file(".ids"), std::ios::binary | std::ios::in | std::ios::out).seekp(1).put('\x7F');  // in place
   std::vector<std::int32_t> src;
   EXPECT_THROW(corpus.append_src(0, src), UserError);
 }
@@ -134,6 +135,19 @@ TEST_F(EncodedCorpusTest, DoesWithoutACache) {
   std::vector<std::int32_t> src;
   corpus.append_src(3, src);
   EXPECT_EQ(tokenizer_.decode(src), "b");
+}
+
+TEST_F(EncodedCorpusTest, DoesWithoutACacheThatIsFull) {
+  fs::create_directories(cache_);
+  if (mount("none", cache_.c_str(), "tmpfs", 0, "size=4k") != 0) GTEST_SKIP() << "may not mount";
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += "a b c\n";
+  source_.src_files = source_.tgt_files = {write("long", text)};
+  const EncodedCorpus corpus = open();
+  EXPECT_EQ(corpus.size(), 4000);
+  EXPECT_FALSE(corpus.from_cache());
+  EXPECT_TRUE(fs::is_empty(cache_));
+  EXPECT_EQ(umount(cache_.c_str()), 0);
 }
 
 TEST_F(EncodedCorpusTest, SeveralFilesAreOneText) {
