@@ -46,7 +46,7 @@ TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::v
                      .num_cut = std::accumulate(cut.begin(), cut.end(), std::int64_t{0})};
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
     if (signals::stop_requested()) throw Interrupted("stopped before all texts were embedded");
-    const SegmentedSequences input = on_device(make_labelled_batch(batch, TaskKind::classification), device).input;
+    const SegmentedSequences input = on_device(make_labelled_batch(batch), device).input;
     Pass pass = Pass::inference();
     const Layout& layout = input.tokens.layout;
     std::optional<Selection> wanted;

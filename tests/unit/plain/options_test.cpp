@@ -149,9 +149,9 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
       {"max-tokns = 1", "r.toml:1: max-tokns: no such option | did you mean max-tokens?"},
       {"zzzzzzzz = 1", "r.toml:1: zzzzzzzz: no such option | `attend config COMMAND` prints the options of a command"},
       {"[train]\na = 1",
-       "r.toml:1: found the table [train], expected options | options are flat: write them without a [section]"},
+       "r.toml:1: found the table [train], expected options | write options without a [section]"},
       {"[model]\na = 1",
-       "r.toml:1: found the table [model], expected options | options are flat: write them without a [section]"},
+       "r.toml:1: found the table [model], expected options | write options without a [section]"},
       {"max-tokens = 1\nmax_tokens = 2",
        "r.toml:2: duplicate option max-tokens, as max-tokens and as max_tokens | remove one of them"},
   };
@@ -162,7 +162,7 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
   std::string deep = "rate = 1\na";
   for (int i = 0; i < 400'000; ++i) deep += ".a";
   EXPECT_EQ(mistake_and_remedy([&] { from_toml(deep + " = 1"); }),
-            "r.toml:2: found more than 200 dots, expected `name = value` | options are flat: a name has no dots");
+            "r.toml:2: found more than 200 dots, expected `name = value` | write option names without dots");
 }
 
 TEST(Options, EveryMistakeInWordsNamesTheFlag) {
