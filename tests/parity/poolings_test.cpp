@@ -6,7 +6,7 @@
 #include <string>
 
 #include "models/layers/pooling.hpp"
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {

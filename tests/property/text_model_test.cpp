@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/layers/layers.hpp"
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 
 namespace attend {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/files.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/weights_io.hpp"
+#include "models/layers/weights_io.hpp"
 #include "tests/support/temporary.hpp"
 #include "train/finetuning/task.hpp"
 

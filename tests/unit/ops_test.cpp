@@ -306,7 +306,7 @@ TEST(Logits, AreNotRoundedToTheTypeOfTheirFactors) {
       const Tensor found = logits(x.to(at::kBFloat16), weight, bias);
       EXPECT_EQ(found.scalar_type(), at::kFloat);
       EXPECT_LE((found.to(at::kDouble) - expected).abs().max().item<double>(), 2e-5);
-      EXPECT_NEAR(cross_entropy(x.to(at::kBFloat16), weight, bias, labels, 0).nll.item<double>(), nll, 2e-5 * nll);
+      EXPECT_NEAR(cross_entropy(x.to(at::kBFloat16), weight, bias, labels, 0).nll().item<double>(), nll, 2e-5 * nll);
     };
     check();
     const PlainOps plain;

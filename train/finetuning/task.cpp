@@ -134,8 +134,7 @@ std::int64_t FinetuningTask::batches_per_epoch() const {
 }
 
 std::unique_ptr<BatchStream<LabelledBatch>> FinetuningTask::stream_from(DataPosition position) {
-  const ShuffledSamples source(train_.samples, config_.batch_size,
-                               static_cast<std::uint64_t>(config_.trainer.seed));
+  const ShuffledSamples source(train_.samples, config_.batch_size, static_cast<std::uint64_t>(config_.trainer.seed));
   return std::make_unique<BatchStream<LabelledBatch>>(source, position);
 }
 

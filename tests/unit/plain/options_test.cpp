@@ -148,10 +148,8 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
       {"run = 2020-01-01", "r.toml:1: run: found 2020-01-01, expected a UTF-8 text | run: directory"},
       {"max-tokns = 1", "r.toml:1: max-tokns: no such option | did you mean max-tokens?"},
       {"zzzzzzzz = 1", "r.toml:1: zzzzzzzz: no such option | `attend config COMMAND` prints the options of a command"},
-      {"[train]\na = 1",
-       "r.toml:1: found the table [train], expected options | write options without a [section]"},
-      {"[model]\na = 1",
-       "r.toml:1: found the table [model], expected options | write options without a [section]"},
+      {"[train]\na = 1", "r.toml:1: found the table [train], expected options | write options without a [section]"},
+      {"[model]\na = 1", "r.toml:1: found the table [model], expected options | write options without a [section]"},
       {"max-tokens = 1\nmax_tokens = 2",
        "r.toml:2: duplicate option max-tokens, as max-tokens and as max_tokens | remove one of them"},
   };
