@@ -98,6 +98,17 @@ TEST_P(BertParity, TheLossesOfTenUpdates) {
       [&] { refresh(model_); });
 }
 
+TEST_P(BertParity, InBf16) {
+  visit_weights(*model_, [](ops::Weight& weight) { weight.set_precision(Precision::bf16); });
+  Pass pass = Pass::inference();
+  expect_close_in_bf16(model_->bert->forward(batch_.input, pass).detach(), fixture_.tensor("hidden"));
+  backward(model_, batch_);
+  expect_gradients_in_bf16(parameters_of(*model_), fixture_);
+  expect_losses_of_updates(
+      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(model_, batch_); },
+      [&] { refresh(model_); }, 1e-3, kLossInBf16);
+}
+
 INSTANTIATE_TEST_SUITE_P(Activations, BertParity,
                          testing::Values(Variant{"bert", ops::Activation::gelu},
                                          Variant{"bert_gelu_tanh", ops::Activation::gelu_tanh}),

@@ -62,6 +62,17 @@ TEST_P(Seq2SeqParity, TheLossesOfTenUpdates) {
       fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); });
 }
 
+TEST_P(Seq2SeqParity, InBf16) {
+  visit_weights(*model_, [](ops::Weight& weight) { weight.set_precision(Precision::bf16); });
+  Pass pass = Pass::inference();
+  expect_close_in_bf16(model_->forward(batch_, pass).detach(), fixture_.tensor("hidden"));
+  backward();
+  expect_gradients_in_bf16(parameters_of(*model_), fixture_);
+  expect_losses_of_updates(
+      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); },
+      1e-3, kLossInBf16);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqParity, testing::ValuesIn(families(/*dropout=*/0)),
                          [](const auto& instance) { return instance.param.name; });
 

@@ -109,16 +109,57 @@ TEST_P(Seq2SeqProperties, PlainOpsGiveTheSameSteps) {
   expect_close(fast, run());
 }
 
+// Whatever the lengths of its neighbours, to which the plain formulations pad a sentence.
 TEST_P(Seq2SeqProperties, ABatchIsItsSentences) {
   const at::NoGradGuard no_grad;
   const auto src = random_sentences(kSourceLengths, 1);
   const auto tgt = random_sentences(kTargetLengths, 2);
   const Batch batch = make_batch(src, tgt);
-  const auto together = model_->forward(batch, inference_);
-  for (std::size_t b = 0; b < src.size(); ++b) {
-    const auto layout = batch.tgt.layout;
-    expect_close(together.narrow(0, layout.offsets[b], layout.length(static_cast<std::int64_t>(b))),
-                 model_->forward(make_batch({src[b]}, {tgt[b]}), inference_));
+  const auto expect_alike = [&] {
+    const auto together = model_->forward(batch, inference_);
+    for (std::size_t b = 0; b < src.size(); ++b) {
+      const auto layout = batch.tgt.layout;
+      expect_close(together.narrow(0, layout.offsets[b], layout.length(static_cast<std::int64_t>(b))),
+                   model_->forward(make_batch({src[b]}, {tgt[b]}), inference_));
+    }
+  };
+  expect_alike();
+  const ops::PlainOps plain;
+  expect_alike();
+}
+
+// In bf16 what is computed one way is rounded as the other way: steps are forward, and a batch is its sentences.
+TEST_P(Seq2SeqProperties, HoldInBf16) {
+  visit_weights(*model_, [](ops::Weight& weight) { weight.set_precision(Precision::bf16); });
+  const auto expect_near = [](const torch::Tensor& a, const torch::Tensor& b) {
+    EXPECT_LE((a.to(torch::kFloat32) - b.to(torch::kFloat32)).norm().item<double>(),
+              0.01 * b.to(torch::kFloat32).norm().item<double>());
+  };
+  const auto src = random_sentences(kSourceLengths, 1);
+  const auto tgt = random_sentences(kTargetLengths, 2);
+  const Batch batch = make_batch(src, tgt);
+  {
+    const at::NoGradGuard no_grad;
+    const auto hidden = model_->forward(batch, inference_);
+    const auto forward = logits_of(*model_, hidden);
+    const auto memory = model_->encode(batch.src, inference_);
+    for (std::int64_t b = 0; b < batch.tgt.layout.size(); ++b) {
+      const std::int64_t begin = batch.tgt.layout.offsets[b], length = batch.tgt.layout.length(b);
+      expect_near(model_->forward(make_batch({src[b]}, {tgt[b]}), inference_), hidden.narrow(0, begin, length));
+      const auto state = model_->start(*memory, std::vector<std::int64_t>{b});
+      for (std::int64_t row = begin; row < begin + length; ++row) {
+        expect_near(model_->step(*memory, *state, batch.tgt.ids_M.narrow(0, row, 1), inference_)[0], forward[row]);
+      }
+    }
+  }
+  Pass pass = Pass::train(3);
+  const OutputHead head = model_->output_head();
+  ops::cross_entropy(model_->forward(batch, pass), head.weight_VH, head.bias_V, batch.labels_M, 0.1).loss.backward();
+  for (const auto& parameter : model_->named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_EQ(parameter.value().grad().scalar_type(), torch::kFloat32) << parameter.key();
+    EXPECT_TRUE(parameter.value().grad().isfinite().all().item<bool>()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().sum().item<double>(), 0) << parameter.key();
   }
 }
 
