@@ -36,7 +36,9 @@ void expect_independent(const torch::Tensor& masks, const std::string& what) {
     const torch::Tensor pairs = r.masked_select(at::ones_like(r).triu(1).to(at::kBool));
     EXPECT_NEAR(pairs.square().mean().item<double>(), 1, 0.055) << what << ", shifted by " << shift;
     EXPECT_LT(pairs.abs().max().item<double>(), 6) << what << ", shifted by " << shift;
-    if (shift > 0) EXPECT_LT(r.diagonal().abs().max().item<double>(), 6) << what << ", itself shifted by " << shift;
+    if (shift > 0) {
+      EXPECT_LT(r.diagonal().abs().max().item<double>(), 6) << what << ", itself shifted by " << shift;
+    }
   }
 }
 

@@ -59,30 +59,32 @@ inline void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs,
       << name;
 }
 
-// Of a model whose products are in bf16. That keeps 8 bits, 2^-9 a rounding, and a few layers of it add up to a
-// per cent; gradients pass through them twice. What is no nearer than fp32 would be was not computed in bf16.
-inline void expect_close_in_bf16(const torch::Tensor& ours, const torch::Tensor& theirs, const std::string& name,
-                                 double tolerance, double least_norm = 0) {
-  ASSERT_EQ(ours.sizes(), theirs.sizes()) << name;
-  const double error =
-      (ours.to(torch::kFloat32) - theirs).norm().item<double>() / std::max(theirs.norm().item<double>(), least_norm);
-  EXPECT_LE(error, tolerance) << name;
-  EXPECT_GE(error, 1e-6) << name;
+// Hidden states of a model whose products are in bf16. That keeps 8 bits, 2^-9 a rounding, and a few layers of it add
+// up to a per cent. What is as near as fp32 would be was not computed in bf16.
+inline void expect_close_in_bf16(const torch::Tensor& ours, const torch::Tensor& theirs) {
+  ASSERT_EQ(ours.sizes(), theirs.sizes());
+  const double error = (ours.to(torch::kFloat32) - theirs).norm().item<double>() / theirs.norm().item<double>();
+  EXPECT_LE(error, 0.02);
+  EXPECT_GE(error, 1e-5);
 }
-inline constexpr double kHiddenInBf16 = 0.02, kLossInBf16 = 0.01;
+inline constexpr double kLossInBf16 = 0.01;  // relative, over ten updates
 
-// Each within 5 per cent of itself, or of a twentieth of the whole gradient where it is smaller: queries of attention
-// that still looks everywhere alike get a sum of terms that cancel.
+// The gradient of each parameter is within 5 per cent of itself, or of a twentieth of the whole where it is smaller:
+// queries of attention that still looks everywhere alike get a sum of terms that cancel.
 inline void expect_gradients_in_bf16(const std::vector<std::pair<std::string, torch::Tensor>>& parameters,
                                      const Fixture& fixture) {
-  double square = 0;
+  double square = 0, square_error = 0;
   for (const auto& [name, parameter] : parameters) {
     square += fixture.tensor("gradient." + name).square().sum().item<double>();
   }
   for (const auto& [name, parameter] : parameters) {
     EXPECT_EQ(parameter.grad().scalar_type(), torch::kFloat32) << name;
-    expect_close_in_bf16(parameter.grad(), fixture.tensor("gradient." + name), name, 0.05, 0.05 * std::sqrt(square));
+    const torch::Tensor theirs = fixture.tensor("gradient." + name);
+    const double error = (parameter.grad() - theirs).norm().item<double>();
+    EXPECT_LE(error, 0.05 * std::max(theirs.norm().item<double>(), 0.05 * std::sqrt(square))) << name;
+    square_error += error * error;
   }
+  EXPECT_GE(std::sqrt(square_error / square), 1e-5);
 }
 
 // Updates by AdamW (arXiv 1711.05101) give the losses that PyTorch's gave. `backward` leaves gradients in the
