@@ -20,7 +20,7 @@ struct Rank {
   int rank;
   std::string_view folder;
 };
-constexpr std::array<Rank, 18> kFolders = {{{1, "data/text"},
+constexpr std::array<Rank, 19> kFolders = {{{1, "data/text"},
                                             {1, "data/toy"},
                                             {2, "data/tokenizer"},
                                             {3, "data/corpus"},
@@ -34,6 +34,7 @@ constexpr std::array<Rank, 18> kFolders = {{{1, "data/text"},
                                             {5, "models/run"},
                                             {1, "eval/metrics"},
                                             {2, "eval"},
+                                            {3, "eval/answers"},
                                             {1, "train"},
                                             {2, "train/translation"},
                                             {2, "train/pretraining"},
