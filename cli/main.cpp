@@ -12,10 +12,11 @@
 #include "core/error.hpp"
 #include "core/output.hpp"
 
-// Read by jemalloc at its start. Freed memory stays with the process for ten seconds: batches take and free about the same
-// sizes over and over, and pages that return to the system are cleared when they are taken again (a sixth of the time of an
-// encoder). Kept for ever, pages between longer-lived tensors add up: 30 to 45 kB for every translated line. What takes
-// 64 MiB or more, such as the gradient of a large table, lies apart, as it would seldom fit between the rest.
+// Read by jemalloc at its start. Freed memory stays with the process for ten seconds: batches take and free about the
+// same sizes over and over, and pages that return to the system are cleared when they are taken again (a sixth of the
+// time of an encoder). Kept for ever, pages between longer-lived tensors add up: 30 to 45 kB for every translated line.
+// What takes 64 MiB or more, such as the gradient of a large table, lies apart, as it would seldom fit between the
+// rest.
 extern "C" {
 extern const char* malloc_conf;
 const char* malloc_conf = "dirty_decay_ms:10000,muzzy_decay_ms:10000,oversize_threshold:67108864";
@@ -23,9 +24,8 @@ const char* malloc_conf = "dirty_decay_ms:10000,muzzy_decay_ms:10000,oversize_th
 
 namespace {
 
-// MKL ends the process while it is loaded, with a message about itself, where the working directory was deleted. This
-// runs before the constructors of all libraries: only system calls are safe.
-void check_working_directory(int, char**, char**) {
+// MKL ends the process while it is loaded, with a message about itself, where the working directory was deleted.
+void check_working_directory() {
   char path[4096];
   if (syscall(SYS_getcwd, path, sizeof path) > 0 || errno != ENOENT) return;
   constexpr std::string_view kMessage =
@@ -33,8 +33,35 @@ void check_working_directory(int, char**, char**) {
   if (write(STDERR_FILENO, kMessage.data(), kMessage.size()) >= 0) _exit(attend::kExitUserMistake);
   _exit(attend::kExitUserMistake);
 }
+
+// Threads of OpenMP spin while they wait for each other. With GCC's default they do so for milliseconds, and two
+// trainings on the same processors leave each other a fifth of their speed; this many turns cost one alone nothing
+// (bench/shared). The library reads the environment as it is loaded, hence the second start, which takes some
+// milliseconds.
+void shorten_spinning(char** argv, char** environment) {
+  constexpr std::size_t kMostVariables = 4096;
+  static char setting[] = "GOMP_SPINCOUNT=2000";
+  static char* extended[kMostVariables + 2];
+  std::size_t count = 0;
+  for (; environment[count] != nullptr; ++count) {
+    const std::string_view variable = environment[count];
+    if (count == kMostVariables || variable.starts_with("GOMP_SPINCOUNT=") ||
+        variable.starts_with("OMP_WAIT_POLICY=")) {
+      return;
+    }
+    extended[count] = environment[count];
+  }
+  extended[count] = setting;
+  syscall(SYS_execve, "/proc/self/exe", argv, extended);  // where it fails, this start goes on with the default
+}
+
+// Runs before the constructors of all libraries: only system calls are safe.
+void before_all_libraries(int, char** argv, char** environment) {
+  check_working_directory();
+  shorten_spinning(argv, environment);
+}
 [[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**,
-                                                                             char**) = check_working_directory;
+                                                                             char**) = before_all_libraries;
 
 }  // namespace
 
