@@ -52,7 +52,7 @@ void shorten_spinning(char** argv, char** environment) {
     extended[count] = environment[count];
   }
   extended[count] = setting;
-  syscall(SYS_execve, "/proc/self/exe", argv, extended);  // where it fails, this start goes on with the default
+  syscall(SYS_execve, "/proc/self/exe", argv, extended);  // returns only on failure: the default then stays
 }
 
 // Runs before the constructors of all libraries: only system calls are safe.

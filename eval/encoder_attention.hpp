@@ -19,7 +19,7 @@ struct EncoderSequence {
   std::size_t first = 0;
 };
 
-// The file appears with finish(); without it it never was.
+// The file appears with finish(), or not at all.
 class EncoderAttention {
  public:
   // UserError where `file`, named by --attention, exists.

@@ -1,22 +1,15 @@
 // The most probable label of each text.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "eval/answers/answers.hpp"
+#include "eval/answers/label_probabilities.hpp"
 #include "eval/metrics/labels.hpp"
 
 namespace attend {
 namespace {
 
-class ClassificationAnswers : public TaskAnswers {
+class ClassificationAnswers : public LabelProbabilities {
  public:
-  ClassificationAnswers(const TaskSplit& split, const LabelledTask& task)
-      : TaskAnswers(split, task), probabilities_(split.texts.size()) {}
-
-  void add(std::span<const Sample* const> samples, const torch::Tensor& predicted_BL) override {
-    for_each_row(samples, predicted_BL,
-                 [&](std::size_t i, std::span<const float> row) { probabilities_[i].assign(row.begin(), row.end()); });
-  }
+  using LabelProbabilities::LabelProbabilities;
 
   std::vector<NamedMeasure> measures() const override {
     using Subset = NamedMeasure::Subset;
@@ -40,20 +33,12 @@ class ClassificationAnswers : public TaskAnswers {
 
   std::string text(std::size_t i) const override { return task_.labels[best(i)]; }
   std::optional<double> probability(std::size_t i) const override { return probabilities_[i][best(i)]; }
-  nlohmann::ordered_json json(std::size_t i) const override {
-    nlohmann::ordered_json object = {{"label", text(i)}};
-    for (std::size_t label = 0; label < task_.labels.size(); ++label) {
-      object["probabilities"][task_.labels[label]] = probabilities_[i][label];
-    }
-    return object;
-  }
+  nlohmann::ordered_json json(std::size_t i) const override { return with_probabilities({{"label", text(i)}}, i); }
 
  private:
   std::size_t best(std::size_t i) const {
     return static_cast<std::size_t>(std::ranges::max_element(probabilities_[i]) - probabilities_[i].begin());
   }
-
-  std::vector<std::vector<double>> probabilities_;  // of every text and label
 };
 
 }  // namespace

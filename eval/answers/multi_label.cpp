@@ -3,23 +3,16 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "eval/answers/answers.hpp"
+#include "eval/answers/label_probabilities.hpp"
 #include "eval/metrics/labels.hpp"
 
 namespace attend {
 namespace {
 
-class MultiLabelAnswers : public TaskAnswers {
+class MultiLabelAnswers : public LabelProbabilities {
  public:
-  MultiLabelAnswers(const TaskSplit& split, const LabelledTask& task)
-      : TaskAnswers(split, task), probabilities_(split.texts.size()) {}
-
-  void add(std::span<const Sample* const> samples, const torch::Tensor& predicted_BL) override {
-    for_each_row(samples, predicted_BL,
-                 [&](std::size_t i, std::span<const float> row) { probabilities_[i].assign(row.begin(), row.end()); });
-  }
+  using LabelProbabilities::LabelProbabilities;
 
   // F1 of all labels together; accuracy of all labels of a text.
   std::vector<NamedMeasure> measures() const override {
@@ -43,13 +36,7 @@ class MultiLabelAnswers : public TaskAnswers {
   }
 
   std::string text(std::size_t i) const override { return fmt::format("{}", fmt::join(given(i), task_.separator)); }
-  nlohmann::ordered_json json(std::size_t i) const override {
-    nlohmann::ordered_json object = {{"labels", given(i)}};
-    for (std::size_t label = 0; label < task_.labels.size(); ++label) {
-      object["probabilities"][task_.labels[label]] = probabilities_[i][label];
-    }
-    return object;
-  }
+  nlohmann::ordered_json json(std::size_t i) const override { return with_probabilities({{"labels", given(i)}}, i); }
 
  private:
   static bool is_given(double probability) { return probability > 0.5; }
@@ -61,8 +48,6 @@ class MultiLabelAnswers : public TaskAnswers {
     }
     return labels;
   }
-
-  std::vector<std::vector<double>> probabilities_;  // of every text and label
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "models/attention/attention.hpp"
+#include "models/layers/blocks.hpp"
 #include "models/layers/layers.hpp"
 #include "models/translation/luong.hpp"
 #include "models/translation/transformer.hpp"
@@ -15,13 +16,6 @@ template <class T>
 T chosen(const std::optional<T>& value, const char* option) {
   if (value) return *value;
   throw UserError("option " + std::string(option) + " is auto, but there is no data to choose it from", "set a number");
-}
-
-// Of about 64 columns each, and all of one size.
-std::int64_t default_heads(std::int64_t width) {
-  std::int64_t heads = std::max<std::int64_t>(1, width / 64);
-  while (width % heads != 0) --heads;
-  return heads;
 }
 
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {

@@ -110,7 +110,7 @@ Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state,
                                   Pass& pass) const {
   const Tensor embedded_RE = tgt_embedding_->forward({previous_R, {}}, embedding_scale_, {}, {});
   const Tensor hidden_RH = advance(embedded_RE, own<RecurrentState>(state), {}, pass);
-  return ops::logits(hidden_RH, tgt_embedding_->weight, {});
+  return ops::logits(hidden_RH, output_table(), {});
 }
 
 Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {

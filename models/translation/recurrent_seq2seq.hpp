@@ -92,7 +92,7 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   torch::Tensor step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
                      Pass& pass) const override;
   torch::Tensor forward(const Batch& batch, Pass& pass) const override;
-  OutputHead output_head() const override { return {tgt_embedding_->weight, no_bias_}; }
+  const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
 
  protected:
   // Registers embeddings, encoder and bridge; the family then registers its own modules.
@@ -127,7 +127,6 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   Embedding tgt_embedding_ = nullptr;
   Recurrence encoder_ = nullptr;
   std::vector<std::vector<Linear>> bridges_;  // for each decoder layer, one per part of the state
-  torch::Tensor no_bias_;
 };
 
 }  // namespace attend

@@ -42,12 +42,6 @@ auto& own(Base& value) {
   return static_cast<Result&>(value);
 }
 
-// Maps hidden states to logits: hidden Wᵀ + b. `bias_V` may be undefined.
-struct OutputHead {
-  const ops::Weight& weight_VH;
-  const torch::Tensor& bias_V;
-};
-
 class Seq2SeqImpl : public torch::nn::Module {
  public:
   // Encodes the source sentences (with their eos).
@@ -65,7 +59,8 @@ class Seq2SeqImpl : public torch::nn::Module {
   // `step`. The pass's observer is shown the attention of every layer.
   virtual torch::Tensor forward(const Batch& batch, Pass& pass) const = 0;
 
-  virtual OutputHead output_head() const = 0;
+  // The table W_VH that turns hidden states into logits, hidden Wᵀ.
+  virtual const ops::Weight& output_table() const = 0;
 
   torch::Device device() const { return parameters().front().device(); }
 };

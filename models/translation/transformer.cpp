@@ -243,7 +243,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
   CachedAttention attention(config_, own<TransformerMemory>(memory), rows);
   const Tensor hidden_RH = decode(x_RH, attention, pass);
-  return ops::logits(hidden_RH, tgt_embedding_->weight, no_bias_);
+  return ops::logits(hidden_RH, output_table(), {});
 }
 
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {

@@ -105,7 +105,7 @@ class TransformerImpl : public Seq2SeqImpl {
   torch::Tensor step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
                      Pass& pass) const override;
   torch::Tensor forward(const Batch& batch, Pass& pass) const override;
-  OutputHead output_head() const override { return {.weight_VH = tgt_embedding_->weight, .bias_V = no_bias_}; }
+  const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
 
  private:
   torch::Tensor positions(std::int64_t first, std::int64_t length) const;
@@ -119,7 +119,6 @@ class TransformerImpl : public Seq2SeqImpl {
   std::shared_ptr<EncoderStackImpl> encoder_;
   std::shared_ptr<StackImpl<DecoderBlockImpl>> decoder_;
   torch::Tensor positions_TH_;
-  torch::Tensor no_bias_;
 };
 TORCH_MODULE(Transformer);
 

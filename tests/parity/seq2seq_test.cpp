@@ -33,9 +33,8 @@ class Seq2SeqParity : public testing::TestWithParam<Family> {
   double backward() {
     Pass pass = Pass::train(1);
     for (const auto& parameter : model_->parameters()) parameter.mutable_grad().reset();
-    const OutputHead head = model_->output_head();
     const auto loss =
-        ops::cross_entropy(model_->forward(batch_, pass), head.weight_VH, head.bias_V, batch_.labels_M, 0.1).loss;
+        ops::cross_entropy(model_->forward(batch_, pass), model_->output_table(), {}, batch_.labels_M, 0.1).loss;
     loss.backward();
     return loss.item<double>();
   }

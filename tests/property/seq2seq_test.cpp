@@ -60,8 +60,7 @@ const std::vector<std::int64_t> kTargetLengths = {2, 6, 1, 5, 5};
 Batch some_batch() { return make_batch(random_sentences(kSourceLengths, 1), random_sentences(kTargetLengths, 2)); }
 
 torch::Tensor logits_of(const Seq2SeqImpl& model, const torch::Tensor& hidden_MH) {
-  const OutputHead head = model.output_head();
-  return ops::logits(hidden_MH, head.weight_VH, head.bias_V);
+  return ops::logits(hidden_MH, model.output_table(), {});
 }
 
 void expect_close(const torch::Tensor& a, const torch::Tensor& b, double tolerance = 2e-5) {
@@ -153,8 +152,7 @@ TEST_P(Seq2SeqProperties, HoldInBf16) {
     }
   }
   Pass pass = Pass::train(3);
-  const OutputHead head = model_->output_head();
-  ops::cross_entropy(model_->forward(batch, pass), head.weight_VH, head.bias_V, batch.labels_M, 0.1).loss.backward();
+  ops::cross_entropy(model_->forward(batch, pass), model_->output_table(), {}, batch.labels_M, 0.1).loss.backward();
   for (const auto& parameter : model_->named_parameters()) {
     ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
     EXPECT_EQ(parameter.value().grad().scalar_type(), torch::kFloat32) << parameter.key();
@@ -190,8 +188,7 @@ TEST_P(Seq2SeqProperties, SelectPermutesSplitsAndDrops) {
 TEST_P(Seq2SeqProperties, EveryParameterGetsAGradient) {
   const Batch batch = some_batch();
   Pass pass = Pass::train(3);
-  const OutputHead head = model_->output_head();
-  ops::cross_entropy(model_->forward(batch, pass), head.weight_VH, head.bias_V, batch.labels_M, 0.1).loss.backward();
+  ops::cross_entropy(model_->forward(batch, pass), model_->output_table(), {}, batch.labels_M, 0.1).loss.backward();
   for (const auto& parameter : model_->named_parameters()) {
     ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
     EXPECT_GT(parameter.value().grad().abs().sum().item<double>(), 0) << parameter.key();

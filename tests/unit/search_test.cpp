@@ -79,11 +79,10 @@ class ScriptedModel : public Seq2SeqImpl {
     return logits_RV;
   }
   torch::Tensor forward(const Batch&, Pass&) const override { return {}; }
-  OutputHead output_head() const override { return {.weight_VH = weight_, .bias_V = bias_}; }
+  const ops::Weight& output_table() const override { return weight_; }
 
  private:
   ops::Weight weight_;
-  torch::Tensor bias_;
 };
 
 Sequences sources(const std::vector<std::int64_t>& first_ids) {

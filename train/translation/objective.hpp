@@ -20,9 +20,8 @@ class TranslationObjective : public Objective<Batch> {
 
   std::vector<LossSum> losses(const Batch& batch, Pass& pass) override {
     const torch::Tensor hidden_MH = model_->forward(batch, pass);
-    const OutputHead head = model_->output_head();
     const ops::CrossEntropy result =
-        ops::cross_entropy(hidden_MH, head.weight_VH, head.bias_V, batch.labels_M, label_smoothing_);
+        ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, label_smoothing_);
     return {{.loss = result.loss, .reported = result.nll()}};
   }
 
