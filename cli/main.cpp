@@ -12,14 +12,12 @@
 #include "core/error.hpp"
 #include "core/output.hpp"
 
-// Read by jemalloc at its start. Freed memory stays with the process for ten seconds: batches take and free about the
-// same sizes over and over, and pages that return to the system are cleared when they are taken again (a sixth of the
-// time of an encoder). Kept for ever, pages between longer-lived tensors add up: 30 to 45 kB for every translated line.
-// What takes 64 MiB or more, such as the gradient of a large table, lies apart, as it would seldom fit between the
-// rest.
+// Read by jemalloc at its start. Freed memory stays with the process (core/freed_memory.hpp returns it where that is
+// needed). What takes 64 MiB or more, such as the gradient of a large table, lies apart, as it would seldom fit between
+// the rest.
 extern "C" {
 extern const char* malloc_conf;
-const char* malloc_conf = "dirty_decay_ms:10000,muzzy_decay_ms:10000,oversize_threshold:67108864";
+const char* malloc_conf = "dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshold:67108864";
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/freed_memory.hpp"
 #include "core/parallel.hpp"
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
@@ -56,6 +57,7 @@ TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::v
     for (std::size_t b = 0; b < batch.size(); ++b) {
       result.vectors[batch[b]->example] = mean_of(states_KH.slice(0, offsets[b], offsets[b + 1]), options.normalise);
     }
+    return_freed_memory();
   }
   return result;
 }

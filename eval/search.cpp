@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/freed_memory.hpp"
 #include "core/signals.hpp"
 #include "models/ops/top_k.hpp"
 
@@ -67,6 +68,7 @@ class Searcher {
       std::erase_if(sentences_, [](const Sentence& sentence) { return sentence.live.empty(); });
       if (!sentences_.empty() && !keeps_order(num_rows)) state->select(parents_);
     }
+    return_freed_memory();
     return results;
   }
 

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "core/error.hpp"
+#include "core/freed_memory.hpp"
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
 #include "models/bert/text_model.hpp"
@@ -53,6 +54,7 @@ std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit&
       count += model.head().count(batch);
     }
     answers->add(samples, model.head().predict(logits).cpu());
+    return_freed_memory();
   }
   answers->finish();
   if (count > 0) answers->loss = loss / static_cast<double>(count);
