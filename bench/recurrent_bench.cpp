@@ -27,11 +27,11 @@ Layout some_layout() {
 
 Tensor random(at::IntArrayRef sizes) { return (at::randn(sizes) * 0.05).requires_grad_(); }
 
-LstmCell random_cell(std::int64_t input, Precision precision) {
-  LstmCell cell{.weight_ih = Weight(random({4 * kWidth, input})),
-                .weight_hh = Weight(random({4 * kWidth, kWidth})),
-                .bias_ih = random({4 * kWidth}),
-                .bias_hh = random({4 * kWidth})};
+CellWeights random_cell(std::int64_t input, Precision precision) {
+  CellWeights cell{.weight_ih = Weight(random({4 * kWidth, input})),
+                   .weight_hh = Weight(random({4 * kWidth, kWidth})),
+                   .bias_ih = random({4 * kWidth}),
+                   .bias_hh = random({4 * kWidth})};
   cell.weight_ih.set_precision(precision);
   cell.weight_hh.set_precision(precision);
   return cell;
@@ -49,9 +49,10 @@ void lstm_layer(benchmark::State& state) {
   const auto type = state.range(0) == 1 ? at::kBFloat16 : at::kFloat;
   const Precision precision = state.range(0) == 1 ? Precision::bf16 : Precision::fp32;
   const Layout layout = some_layout();
-  const std::vector<LstmCell> cells = {random_cell(kWidth, precision), random_cell(kWidth, precision)};
+  const std::vector<Direction> directions = {{random_cell(kWidth, precision), false},
+                                             {random_cell(kWidth, precision), true}};
   const Tensor x = random({layout.num_tokens(), kWidth});
-  forward_and_backward(state, layout, [&] { return lstm(x.to(type), layout, cells).output; });
+  forward_and_backward(state, layout, [&] { return recurrent_layer({x.to(type), layout}, directions).output_MC; });
 }
 BENCHMARK(lstm_layer)->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime();
 

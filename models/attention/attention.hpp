@@ -1,31 +1,78 @@
 // The parts of recurrent attention together, and the factory that makes them: the only place that switches on their
 // kinds.
+//
+//   e_ts = score(query, key_s),  a_t = softmax_s(e_t) within the scope,  c_t = choice(a_t, values)
 #pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "models/attention/choice.hpp"
+#include "models/attention/coverage.hpp"
 #include "models/attention/kinds.hpp"
+#include "models/attention/memory_rows.hpp"
 #include "models/attention/scope.hpp"
 #include "models/attention/score.hpp"
 
 namespace attend {
 
-struct Attention {
-  std::shared_ptr<Score> score;
-  std::shared_ptr<Scope> scope;
-  std::shared_ptr<Choice> choice;
+struct AttentionConfig {
+  ScoreKind score = ScoreKind::general;
+  std::int64_t longest_source = 0;  // of the location score
+  ScopeKind scope = ScopeKind::global;
+  std::int64_t half_width = 0;  // of a local scope
+  ChoiceKind choice = ChoiceKind::soft;
+  double soft_share = 0;  // of the hard choice
+  CoverageKind coverage = CoverageKind::none;
+  std::int64_t query_width = 0;
+  std::int64_t memory_width = 0;
+};
+
+// What attention remembers between steps, for R rows.
+struct AttentionState {
+  MemoryRows memory;            // the sentence that each row attends to
+  std::int64_t step = 0;        // steps so far
+  torch::Tensor coverage_RS;    // sum of past weights, if the model has coverage
+  torch::Tensor weights_RS;     // of the previous step; undefined if it was fused
+  SampledChoices sampled = {};  // in the previous step
+
+  AttentionState select(std::span<const std::int64_t> rows) const;
+  void keep_first(std::int64_t count);
+};
+
+class Attention {
+ public:
+  explicit Attention(const AttentionConfig& config);
+
+  // Registers the parts with parameters as modules of the model.
+  void register_in(torch::nn::Module& model) const;
+
+  const Score& score() const { return *score_; }
+
+  // The context vector [R, W] of queries [R, H], in the type of the query. Advances the state.
+  torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;
 
   // Whether the fused forms of ops/recurrent.hpp compute this combination.
-  bool has_fused_form() const { return score->is_dot_product() && scope->is_global() && choice->is_soft(); }
+  bool has_fused_form() const {
+    return score_->is_dot_product() && scope_->is_global() && choice_->is_soft() && coverage_ == nullptr;
+  }
+
+ private:
+  std::shared_ptr<Score> score_;
+  std::shared_ptr<Scope> scope_;
+  std::shared_ptr<Choice> choice_;
+  std::shared_ptr<Coverage> coverage_;  // nullptr: none
 };
 
 // How a score is made. A score that compares queries with the memory directly needs both to have the same width.
 struct ScoreRecipe {
   bool needs_equal_widths = false;
-  std::function<std::shared_ptr<Score>(std::int64_t query_width, std::int64_t memory_width)> make;
+  std::function<std::shared_ptr<Score>(const AttentionConfig&)> make;
 };
 ScoreRecipe recipe_of(ScoreKind kind);
 

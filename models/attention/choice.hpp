@@ -1,18 +1,21 @@
 // A choice turns weights into a context vector: the third part of recurrent attention. The soft choice is their
-// expectation (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s.
+// expectation (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s; the hard one has its own file.
 #pragma once
 
-#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include "models/layers/pass.hpp"
 
 namespace attend {
 
-class Choice : public torch::nn::Module {
+class Choice {
  public:
-  // Weights [R, S] and values [R, S, W], fp32, give a context vector [R, W], fp32.
-  virtual torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& pass) const = 0;
+  virtual ~Choice() = default;
+
+  // Weights [R, S] and values [R, S, W], fp32, give a context vector [R, W], fp32. What was sampled is recorded in
+  // `sampled`.
+  virtual torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& pass,
+                                SampledChoices& sampled) const = 0;
 
   // Whether it is the weighted sum that the fused forms of ops/recurrent.hpp compute.
   virtual bool is_soft() const { return false; }
@@ -20,8 +23,8 @@ class Choice : public torch::nn::Module {
 
 class SoftChoice : public Choice {
  public:
-  torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW,
-                        Pass& /*pass*/) const override {
+  torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& /*pass*/,
+                        SampledChoices& /*sampled*/) const override {
     return torch::matmul(weights_RS.unsqueeze(1), values_RSW).squeeze(1);
   }
   bool is_soft() const override { return true; }

@@ -9,12 +9,40 @@
 
 namespace attend {
 
-enum class ScoreKind { dot, scaled_dot, general };
+enum class ScoreKind { dot, scaled_dot, general, additive, location, rbf, elu1 };
 template <>
 struct EnumNames<ScoreKind> {
-  static constexpr std::array names{std::pair{ScoreKind::dot, std::string_view("dot")},
-                                    std::pair{ScoreKind::scaled_dot, std::string_view("scaled-dot")},
-                                    std::pair{ScoreKind::general, std::string_view("general")}};
+  static constexpr std::array names{
+      std::pair{ScoreKind::dot, std::string_view("dot")},
+      std::pair{ScoreKind::scaled_dot, std::string_view("scaled-dot")},
+      std::pair{ScoreKind::general, std::string_view("general")},
+      std::pair{ScoreKind::additive, std::string_view("additive")},
+      std::pair{ScoreKind::location, std::string_view("location")},
+      std::pair{ScoreKind::rbf, std::string_view("rbf")},
+      std::pair{ScoreKind::elu1, std::string_view("elu1")},
+  };
+};
+
+enum class ScopeKind { global, local_m, local_p };
+template <>
+struct EnumNames<ScopeKind> {
+  static constexpr std::array names{std::pair{ScopeKind::global, std::string_view("global")},
+                                    std::pair{ScopeKind::local_m, std::string_view("local-m")},
+                                    std::pair{ScopeKind::local_p, std::string_view("local-p")}};
+};
+
+enum class ChoiceKind { soft, hard };
+template <>
+struct EnumNames<ChoiceKind> {
+  static constexpr std::array names{std::pair{ChoiceKind::soft, std::string_view("soft")},
+                                    std::pair{ChoiceKind::hard, std::string_view("hard")}};
+};
+
+enum class CoverageKind { none, additive };
+template <>
+struct EnumNames<CoverageKind> {
+  static constexpr std::array names{std::pair{CoverageKind::none, std::string_view("none")},
+                                    std::pair{CoverageKind::additive, std::string_view("additive")}};
 };
 
 }  // namespace attend

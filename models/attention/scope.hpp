@@ -1,13 +1,14 @@
 // A scope restricts the positions of its sentence that a row attends to, and may scale their weights: the second part
-// of recurrent attention. Global attention uses all positions (arXiv 1508.04025, 3.1).
+// of recurrent attention. Global attention uses all positions (arXiv 1508.04025, 3.1); the local scopes have a file
+// each.
 #pragma once
 
-#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <cstdint>
 
 #include "models/attention/memory_rows.hpp"
+#include "models/layers/layers.hpp"
 
 namespace attend {
 
@@ -16,13 +17,16 @@ struct Window {
   torch::Tensor factor_RS;   // factor of the weights after the softmax; undefined: 1
 };
 
-class Scope : public torch::nn::Module {
+class Scope : public Layer {
  public:
   // The window of R rows at the given step (from 0) with query [R, H].
   virtual Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const = 0;
 
   // Whether every position is used and no weight is scaled, as the fused forms of ops/recurrent.hpp assume.
   virtual bool is_global() const { return false; }
+
+  // Scopes with parameters of their own, not only in linear maps, initialise them.
+  void initialise(RandomStream& /*random*/) override {}
 };
 
 class GlobalScope : public Scope {

@@ -1,17 +1,18 @@
-// A score rates how well each position of a sentence matches a query: the first of the four parts of recurrent
-// attention (score, scope, choice, and the decoder). Each kind of score is one class in its own file.
+// A score rates how well each position of a sentence matches a query: the first of the parts of recurrent attention
+// (score, scope, choice, and the decoder). Each kind of score is one class in its own file.
 //
 // Legend: docs/architecture.md.
 #pragma once
 
-#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <memory>
 
+#include "models/layers/layers.hpp"
+
 namespace attend {
 
-class Score : public torch::nn::Module {
+class Score : public Layer {
  public:
   // Prepares the keys once per sentence: memory [S, W] to keys [S, A].
   virtual torch::Tensor prepare(const torch::Tensor& memory_SW) const = 0;
@@ -22,6 +23,9 @@ class Score : public torch::nn::Module {
 
   // Whether the energies are dot products of query and keys, so that the fused forms of ops/recurrent.hpp apply.
   virtual bool is_dot_product() const { return false; }
+
+  // Scores with parameters of their own, not only in linear maps, initialise them.
+  void initialise(RandomStream& /*random*/) override {}
 };
 
 }  // namespace attend

@@ -45,13 +45,14 @@ BidirectionalLstmImpl::BidirectionalLstmImpl(const LstmTextConfig& config)
       layers_(register_module(
           "layers",
           Recurrence(RecurrenceConfig{
-              .input = config.width, .hidden = config.width / 2, .layers = config.layers, .bidirectional = true}))) {}
+              .input = config.width, .hidden = config.width / 2, .layers = config.layers, .reading = Reading::both}))) {
+}
 
 Encoded BidirectionalLstmImpl::forward(const SegmentedSequences& input, Pass& pass) const {
   const double scale = std::sqrt(static_cast<double>(config_.width));
   const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
   const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
-  return {read.output_MD, read.last.back().hidden()};
+  return {read.output_MC, read.last.back().hidden()};
 }
 
 LstmTextEncoder::LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)

@@ -26,6 +26,12 @@ class Observer {
   virtual void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
 };
 
+// The positions that hard attention sampled for some rows (models/attention/hard.hpp).
+struct SampledChoices {
+  torch::Tensor log_probability_R;  // of the position, 0 where the expectation was taken instead
+  torch::Tensor entropy_R;          // of the weights, in nats
+};
+
 // How far training has come.
 struct TrainProgress {
   std::int64_t update = 0;  // updates made so far
@@ -58,6 +64,10 @@ class Pass {
   // Random numbers with the next key.
   RandomStream random() { return RandomStream(next_key()); }
 
+  // What hard attention samples at each target position of a batch goes to `sampled`, for an objective that needs it.
+  void record_choices(SampledChoices& sampled) { sampled_ = &sampled; }
+  SampledChoices* sampled() const { return sampled_; }
+
   // The observer of attention weights, or nullptr, in which case layers need not compute them.
   Observer* observer() const { return observer_; }
 
@@ -70,6 +80,7 @@ class Pass {
   std::uint64_t places_ = 0;
   TrainProgress progress_;
   Observer* observer_ = nullptr;
+  SampledChoices* sampled_ = nullptr;
 };
 
 }  // namespace attend

@@ -6,37 +6,55 @@ namespace attend {
 
 using torch::Tensor;
 
-RecurrenceImpl::RecurrenceImpl(const RecurrenceConfig& config) : directions_(config.bidirectional ? 2 : 1) {
+namespace {
+
+std::size_t num_directions(Reading reading) { return reading == Reading::both ? 2 : 1; }
+
+}  // namespace
+
+RecurrenceImpl::RecurrenceImpl(const RecurrenceConfig& config) : reading_(config.reading) {
+  const auto directions = static_cast<std::int64_t>(num_directions(reading_));
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const std::int64_t input = layer == 0 ? config.input : static_cast<std::int64_t>(directions_) * config.hidden;
-    for (std::size_t direction = 0; direction < directions_; ++direction) {
+    const std::int64_t input = layer == 0 ? config.input : directions * config.hidden;
+    for (std::int64_t direction = 0; direction < directions; ++direction) {
       const std::string suffix = "_l" + std::to_string(layer) + (direction == 1 ? "_reverse" : "");
-      cells_.push_back(
-          make_cell(config.cell, input, config.hidden, [&](const std::string& name, at::IntArrayRef sizes) {
-            return register_parameter(name + suffix, torch::empty(sizes));
-          }));
+      cells_.emplace_back(config.cell, input, config.hidden, [&](const std::string& name, at::IntArrayRef sizes) {
+        return register_parameter(name + suffix, torch::empty(sizes));
+      });
     }
   }
 }
 
-RecurrenceOutput RecurrenceImpl::forward(const Tensor& x_MI, const Layout& layout, double dropout, Pass& pass) const {
-  RecurrenceOutput result{.output_MD = x_MI, .last = {}};
-  for (std::size_t i = 0; i < cells_.size(); i += directions_) {
-    if (i > 0) result.output_MD = ops::dropout(result.output_MD, pass.dropout(dropout));
-    const Cell* backward = directions_ == 2 ? cells_[i + 1].get() : nullptr;
-    const LayerOutput read = cells_[i]->read(result.output_MD, layout, backward);
-    result.output_MD = read.output_MD;
+RecurrenceOutput RecurrenceImpl::forward(const Tensor& x_MI, const Layout& layout, double dropout, Pass& pass,
+                                         const std::vector<CellState>& start, bool wants_memory) const {
+  RecurrenceOutput result{.output_MC = x_MI, .memory_MC = {}, .last = {}};
+  const std::size_t num_layers = cells_.size() / num_directions(reading_);
+  for (std::size_t layer = 0; layer < num_layers; ++layer) {
+    std::vector<ops::Direction> directions;
+    if (reading_ == Reading::both) {
+      directions = {{cells_[2 * layer].weights(), false}, {cells_[2 * layer + 1].weights(), true}};
+    } else {
+      directions = {{cells_[layer].weights(), reading_ == Reading::reversed}};
+    }
+    if (layer > 0) result.output_MC = ops::dropout(result.output_MC, pass.dropout(dropout));
+    const ops::LayerOutput read = ops::recurrent_layer({.x_MI = result.output_MC,
+                                                        .layout = layout,
+                                                        .start = start.empty() ? nullptr : &start[layer],
+                                                        .wants_memory = wants_memory && layer + 1 == num_layers},
+                                                       directions);
+    result.output_MC = read.output_MC;
+    result.memory_MC = read.memory_MC;
     result.last.push_back(read.last);
   }
   return result;
 }
 
 void RecurrenceImpl::initialise(RandomStream& random) {
-  for (const auto& cell : cells_) cell->initialise(random);
+  for (Cell& cell : cells_) cell.initialise(random);
 }
 
 void RecurrenceImpl::visit_weights(const std::function<void(ops::Weight&)>& f) {
-  for (const auto& cell : cells_) cell->visit_weights(f);
+  for (Cell& cell : cells_) cell.visit_weights(f);
 }
 
 }  // namespace attend

@@ -1,31 +1,45 @@
 // Layers of recurrent cells, stacked as torch.nn.LSTM stacks them and with parameters under its names, so that weights
-// are exchanged without renaming. Sentences are ragged; a backward direction starts at each one's last token.
+// are exchanged without renaming. Sentences are ragged; a layer that reads in reverse starts at each one's last token.
 #pragma once
 
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/options.hpp"
 #include "models/layers/cell.hpp"
 #include "models/layers/layers.hpp"
 
 namespace attend {
+
+// How layers read sentences: with two cells, one from each end (Schuster and Paliwal 1997); from the first token; or
+// from the last (Sutskever et al. 2014, arXiv 1409.3215).
+enum class Reading { both, forward, reversed };
+template <>
+struct EnumNames<Reading> {
+  static constexpr std::array names{std::pair{Reading::both, std::string_view("both")},
+                                    std::pair{Reading::forward, std::string_view("forward")},
+                                    std::pair{Reading::reversed, std::string_view("reversed")}};
+};
 
 struct RecurrenceConfig {
   CellKind cell = CellKind::lstm;
   std::int64_t input = 0;
   std::int64_t hidden = 0;  // of each direction
   std::int64_t layers = 1;
-  bool bidirectional = false;
+  Reading reading = Reading::forward;
 };
 
 // The output of the top layer at each token, [M, directions * H], and the final state of each layer.
 struct RecurrenceOutput {
-  torch::Tensor output_MD;
+  torch::Tensor output_MC;
+  torch::Tensor memory_MC;  // memories of the top layer's LSTM cells, fp32, if wanted
   std::vector<CellState> last;
 };
 
@@ -33,18 +47,19 @@ class RecurrenceImpl : public Layer {
  public:
   explicit RecurrenceImpl(const RecurrenceConfig& config);
 
-  // Reads whole sentences from zero states. Dropout is applied between layers.
-  RecurrenceOutput forward(const torch::Tensor& x_MI, const Layout& layout, double dropout, Pass& pass) const;
+  // Reads whole sentences from the given states of each layer, or from zeros. Dropout is applied between layers.
+  RecurrenceOutput forward(const torch::Tensor& x_MI, const Layout& layout, double dropout, Pass& pass,
+                           const std::vector<CellState>& start = {}, bool wants_memory = false) const;
 
-  // The cells of all layers, from the bottom; in a bidirectional layer the forward one comes first.
-  const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
+  // The cells of all layers, from the bottom; in a layer of two directions the forward one comes first.
+  const std::vector<Cell>& cells() const { return cells_; }
 
   void initialise(RandomStream& random) override;
   void visit_weights(const std::function<void(ops::Weight&)>& f) override;
 
  private:
-  std::size_t directions_;
-  std::vector<std::unique_ptr<Cell>> cells_;
+  Reading reading_;
+  std::vector<Cell> cells_;
 };
 TORCH_MODULE(Recurrence);
 

@@ -9,14 +9,28 @@ namespace attend::ops {
 
 using torch::Tensor;
 
-LstmState lstm_step(const Tensor& x_RI, const LstmState& state, const LstmCell& cell) {
-  return has_fast_step(x_RI) ? fast::lstm_step(x_RI, state, cell) : plain::lstm_step(x_RI, state, cell);
+CellState CellState::select(const Tensor& rows) const {
+  CellState chosen;
+  for (const Tensor& part : parts) chosen.parts.push_back(part.index_select(0, rows));
+  return chosen;
 }
 
-LstmOutput lstm(const Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions) {
-  ensure(x_MI.size(0) == layout.num_tokens(), "the layout is that of the input");
-  ensure(directions.size() == 1 || directions.size() == 2, "an LSTM layer has one or two directions");
-  return has_fast_sequence(x_MI) ? fast::lstm(x_MI, layout, directions) : plain::lstm(x_MI, layout, directions);
+CellState CellState::first(std::int64_t count) const {
+  CellState kept;
+  for (const Tensor& part : parts) kept.parts.push_back(part.narrow(0, 0, count));
+  return kept;
+}
+
+CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
+  const bool fast = cell.kind == CellKind::lstm && has_fast_step(x_RI);
+  return fast ? fast::cell_step(x_RI, state, cell) : plain::cell_step(x_RI, state, cell);
+}
+
+LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions) {
+  ensure(input.x_MI.size(0) == input.layout.num_tokens(), "the layout is that of the input");
+  ensure(directions.size() == 1 || directions.size() == 2, "a layer has one or two directions");
+  const bool fast = has_fast_sequence(input.x_MI) && fast::has_layer(input, directions);
+  return fast ? fast::recurrent_layer(input, directions) : plain::recurrent_layer(input, directions);
 }
 
 DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SW, const Layout& memory,

@@ -1,24 +1,16 @@
 // The kind of a translation model and its sizes: everything that the factory needs.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "core/options.hpp"
 #include "models/attention/kinds.hpp"
 #include "models/layers/blocks.hpp"
+#include "models/layers/recurrent.hpp"
+#include "models/translation/kinds.hpp"
 
 namespace attend {
-
-enum class ModelKind { transformer, luong };
-template <>
-struct EnumNames<ModelKind> {
-  static constexpr std::array names{std::pair{ModelKind::transformer, std::string_view("transformer")},
-                                    std::pair{ModelKind::luong, std::string_view("luong")}};
-};
 
 // Options of one family are refused by name for others. Training resolves those left to auto
 // (train/translation/defaults.hpp) before a model is built.
@@ -27,12 +19,23 @@ struct ModelConfig {
   std::optional<std::int64_t> encoder_layers;
   std::optional<std::int64_t> decoder_layers;
   std::optional<std::int64_t> width;
-  std::optional<std::int64_t> heads;         // transformer; auto: about width / 64
-  std::optional<std::int64_t> feed_forward;  // transformer; auto: 4 * width
-  NormPlace norm = NormPlace::post;          // transformer
-  ScoreKind score = ScoreKind::general;      // luong
-  bool bidirectional = true;                 // luong: the encoder reads both ways
-  bool input_feeding = true;                 // luong: the attentional vector is fed back (arXiv 1508.04025, 3.3)
+  std::optional<std::int64_t> heads;           // transformer; auto: about width / 64
+  std::optional<std::int64_t> feed_forward;    // transformer; auto: 4 * width
+  NormPlace norm = NormPlace::post;            // transformer
+  std::optional<CellKind> cell;                // recurrent; auto: gru for bahdanau, else lstm
+  Reading encoder = Reading::both;             // recurrent
+  std::optional<ScoreKind> score;              // luong, bahdanau; auto: general, additive
+  std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length
+  ScopeKind scope = ScopeKind::global;
+  std::optional<std::int64_t> window;  // half the width of a local scope
+  ChoiceKind attention = ChoiceKind::soft;
+  double soft_share = 0.5;  // hard attention
+  StateKind keys = StateKind::hidden;
+  StateKind values = StateKind::hidden;
+  CoverageKind coverage = CoverageKind::none;
+  bool input_feeding = true;                   // luong: the attentional vector is fed back (arXiv 1508.04025, 3.3)
+  ContextUse context = ContextUse::once;       // fixed
+  StateKind context_from = StateKind::hidden;  // fixed
   bool tie_embeddings =
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
   std::optional<double> dropout;
@@ -54,12 +57,36 @@ struct ModelConfig {
     visit("feed-forward", self.feed_forward,
           {.help = "transformer: inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
+    visit("cell", self.cell, {.help = "recurrent models: kind of the cells; auto: gru for bahdanau, else lstm"});
+    visit("encoder", self.encoder,
+          {.help = "recurrent models: the encoder reads the source from both ends, forward, or reversed",
+           .former = "bidirectional"});
     visit("score", self.score,
-          {.help = "luong: how well a source position answers the decoder; with dot and scaled-dot, each direction of "
-                   "a bidirectional "
-                   "encoder has half the width"});
-    visit("bidirectional", self.bidirectional, {.help = "luong: the encoder reads both ways"});
+          {.help = "luong, bahdanau: how source positions are scored; auto: general for luong, additive for bahdanau; "
+                   "with dot and scaled-dot, each direction of an encoder that reads both ways has half the width"});
+    visit("longest-source", self.longest_source,
+          {.help = "score location: positions of a source, in pieces; auto: max-length", .min = 1, .max = 1e5});
+    visit("scope", self.scope,
+          {.help = "luong, bahdanau: attend to all positions (global), or to a window that moves on by one a step "
+                   "(local-m) or whose centre is predicted (local-p)"});
+    visit("window", self.window,
+          {.help = "local scopes: positions on each side of the centre; local scopes need it", .min = 1, .max = 1e5});
+    visit("attention", self.attention,
+          {.help = "luong, bahdanau: average the values (soft), or sample one of them (hard, learnt by REINFORCE)"});
+    visit("soft-share", self.soft_share,
+          {.help = "hard attention: share of target positions that average in training, which lowers the variance",
+           .min = 0,
+           .max = 1});
+    visit("keys", self.keys,
+          {.help = "luong, bahdanau: score the encoder's hidden states or the memories of its LSTM cells"});
+    visit("values", self.values, {.help = "luong, bahdanau: which of the two are averaged"});
+    visit("coverage", self.coverage,
+          {.help = "luong, bahdanau: the sum of a position's past weights enters its score (additive)"});
     visit("input-feeding", self.input_feeding, {.help = "luong: feed the attentional vector back into the next step"});
+    visit("context", self.context,
+          {.help = "fixed: the source's final state starts the decoder (once), and enters every step as well (every)"});
+    visit("context-from", self.context_from,
+          {.help = "fixed: that state is the hidden state, or the memory of an LSTM cell"});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",

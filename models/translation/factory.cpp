@@ -1,11 +1,15 @@
 #include "models/translation/factory.hpp"
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "models/attention/attention.hpp"
 #include "models/layers/blocks.hpp"
 #include "models/layers/layers.hpp"
+#include "models/translation/bahdanau.hpp"
+#include "models/translation/fixed.hpp"
 #include "models/translation/luong.hpp"
 #include "models/translation/transformer.hpp"
 
@@ -41,39 +45,112 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                                   .activation_dropout = config.activation_dropout}});
 }
 
-Seq2Seq make_luong(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  const ScoreRecipe score = recipe_of(config.score);
-  const bool halved = score.needs_equal_widths && config.bidirectional;
-  const std::int64_t width = chosen(config.width, "width");
-  if (halved && width % 2 != 0) {
-    throw UserError("width " + std::to_string(width) + " is odd, but with --score " +
-                        std::string(name_of(config.score)) + " each direction of the encoder has half of it",
-                    "choose an even width, another score, or --bidirectional false");
+[[noreturn]] void refuse(const std::string& option, const std::string& fault, const std::string& remedy) {
+  throw UserError("option " + option + fault, remedy);
+}
+
+// Combinations that make no sense together.
+void refuse_contradictions(const ModelConfig& config, CellKind cell, ScoreKind score) {
+  const auto needs_lstm = [&](std::string_view option, StateKind kind) {
+    if (kind != StateKind::cell || cell == CellKind::lstm) return;
+    refuse(std::string(option), " is cell, but only an lstm has a memory cell, not a " + std::string(name_of(cell)),
+           "choose --cell lstm, or --" + std::string(option) + " hidden");
+  };
+  needs_lstm("keys", config.keys);
+  needs_lstm("values", config.values);
+  needs_lstm("context-from", config.context_from);
+  const bool local = config.scope != ScopeKind::global;
+  if (local && !config.window) {
+    refuse("scope", " is " + std::string(name_of(config.scope)) + ", but window is not given",
+           "say how many positions on each side it covers: --window 10");
   }
-  const RecurrentConfig recurrent{.src_vocabulary = vocabulary.src,
-                                  .tgt_vocabulary = vocabulary.tgt,
-                                  .width = width,
-                                  .encoder_width = halved ? width / 2 : width,
-                                  .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
-                                  .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
-                                  .bidirectional = config.bidirectional,
-                                  .tie_embeddings = config.tie_embeddings,
-                                  .dropout = chosen(config.dropout, "dropout")};
-  return std::make_shared<LuongImpl>(recurrent,
-                                     Attention{.score = score.make(width, recurrent.memory_width()),
-                                               .scope = std::make_shared<GlobalScope>(),
-                                               .choice = std::make_shared<SoftChoice>()},
-                                     config.input_feeding);
+  if (!local && config.window) refuse("window", " is given, but scope is global", "choose a local scope, or drop it");
+  if (score == ScoreKind::location) {
+    if (local) {
+      refuse("score", " is location, which weighs all positions by their number, but scope is local",
+             "choose another score, or --scope global");
+    }
+    if (config.coverage != CoverageKind::none) {
+      refuse("coverage", " enters a score by its keys, which score location does not have", "choose another score");
+    }
+  } else if (config.longest_source) {
+    refuse("longest-source", " is given, but score is " + std::string(name_of(score)), "drop it");
+  }
+  if (config.attention == ChoiceKind::soft) refuse_changed(config, {"soft-share"}, "--attention soft");
+}
+
+RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  return {.src_vocabulary = vocabulary.src,
+          .tgt_vocabulary = vocabulary.tgt,
+          .width = chosen(config.width, "width"),
+          .encoder_width = chosen(config.width, "width"),
+          .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
+          .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
+          .cell = config.cell.value_or(config.model == ModelKind::bahdanau ? CellKind::gru : CellKind::lstm),
+          .reading = config.encoder,
+          .keys = config.keys,
+          .values = config.values,
+          .tie_embeddings = config.tie_embeddings,
+          .dropout = chosen(config.dropout, "dropout")};
+}
+
+// luong and bahdanau.
+Seq2Seq make_with_attention(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  RecurrentConfig recurrent = recurrent_config(config, vocabulary);
+  const bool luong = config.model == ModelKind::luong;
+  const ScoreKind score = config.score.value_or(luong ? ScoreKind::general : ScoreKind::additive);
+  refuse_contradictions(config, recurrent.cell, score);
+  if (recipe_of(score).needs_equal_widths && config.encoder == Reading::both) {
+    if (recurrent.width % 2 != 0) {
+      throw UserError("width " + std::to_string(recurrent.width) + " is odd, but with --score " +
+                          std::string(name_of(score)) + " each direction of the encoder has half of it",
+                      "choose an even width, another score, or --encoder forward");
+    }
+    recurrent.encoder_width = recurrent.width / 2;
+  }
+  Attention attention({.score = score,
+                       .longest_source = score == ScoreKind::location ? chosen(config.longest_source, "longest-source")
+                                                                      : std::int64_t{0},
+                       .scope = config.scope,
+                       .half_width = config.window.value_or(0),
+                       .choice = config.attention,
+                       .soft_share = config.soft_share,
+                       .coverage = config.coverage,
+                       .query_width = recurrent.width,
+                       .memory_width = recurrent.memory_width()});
+  if (luong) return std::make_shared<LuongImpl>(recurrent, std::move(attention), config.input_feeding);
+  return std::make_shared<BahdanauImpl>(recurrent, std::move(attention));
+}
+
+Seq2Seq make_fixed(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  const RecurrentConfig recurrent = recurrent_config(config, vocabulary);
+  refuse_contradictions(config, recurrent.cell, ScoreKind::general);
+  return std::make_shared<FixedImpl>(recurrent, config.context, config.context_from);
 }
 
 }  // namespace
 
 std::vector<std::string_view> foreign_options(ModelKind kind) {
+  const std::vector<std::string_view> transformer = {
+      "heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
+  const std::vector<std::string_view> recurrent = {"cell", "encoder"};
+  const std::vector<std::string_view> attention = {"score",      "longest-source", "scope",  "window",  "attention",
+                                                   "soft-share", "keys",           "values", "coverage"};
+  const std::vector<std::string_view> luong = {"input-feeding"}, fixed = {"context", "context-from"};
+  const auto all = [](std::initializer_list<std::vector<std::string_view>> lists) {
+    std::vector<std::string_view> names;
+    for (const auto& list : lists) names.insert(names.end(), list.begin(), list.end());
+    return names;
+  };
   switch (kind) {
     case ModelKind::transformer:
-      return {"score", "bidirectional", "input-feeding"};
+      return all({recurrent, attention, luong, fixed});
     case ModelKind::luong:
-      return {"heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
+      return all({transformer, fixed});
+    case ModelKind::bahdanau:
+      return all({transformer, luong, fixed});
+    case ModelKind::fixed:
+      return all({transformer, attention, luong});
   }
   return {};
 }
@@ -91,7 +168,11 @@ Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabular
       model = make_transformer(config, vocabulary);
       break;
     case ModelKind::luong:
-      model = make_luong(config, vocabulary);
+    case ModelKind::bahdanau:
+      model = make_with_attention(config, vocabulary);
+      break;
+    case ModelKind::fixed:
+      model = make_fixed(config, vocabulary);
       break;
   }
   if (seed) initialise(*model, *seed);

@@ -2,23 +2,17 @@
 
 #include <ATen/ATen.h>
 
-#include "models/ops/dispatch.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/recurrent.hpp"
 
 namespace attend {
 
 using torch::Tensor;
 
-namespace {
-
-// The places of dropout: on h~_{t-1}, on [c_t; h_t], and between layers l and l + 1.
-constexpr std::size_t kFeed = 0, kCombine = 1, kLayer = 2;
-
-}  // namespace
-
 LuongImpl::LuongImpl(const RecurrentConfig& config, Attention attention, bool input_feeding)
-    : RecurrentSeq2SeqImpl(config), attention_(std::move(attention)), input_feeding_(input_feeding) {
-  register_module("attention", attention_.score);
+    : RecurrentSeq2SeqImpl(config, config.memory_width()),
+      attention_(std::move(attention)),
+      input_feeding_(input_feeding) {
+  attention_.register_in(*this);
   decoder_ = register_module("decoder", Recurrence(RecurrenceConfig{.cell = config.cell,
                                                                     .input = (input_feeding ? 2 : 1) * config.width,
                                                                     .hidden = config.width,
@@ -27,8 +21,8 @@ LuongImpl::LuongImpl(const RecurrentConfig& config, Attention attention, bool in
       "combine", Linear(LinearConfig{.in = config.memory_width() + config.width, .out = config.width, .bias = false}));
 }
 
-Keys LuongImpl::prepare(const Tensor& memory_SW, const Layout& layout) const {
-  return {.keys_SA = attention_.score->prepare(memory_SW), .values_SW = memory_SW, .layout = layout};
+void LuongImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const {
+  memory.keys = keys_of(attention_, read, memory.layout);
 }
 
 // The mechanism: cells, attention, attentional vector.
@@ -37,26 +31,12 @@ Tensor LuongImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
   Tensor x = input_feeding_ ? at::cat({embedded_RE, dropout(kFeed, state.output_RH)}, 1) : embedded_RE;
   for (std::size_t l = 0; l < state.layers.size(); ++l) {
     if (l > 0) x = dropout(kLayer + l - 1, x);
-    state.layers[l] = decoder_->cells()[l]->step(x, state.layers[l]);
+    state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
     x = state.layers[l].hidden();
   }
-  const Tensor context_RW = attend(x, state, pass);
+  const Tensor context_RW = attention_.context(x, state.attention, pass);
   state.output_RH = combine_->forward(dropout(kCombine, at::cat({context_RW, x}, 1)), ops::Activation::tanh);
-  ++state.step;
   return state.output_RH;
-}
-
-Tensor LuongImpl::attend(const Tensor& query_RH, RecurrentState& state, Pass& pass) const {
-  const MemoryRows& memory = state.memory;
-  if (attention_.has_fused_form() && ops::may_fuse_steps(query_RH) && pass.observer() == nullptr) {
-    const Keys& keys = memory.keys();  // the same as below, over the ragged memory
-    return ops::dot_attention(query_RH, keys.keys_SA, keys.values_SW, keys.layout, memory.sentences()).context_RW;
-  }
-  const Tensor energies_RS = attention_.score->energies(query_RH, memory.keys_RSA());
-  const auto [outside_RS, factor_RS] = attention_.scope->window(query_RH, memory, state.step);
-  state.weights_RS = ops::masked_softmax(energies_RS, outside_RS);
-  if (factor_RS.defined()) state.weights_RS = state.weights_RS * factor_RS;
-  return attention_.choice->context(state.weights_RS, memory.values_RSW(), pass).to(query_RH.scalar_type());
 }
 
 std::vector<DropoutPlace> LuongImpl::dropout_places(Pass& pass) const {
@@ -70,10 +50,8 @@ std::vector<DropoutPlace> LuongImpl::dropout_places(Pass& pass) const {
 Tensor LuongImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {
   if (!attention_.has_fused_form() || config_.cell != CellKind::lstm) return {};
-  std::vector<ops::LstmCell> cells;
-  for (const auto& cell : decoder_->cells()) cells.push_back(static_cast<const LstmCell&>(*cell).weights());
-  std::vector<ops::LstmState> start;
-  for (const CellState& state : memory.start) start.push_back({state.parts[0], state.parts[1]});
+  std::vector<ops::CellWeights> cells;
+  for (const Cell& cell : decoder_->cells()) cells.push_back(cell.weights());
   ops::AttentionDecoder decoder{.layers = cells,
                                 .combine_HC = combine_->weight,
                                 .input_feeding = input_feeding_,
@@ -86,7 +64,7 @@ Tensor LuongImpl::fused(const Tensor& embedded_ME, const Layout& target, const R
                                           .keys_SH = memory.keys.keys_SA,
                                           .values_SW = memory.keys.values_SW,
                                           .memory = memory.layout,
-                                          .start = start});
+                                          .start = memory.start});
 }
 
 }  // namespace attend

@@ -22,10 +22,12 @@ class LuongImpl : public RecurrentSeq2SeqImpl {
   LuongImpl(const RecurrentConfig& config, Attention attention, bool input_feeding);
 
  private:
-  Keys prepare(const torch::Tensor& memory_SW, const Layout& layout) const override;
+  // The places of dropout: on h~_{t-1}, on [c_t; h_t], and between layers l and l + 1.
+  static constexpr std::size_t kFeed = 0, kCombine = 1, kLayer = 2;
+
+  void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const override;
   torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                         Pass& pass) const override;
-  torch::Tensor attend(const torch::Tensor& query_RH, RecurrentState& state, Pass& pass) const;
   std::vector<DropoutPlace> dropout_places(Pass& pass) const override;
   torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                       std::span<const DropoutPlace> places) const override;

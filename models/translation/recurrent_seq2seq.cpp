@@ -19,14 +19,16 @@ void RecurrentState::select(std::span<const std::int64_t> rows) {
   const Tensor index = ops::to_tensor(rows, output_RH);
   for (CellState& layer : layers) layer = layer.select(index);
   output_RH = output_RH.index_select(0, index);
-  memory = memory.select(rows);
+  if (context_RW.defined()) context_RW = context_RW.index_select(0, index);
+  attention = attention.select(rows);
 }
 
 void RecurrentState::keep_first(std::int64_t count) {
   if (count == output_RH.size(0)) return;
   for (CellState& layer : layers) layer = layer.first(count);
   output_RH = output_RH.narrow(0, 0, count);
-  memory.keep_first(count);
+  if (context_RW.defined()) context_RW = context_RW.narrow(0, 0, count);
+  attention.keep_first(count);
 }
 
 StepDropout::StepDropout(std::span<const DropoutPlace> places, const ops::Steps& steps, const Tensor& like) {
@@ -44,7 +46,30 @@ Tensor StepDropout::operator()(std::size_t place, const Tensor& x) const {
   return x * masks_[place].narrow(0, first_, count_);
 }
 
-RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config)
+namespace {
+
+// What hard attention samples, step after step.
+class SampledSteps {
+ public:
+  void add(const SampledChoices& step) {
+    if (!step.entropy_R.defined()) return;
+    log_probabilities_.push_back(step.log_probability_R);
+    entropies_.push_back(step.entropy_R);
+  }
+  // The rows of all steps in the given order; undefined if nothing was sampled.
+  SampledChoices in_order(const Tensor& rows) const {
+    if (entropies_.empty()) return {};
+    return {.log_probability_R = at::cat(log_probabilities_).index_select(0, rows),
+            .entropy_R = at::cat(entropies_).index_select(0, rows)};
+  }
+
+ private:
+  std::vector<Tensor> log_probabilities_, entropies_;
+};
+
+}  // namespace
+
+RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width)
     : config_(config), embedding_scale_(std::sqrt(static_cast<double>(config.width))) {
   ensure(!config.tie_embeddings || config.src_vocabulary == config.tgt_vocabulary,
          "tied tables have the same vocabulary");
@@ -57,28 +82,42 @@ RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config)
                                                                     .input = config.width,
                                                                     .hidden = config.encoder_width,
                                                                     .layers = config.encoder_layers,
-                                                                    .bidirectional = config.bidirectional}));
+                                                                    .reading = config.reading}));
   for (std::int64_t layer = 0; layer < config.decoder_layers; ++layer) {
     std::vector<Linear>& bridge = bridges_.emplace_back();
-    for (const StatePart& part : encoder_->cells().front()->state_parts()) {
+    for (const StatePart& part : Cell::state_parts(config.cell)) {
       bridge.push_back(register_module("bridge_" + std::string(part.name) + "_l" + std::to_string(layer),
-                                       Linear(LinearConfig{.in = config.memory_width(), .out = config.width})));
+                                       Linear(LinearConfig{.in = bridge_width, .out = config.width})));
     }
   }
 }
 
+Keys RecurrentSeq2SeqImpl::keys_of(const Attention& attention, const RecurrenceOutput& read,
+                                   const Layout& layout) const {
+  const auto of = [&](StateKind kind) {
+    return kind == StateKind::hidden ? read.output_MC : read.memory_MC.to(read.output_MC.scalar_type());
+  };
+  return {.keys_SA = attention.score().prepare(of(config_.keys)), .values_SW = of(config_.values), .layout = layout};
+}
+
+Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const {
+  return last[std::min(layer, last.size() - 1)].parts[part];
+}
+
 std::shared_ptr<RecurrentMemory> RecurrentSeq2SeqImpl::read(const Sequences& src, Pass& pass) const {
   const Tensor embedded_SE = src_embedding_->forward(src, embedding_scale_, {}, pass.dropout(config_.dropout));
-  const auto [output_SW, last] = encoder_->forward(embedded_SE, src.layout, config_.dropout, pass);
+  const bool wants_memory = config_.keys == StateKind::cell || config_.values == StateKind::cell;
+  const RecurrenceOutput read =
+      encoder_->forward(embedded_SE, src.layout, config_.dropout, pass, /*start=*/{}, wants_memory);
   auto memory = std::make_shared<RecurrentMemory>();
   memory->layout = src.layout;
-  memory->keys = prepare(output_SW, src.layout);
-  const std::span<const StatePart> parts = encoder_->cells().front()->state_parts();
+  prepare(read, *memory);
+  const std::span<const StatePart> parts = Cell::state_parts(config_.cell);
   for (std::size_t layer = 0; layer < bridges_.size(); ++layer) {
-    const CellState& from = last[std::min(layer, last.size() - 1)];
     CellState& start = memory->start.emplace_back();
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      const Tensor part = bridges_[layer][p]->forward(from.parts[p].to(output_SW.scalar_type()), parts[p].activation);
+      const Tensor from = bridged(read.last, layer, p).to(embedded_SE.scalar_type());
+      const Tensor part = bridges_[layer][p]->forward(from, parts[p].activation);
       start.parts.push_back(parts[p].fp32 ? part.to(at::kFloat) : part);
     }
   }
@@ -96,7 +135,8 @@ std::unique_ptr<RecurrentState> RecurrentSeq2SeqImpl::start_state(const Recurren
   state->output_RH = at::zeros_like(memory.start[0].hidden());
   std::vector<std::int64_t> all(memory.layout.size());
   std::iota(all.begin(), all.end(), 0);
-  state->memory = MemoryRows(memory.keys, std::move(all));
+  state->context_RW = memory.context_BW;
+  state->attention.memory = MemoryRows(memory.keys, std::move(all));
   state->select(sentences);
   return state;
 }
@@ -141,16 +181,21 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   const std::vector<Tensor> embedded =
       embedded_ME.index_select(0, ops::to_tensor(steps.rows, embedded_ME)).split_with_sizes(counts);
   std::vector<Tensor> outputs;
+  SampledSteps sampled;
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     state->keep_first(counts[t]);
     dropout.move_to(steps.begin[t], counts[t]);
     outputs.push_back(advance(embedded[t], *state, dropout, pass));
-    if (weights_BNTS.defined()) {
-      weights_BNTS.select(2, t).select(1, 0).index_copy_(0, order.narrow(0, 0, counts[t]), state->weights_RS.detach());
+    if (weights_BNTS.defined() && state->attention.weights_RS.defined()) {
+      weights_BNTS.select(2, t).select(1, 0).index_copy_(0, order.narrow(0, 0, counts[t]),
+                                                         state->attention.weights_RS.detach());
     }
+    sampled.add(state->attention.sampled);
   }
   if (pass.observer() != nullptr) pass.observer()->see_attention(AttentionPlace::cross, 0, weights_BNTS);
-  return at::cat(outputs).index_select(0, ops::to_tensor(steps.packed, embedded_ME));
+  const Tensor packed = ops::to_tensor(steps.packed, embedded_ME);
+  if (pass.sampled() != nullptr) *pass.sampled() = sampled.in_order(packed);
+  return at::cat(outputs).index_select(0, packed);
 }
 
 }  // namespace attend

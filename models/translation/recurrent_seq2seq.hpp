@@ -24,6 +24,7 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/recurrent.hpp"
 #include "models/ops/steps.hpp"
+#include "models/translation/kinds.hpp"
 #include "models/translation/seq2seq.hpp"
 
 namespace attend {
@@ -36,26 +37,28 @@ struct RecurrentConfig {
   std::int64_t encoder_layers = 1;
   std::int64_t decoder_layers = 1;
   CellKind cell = CellKind::lstm;
-  bool bidirectional = true;
-  bool tie_embeddings = true;  // one table for both sides; the output layer always uses the target's
+  Reading reading = Reading::both;
+  StateKind keys = StateKind::hidden;    // what the keys of attention are made of
+  StateKind values = StateKind::hidden;  // what attention sums
+  bool tie_embeddings = true;            // one table for both sides; the output layer always uses the target's
   double dropout = 0;
 
-  std::int64_t memory_width() const { return bidirectional ? 2 * encoder_width : encoder_width; }
+  std::int64_t memory_width() const { return reading == Reading::both ? 2 * encoder_width : encoder_width; }
 };
 
 // The encoder's output.
 struct RecurrentMemory : Memory {
-  Keys keys;
+  Keys keys;                     // of models with attention
+  torch::Tensor context_BW;      // of models that feed the same context at every step
   std::vector<CellState> start;  // of each decoder layer, one row per sentence
 };
 
 // The decoder's state for R hypotheses.
 struct RecurrentState : DecoderState {
   std::vector<CellState> layers;
-  torch::Tensor output_RH;        // output of the previous step
-  MemoryRows memory;              // the sentence that each row attends to
-  std::int64_t step = 0;          // steps so far
-  torch::Tensor weights_RS = {};  // attention of the previous step, for observers
+  torch::Tensor output_RH;   // output of the previous step
+  torch::Tensor context_RW;  // of models that feed the same context at every step
+  AttentionState attention;
 
   void select(std::span<const std::int64_t> rows) override;
   void keep_first(std::int64_t count);
@@ -95,11 +98,15 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
 
  protected:
-  // Registers embeddings, encoder and bridge; the family then registers its own modules.
-  explicit RecurrentSeq2SeqImpl(const RecurrentConfig& config);
+  // Registers embeddings, encoder and a bridge from states of the given width; the family then registers its own
+  // modules.
+  RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width);
 
-  // Prepares keys and values from the encoder's output.
-  virtual Keys prepare(const torch::Tensor& memory_SW, const Layout& layout) const = 0;
+  // Adds to the memory what the decoder reads: keys and values, or a context.
+  virtual void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const = 0;
+
+  // What a part of a decoder layer's first state is mapped from: the same part of the encoder layer's final state.
+  virtual torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const;
 
   // The decoder: reads one embedded token per row, advances the state, and returns the input of the output layer, [R,
   // H].
@@ -112,6 +119,9 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   // Teacher forcing as one fused op, equal to the unrolled step; undefined if this model has none.
   virtual torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                               std::span<const DropoutPlace> places) const = 0;
+
+  // Keys and values of the encoder's output.
+  Keys keys_of(const Attention& attention, const RecurrenceOutput& read, const Layout& layout) const;
 
   RecurrentConfig config_;
 

@@ -33,7 +33,7 @@ inline std::vector<Family> families(double dropout) {
   luong.dropout = dropout;
   ModelConfig one_way = luong;
   one_way.encoder_layers = 1;
-  one_way.bidirectional = false;
+  one_way.encoder = Reading::forward;
   one_way.input_feeding = false;
   one_way.tie_embeddings = false;
   // A score, in a model of even width.

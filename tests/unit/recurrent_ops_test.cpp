@@ -22,18 +22,28 @@ const Layout kTarget = layout_of({5, 2, 6, 1, 7, 7, 3, 1, 2, 4, 6, 1, 5});
 
 Tensor random(at::IntArrayRef sizes, double scale = 0.25) { return (at::randn(sizes) * scale).requires_grad_(); }
 
-LstmCell random_cell(std::int64_t input, std::int64_t hidden) {
-  return {.weight_ih = Weight(random({4 * hidden, input})),
-          .weight_hh = Weight(random({4 * hidden, hidden})),
-          .bias_ih = random({4 * hidden}),
-          .bias_hh = random({4 * hidden})};
+std::int64_t num_gates(CellKind kind) { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }
+
+CellWeights random_cell(CellKind kind, std::int64_t input, std::int64_t hidden) {
+  const std::int64_t rows = num_gates(kind) * hidden;
+  return {.kind = kind,
+          .weight_ih = Weight(random({rows, input})),
+          .weight_hh = Weight(random({rows, hidden})),
+          .bias_ih = random({rows}),
+          .bias_hh = random({rows})};
 }
 
-std::vector<Tensor> parameters(const LstmCell& cell) {
+CellState random_state(CellKind kind, std::int64_t count, std::int64_t width, at::ScalarType type) {
+  CellState state{{random({count, width}).to(type)}};
+  if (kind == CellKind::lstm) state.parts.push_back(random({count, width}));
+  return state;
+}
+
+std::vector<Tensor> parameters(const CellWeights& cell) {
   return {cell.weight_ih.master(), cell.weight_hh.master(), cell.bias_ih, cell.bias_hh};
 }
 
-void set_precision(LstmCell& cell, at::ScalarType type) {
+void set_precision(CellWeights& cell, at::ScalarType type) {
   const Precision precision = type == at::kBFloat16 ? Precision::bf16 : Precision::fp32;
   cell.weight_ih.set_precision(precision);
   cell.weight_hh.set_precision(precision);
@@ -77,36 +87,64 @@ class RecurrentOps : public testing::TestWithParam<at::ScalarType> {
   double tolerance_ = type_ == at::kFloat ? 1e-5 : 0.03;
 };
 
-TEST_P(RecurrentOps, LstmIsThePlainOne) {
-  for (const std::size_t directions : {1, 2}) {
-    std::vector<LstmCell> cells;
-    const Tensor x = random({kTarget.num_tokens(), 7});
-    std::vector<Tensor> leaves = {x};
-    for (std::size_t d = 0; d < directions; ++d) {
-      cells.push_back(random_cell(7, 37));
-      set_precision(cells.back(), type_);
-      for (const Tensor& parameter : parameters(cells.back())) leaves.push_back(parameter);
+// Every kind of cell, reading, and what a layer may be given and asked for.
+TEST_P(RecurrentOps, LayersAreThePlainOnes) {
+  for (const auto& [kind, name] : EnumNames<CellKind>::names) {
+    for (const std::vector<bool>& reverse : {std::vector{false}, {true}, {false, true}}) {
+      for (const bool given : {false, true}) {
+        SCOPED_TRACE(std::string(name) + ", directions " + std::to_string(reverse.size()) + ", first reversed " +
+                     std::to_string(reverse[0]) + ", state given " + std::to_string(given));
+        const bool wants_memory = given && kind == CellKind::lstm;
+        const auto num_directions = static_cast<std::int64_t>(reverse.size());
+        const Tensor x = random({kTarget.num_tokens(), 7});
+        std::vector<Tensor> leaves = {x};
+        std::vector<Direction> directions;
+        for (const bool backwards : reverse) {
+          directions.push_back({random_cell(kind, 7, 37), backwards});
+          set_precision(directions.back().cell, type_);
+          for (const Tensor& parameter : parameters(directions.back().cell)) leaves.push_back(parameter);
+        }
+        CellState start;
+        if (given) {
+          start = random_state(kind, kTarget.size(), num_directions * 37, at::kFloat);
+          leaves.insert(leaves.end(), start.parts.begin(), start.parts.end());
+        }
+        expect_same(
+            [&] {
+              CellState from = start;
+              if (given) from.parts[0] = from.parts[0].to(type_);
+              const LayerOutput read = recurrent_layer({.x_MI = x.to(type_),
+                                                        .layout = kTarget,
+                                                        .start = given ? &from : nullptr,
+                                                        .wants_memory = wants_memory},
+                                                       directions);
+              std::vector<Tensor> outputs = {read.output_MC};
+              if (wants_memory) outputs.push_back(read.memory_MC);
+              outputs.insert(outputs.end(), read.last.parts.begin(), read.last.parts.end());
+              return outputs;
+            },
+            leaves, tolerance_);
+      }
     }
-    expect_same(
-        [&] {
-          const auto [output, last] = lstm(x.to(type_), kTarget, cells);
-          return std::vector<Tensor>{output, last.hidden, last.cell};
-        },
-        leaves, tolerance_);
   }
 }
 
 TEST_P(RecurrentOps, StepsAreThePlainOnes) {
   const at::NoGradGuard no_grad;
-  LstmCell cell = random_cell(7, 13);
-  set_precision(cell, type_);
-  const Tensor x = random({5, 7}).to(type_), hidden = random({5, 13}).to(type_), state = random({5, 13});
-  const LstmState fast = lstm_step(x, {hidden, state}, cell);
-  const PlainOps plain_ops;
-  const LstmState plain = lstm_step(x, {hidden, state}, cell);
-  const double tolerance = type_ == at::kFloat ? 1e-6 : 0.01;
-  EXPECT_LE((fast.hidden - plain.hidden).abs().max().item<double>(), tolerance);
-  EXPECT_LE((fast.cell - plain.cell).abs().max().item<double>(), tolerance);
+  for (const auto& [kind, name] : EnumNames<CellKind>::names) {
+    SCOPED_TRACE(name);
+    CellWeights cell = random_cell(kind, 7, 13);
+    set_precision(cell, type_);
+    const Tensor x = random({5, 7}).to(type_);
+    const CellState before = random_state(kind, 5, 13, type_);
+    const CellState fast = cell_step(x, before, cell);
+    const PlainOps plain_ops;
+    const CellState plain = cell_step(x, before, cell);
+    ASSERT_EQ(fast.parts.size(), plain.parts.size());
+    for (std::size_t p = 0; p < fast.parts.size(); ++p) {
+      EXPECT_LE((fast.parts[p] - plain.parts[p]).abs().max().item<double>(), type_ == at::kFloat ? 1e-6 : 0.01);
+    }
+  }
 }
 
 TEST_P(RecurrentOps, DotAttentionIsItsFormula) {
@@ -133,16 +171,15 @@ INSTANTIATE_TEST_SUITE_P(Types, RecurrentOps, testing::Values(at::kFloat, at::kB
 // A state that is far from zero, where functions saturate, and one that is not a number, which must not be hidden.
 TEST(RecurrentFunctions, HoldFarFromZero) {
   const at::NoGradGuard no_grad;
-  const LstmCell cell{.weight_ih = Weight(at::full({4, 1}, 1.0f)),
-                      .weight_hh = Weight(at::zeros({4, 1})),
-                      .bias_ih = at::zeros({4}),
-                      .bias_hh = at::zeros({4})};
+  const CellWeights cell{.weight_ih = Weight(at::full({4, 1}, 1.0f)),
+                         .weight_hh = Weight(at::zeros({4, 1})),
+                         .bias_ih = at::zeros({4}),
+                         .bias_hh = at::zeros({4})};
   const Tensor x = at::tensor({-200.0f, -30.0f, -1e-4f, 0.0f, 0.3f, 0.62f, 0.63f, 9.0f, 30.0f, 200.0f}).unsqueeze(1);
-  const LstmState zero{at::zeros({10, 1}), at::zeros({10, 1})};
-  const Tensor fast = lstm_step(x, zero, cell).cell;
+  const CellState zero{{at::zeros({10, 1}), at::zeros({10, 1})}};
+  const Tensor fast = cell_step(x, zero, cell).parts[1];
   EXPECT_TRUE(at::allclose(fast, at::sigmoid(x) * at::tanh(x), 2e-6, 1e-30)) << fast;
-  EXPECT_TRUE(
-      lstm_step(at::full({1, 1}, NAN), {at::zeros({1, 1}), at::zeros({1, 1})}, cell).hidden.isnan().item<bool>());
+  EXPECT_TRUE(cell_step(at::full({1, 1}, NAN), zero.first(1), cell).hidden().isnan().item<bool>());
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ DecoderTape<Scores> make_tape(const AttentionDecoder& decoder, const AttentionDe
                            .output = at::empty({M, H}, like.options())};
   const Tensor order = index(steps.order);
   for (std::size_t l = 0; l < decoder.layers.size(); ++l) {
-    const LstmCell& cell = decoder.layers[l];
+    const CellWeights& cell = decoder.layers[l];
     const Tensor weight_ih = working(cell.weight_ih, like), weight_hh = working(cell.weight_hh, like);
     const std::int64_t known = l == 0 ? E : 0, width = weight_ih.size(1) - known;
     const Tensor bias = (cell.bias_ih + cell.bias_hh).detach().to(like.scalar_type());
@@ -210,9 +210,9 @@ DecoderTape<Scores> make_tape(const AttentionDecoder& decoder, const AttentionDe
         .inputs = at::zeros({M + kRowBlock, width + H}, like.options()),
         .gates = l == 0 ? products::linear(tape.embedded, tape.weight_embedded, bias) : bias.repeat({M, 1}),
         .cells = at::empty({M, H}, like.options().dtype(at::kFloat)),
-        .start = input.start[l].cell.detach().index_select(0, order),
+        .start = input.start[l].parts[1].detach().index_select(0, order),
         .dropout = l + 1 < decoder.layers.size() ? decoder.layer_dropouts[l] : Dropout{}};
-    const Tensor hidden = input.start[l].hidden.detach().index_select(0, order);
+    const Tensor hidden = input.start[l].hidden().detach().index_select(0, order);
     layer.inputs.narrow(0, 0, steps.count(0)).narrow(1, width, H).copy_(hidden.narrow(0, 0, steps.count(0)));
     tape.layers.push_back(std::move(layer));
   }
@@ -504,8 +504,8 @@ class DecoderFunction : public torch::autograd::Function<DecoderFunction<Scores>
 Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
   variable_list inputs = {input.embedded_ME, decoder.combine_HC.master(), input.keys_SH, input.values_SW};
   for (std::size_t l = 0; l < decoder.layers.size(); ++l) {
-    const LstmCell& cell = decoder.layers[l];
-    inputs.insert(inputs.end(), {input.start[l].hidden, input.start[l].cell, cell.weight_ih.master(),
+    const CellWeights& cell = decoder.layers[l];
+    inputs.insert(inputs.end(), {input.start[l].parts[0], input.start[l].parts[1], cell.weight_ih.master(),
                                  cell.weight_hh.master(), cell.bias_ih, cell.bias_hh});
   }
   return with_type(input.embedded_ME.scalar_type(), [&](auto type) -> Tensor {

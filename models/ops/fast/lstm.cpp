@@ -1,6 +1,7 @@
-// lstm and its step. It is fast because rows of finished sentences are skipped; products with inputs that are known in
-// advance are computed before the loop, and those of weight gradients after it, as one product per sequence; in the
-// loop a layer needs one product, and everything between products is one pass of a vectorised kernel.
+// recurrent_layer and cell_step of LSTMs. It is fast because rows of finished sentences are skipped; products with
+// inputs that are known in advance are computed before the loop, and those of weight gradients after it, as one product
+// per sequence; in the loop a layer needs one product, and everything between products is one pass of a vectorised
+// kernel.
 #include "models/ops/fast/recurrent_support.hpp"
 
 namespace attend::ops::fast {
@@ -21,7 +22,7 @@ struct LstmResult {
 };
 
 template <class T>
-LstmTape lstm_forward(const Tensor& x, const Layout& layout, const LstmCell& cell, bool reverse,
+LstmTape lstm_forward(const Tensor& x, const Layout& layout, const CellWeights& cell, bool reverse,
                       const LstmResult& result) {
   LstmTape tape{.steps = Steps(layout, reverse),
                 .input = {},
@@ -143,7 +144,7 @@ void for_directions(std::size_t directions, const F& f) {
 
 struct LstmCall {
   const Layout& layout;
-  std::span<const LstmCell> directions;
+  std::span<const Direction> directions;
 };
 
 class LstmFunction : public torch::autograd::Function<LstmFunction> {
@@ -152,7 +153,7 @@ class LstmFunction : public torch::autograd::Function<LstmFunction> {
   static variable_list forward(AutogradContext* context, at::TensorList inputs, const LstmCall& call) {
     const Tensor x = inputs[0].contiguous();
     const auto D = static_cast<std::int64_t>(call.directions.size());
-    const std::int64_t B = call.layout.size(), H = call.directions[0].weight_hh.master().size(1);
+    const std::int64_t B = call.layout.size(), H = call.directions[0].cell.weight_hh.master().size(1);
     const LstmResult result{.output = at::empty({x.size(0), D * H}, x.options()),
                             .last_hidden = at::zeros({B, D * H}, x.options()),
                             .last_cell = at::zeros({B, D * H}, x.options().dtype(at::kFloat))};
@@ -160,7 +161,7 @@ class LstmFunction : public torch::autograd::Function<LstmFunction> {
     tapes->value.resize(call.directions.size());
     for_directions(call.directions.size(), [&](std::size_t d) {
       tapes->value[d] = with_type(x.scalar_type(), [&](auto type) {
-        return lstm_forward<decltype(type)>(x, call.layout, call.directions[d], d == 1, result);
+        return lstm_forward<decltype(type)>(x, call.layout, call.directions[d].cell, d == 1, result);
       });
     });
     context->saved_data["tapes"] = c10::IValue::make_capsule(tapes);
@@ -191,33 +192,41 @@ class LstmFunction : public torch::autograd::Function<LstmFunction> {
 
 }  // namespace
 
-LstmState lstm_step(const Tensor& x_RI, const LstmState& state, const LstmCell& cell) {
+CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
   const Tensor gates = ops::linear(x_RI, cell.weight_ih, cell.bias_ih);
-  const Tensor product = ops::linear(state.hidden, cell.weight_hh, cell.bias_hh);
-  const LstmState next{at::empty_like(state.hidden), at::empty_like(state.cell)};
-  const Tensor cell_before = state.cell.contiguous();
+  const Tensor product = ops::linear(state.hidden(), cell.weight_hh, cell.bias_hh);
+  const Tensor cell_before = state.parts[1].contiguous();
+  const Tensor hidden = at::empty_like(state.hidden()), memory = at::empty_like(cell_before);
   with_type(x_RI.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const kernels::CellForward<T> step{.width = next.cell.size(1),
+    const kernels::CellForward<T> step{.width = memory.size(1),
                                        .input = rows<T>(gates),
                                        .product = rows<T>(product),
                                        .gates = rows<T>(gates),
                                        .cell_before = rows<float>(cell_before),
-                                       .cell = rows<float>(next.cell),
-                                       .hidden = rows<T>(next.hidden)};
-    at::parallel_for(0, next.cell.size(0), kGrain,
+                                       .cell = rows<float>(memory),
+                                       .hidden = rows<T>(hidden)};
+    at::parallel_for(0, memory.size(0), kGrain,
                      [&](std::int64_t begin, std::int64_t end) { kernels::cell_forward(step, begin, end); });
   });
-  return next;
+  return {{hidden, memory}};
 }
 
-LstmOutput lstm(const Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions) {
-  variable_list inputs = {x_MI};
-  for (const LstmCell& cell : directions) {
+bool has_layer(const LayerInput& input, std::span<const Direction> directions) {
+  if (input.start != nullptr || input.wants_memory) return false;
+  for (std::size_t d = 0; d < directions.size(); ++d) {
+    if (directions[d].cell.kind != CellKind::lstm || directions[d].reverse != (d == 1)) return false;
+  }
+  return true;
+}
+
+LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions) {
+  variable_list inputs = {input.x_MI};
+  for (const auto& [cell, reverse] : directions) {
     inputs.insert(inputs.end(), {cell.weight_ih.master(), cell.weight_hh.master(), cell.bias_ih, cell.bias_hh});
   }
-  const auto outputs = LstmFunction::apply(at::TensorList(inputs), LstmCall{layout, directions});
-  return {outputs[0], {outputs[1], outputs[2]}};
+  const auto outputs = LstmFunction::apply(at::TensorList(inputs), LstmCall{input.layout, directions});
+  return {.output_MC = outputs[0], .memory_MC = {}, .last = {{outputs[1], outputs[2]}}};
 }
 
 }  // namespace attend::ops::fast

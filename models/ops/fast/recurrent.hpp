@@ -6,8 +6,9 @@
 
 namespace attend::ops::fast {
 
-LstmState lstm_step(const torch::Tensor& x_RI, const LstmState& state, const LstmCell& cell);  // without gradients
-LstmOutput lstm(const torch::Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions);
+CellState cell_step(const torch::Tensor& x_RI, const CellState& state, const CellWeights& cell);  // without gradients
+bool has_layer(const LayerInput& input, std::span<const Direction> directions);
+LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
 DotAttention dot_attention(const torch::Tensor& query_RH, const torch::Tensor& keys_SH, const torch::Tensor& values_SW,
                            const Layout& memory, std::span<const std::int64_t> sentences);  // without gradients
 torch::Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input);

@@ -1,11 +1,11 @@
-// The plain formulations of what recurrent.hpp has of LSTMs: ATen on any device, differentiated by autograd.
+// The plain formulations of the cells and layers of recurrent.hpp: ATen on any device, differentiated by autograd.
 #pragma once
 
 #include "models/ops/recurrent.hpp"
 
 namespace attend::ops::plain {
 
-LstmState lstm_step(const torch::Tensor& x_RI, const LstmState& state, const LstmCell& cell);
-LstmOutput lstm(const torch::Tensor& x_MI, const Layout& layout, std::span<const LstmCell> directions);
+CellState cell_step(const torch::Tensor& x_RI, const CellState& state, const CellWeights& cell);
+LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
 
 }  // namespace attend::ops::plain

@@ -1,0 +1,29 @@
+// The additive score (Bahdanau et al. 2014, arXiv 1409.0473, A.1.2), which is Luong's concat (1508.04025, eq. 8):
+// score(s, h_s) = vᵀ tanh(W s + U h_s). The keys U h_s are computed once per sentence.
+//
+//   W s = (1 0), U h_s = (-1 0), (1 1), v = (1 1):  energies tanh(0) + tanh(0) = 0, tanh(2) + tanh(1) = 1.73,
+//   weights 0.15, 0.85
+#pragma once
+
+#include <cstdint>
+
+#include "models/attention/score.hpp"
+
+namespace attend {
+
+class AdditiveScore : public Score {
+ public:
+  // The inner width is that of the query.
+  AdditiveScore(std::int64_t query_width, std::int64_t memory_width);
+
+  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
+  torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
+
+  const ops::Weight& query_weight() const { return query_->weight; }               // W
+  const torch::Tensor& energy_vector() const { return energy_->weight.master(); }  // v, [1, A]
+
+ private:
+  Linear query_, key_, energy_;
+};
+
+}  // namespace attend

@@ -1,0 +1,28 @@
+// Coverage (Tu et al. 2016, arXiv 1601.04811, 3.1, linguistic coverage of one dimension): the sum of a position's past
+// weights, C_t(s) = Σ_{u<t} a_u(s), enters the score through its key, which becomes key_s + C_t(s) w. With the additive
+// score that is the paper's vᵀ tanh(W q + U h_s + w C_t(s)).
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+
+#include "models/layers/layers.hpp"
+
+namespace attend {
+
+class Coverage : public Layer {
+ public:
+  explicit Coverage(std::int64_t key_width) : weight_(register_parameter("weight", torch::empty({key_width}))) {}
+
+  torch::Tensor enter(const torch::Tensor& keys_RSA, const torch::Tensor& coverage_RS) const {
+    return keys_RSA + coverage_RS.unsqueeze(2) * weight_;
+  }
+
+  void initialise(RandomStream& random) override { fill_uniform(weight_, 0.1, random); }
+
+ private:
+  torch::Tensor weight_;  // w
+};
+
+}  // namespace attend

@@ -1,0 +1,23 @@
+// Local attention with monotonic alignment (Luong et al. 2015, arXiv 1508.04025, 3.2, local-m): target position t
+// attends to source positions [p - D, p + D] around p = t, or the last position if the source is shorter.
+//
+//   D = 1, a source of 4 words:  step 0 attends to 0 1, step 1 to 0 1 2, step 9 to 2 3
+#pragma once
+
+#include <cstdint>
+
+#include "models/attention/scope.hpp"
+
+namespace attend {
+
+class LocalMonotonicScope : public Scope {
+ public:
+  explicit LocalMonotonicScope(std::int64_t half_width) : half_width_(half_width) {}
+
+  Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const override;
+
+ private:
+  std::int64_t half_width_;  // D
+};
+
+}  // namespace attend

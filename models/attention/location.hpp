@@ -1,0 +1,27 @@
+// The location score (Luong et al. 2015, arXiv 1508.04025, eq. 9): a_t = softmax(W_a h_t), from the decoder's state
+// alone. Row s of W_a scores position s of the source, so sources have a greatest length.
+//
+//   W_a h_t = (0 1 2), a source of two words:  energies 0, 1, weights 0.27, 0.73
+#pragma once
+
+#include <cstdint>
+
+#include "models/attention/score.hpp"
+
+namespace attend {
+
+class LocationScore : public Score {
+ public:
+  LocationScore(std::int64_t query_width, std::int64_t longest);
+
+  // The keys carry the lengths of sentences and nothing else.
+  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.detach().narrow(1, 0, 1); }
+  // UserError for sentences beyond the greatest length.
+  torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
+
+ private:
+  std::int64_t longest_;
+  Linear position_;  // W_a
+};
+
+}  // namespace attend

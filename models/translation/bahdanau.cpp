@@ -1,0 +1,63 @@
+#include "models/translation/bahdanau.hpp"
+
+#include <ATen/ATen.h>
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+// The larger number of each pair of neighbours (Goodfellow et al. 2013, arXiv 1302.4389).
+Tensor maxout(const Tensor& x_RU) { return x_RU.unflatten(1, {-1, 2}).amax(2); }
+
+}  // namespace
+
+BahdanauImpl::BahdanauImpl(const RecurrentConfig& config, Attention attention)
+    : RecurrentSeq2SeqImpl(config, config.encoder_width), attention_(std::move(attention)) {
+  attention_.register_in(*this);
+  decoder_ = register_module("decoder", Recurrence(RecurrenceConfig{.cell = config.cell,
+                                                                    .input = config.width + config.memory_width(),
+                                                                    .hidden = config.width,
+                                                                    .layers = config.decoder_layers}));
+  readout_ = register_module(
+      "readout", Linear(LinearConfig{.in = 2 * config.width + config.memory_width(), .out = 2 * config.width}));
+}
+
+void BahdanauImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const {
+  memory.keys = keys_of(attention_, read, memory.layout);
+}
+
+Tensor BahdanauImpl::bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const {
+  const Tensor state = RecurrentSeq2SeqImpl::bridged(last, layer, part);
+  return state.narrow(1, state.size(1) - config_.encoder_width, config_.encoder_width);
+}
+
+// The mechanism: attention, cells, read-out.
+Tensor BahdanauImpl::advance(const Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
+                             Pass& pass) const {
+  const Tensor query_RH = state.layers.back().hidden();
+  const Tensor context_RW = attention_.context(query_RH, state.attention, pass);
+  Tensor x = at::cat({embedded_RE, dropout(kContext, context_RW)}, 1);
+  for (std::size_t l = 0; l < state.layers.size(); ++l) {
+    if (l > 0) x = dropout(kLayer + l - 1, x);
+    state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
+    x = state.layers[l].hidden();
+  }
+  return dropout(kReadout, maxout(readout_->forward(at::cat({query_RH, embedded_RE, context_RW}, 1))));
+}
+
+std::vector<DropoutPlace> BahdanauImpl::dropout_places(Pass& pass) const {
+  const std::int64_t width = config_.width;
+  std::vector<DropoutPlace> places = {{pass.dropout(config_.dropout), config_.memory_width()},
+                                      {pass.dropout(config_.dropout), width}};
+  for (std::int64_t l = 1; l < config_.decoder_layers; ++l) places.push_back({pass.dropout(config_.dropout), width});
+  return places;
+}
+
+Tensor BahdanauImpl::fused(const Tensor& /*embedded_ME*/, const Layout& /*target*/, const RecurrentMemory& /*memory*/,
+                           std::span<const DropoutPlace> /*places*/) const {
+  return {};
+}
+
+}  // namespace attend

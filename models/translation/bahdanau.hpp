@@ -1,0 +1,42 @@
+// The recurrent encoder-decoder with attention of Bahdanau et al. 2014 (arXiv 1409.0473): attend with the previous
+// state, then step with the context vector; the read-out is a maxout layer (A.2.2).
+//
+//   start     s_0 = tanh(W_s h←_1)                  of the final state of the encoder's backward reading
+//   attention c_i = Σ_j a_ij h_j,  a_i = softmax_j(score(s_{i-1}, h_j))
+//   decoder   s_i = stack of recurrent layers over [e_{i-1}; c_i]
+//   read-out  t~_i = U_o s_{i-1} + V_o e_{i-1} + C_o c_i + b,  t_i = (max(t~_i,2j-1, t~_i,2j))_j,
+//             p = softmax(W_o t_i)
+//
+// s_{i-1} is the top layer's. W_o is the table of target embeddings. Dropout is applied to the embeddings of both
+// sides, between layers, to c_i as input of the decoder, and to t_i.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/translation/recurrent_seq2seq.hpp"
+
+namespace attend {
+
+class BahdanauImpl : public RecurrentSeq2SeqImpl {
+ public:
+  BahdanauImpl(const RecurrentConfig& config, Attention attention);
+
+ private:
+  // The places of dropout: on c_i, on t_i, and between layers l and l + 1.
+  static constexpr std::size_t kContext = 0, kReadout = 1, kLayer = 2;
+
+  void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const override;
+  torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const override;
+  torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
+                        Pass& pass) const override;
+  std::vector<DropoutPlace> dropout_places(Pass& pass) const override;
+  torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
+                      std::span<const DropoutPlace> places) const override;
+
+  Attention attention_;
+  Recurrence decoder_ = nullptr;
+  Linear readout_ = nullptr;  // [U_o V_o C_o] and b
+};
+
+}  // namespace attend

@@ -1,0 +1,70 @@
+#include "models/translation/fixed.hpp"
+
+#include <ATen/ATen.h>
+
+#include "models/ops/padded.hpp"
+#include "models/ops/recurrent.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+FixedImpl::FixedImpl(const RecurrentConfig& config, ContextUse use, StateKind from)
+    : RecurrentSeq2SeqImpl(config, config.memory_width()), use_(use), from_(from) {
+  const std::int64_t context = use == ContextUse::every ? config.memory_width() : 0;
+  decoder_ = register_module("decoder", Recurrence(RecurrenceConfig{.cell = config.cell,
+                                                                    .input = config.width + context,
+                                                                    .hidden = config.width,
+                                                                    .layers = config.decoder_layers}));
+  combine_ = register_module("combine",
+                             Linear(LinearConfig{.in = context + config.width, .out = config.width, .bias = false}));
+}
+
+void FixedImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const {
+  if (use_ == ContextUse::every) memory.context_BW = bridged(read.last, 0, 0).to(read.output_MC.scalar_type());
+}
+
+Tensor FixedImpl::bridged(const std::vector<CellState>& last, std::size_t /*layer*/, std::size_t /*part*/) const {
+  return last.back().parts[from_ == StateKind::hidden ? 0 : 1];
+}
+
+Tensor FixedImpl::advance(const Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
+                          Pass& /*pass*/) const {
+  const bool every = use_ == ContextUse::every;
+  Tensor x = every ? at::cat({embedded_RE, state.context_RW}, 1) : embedded_RE;
+  for (std::size_t l = 0; l < state.layers.size(); ++l) {
+    if (l > 0) x = dropout(kLayer + l - 1, x);
+    state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
+    x = state.layers[l].hidden();
+  }
+  if (every) x = at::cat({state.context_RW, x}, 1);
+  return combine_->forward(dropout(kCombine, x), ops::Activation::tanh);
+}
+
+std::vector<DropoutPlace> FixedImpl::dropout_places(Pass& pass) const {
+  std::vector<DropoutPlace> places = {{pass.dropout(config_.dropout), combine_->weight.master().size(1)}};
+  for (std::int64_t l = 1; l < config_.decoder_layers; ++l) {
+    places.push_back({pass.dropout(config_.dropout), config_.width});
+  }
+  return places;
+}
+
+// Nothing that a step reads depends on the output of the one before: the layers run over whole sentences.
+Tensor FixedImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
+                        std::span<const DropoutPlace> places) const {
+  std::vector<std::int64_t> sentences;
+  for (std::int64_t b = 0; b < target.size(); ++b) sentences.insert(sentences.end(), target.length(b), b);
+  const bool every = use_ == ContextUse::every;
+  Tensor context_MW;
+  if (every) context_MW = memory.context_BW.index_select(0, ops::to_tensor(sentences, embedded_ME));
+  Tensor x = every ? at::cat({embedded_ME, context_MW}, 1) : embedded_ME;
+  for (std::size_t l = 0; l < decoder_->cells().size(); ++l) {
+    if (l > 0) x = ops::dropout(x, places[kLayer + l - 1].dropout);
+    const std::array directions = {ops::Direction{decoder_->cells()[l].weights(), false}};
+    x = ops::recurrent_layer({.x_MI = x, .layout = target, .start = &memory.start[l]}, directions).output_MC;
+  }
+  if (every) x = at::cat({context_MW, x}, 1);
+  return combine_->forward(ops::dropout(x, places[kCombine].dropout), ops::Activation::tanh);
+}
+
+}  // namespace attend

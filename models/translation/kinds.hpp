@@ -1,0 +1,37 @@
+// The kinds of translation models and of their parts, as options name them.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "core/options.hpp"
+
+namespace attend {
+
+enum class ModelKind { transformer, luong, bahdanau, fixed };
+template <>
+struct EnumNames<ModelKind> {
+  static constexpr std::array names{std::pair{ModelKind::transformer, std::string_view("transformer")},
+                                    std::pair{ModelKind::luong, std::string_view("luong")},
+                                    std::pair{ModelKind::bahdanau, std::string_view("bahdanau")},
+                                    std::pair{ModelKind::fixed, std::string_view("fixed")}};
+};
+
+// What is taken of an LSTM's state: its hidden state h or its memory c.
+enum class StateKind { hidden, cell };
+template <>
+struct EnumNames<StateKind> {
+  static constexpr std::array names{std::pair{StateKind::hidden, std::string_view("hidden")},
+                                    std::pair{StateKind::cell, std::string_view("cell")}};
+};
+
+// When a decoder without attention reads its context.
+enum class ContextUse { once, every };
+template <>
+struct EnumNames<ContextUse> {
+  static constexpr std::array names{std::pair{ContextUse::once, std::string_view("once")},
+                                    std::pair{ContextUse::every, std::string_view("every")}};
+};
+
+}  // namespace attend
