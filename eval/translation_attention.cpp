@@ -52,11 +52,11 @@ TranslationAttention::TranslationAttention(const TranslationAttentionConfig& con
     : model_(model), tokenizers_(std::move(tokenizers)) {
   open_file(attention_, config.attention, "--attention");
   open_file(alignment_, config.alignment, "--alignment");
-  if (!alignment_) return;
   Batch batch;
   const AttentionRecorder shown = observe({Pair{}}, batch);
   const auto num_layers = std::ranges::count(shown.layers, AttentionPlace::cross, &LayerAttention::place);
-  if (num_layers == 0) throw UserError(run + ": its decoder has no attention to the source", "leave --alignment out");
+  if (num_layers == 0) throw UserError(run + ": its decoder has no attention to the source", attention_ ? "leave --attention out" : "leave --alignment out");
+  if (!alignment_) return;
   alignment_layer_ = config.alignment_layer.value_or(num_layers - 1);
   if (alignment_layer_ >= num_layers) {
     const std::string last = std::to_string(num_layers - 1);

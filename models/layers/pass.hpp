@@ -21,8 +21,9 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // The weights of one layer over a batch, [B, N, T, S], fp32, padded with zeros; the weights of a real query sum to 1.
-  // Layers are numbered from 0; a recurrent decoder's attention is layer 0 with one head.
+  // The weights of one layer over a batch, [B, N, T, S], fp32, padded with zeros; the weights of a real query sum to 1,
+  // or less in a local scope that scales them. Layers are numbered from 0; a recurrent decoder's attention is layer 0
+  // with one head.
   virtual void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
 };
 
@@ -68,6 +69,11 @@ class Pass {
   void record_choices(SampledChoices& sampled) { sampled_ = &sampled; }
   SampledChoices* sampled() const { return sampled_; }
 
+  // Scheduled sampling: the share of target positions at which a recurrent decoder is fed the word it prefers itself in
+  // place of the true one (arXiv 1506.03099).
+  void feed_own_words(double share) { own_words_ = share; }
+  double own_words() const { return own_words_; }
+
   // The observer of attention weights, or nullptr, in which case layers need not compute them.
   Observer* observer() const { return observer_; }
 
@@ -81,6 +87,7 @@ class Pass {
   TrainProgress progress_;
   Observer* observer_ = nullptr;
   SampledChoices* sampled_ = nullptr;
+  double own_words_ = 0;
 };
 
 }  // namespace attend

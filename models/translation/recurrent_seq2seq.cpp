@@ -157,11 +157,25 @@ Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = read(batch.src, pass);
   const Tensor embedded_ME = tgt_embedding_->forward(batch.tgt, embedding_scale_, {}, pass.dropout(config_.dropout));
   const std::vector<DropoutPlace> places = dropout_places(pass);
-  if (pass.observer() == nullptr && ops::may_fuse_sequences(embedded_ME)) {
+  if (pass.observer() == nullptr && pass.own_words() == 0 && ops::may_fuse_sequences(embedded_ME)) {
     const Tensor output_MH = fused(embedded_ME, batch.tgt.layout, *memory, places);
     if (output_MH.defined()) return output_MH;
   }
   return unrolled(embedded_ME, batch.tgt.layout, *memory, places, pass);
+}
+
+Tensor RecurrentSeq2SeqImpl::with_own_words(const Tensor& embedded_RE, const Tensor& output_QH, Pass& pass) const {
+  const std::int64_t count = embedded_RE.size(0);  // the rows of the step before that go on
+  const Tensor logits_RV = ops::logits(output_QH.detach().narrow(0, 0, count), output_table(), {});
+  const Tensor own_RE = tgt_embedding_->forward({logits_RV.argmax(1), {}}, embedding_scale_, {},
+                                                pass.dropout(config_.dropout));
+  RandomStream random = pass.random();
+  std::vector<std::int64_t> own_rows;
+  for (std::int64_t row = 0; row < count; ++row) {
+    if (random.uniform() < pass.own_words()) own_rows.push_back(row);
+  }
+  const Tensor index = ops::to_tensor(own_rows, embedded_RE);
+  return embedded_RE.index_copy(0, index, own_RE.index_select(0, index));
 }
 
 Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
@@ -170,29 +184,30 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   const ops::Steps steps(target);
   const auto state = start_state(memory, steps.order);
   StepDropout dropout(places, steps, embedded_ME);
-  Tensor weights_BNTS;
-  if (pass.observer() != nullptr) {
-    weights_BNTS = at::zeros({target.size(), 1, target.max_length, memory.layout.max_length},
-                             embedded_ME.options().dtype(at::kFloat).requires_grad(false));
-  }
+  Tensor weights_BNTS;  // for an observer, of models with attention
   std::vector<std::int64_t> counts;
   for (std::int64_t t = 0; t < steps.size(); ++t) counts.push_back(steps.count(t));
   const Tensor order = ops::to_tensor(steps.order, embedded_ME);
-  const std::vector<Tensor> embedded =
+  std::vector<Tensor> embedded =
       embedded_ME.index_select(0, ops::to_tensor(steps.rows, embedded_ME)).split_with_sizes(counts);
   std::vector<Tensor> outputs;
   SampledSteps sampled;
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     state->keep_first(counts[t]);
     dropout.move_to(steps.begin[t], counts[t]);
+    if (t > 0 && pass.own_words() > 0) embedded[t] = with_own_words(embedded[t], outputs.back(), pass);
     outputs.push_back(advance(embedded[t], *state, dropout, pass));
-    if (weights_BNTS.defined() && state->attention.weights_RS.defined()) {
+    if (pass.observer() != nullptr && state->attention.weights_RS.defined()) {
+      if (t == 0) {
+        weights_BNTS = at::zeros({target.size(), 1, target.max_length, memory.layout.max_length},
+                                 state->attention.weights_RS.options().requires_grad(false));
+      }
       weights_BNTS.select(2, t).select(1, 0).index_copy_(0, order.narrow(0, 0, counts[t]),
                                                          state->attention.weights_RS.detach());
     }
     sampled.add(state->attention.sampled);
   }
-  if (pass.observer() != nullptr) pass.observer()->see_attention(AttentionPlace::cross, 0, weights_BNTS);
+  if (weights_BNTS.defined()) pass.observer()->see_attention(AttentionPlace::cross, 0, weights_BNTS);
   const Tensor packed = ops::to_tensor(steps.packed, embedded_ME);
   if (pass.sampled() != nullptr) *pass.sampled() = sampled.in_order(packed);
   return at::cat(outputs).index_select(0, packed);

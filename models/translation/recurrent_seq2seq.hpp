@@ -129,6 +129,9 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   std::shared_ptr<RecurrentMemory> read(const Sequences& src, Pass& pass) const;
   std::unique_ptr<RecurrentState> start_state(const RecurrentMemory& memory,
                                               std::span<const std::int64_t> sentences) const;
+  // The embeddings of a step, in which some rows have those of the words that the step before (output [Q, H], Q ≥ R)
+  // prefers.
+  torch::Tensor with_own_words(const torch::Tensor& embedded_RE, const torch::Tensor& output_QH, Pass& pass) const;
   torch::Tensor unrolled(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                          std::span<const DropoutPlace> places, Pass& pass) const;
 

@@ -18,6 +18,17 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(fmt::format("{} has no meaning for the model {}", origins(option), name_of(model.model)),
                     "remove it");
   }
+  if (model.model == ModelKind::transformer && objective.scheduled_sampling > 0) {
+    throw UserError(origins("scheduled-sampling") + ": a Transformer reads all target words at once", "remove it");
+  }
+  if (model.attention != ChoiceKind::hard) {
+    refuse_changed(objective, {"reinforce-weight", "entropy-weight"}, "soft attention");
+  }
+  if (model.longest_source && *model.longest_source <= corpus.max_length) {
+    throw UserError(fmt::format("{}: {}, but sentences of up to {} pieces and their end are trained on",
+                                origins("longest-source"), *model.longest_source, corpus.max_length),
+                    fmt::format("raise it to {}, or lower --max-length", corpus.max_length + 1));
+  }
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) trainer.refuse_validation(origins);

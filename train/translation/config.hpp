@@ -15,6 +15,7 @@
 #include "train/run_config.hpp"
 #include "train/schedule.hpp"
 #include "train/trainer.hpp"
+#include "train/translation/objective.hpp"
 
 namespace attend {
 
@@ -30,9 +31,9 @@ struct TranslationConfig {
   BatchConfig batches = {};
   ModelConfig model = {};
   ScheduleConfig schedule = {};
+  ObjectiveConfig objective = {};
   OptimiserConfig optimiser = {};
   TrainerConfig trainer = {};
-  double label_smoothing = 0.1;
   std::int64_t bleu_sentences = 500;
 
   template <class Self, class Visitor>
@@ -62,8 +63,7 @@ struct TranslationConfig {
 
     visit.group("Optimisation");
     ScheduleConfig::visit(self.schedule, visit);
-    visit("label-smoothing", self.label_smoothing,
-          {.help = "share of the target's probability spread over the vocabulary", .min = 0, .max = 0.9});
+    ObjectiveConfig::visit(self.objective, visit);
     OptimiserConfig::visit(self.optimiser, visit);
 
     TrainerConfig::visit(self.trainer, visit);

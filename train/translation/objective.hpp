@@ -1,33 +1,72 @@
-// Label-smoothed cross-entropy of the target under teacher forcing (Szegedy et al. 2016, arXiv 1512.00567).
+// Label-smoothed cross-entropy of the target under teacher forcing (Szegedy et al. 2016, arXiv 1512.00567), with the
+// gradient of hard attention's samples if there are any, and with scheduled sampling.
 #pragma once
 
+#include <array>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/options.hpp"
 #include "models/translation/seq2seq.hpp"
 #include "train/objective.hpp"
+#include "train/translation/reinforce.hpp"
 
 namespace attend {
 
+// How the share of own words grows with the share u of the training: u, 1 - 0.01^u, or 1 / (1 + exp(12 (1/2 - u)))
+// (Bengio et al. 2015, arXiv 1506.03099, 2.4, mirrored: theirs is the share of true words).
+enum class SamplingSchedule { linear, exponential, inverse_sigmoid };
+template <>
+struct EnumNames<SamplingSchedule> {
+  static constexpr std::array names{std::pair{SamplingSchedule::linear, std::string_view("linear")},
+                                    std::pair{SamplingSchedule::exponential, std::string_view("exponential")},
+                                    std::pair{SamplingSchedule::inverse_sigmoid, std::string_view("inverse-sigmoid")}};
+};
+
+struct ObjectiveConfig {
+  double label_smoothing = 0.1;
+  double scheduled_sampling = 0;
+  SamplingSchedule sampling_schedule = SamplingSchedule::inverse_sigmoid;
+  double reinforce_weight = 1;
+  double entropy_weight = 0.01;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("label-smoothing", self.label_smoothing,
+          {.help = "share of the target's probability spread over the vocabulary", .min = 0, .max = 0.9});
+    visit("scheduled-sampling", self.scheduled_sampling,
+          {.help = "recurrent models: share of target words, at the end of the training, in whose place the decoder is "
+                   "fed the word it prefers itself",
+           .min = 0,
+           .max = 1});
+    visit("sampling-schedule", self.sampling_schedule, {.help = "how that share grows over the training"});
+    visit("reinforce-weight", self.reinforce_weight,
+          {.help = "hard attention: weight of the gradient of what is sampled", .min = 0, .max = 1e6});
+    visit("entropy-weight", self.entropy_weight,
+          {.help = "hard attention: weight of the entropy of attention, which keeps it from settling early",
+           .min = 0,
+           .max = 1e6});
+  }
+};
+
+// The share of own words after the share `done` of the training.
+double own_word_share(const ObjectiveConfig& config, double done);
+
 class TranslationObjective : public Objective<Batch> {
  public:
-  TranslationObjective(Seq2Seq model, double label_smoothing)
-      : model_(std::move(model)), label_smoothing_(label_smoothing) {}
+  // `samples`: whether the model's attention is hard.
+  TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples);
 
-  std::vector<LossTerm> terms(const Batch& batch) const override {
-    return {{.name = "loss", .weight = 1, .count = batch.num_labels(), .has_perplexity = true}};
-  }
-
-  std::vector<LossSum> losses(const Batch& batch, Pass& pass) override {
-    const torch::Tensor hidden_MH = model_->forward(batch, pass);
-    const ops::CrossEntropy result =
-        ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, label_smoothing_);
-    return {{.loss = result.loss, .reported = result.nll()}};
-  }
+  std::vector<LossTerm> terms(const Batch& batch) const override;
+  std::vector<LossSum> losses(const Batch& batch, Pass& pass) override;
+  NamedTensors state() const override { return reinforce_ ? reinforce_->state() : NamedTensors{}; }
 
  private:
   Seq2Seq model_;
-  double label_smoothing_;
+  ObjectiveConfig config_;
+  std::optional<Reinforce> reinforce_;
 };
 
 }  // namespace attend
