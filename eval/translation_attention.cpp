@@ -55,7 +55,9 @@ TranslationAttention::TranslationAttention(const TranslationAttentionConfig& con
   Batch batch;
   const AttentionRecorder shown = observe({Pair{}}, batch);
   const auto num_layers = std::ranges::count(shown.layers, AttentionPlace::cross, &LayerAttention::place);
-  if (num_layers == 0) throw UserError(run + ": its decoder has no attention to the source", attention_ ? "leave --attention out" : "leave --alignment out");
+  if (num_layers == 0)
+    throw UserError(run + ": its decoder has no attention to the source",
+                    attention_ ? "leave --attention out" : "leave --alignment out");
   if (!alignment_) return;
   alignment_layer_ = config.alignment_layer.value_or(num_layers - 1);
   if (alignment_layer_ >= num_layers) {

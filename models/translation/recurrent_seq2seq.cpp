@@ -167,8 +167,8 @@ Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
 Tensor RecurrentSeq2SeqImpl::with_own_words(const Tensor& embedded_RE, const Tensor& output_QH, Pass& pass) const {
   const std::int64_t count = embedded_RE.size(0);  // the rows of the step before that go on
   const Tensor logits_RV = ops::logits(output_QH.detach().narrow(0, 0, count), output_table(), {});
-  const Tensor own_RE = tgt_embedding_->forward({logits_RV.argmax(1), {}}, embedding_scale_, {},
-                                                pass.dropout(config_.dropout));
+  const Tensor own_RE =
+      tgt_embedding_->forward({logits_RV.argmax(1), {}}, embedding_scale_, {}, pass.dropout(config_.dropout));
   RandomStream random = pass.random();
   std::vector<std::int64_t> own_rows;
   for (std::int64_t row = 0; row < count; ++row) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/attention.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/translation/factory.hpp"
@@ -47,6 +48,15 @@ class Seq2SeqParity : public testing::TestWithParam<Family> {
 TEST_P(Seq2SeqParity, HiddenStates) {
   Pass pass = Pass::inference();
   expect_close(model_->forward(batch_, pass).detach(), fixture_.tensor("hidden"), "hidden");
+}
+
+TEST_P(Seq2SeqParity, AttentionOfRecurrentModels) {
+  if (!fixture_.has("attention")) return;
+  AttentionRecorder recorder;
+  Pass pass = Pass::inference(&recorder);
+  model_->forward(batch_, pass);
+  ASSERT_EQ(recorder.layers.size(), 1);
+  expect_close(recorder.layers[0].weights, fixture_.tensor("attention"), "attention");
 }
 
 TEST_P(Seq2SeqParity, EveryGradient) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "eval/search.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"
@@ -68,6 +69,62 @@ void expect_close(const torch::Tensor& a, const torch::Tensor& b, double toleran
   EXPECT_LE((a - b).abs().max().item<double>(), tolerance);
 }
 
+void expect_steps_are_forward(const Seq2SeqImpl& model) {
+  Pass inference = Pass::inference();
+  const at::NoGradGuard no_grad;
+  const Batch batch = some_batch();
+  const auto forward = logits_of(model, model.forward(batch, inference));
+  const auto memory = model.encode(batch.src, inference);
+  for (std::int64_t b = 0; b < batch.tgt.layout.size(); ++b) {
+    const std::vector<std::int64_t> sentence = {b};
+    const auto state = model.start(*memory, sentence);
+    for (std::int64_t t = 0; t < batch.tgt.layout.length(b); ++t) {
+      const auto row = batch.tgt.layout.offsets[b] + t;
+      const auto logits = model.step(*memory, *state, batch.tgt.ids_M.narrow(0, row, 1), inference);
+      expect_close(logits[0], forward[row]);
+    }
+  }
+}
+
+void expect_every_gradient(const Seq2SeqImpl& model) {
+  const Batch batch = some_batch();
+  Pass pass = Pass::train(3);
+  ops::cross_entropy(model.forward(batch, pass), model.output_table(), {}, batch.labels_M, 0.1).loss.backward();
+  for (const auto& parameter : model.named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().sum().item<double>(), 0) << parameter.key();
+  }
+}
+
+void expect_unrolled_is_fused(const Seq2SeqImpl& model) {
+  const Batch batch = some_batch();
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    visit_weights(model, [&](ops::Weight& weight) { weight.set_precision(precision); });
+    const auto run = [&] {
+      Pass pass = Pass::train(3);
+      for (const auto& parameter : model.parameters()) parameter.mutable_grad() = torch::Tensor();
+      std::vector<torch::Tensor> all = {model.forward(batch, pass)};
+      at::manual_seed(17);
+      (all[0].to(torch::kFloat) * torch::randn(all[0].sizes()).to(test_device())).sum().backward();
+      for (const auto& parameter : model.parameters()) {
+        if (parameter.grad().defined()) all.push_back(parameter.grad());
+      }
+      return all;
+    };
+    const auto fused = run();
+    const ops::Unrolled unrolled;
+    const auto step_by_step = run();
+    ASSERT_EQ(fused.size(), step_by_step.size());
+    for (std::size_t i = 0; i < fused.size(); ++i) {
+      SCOPED_TRACE("tensor " + std::to_string(i));
+      const auto norm = [](const torch::Tensor& x) { return x.to(torch::kDouble).norm().item<double>(); };
+      EXPECT_GT(norm(step_by_step[i]), 0);
+      // Sums in another order in fp32; numbers of 8 bits rounded at other places, over and over, in bf16.
+      EXPECT_LE(norm(fused[i] - step_by_step[i]), (precision == Precision::fp32 ? 1e-5 : 0.05) * norm(step_by_step[i]));
+    }
+  }
+}
+
 class Seq2SeqProperties : public testing::TestWithParam<Family> {
  protected:
   Seq2SeqProperties() { model_->to(test_device()); }
@@ -76,21 +133,7 @@ class Seq2SeqProperties : public testing::TestWithParam<Family> {
   Pass inference_ = Pass::inference();
 };
 
-TEST_P(Seq2SeqProperties, RepeatedStepIsForward) {
-  const at::NoGradGuard no_grad;
-  const Batch batch = some_batch();
-  const auto forward = logits_of(*model_, model_->forward(batch, inference_));
-  const auto memory = model_->encode(batch.src, inference_);
-  for (std::int64_t b = 0; b < batch.tgt.layout.size(); ++b) {
-    const std::vector<std::int64_t> sentence = {b};
-    const auto state = model_->start(*memory, sentence);
-    for (std::int64_t t = 0; t < batch.tgt.layout.length(b); ++t) {
-      const auto row = batch.tgt.layout.offsets[b] + t;
-      const auto logits = model_->step(*memory, *state, batch.tgt.ids_M.narrow(0, row, 1), inference_);
-      expect_close(logits[0], forward[row]);
-    }
-  }
-}
+TEST_P(Seq2SeqProperties, RepeatedStepIsForward) { expect_steps_are_forward(*model_); }
 
 TEST_P(Seq2SeqProperties, PlainOpsGiveTheSameSteps) {
   const at::NoGradGuard no_grad;
@@ -185,46 +228,11 @@ TEST_P(Seq2SeqProperties, SelectPermutesSplitsAndDrops) {
   }
 }
 
-TEST_P(Seq2SeqProperties, EveryParameterGetsAGradient) {
-  const Batch batch = some_batch();
-  Pass pass = Pass::train(3);
-  ops::cross_entropy(model_->forward(batch, pass), model_->output_table(), {}, batch.labels_M, 0.1).loss.backward();
-  for (const auto& parameter : model_->named_parameters()) {
-    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
-    EXPECT_GT(parameter.value().grad().abs().sum().item<double>(), 0) << parameter.key();
-  }
-}
+TEST_P(Seq2SeqProperties, EveryParameterGetsAGradient) { expect_every_gradient(*model_); }
 
 // The fused op of a recurrent decoder beside the step that it replaces: values and all gradients, with dropout, in fp32
 // and bf16. Models without a fused form are compared with themselves.
-TEST_P(Seq2SeqProperties, UnrolledIsFused) {
-  const Batch batch = some_batch();
-  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-    visit_weights(*model_, [&](ops::Weight& weight) { weight.set_precision(precision); });
-    const auto run = [&] {
-      Pass pass = Pass::train(3);
-      for (const auto& parameter : model_->parameters()) parameter.mutable_grad() = torch::Tensor();
-      std::vector<torch::Tensor> all = {model_->forward(batch, pass)};
-      at::manual_seed(17);
-      (all[0].to(torch::kFloat) * torch::randn(all[0].sizes()).to(test_device())).sum().backward();
-      for (const auto& parameter : model_->parameters()) {
-        if (parameter.grad().defined()) all.push_back(parameter.grad());
-      }
-      return all;
-    };
-    const auto fused = run();
-    const ops::Unrolled unrolled;
-    const auto step_by_step = run();
-    ASSERT_EQ(fused.size(), step_by_step.size());
-    for (std::size_t i = 0; i < fused.size(); ++i) {
-      SCOPED_TRACE("tensor " + std::to_string(i));
-      const auto norm = [](const torch::Tensor& x) { return x.to(torch::kDouble).norm().item<double>(); };
-      EXPECT_GT(norm(step_by_step[i]), 0);
-      // Sums in another order in fp32; numbers of 8 bits rounded at other places, over and over, in bf16.
-      EXPECT_LE(norm(fused[i] - step_by_step[i]), (precision == Precision::fp32 ? 1e-5 : 0.05) * norm(step_by_step[i]));
-    }
-  }
-}
+TEST_P(Seq2SeqProperties, UnrolledIsFused) { expect_unrolled_is_fused(*model_); }
 
 TEST_P(Seq2SeqProperties, DropoutIsAFunctionOfTheKey) {
   const at::NoGradGuard no_grad;
@@ -304,6 +312,90 @@ TEST_P(Seq2SeqProperties, ABeamOfOneIsGreedyAndItsScoreThatOfForward) {
     }
     if (ids.size() < 8) total += log_p[static_cast<std::int64_t>(ids.size())][3].item<double>();
     EXPECT_NEAR(found[b][0].log_prob, total, 1e-3);
+  }
+}
+
+// What the options of recurrent models allow together; of some thousand combinations every `stride`th. A prime stride
+// that divides no number of kinds leaves every pair of kinds in.
+std::vector<Family> combinations(std::size_t stride) {
+  std::vector<Family> all;
+  const auto each = [](auto kinds, const auto& f) {
+    for (const auto& [kind, name] : kinds) f(kind, name);
+  };
+  ModelConfig config;
+  config.width = 6;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.dropout = 0.1;
+  std::string name;
+  std::size_t count = 0;
+  const auto add = [&] {
+    if (count++ % stride != 0) return;
+    try {
+      make_seq2seq(config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
+      all.push_back({name, config});
+    } catch (const UserError&) {  // refused, with the reason
+    }
+  };
+  const auto with_memories = [&](const auto& f) {
+    for (const StateKind keys : {StateKind::hidden, StateKind::cell}) {
+      for (const StateKind values : {StateKind::hidden, StateKind::cell}) {
+        config.keys = keys, config.values = values;
+        f();
+      }
+    }
+    config.keys = config.values = StateKind::hidden;
+  };
+  each(EnumNames<CellKind>::names, [&](CellKind cell, std::string_view cell_name) {
+    each(EnumNames<Reading>::names, [&](Reading reading, std::string_view reading_name) {
+      config.cell = cell, config.encoder = reading;
+      const std::string parts = std::string(cell_name) + " " + std::string(reading_name);
+      config.model = ModelKind::fixed;
+      for (const ContextUse use : {ContextUse::once, ContextUse::every}) {
+        for (const StateKind from : {StateKind::hidden, StateKind::cell}) {
+          config.context = use, config.context_from = from;
+          name = "fixed " + parts;
+          add();
+        }
+      }
+      config.context = ContextUse::once, config.context_from = StateKind::hidden;
+      for (const ModelKind kind : {ModelKind::luong, ModelKind::bahdanau}) {
+        config.model = kind;
+        each(EnumNames<ScoreKind>::names, [&](ScoreKind score, std::string_view score_name) {
+          each(EnumNames<ScopeKind>::names, [&](ScopeKind scope, std::string_view scope_name) {
+            for (const ChoiceKind choice : {ChoiceKind::soft, ChoiceKind::hard}) {
+              for (const CoverageKind coverage : {CoverageKind::none, CoverageKind::additive}) {
+                config.score = score, config.scope = scope, config.attention = choice, config.coverage = coverage;
+                config.longest_source.reset();
+                if (score == ScoreKind::location) config.longest_source = 8;
+                config.window.reset();
+                if (scope != ScopeKind::global) config.window = 2;
+                name = std::string(name_of(kind)) + " " + parts + " " + std::string(score_name) + " " +
+                       std::string(scope_name) + " " + std::string(name_of(choice)) + " coverage " +
+                       std::string(name_of(coverage));
+                with_memories(add);
+              }
+            }
+          });
+        });
+        config.score.reset(), config.longest_source.reset(), config.window.reset();
+        config.scope = ScopeKind::global, config.attention = ChoiceKind::soft, config.coverage = CoverageKind::none;
+      }
+    });
+  });
+  return all;
+}
+
+TEST(Seq2SeqCombinations, HoldWhatEveryModelHolds) {
+  const std::vector<Family> all = combinations(23);
+  EXPECT_GT(all.size(), 50U) << "the options allow less than they did";
+  for (const Family& family : all) {
+    SCOPED_TRACE(family.name);
+    const Seq2Seq model = make_seq2seq(family.config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
+    model->to(test_device());
+    expect_steps_are_forward(*model);
+    expect_every_gradient(*model);
+    expect_unrolled_is_fused(*model);
+    if (testing::Test::HasFailure()) return;
   }
 }
 

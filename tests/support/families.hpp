@@ -71,8 +71,8 @@ inline std::vector<Family> families(double dropout) {
                                  model.encoder = Reading::forward;
                                  model.keys = model.values = StateKind::cell;
                                })},
-      {"luong_coverage", changed(luong, score(ScoreKind::additive),
-                                 [](ModelConfig& model) { model.coverage = CoverageKind::additive; })},
+      {"luong_coverage",
+       changed(luong, score(ScoreKind::additive), [](ModelConfig& model) { model.coverage = CoverageKind::additive; })},
       {"bahdanau", changed(bahdanau, shallow)},
       {"bahdanau_lstm", changed(bahdanau, cell(CellKind::lstm), score(ScoreKind::general),
                                 [](ModelConfig& model) { model.encoder = Reading::reversed; })},

@@ -2,13 +2,23 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <cmath>
 #include <vector>
 
+#include "core/error.hpp"
+#include "models/attention/additive.hpp"
+#include "models/attention/coverage.hpp"
 #include "models/attention/dot.hpp"
+#include "models/attention/elu1.hpp"
 #include "models/attention/general.hpp"
+#include "models/attention/local_m.hpp"
+#include "models/attention/local_p.hpp"
+#include "models/attention/location.hpp"
 #include "models/attention/memory_rows.hpp"
+#include "models/attention/rbf.hpp"
 #include "models/attention/scaled_dot.hpp"
 #include "models/ops/padded.hpp"
+#include "tests/support/layout.hpp"
 
 namespace attend {
 namespace {
@@ -43,6 +53,88 @@ TEST(Scores, GeneralHasTheWeightsOfItsExample) {
   score.named_parameters()["key.weight"].copy_(torch::tensor({{0.0f, 1.0f}, {1.0f, 0.0f}}));
   const Tensor expected = torch::tensor({{0.73105857f, 0.26894143f}, {1.0f, 0.0f}});
   EXPECT_TRUE(torch::allclose(weights_of(score), expected, 1e-6, 1e-6));
+}
+
+// A score whose key map is the identity, with the memory's rows as keys.
+template <class S>
+S with_identity() {
+  const at::NoGradGuard no_grad;
+  S score(2, 2);
+  score.named_parameters()["key.weight"].copy_(torch::eye(2));
+  return score;
+}
+
+// The weights over rows (1 0), (0 1) of a query.
+Tensor weights_of(const Score& score, std::vector<float> query) {
+  const at::NoGradGuard no_grad;
+  const Tensor keys_RSA = score.prepare(kMemory.narrow(0, 0, 2)).unsqueeze(0);
+  return torch::softmax(score.energies(torch::tensor(query).unsqueeze(0), keys_RSA), 1);
+}
+
+TEST(Scores, AdditiveHasTheWeightsOfItsExample) {
+  const at::NoGradGuard no_grad;
+  AdditiveScore score(2, 2);
+  auto parameters = score.named_parameters();
+  parameters["key.weight"].copy_(torch::tensor({{-1.0f, 1.0f}, {0.0f, 1.0f}}));  // of (1 0), (0 1): (-1 0), (1 1)
+  parameters["query.weight"].copy_(torch::eye(2));
+  parameters["energy.weight"].fill_(1);
+  const Tensor energies =
+      score.energies(torch::tensor({{1.0f, 0.0f}}), score.prepare(kMemory.narrow(0, 0, 2)).unsqueeze(0));
+  EXPECT_TRUE(torch::allclose(energies, torch::tensor({{0.0f, 1.7256217f}}), 1e-6, 1e-6)) << energies;
+}
+
+TEST(Scores, LocationHasTheWeightsOfItsExample) {
+  const at::NoGradGuard no_grad;
+  LocationScore score(2, 3);
+  score.named_parameters()["position.weight"].copy_(torch::tensor({{0.0f, 0.0f}, {1.0f, 0.0f}, {2.0f, 0.0f}}));
+  EXPECT_TRUE(torch::allclose(weights_of(score, {1, 5}), torch::tensor({{0.26894143f, 0.73105857f}}), 1e-6, 1e-6));
+  EXPECT_THROW(score.energies(torch::zeros({1, 2}), torch::zeros({1, 4, 1})), UserError);
+}
+
+TEST(Scores, RbfHasTheWeightsOfItsExample) {
+  const at::NoGradGuard no_grad;
+  auto score = with_identity<RbfScore>();
+  score.named_parameters()["log_precision"].zero_();
+  EXPECT_TRUE(torch::allclose(weights_of(score, {1, 0}), torch::tensor({{0.88079708f, 0.11920292f}}), 1e-6, 1e-6));
+}
+
+TEST(Scores, Elu1HasTheWeightsOfItsExample) {
+  EXPECT_TRUE(torch::allclose(weights_of(with_identity<Elu1Score>(), {1, 0}), torch::tensor({{5 / 9.0f, 4 / 9.0f}}),
+                              1e-6, 1e-6));
+}
+
+// Four positions and a sentence of two, which its neighbour pads.
+TEST(Scopes, LocalMonotonicHasTheWindowsOfItsExample) {
+  const Keys keys{.keys_SA = torch::zeros({6, 1}), .values_SW = torch::zeros({6, 1}), .layout = layout_of({4, 2})};
+  const MemoryRows memory(keys, {0, 1});
+  const LocalMonotonicScope scope(1);
+  const auto inside = [&](std::int64_t step) {
+    return scope.window({}, memory, step).outside_RS.logical_not().to(torch::kInt);
+  };
+  EXPECT_TRUE(torch::equal(inside(0), torch::tensor({{1, 1, 0, 0}, {1, 1, 0, 0}}, torch::kInt)));
+  EXPECT_TRUE(torch::equal(inside(1), torch::tensor({{1, 1, 1, 0}, {1, 1, 0, 0}}, torch::kInt)));
+  EXPECT_TRUE(torch::equal(inside(9), torch::tensor({{0, 0, 1, 1}, {1, 1, 0, 0}}, torch::kInt)));
+}
+
+TEST(Scopes, LocalPredictiveHasTheFactorsOfItsExample) {
+  const at::NoGradGuard no_grad;
+  const Keys keys{.keys_SA = torch::zeros({4, 1}), .values_SW = torch::zeros({4, 1}), .layout = layout_of({4})};
+  LocalPredictiveScope scope(1, 2);
+  auto parameters = scope.named_parameters();
+  parameters["inner.weight"].fill_(1);
+  parameters["centre.weight"].fill_(static_cast<float>(std::log(0.375 / 0.625) / std::tanh(1.0)));  // p = 4 · 0.375
+  const Window window = scope.window(torch::ones({1, 1}), MemoryRows(keys, {0}), 0);
+  const Tensor expected = torch::tensor({{0.32465247f, 0.88249690f, 0.88249690f, 0.32465247f}});
+  EXPECT_TRUE(torch::allclose(window.factor_RS, expected, 1e-5, 1e-6)) << window.factor_RS;
+  EXPECT_EQ(window.outside_RS.sum().item<std::int64_t>(), 0);
+}
+
+TEST(Coverage, EntersTheKeys) {
+  const at::NoGradGuard no_grad;
+  const Coverage coverage(2);
+  coverage.named_parameters()["weight"].copy_(torch::tensor({1.0f, -2.0f}));
+  const Tensor keys = coverage.enter(torch::ones({1, 2, 2}), torch::tensor({{0.5f, 0.0f}}));
+  EXPECT_TRUE(torch::equal(keys, torch::tensor({{{1.5f, 0.0f}, {1.0f, 1.0f}}})));
 }
 
 TEST(MemoryRows, AreSelectedAndKept) {

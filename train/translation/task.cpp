@@ -24,9 +24,9 @@ BatchIds batch_ids(const TokenizerPair& tokenizers) {
 
 TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config,
                                  EncodedCorpus train, std::optional<EncodedCorpus> valid)
-    : StreamTask(std::make_unique<TranslationObjective>(model, config.objective,
-                                                         config.model.attention == ChoiceKind::hard),
-                 torch::Device(config.run.device)),
+    : StreamTask(
+          std::make_unique<TranslationObjective>(model, config.objective, config.model.attention == ChoiceKind::hard),
+          torch::Device(config.run.device)),
       model_(std::move(model)),
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
