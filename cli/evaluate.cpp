@@ -1,7 +1,9 @@
-// attend evaluate: BLEU, chrF and TER of a file of translations; or the metrics of a fine-tuned run on its task.
+// attend evaluate: BLEU, chrF and TER of a file of translations; the alignment error rate of a file of word alignments;
+// or the metrics of a fine-tuned run on its task.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,16 +17,45 @@
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
+#include "data/text/links.hpp"
 #include "eval/answers/scores.hpp"
+#include "eval/metrics/alignment_error.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/ter.hpp"
+#include "eval/metrics/text.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {
+
+// Word alignments and what they are scored against.
+struct AlignmentFiles {
+  std::string alignment;
+  std::string gold;
+  LinkDirection gold_direction = LinkDirection::source_target;
+  std::int64_t gold_base = 0;
+  std::string source;
+  std::string target;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Word alignments");
+    visit("alignment", self.alignment,
+          {.help = "word alignments as attend translate --alignment writes them, a sentence pair a line: "
+                   "SOURCE-TARGET, from 0",
+           .placeholder = "FILE"});
+    visit("gold", self.gold,
+          {.help = "gold alignments, line by line: sure links 1-2, possible links 1?2", .placeholder = "FILE"});
+    visit("gold-direction", self.gold_direction, {.help = "the side that a gold link names first"});
+    visit("gold-base", self.gold_base, {.help = "the number of the first word in --gold", .min = 0, .max = 1});
+    visit("source", self.source,
+          {.help = "the aligned source text: links beyond its sentences are refused", .placeholder = "FILE"});
+    visit("target", self.target, {.help = "the aligned target text, for the same", .placeholder = "FILE"});
+  }
+};
 
 struct EvaluateConfig {
   std::string run;
@@ -39,6 +70,7 @@ struct EvaluateConfig {
   metrics::BleuTokenizer tokenize = metrics::BleuTokenizer::mteval_13a;
   metrics::BleuSmoothing smoothing = metrics::BleuSmoothing::exp;
   std::int64_t chrf_word_order = 0;
+  AlignmentFiles alignments;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -62,31 +94,58 @@ struct EvaluateConfig {
     visit("smoothing", self.smoothing, {.help = "how BLEU smooths n-gram orders without a match"});
     visit("chrf-word-order", self.chrf_word_order,
           {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2});
+    AlignmentFiles::visit(self.alignments, visit);
 
     visit.group("Output");
     visit("json", self.json, {.help = "print one JSON object with unrounded scores"});
   }
 
+  bool scores_alignments() const { return run.empty() && !(alignments.alignment.empty() && alignments.gold.empty()); }
+
   void validate(const OptionOrigins& origins) const {
-    if (run.empty() && (hypothesis.empty() || reference.empty())) {
-      throw UserError("nothing to score: neither a run, nor --hypothesis with --reference",
-                      "attend evaluate RUN --data DIR, or attend evaluate --hypothesis FILE --reference FILE");
-    }
-    using Names = std::vector<std::string_view>;
-    for (const std::string_view option :
-         run.empty()
-             ? Names{"data", "valid", "checkpoint", "precision", "device", "max-answer", "nbest", "null-threshold"}
-             : Names{"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order"}) {
-      if (!origins.given(option)) continue;
-      throw UserError(origins(option) + (run.empty() ? ": only with a run" : ": only without a run, for translations"),
-                      "leave it out, or score the run and the translations in two calls");
-    }
+    check_use(origins);
     if (std::ranges::count(reference, "-") + (hypothesis == "-" ? 1 : 0) > 1) {
       throw UserError(origins("reference") + ": standard input (-) can be read only once",
                       "write all but one of the texts to files");
     }
     if (!valid.empty() && origins.given("data")) {
       throw UserError(origins("data") + ": --valid already names the files", "leave one of them out");
+    }
+    if (alignments.alignment == "-" && alignments.gold == "-") {
+      throw UserError(origins("gold") + ": standard input (-) can be read only once", "write one of them to a file");
+    }
+  }
+
+ private:
+  // The command scores one of three things, of which each has options of its own.
+  void check_use(const OptionOrigins& origins) const {
+    struct Scored {
+      bool is_meant;
+      std::string_view when;
+      std::vector<std::string_view> options;
+    };
+    const std::array kinds = {
+        Scored{!run.empty(),
+               "only with a run",
+               {"data", "valid", "checkpoint", "precision", "device", "max-answer", "nbest", "null-threshold"}},
+        Scored{run.empty() && !scores_alignments(),
+               "only where translations are scored",
+               {"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order"}},
+        Scored{scores_alignments(),
+               "only where word alignments are scored",
+               {"alignment", "gold", "gold-direction", "gold-base", "source", "target"}}};
+    if (run.empty() && (scores_alignments() ? alignments.alignment.empty() || alignments.gold.empty()
+                                            : hypothesis.empty() || reference.empty())) {
+      throw UserError("nothing to score: neither a run, nor --hypothesis with --reference, nor --alignment with --gold",
+                      "attend evaluate RUN --data DIR, attend evaluate --hypothesis FILE --reference FILE, or attend "
+                      "evaluate --alignment FILE --gold FILE");
+    }
+    for (const Scored& kind : kinds) {
+      for (const std::string_view option : kind.options) {
+        if (kind.is_meant || !origins.given(option)) continue;
+        throw UserError(origins(option) + ": " + std::string(kind.when),
+                        "leave it out, or score a run, translations and alignments in separate calls");
+      }
     }
   }
 };
@@ -102,6 +161,14 @@ std::vector<std::string> read_lines(const std::string& path) {
   }
   if (lines.empty()) throw UserError(name_of_input(path) + ": empty", "check the file");
   return lines;
+}
+
+// UserError unless `file` has as many lines as `other`.
+void check_lines(const std::string& file, std::size_t lines, const std::string& other, std::size_t expected) {
+  if (lines == expected) return;
+  throw UserError(
+      fmt::format("{}: {} lines, but {} has {}", name_of_input(file), lines, name_of_input(other), expected),
+      "give files whose lines correspond");
 }
 
 // Scores are meant for plain text: what looks tokenised is scored with a warning.
@@ -157,11 +224,7 @@ void evaluate_translations(const EvaluateConfig& config) {
   std::vector<std::vector<std::string>> references;
   for (const std::string& path : config.reference) {
     references.push_back(read_lines(path));
-    if (references.back().size() != hypotheses.size()) {
-      throw UserError(fmt::format("{}: {} lines, but {} has {}", name_of_input(path), references.back().size(),
-                                  name_of_input(config.hypothesis), hypotheses.size()),
-                      "give files whose lines correspond");
-    }
+    check_lines(path, references.back().size(), config.hypothesis, hypotheses.size());
   }
   warn_of_pieces(config.hypothesis, hypotheses);
 
@@ -198,14 +261,65 @@ void evaluate_translations(const EvaluateConfig& config) {
   std::cout << result.dump(2) << '\n' << std::flush;
 }
 
+// The words of every line of a text; nothing without a text.
+std::vector<std::int64_t> count_words(const std::string& file) {
+  std::vector<std::int64_t> counts;
+  if (file.empty()) return counts;
+  for (const std::string& line : read_lines(file)) counts.push_back(std::ssize(metrics::split_words(line)));
+  return counts;
+}
+
+metrics::AlignmentTally score_alignments(const AlignmentFiles& files) {
+  LinkFormat format{.may_be_possible = false,
+                    .remedy = "give the texts that were aligned, with words separated as in the alignment",
+                    .source_words = count_words(files.source),
+                    .target_words = count_words(files.target)};
+  const std::vector<SentenceLinks> found = read_links(files.alignment, format);
+  format.direction = files.gold_direction;
+  format.base = files.gold_base;
+  format.may_be_possible = true;
+  format.remedy = "check --gold-direction and --gold-base, and that the texts are those of the gold alignment";
+  const std::vector<SentenceLinks> gold = read_links(files.gold, format);
+  check_lines(files.gold, gold.size(), files.alignment, found.size());
+  if (!files.source.empty()) check_lines(files.source, format.source_words.size(), files.gold, gold.size());
+  if (!files.target.empty()) check_lines(files.target, format.target_words.size(), files.gold, gold.size());
+  metrics::AlignmentTally tally;
+  for (std::size_t i = 0; i < gold.size(); ++i) tally.add(found[i].sure, gold[i]);
+  if (tally.sure() == 0) {
+    throw UserError(name_of_input(files.gold) + ": no sure link", "mark the links that are certain as 1-2, not 1?2");
+  }
+  return tally;
+}
+
+void evaluate_alignments(const EvaluateConfig& config) {
+  const metrics::AlignmentTally tally = score_alignments(config.alignments);
+  if (!config.json) {
+    std::cout << fmt::format("AER = {:.1f} (precision = {:.1f} recall = {:.1f} links = {} sure = {} possible = {})\n",
+                             tally.error_rate(), tally.precision(), tally.recall(), tally.links(), tally.sure(),
+                             tally.possible())
+              << std::flush;
+    return;
+  }
+  const nlohmann::ordered_json result = {{"aer",
+                                          {{"score", tally.error_rate()},
+                                           {"precision", tally.precision()},
+                                           {"recall", tally.recall()},
+                                           {"links", tally.links()},
+                                           {"sure", tally.sure()},
+                                           {"possible", tally.possible()}}}};
+  std::cout << result.dump(2) << '\n' << std::flush;
+}
+
 void run(const EvaluateConfig& config, const OptionOrigins& origins) {
-  config.run.empty() ? evaluate_translations(config) : evaluate_task(config, origins);
+  if (!config.run.empty()) return evaluate_task(config, origins);
+  config.scores_alignments() ? evaluate_alignments(config) : evaluate_translations(config);
 }
 
 }  // namespace
 
 Command evaluate_command() {
-  return make_command<EvaluateConfig>("evaluate", "score translations, or a run of finetune on its task", run);
+  return make_command<EvaluateConfig>("evaluate",
+                                      "score translations, word alignments, or a run of finetune on its task", run);
 }
 
 }  // namespace attend

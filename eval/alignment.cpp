@@ -1,10 +1,8 @@
 #include "eval/alignment.hpp"
 
 #include <ATen/ATen.h>
-#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "eval/metrics/text.hpp"
 
@@ -50,14 +48,8 @@ std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWor
     if (best == merged.end() || target[j].empty()) continue;
     links.push_back({.src = best - merged.begin(), .tgt = static_cast<std::int64_t>(j)});
   }
-  std::ranges::sort(links, {}, [](const Link& link) { return std::tuple(link.src, link.tgt); });
+  std::ranges::sort(links);
   return links;
-}
-
-std::string to_text(const std::vector<Link>& links) {
-  std::string text;
-  for (const Link& link : links) text += fmt::format("{}{}-{}", text.empty() ? "" : " ", link.src, link.tgt);
-  return text;
 }
 
 }  // namespace attend

@@ -12,10 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/text/links.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
@@ -35,19 +35,9 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
 // The positions of the pieces `ids` in the text that they decode to.
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
-// Both from 0.
-struct Link {
-  std::int64_t src = 0;
-  std::int64_t tgt = 0;
-  bool operator==(const Link&) const = default;
-};
-
 // One link for each target word, in source order; ties go to the first source word. `weights_TS` may have more rows and
 // columns than there are pieces in words.
 std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWords& source,
                               const PiecesOfWords& target);
-
-// "0-0 2-1".
-std::string to_text(const std::vector<Link>& links);
 
 }  // namespace attend

@@ -1,0 +1,114 @@
+#include "data/text/links.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "core/number.hpp"
+#include "data/text/lines.hpp"
+
+namespace attend {
+namespace {
+
+// A link as it is written.
+struct WrittenLink {
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+  bool sure = true;
+};
+
+std::optional<std::int64_t> parse_position(std::string_view digits) {
+  const bool are_digits = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  return are_digits ? parse_number<std::int64_t>(digits) : std::nullopt;
+}
+
+std::optional<WrittenLink> parse_link(std::string_view token) {
+  const std::size_t mark = token.find_first_of("-?");
+  if (mark == token.npos) return std::nullopt;
+  const auto first = parse_position(token.substr(0, mark)), second = parse_position(token.substr(mark + 1));
+  if (!first || !second) return std::nullopt;
+  return WrittenLink{.first = *first, .second = *second, .sure = token[mark] == '-'};
+}
+
+// Reads the links of one file, line by line.
+class LinkReader {
+ public:
+  LinkReader(const std::string& file, const LinkFormat& format) : lines_(file), format_(format) {}
+
+  bool next(SentenceLinks& links) {
+    std::string line;
+    if (!lines_.next(line)) return false;
+    links = {};
+    std::istringstream tokens(line);
+    for (std::string token; tokens >> token;) add(token, links);
+    for (std::vector<Link>* list : {&links.sure, &links.possible}) {
+      std::ranges::sort(*list);
+      list->erase(std::ranges::unique(*list).begin(), list->end());
+    }
+    return true;
+  }
+
+  std::uint64_t num_lines() const { return lines_.counts().lines; }
+
+ private:
+  void add(const std::string& token, SentenceLinks& links) const {
+    const std::optional<WrittenLink> written = parse_link(token);
+    if (!written) {
+      refuse(token, "is not a link",
+             format_.may_be_possible ? "write sure links as 1-2 and possible ones as 1?2, separated by spaces"
+                                     : "write links as 1-2, separated by spaces");
+    }
+    if (!written->sure && !format_.may_be_possible) {
+      refuse(token, "is a possible link, but only gold alignments have them",
+             "write links as 1-2, or exchange the files");
+    }
+    if (std::min(written->first, written->second) < format_.base) {
+      refuse(token, "has a position below " + std::to_string(format_.base) + ", the first word",
+             "give --gold-base 0, or correct the file");
+    }
+    Link link{.src = written->first - format_.base, .tgt = written->second - format_.base};
+    if (format_.direction == LinkDirection::target_source) std::swap(link.src, link.tgt);
+    check_position(token, "source", link.src, format_.source_words);
+    check_position(token, "target", link.tgt, format_.target_words);
+    if (written->sure) links.sure.push_back(link);
+    links.possible.push_back(link);
+  }
+
+  void check_position(const std::string& token, const std::string& side, std::int64_t position,
+                      const std::vector<std::int64_t>& num_words) const {
+    const std::size_t sentence = num_lines() - 1;
+    if (sentence >= num_words.size() || position < num_words[sentence]) return;
+    refuse(token,
+           "names word " + std::to_string(position + format_.base) + " of a " + side + " sentence of " +
+               std::to_string(num_words[sentence]) + " words, counted from " + std::to_string(format_.base),
+           format_.remedy);
+  }
+
+  [[noreturn]] void refuse(const std::string& token, const std::string& what, const std::string& remedy) const {
+    throw UserError(lines_.place() + ": \"" + token + "\" " + what, remedy);
+  }
+
+  LineReader lines_;
+  const LinkFormat& format_;
+};
+
+}  // namespace
+
+std::string to_text(const std::vector<Link>& links) {
+  std::string text;
+  for (const Link& link : links) {
+    text += (text.empty() ? "" : " ") + std::to_string(link.src) + "-" + std::to_string(link.tgt);
+  }
+  return text;
+}
+
+std::vector<SentenceLinks> read_links(const std::string& file, const LinkFormat& format) {
+  LinkReader reader(file, format);
+  std::vector<SentenceLinks> sentences;
+  for (SentenceLinks links; reader.next(links);) sentences.push_back(std::move(links));
+  if (sentences.empty()) throw UserError(name_of_input(file) + ": empty", "check the file");
+  return sentences;
+}
+
+}  // namespace attend

@@ -1,0 +1,60 @@
+// Word alignments in text: for each sentence pair a line of links between word positions, separated by spaces. `1-2` is
+// a sure link and `1?2` a possible one: annotators agree on the first and may differ on the second (Och and Ney 2003, A
+// Systematic Comparison of Various Statistical Alignment Models, section 6). Without possible links it is the Pharaoh
+// format.
+//
+//   "0-0 1-2 3?2"    source word 0 is linked to target word 0, 1 to 2, and perhaps 3 to 2
+//
+// Files differ in the side that is named first and in the number of the first word; LinkFormat says which. Not
+// included: the NAACL format, a link per line with the number of its sentence.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/options.hpp"
+
+namespace attend {
+
+// A link between two words, both counted from 0.
+struct Link {
+  std::int64_t src = 0;
+  std::int64_t tgt = 0;
+  auto operator<=>(const Link&) const = default;
+};
+
+// "0-0 2-1".
+std::string to_text(const std::vector<Link>& links);
+
+// The links of a sentence pair, each list sorted and without duplicates. A sure link is possible, too.
+struct SentenceLinks {
+  std::vector<Link> sure;
+  std::vector<Link> possible;
+};
+
+enum class LinkDirection { source_target, target_source };
+template <>
+struct EnumNames<LinkDirection> {
+  static constexpr std::array names{std::pair{LinkDirection::source_target, std::string_view("source-target")},
+                                    std::pair{LinkDirection::target_source, std::string_view("target-source")}};
+};
+
+// What a file of links does not say itself.
+struct LinkFormat {
+  LinkDirection direction = LinkDirection::source_target;
+  std::int64_t base = 0;                        // the number of the first word
+  bool may_be_possible = true;                  // whether `1?2` is allowed
+  std::string remedy = {};                      // of links that leave their sentence
+  std::vector<std::int64_t> source_words = {};  // of every line, or empty: positions are not checked
+  std::vector<std::int64_t> target_words = {};
+};
+
+// One entry for each line. UserError naming file and line for anything but links, a possible link where none may be,
+// and a position below `base` or outside its sentence; naming the file if it is empty.
+std::vector<SentenceLinks> read_links(const std::string& file, const LinkFormat& format);
+
+}  // namespace attend
