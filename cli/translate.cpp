@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
+#include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
@@ -57,19 +58,10 @@ void print(const std::vector<Translation>& translations, std::int64_t number, bo
   }
 }
 
-void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
-  signals::install();
-  at::set_num_threads(static_cast<int>(config.translator.threads));
-  const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
-  std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
-  for (const std::string& input : inputs) readers.emplace_back(input);
-  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
-  freeze(*trained.model, config.use.precision);
+// Translates all lines; where attention is asked for, it is that of their best translations.
+void translate(const TranslateConfig& config, const std::vector<std::string>& inputs, std::deque<LineReader>& readers,
+               const Run& trained, TranslationAttention* attention) {
   Translator translator(*trained.model, trained.tokenizers, config.translator);
-  std::optional<TranslationAttention> attention;
-  if (config.attention.asked()) {
-    attention.emplace(config.attention, *trained.model, trained.tokenizers, config.run);
-  }
   std::deque<std::string> lines;  // read and not yet translated, where their attention is asked for
   std::int64_t number = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -77,23 +69,67 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
     const bool at_once = config.lines.at_once(inputs[i]);
     const auto next = [&](std::string& line) {
       const bool more = reader.next(line);
-      if (more && attention) lines.push_back(line);
+      if (more && attention != nullptr) lines.push_back(line);
       return more;
     };
     const auto emit = [&](const std::vector<Translation>& translations) {
       print(translations, number++, config.translator.search.nbest > 1);
       if (at_once) std::cout.flush();
-      if (!attention) return;
+      if (attention == nullptr) return;
       attention->add(lines.front(), translations.front());
       lines.pop_front();
     };
     translator.translate_stream(next, emit, at_once);
     reader.counts().log(inputs[i]);
   }
-  if (attention) attention->finish();
   if (translator.num_cut() > 0) {
     log::warn("{} lines were cut to {} pieces", translator.num_cut(), Translator::kLongestSource);
   }
+}
+
+// Observes the lines with their references; nothing is translated.
+void observe_references(const std::string& file, const std::vector<std::string>& inputs,
+                        std::deque<LineReader>& readers, TranslationAttention& attention) {
+  LineReader references(file);
+  std::string line, reference;
+  std::uint64_t num_lines = 0;
+  const std::string remedy = "give a reference for each line";
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    while (readers[i].next(line)) {
+      if (!references.next(reference)) {
+        throw UserError(file + ": " + std::to_string(num_lines) + " lines, but " + readers[i].place() + " is another",
+                        remedy);
+      }
+      ++num_lines;
+      attention.add_reference(line, reference);
+    }
+    readers[i].counts().log(inputs[i]);
+  }
+  if (references.next(reference)) {
+    throw UserError(references.place() + ": the input has only " + std::to_string(num_lines) + " lines", remedy);
+  }
+  references.counts().log(file);
+}
+
+void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(config.translator.threads));
+  const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
+  std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
+  for (const std::string& input : inputs) readers.emplace_back(input);
+  if (!config.attention.reference.empty()) check_text_file(config.attention.reference);
+  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  freeze(*trained.model, config.use.precision);
+  std::optional<TranslationAttention> attention;
+  if (config.attention.asked()) {
+    attention.emplace(config.attention, *trained.model, trained.tokenizers, config.run);
+  }
+  if (config.attention.reference.empty()) {
+    translate(config, inputs, readers, trained, attention ? &*attention : nullptr);
+  } else {
+    observe_references(config.attention.reference, inputs, readers, *attention);
+  }
+  if (attention) attention->finish();
 }
 
 }  // namespace

@@ -31,6 +31,19 @@ std::vector<PieceBytes> bytes_of(const std::vector<Piece>& pieces) {
   return result;
 }
 
+std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
+  std::vector<std::int32_t> ids;
+  for (const Piece& piece : pieces) ids.push_back(piece.id);
+  return ids;
+}
+
+// The pieces of a line, as far as the model reads or is shown it.
+std::vector<Piece> beginning(const Tokenizer& tokenizer, const std::string& line) {
+  std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, Translator::kLongestSource));
+  pieces.resize(std::min(pieces.size(), Translator::kLongestSource));
+  return pieces;
+}
+
 }  // namespace
 
 void TranslationAttentionConfig::validate(const OptionOrigins& origins) const {
@@ -44,6 +57,23 @@ void TranslationAttentionConfig::validate(const OptionOrigins& origins) const {
   if (alignment.empty() && alignment_layer) {
     throw UserError(origins("alignment-layer") + " has no meaning without --alignment",
                     "leave it out, or add --alignment FILE");
+  }
+  if (!reference.empty()) validate_reference(origins);
+}
+
+void TranslationAttentionConfig::validate_reference(const OptionOrigins& origins) const {
+  if (!asked()) {
+    throw UserError(origins("reference") + " has no meaning without --attention or --alignment",
+                    "leave it out, or add --alignment FILE");
+  }
+  if (reference == "-") {
+    throw UserError(origins("reference") + " is -, but standard input carries the lines to translate", "name a file");
+  }
+  for (const std::string_view option :
+       {"beam", "nbest", "length-penalty", "min-length", "max-length", "batch-size", "workers", "line-buffered"}) {
+    if (!origins.given(option)) continue;
+    throw UserError(origins(option) + " has no meaning with --reference: nothing is translated",
+                    "leave one of them out");
   }
 }
 
@@ -69,16 +99,30 @@ TranslationAttention::TranslationAttention(const TranslationAttentionConfig& con
 }
 
 void TranslationAttention::add(const std::string& line, const Translation& best) {
-  Pair pair{.line = line,
-            .source = tokenizers_.src.encode_pieces(beginning_of(line, Translator::kLongestSource)),
-            .best = best};
-  pair.source.resize(std::min(pair.source.size(), Translator::kLongestSource));
+  const std::vector<std::int32_t>& ids = best.hypothesis.ids;
+  add({.line = line,
+       .source = beginning(tokenizers_.src, line),
+       .translation = best.text,
+       .target = ids,
+       .target_bytes = alignment_ ? decoded_bytes(tokenizers_.tgt, ids) : std::vector<PieceBytes>()});
+}
+
+void TranslationAttention::add_reference(const std::string& line, const std::string& reference) {
+  const std::vector<Piece> pieces = beginning(tokenizers_.tgt, reference);
+  add({.line = line,
+       .source = beginning(tokenizers_.src, line),
+       .translation = reference,
+       .target = ids_of(pieces),
+       .target_bytes = bytes_of(pieces)});
+}
+
+void TranslationAttention::add(Pair pair) {
   const std::size_t source = std::max(longest_source_, pair.source.size() + 1);
-  const std::size_t target = std::max(longest_target_, best.hypothesis.ids.size() + 1);
+  const std::size_t target = std::max(longest_target_, pair.target.size() + 1);
   const bool fits = (waiting_.size() + 1) * source * target <= kWeightsInBatch;
   if (!fits) write();
   longest_source_ = fits ? source : pair.source.size() + 1;
-  longest_target_ = fits ? target : best.hypothesis.ids.size() + 1;
+  longest_target_ = fits ? target : pair.target.size() + 1;
   waiting_.push_back(std::move(pair));
 }
 
@@ -94,9 +138,8 @@ AttentionRecorder TranslationAttention::observe(const std::vector<Pair>& pairs, 
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::span<const std::int32_t>> src, tgt;
   for (const Pair& pair : pairs) {
-    auto& ids = sources.emplace_back();
-    for (const Piece& piece : pair.source) ids.push_back(piece.id);
-    tgt.emplace_back(pair.best.hypothesis.ids);
+    sources.push_back(ids_of(pair.source));
+    tgt.emplace_back(pair.target);
   }
   for (const auto& ids : sources) src.emplace_back(ids);
   batch.src = concatenate(src, -1, tokenizers_.src.special().eos);
@@ -121,11 +164,10 @@ void TranslationAttention::write() {
       continue;
     }
     const auto layers = shown.of_sentence(number++, batch.src.layout, batch.tgt.layout);
-    const std::vector<std::int32_t>& ids = pair.best.hypothesis.ids;
     if (attention_) {
       AttendedPieces pieces;
       for (const Piece& piece : pair.source) pieces.source.push_back(piece.text);
-      for (const std::int32_t id : ids) pieces.target.push_back(tokenizers_.tgt.piece(id));
+      for (const std::int32_t id : pair.target) pieces.target.push_back(tokenizers_.tgt.piece(id));
       pieces.source.push_back(tokenizers_.src.piece(tokenizers_.src.special().eos));
       pieces.target.push_back(tokenizers_.tgt.piece(tokenizers_.tgt.special().eos));
       write_attention(*attention_, pieces, layers);
@@ -138,7 +180,7 @@ void TranslationAttention::write() {
       const auto chosen = std::ranges::find_if(layers, is_chosen);
       ensure(chosen != layers.end(), "a layer that was there before");
       const auto links = align_words(chosen->weights.mean(0), pieces_of_words(pair.line, bytes_of(pair.source)),
-                                     pieces_of_words(pair.best.text, decoded_bytes(tokenizers_.tgt, ids)));
+                                     pieces_of_words(pair.translation, pair.target_bytes));
       alignment_->write(to_text(links) + "\n");
     }
   }

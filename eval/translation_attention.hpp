@@ -1,6 +1,6 @@
-// The attention of a translation model: observes a forward pass over each line and its best translation, and writes
-// attention weights between pieces (eval/attention.hpp) and word alignments (eval/alignment.hpp). Row t is the
-// attention when predicting target piece t.
+// The attention of a translation model: observes a forward pass over each line and its best translation, or a given
+// one, and writes attention weights between pieces (eval/attention.hpp) and word alignments (eval/alignment.hpp). Row t
+// is the attention when predicting target piece t.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "core/files.hpp"
 #include "core/options.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
+#include "eval/alignment.hpp"
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
 #include "models/translation/seq2seq.hpp"
@@ -21,6 +22,7 @@ struct TranslationAttentionConfig {
   std::string attention;
   std::string alignment;
   std::optional<std::int64_t> alignment_layer;
+  std::string reference;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -38,11 +40,17 @@ struct TranslationAttentionConfig {
                    "auto: the last",
            .min = 0,
            .max = 95});
+    visit("reference", self.reference,
+          {.help = "translations to observe, line by line, instead of the model's own: nothing is translated",
+           .placeholder = "FILE"});
   }
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
   bool asked() const { return !attention.empty() || !alignment.empty(); }
+
+ private:
+  void validate_reference(const OptionOrigins& origins) const;
 };
 
 // The files appear with finish(), or not at all. The model must outlive this.
@@ -54,15 +62,20 @@ class TranslationAttention {
 
   // A line and its translation, in input order. A line without pieces gives an empty record.
   void add(const std::string& line, const Translation& best);
+  // The same with a text that the model did not make.
+  void add_reference(const std::string& line, const std::string& reference);
   void finish();
 
  private:
   struct Pair {
     std::string line;
     std::vector<Piece> source;  // as far as it was encoded
-    Translation best;
+    std::string translation;
+    std::vector<std::int32_t> target;      // its pieces
+    std::vector<PieceBytes> target_bytes;  // where they are in it
   };
 
+  void add(Pair pair);
   AttentionRecorder observe(const std::vector<Pair>& pairs, Batch& batch) const;
   void write();  // the pending pairs
 
