@@ -1,5 +1,6 @@
-"""Reads scores from runs and formats them."""
+"""Reads scores from runs and formats them; names the machine."""
 import json
+import platform
 import statistics
 
 
@@ -22,3 +23,10 @@ def over_seeds(run, metric, factor=100):
 
 def cell(mean, spread):
     return f"{mean:.1f} ± {spread:.1f}"
+
+
+def processor():
+    """The model of the processor."""
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
