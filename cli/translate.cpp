@@ -122,7 +122,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
   freeze(*trained.model, config.use.precision);
   std::optional<TranslationAttention> attention;
   if (config.attention.asked()) {
-    attention.emplace(config.attention, *trained.model, trained.tokenizers, config.run);
+    attention.emplace(config.attention, trained, config.run, config.translator.search.attention_threshold);
   }
   if (config.attention.reference.empty()) {
     translate(config, inputs, readers, trained, attention ? &*attention : nullptr);

@@ -51,6 +51,7 @@ class Searcher {
     std::vector<std::vector<Hypothesis>> results(sentences_.size());
     if (sentences_.empty()) return results;
     Pass pass = Pass::inference();
+    pass.set_attention_threshold(request_.config.attention_threshold);
     const auto memory = request_.model.encode(src, pass);
     std::vector<std::int64_t> reads(sentences_.size());
     std::iota(reads.begin(), reads.end(), 0);

@@ -27,6 +27,7 @@ struct SearchConfig {
   double length_penalty = 1.0;
   std::int64_t min_length = 0;
   std::optional<std::int64_t> max_length;
+  double attention_threshold = 0;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -43,6 +44,12 @@ struct SearchConfig {
     visit(
         "max-length", self.max_length,
         {.help = "maximum length in pieces; auto: 2 x source + 10, and at least min-length", .min = 1, .max = 100000});
+    visit("attention-threshold", self.attention_threshold,
+          {.help =
+               "cut the decoder's attention to source positions with a weight under this, and scale the others to the "
+               "same sum; 0: none",
+           .min = 0,
+           .max = 0.999});
   }
 
   // UserError for contradictory options.

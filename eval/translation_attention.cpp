@@ -77,9 +77,9 @@ void TranslationAttentionConfig::validate_reference(const OptionOrigins& origins
   }
 }
 
-TranslationAttention::TranslationAttention(const TranslationAttentionConfig& config, const Seq2SeqImpl& model,
-                                           TokenizerPair tokenizers, const std::string& run)
-    : model_(model), tokenizers_(std::move(tokenizers)) {
+TranslationAttention::TranslationAttention(const TranslationAttentionConfig& config, const Run& trained,
+                                           const std::string& run, double attention_threshold)
+    : model_(*trained.model), tokenizers_(trained.tokenizers), attention_threshold_(attention_threshold) {
   open_file(attention_, config.attention, "--attention");
   open_file(alignment_, config.alignment, "--alignment");
   Batch batch;
@@ -147,6 +147,7 @@ AttentionRecorder TranslationAttention::observe(const std::vector<Pair>& pairs, 
   for (Sequences* side : {&batch.src, &batch.tgt}) side->ids_M = side->ids_M.to(model_.device());
   AttentionRecorder recorder(attention_ ? std::nullopt : std::optional(AttentionPlace::cross));
   Pass pass = Pass::inference(&recorder);
+  pass.set_attention_threshold(attention_threshold_);
   model_.forward(batch, pass);
   return recorder;
 }

@@ -14,6 +14,7 @@
 #include "eval/alignment.hpp"
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
+#include "models/run/run.hpp"
 #include "models/translation/seq2seq.hpp"
 
 namespace attend {
@@ -53,12 +54,12 @@ struct TranslationAttentionConfig {
   void validate_reference(const OptionOrigins& origins) const;
 };
 
-// The files appear with finish(), or not at all. The model must outlive this.
+// The files appear with finish(), or not at all. `trained` must outlive this.
 class TranslationAttention {
  public:
-  // UserError if a file exists, or the model (named `run` in messages) lacks the layer.
-  TranslationAttention(const TranslationAttentionConfig& config, const Seq2SeqImpl& model, TokenizerPair tokenizers,
-                       const std::string& run);
+  // UserError if a file exists, or the model of `run`, a run directory, lacks the layer. Weights are cut as in search.
+  TranslationAttention(const TranslationAttentionConfig& config, const Run& trained, const std::string& run,
+                       double attention_threshold);
 
   // A line and its translation, in input order. A line without pieces gives an empty record.
   void add(const std::string& line, const Translation& best);
@@ -84,6 +85,7 @@ class TranslationAttention {
   std::optional<AtomicFile> attention_;
   std::optional<AtomicFile> alignment_;
   std::int64_t alignment_layer_ = 0;
+  double attention_threshold_;
   std::vector<Pair> waiting_;
   std::size_t longest_source_ = 0;  // in pending pairs
   std::size_t longest_target_ = 0;

@@ -12,6 +12,7 @@
 #include "models/attention/location.hpp"
 #include "models/attention/rbf.hpp"
 #include "models/attention/scaled_dot.hpp"
+#include "models/layers/cut_weights.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/padded.hpp"
 #include "models/ops/recurrent.hpp"
@@ -112,7 +113,7 @@ void Attention::register_in(torch::nn::Module& model) const {
 Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& pass) const {
   const MemoryRows& memory = state.memory;
   const std::int64_t step = state.step++;
-  if (has_fused_form() && ops::may_fuse_steps(query_RH) && pass.observer() == nullptr) {
+  if (has_fused_form() && ops::may_fuse_steps(query_RH) && !pass.needs_weights()) {
     const Keys& keys = memory.keys();  // the same as below, over the ragged memory
     return ops::dot_attention(query_RH, keys.keys_SA, keys.values_SW, keys.layout, memory.sentences()).context_RW;
   }
@@ -124,6 +125,7 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
   const auto [outside_RS, factor_RS] = scope_->window(query_RH, memory, step);
   Tensor weights_RS = ops::masked_softmax(score_->energies(query_RH, keys_RSA), outside_RS);
   if (factor_RS.defined()) weights_RS = weights_RS * factor_RS;
+  weights_RS = cut_weights(weights_RS, pass.attention_threshold());
   if (coverage_ != nullptr) state.coverage_RS = state.coverage_RS + weights_RS;
   state.weights_RS = weights_RS;
   return choice_->context(weights_RS, memory.values_RSW(), pass, state.sampled).to(query_RH.scalar_type());

@@ -2,6 +2,8 @@
 // kinds.
 //
 //   e_ts = score(query, key_s),  a_t = softmax_s(e_t) within the scope,  c_t = choice(a_t, values)
+//
+// In inference, a threshold may cut small weights a_t (models/layers/cut_weights.hpp).
 #pragma once
 
 #include <torch/nn/module.h>

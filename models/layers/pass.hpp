@@ -1,5 +1,5 @@
 // The context of a forward pass, besides its inputs: whether it trains and how far training has come, its random
-// numbers, and an observer of its attention.
+// numbers, and how its attention is observed and cut.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -77,6 +77,13 @@ class Pass {
   // The observer of attention weights, or nullptr, in which case layers need not compute them.
   Observer* observer() const { return observer_; }
 
+  // Weights of the decoder's attention to the source under the threshold are cut (cut_weights.hpp); 0: none.
+  void set_attention_threshold(double threshold) { attention_threshold_ = threshold; }
+  double attention_threshold() const { return attention_threshold_; }
+
+  // Whether a layer has to compute the weights of attention to the source, which fused forms do not.
+  bool needs_weights() const { return observer_ != nullptr || attention_threshold_ > 0; }
+
  private:
   Pass() = default;
   std::uint64_t next_key() { return combine_keys(key_, ++places_); }
@@ -86,6 +93,7 @@ class Pass {
   std::uint64_t places_ = 0;
   TrainProgress progress_;
   Observer* observer_ = nullptr;
+  double attention_threshold_ = 0;
   SampledChoices* sampled_ = nullptr;
   double own_words_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "models/layers/cut_weights.hpp"
 #include "models/ops/decode.hpp"
 
 namespace attend {
@@ -62,6 +63,28 @@ struct TransformerState : DecoderState {
   }
 };
 
+// Queries q [M, H], ragged as `queries`, and what they attend to: k | v, [M, 2H].
+struct CrossInput {
+  Tensor q_MH;
+  const Layout& queries;
+  Tensor kv_MC;
+  const Layout& keys;
+};
+
+Tensor cross_weights(const CrossInput& input, std::int64_t heads, double threshold) {
+  const Tensor k_MH = input.kv_MC.chunk(2, 1)[0];
+  const ops::AttentionShape shape{.heads = heads, .causal = false};
+  return cut_weights(ops::attention_weights(input.q_MH, k_MH, input.queries, input.keys, shape), threshold);
+}
+
+// Cross-attention with the given weights, which no op has: softmax(q kᵀ / √D) after cut_weights, times v.
+Tensor weighted_values(const Tensor& weights_BNTS, const CrossInput& input) {
+  const Tensor v_MH = input.kv_MC.chunk(2, 1)[1].to(at::kFloat);
+  const Tensor v_BNSD = ops::pad(v_MH, input.keys).unflatten(2, {weights_BNTS.size(1), -1}).transpose(1, 2);
+  const Tensor context_BTH = at::matmul(weights_BNTS, v_BNSD).transpose(1, 2).flatten(2);
+  return ops::unpad(context_BTH, input.queries).to(input.q_MH.scalar_type());
+}
+
 // Teacher forcing: every position of every sentence at once, the future hidden by causality.
 class TeacherForcedAttention final : public DecoderAttention {
  public:
@@ -81,10 +104,11 @@ class TeacherForcedAttention final : public DecoderAttention {
   Tensor cross(std::int64_t layer, const Tensor& q_MH) override {
     const ops::AttentionShape shape{.heads = config_.block.heads, .causal = false};
     const Tensor& kv_MC = memory_.kv_MC[layer];
-    if (Observer* observer = pass_.observer()) {
-      const Tensor k_MH = kv_MC.narrow(1, 0, config_.block.width);
-      observer->see_attention(AttentionPlace::cross, layer,
-                              ops::attention_weights(q_MH, k_MH, target_, memory_.layout, shape));
+    if (pass_.needs_weights()) {
+      const CrossInput input{.q_MH = q_MH, .queries = target_, .kv_MC = kv_MC, .keys = memory_.layout};
+      const Tensor weights_BNTS = cross_weights(input, shape.heads, pass_.attention_threshold());
+      if (Observer* observer = pass_.observer()) observer->see_attention(AttentionPlace::cross, layer, weights_BNTS);
+      if (pass_.attention_threshold() > 0) return weighted_values(weights_BNTS, input);
     }
     return ops::cross_attention(q_MH, kv_MC, target_, memory_.layout, shape,
                                 pass_.dropout(config_.block.attention_dropout));
@@ -100,8 +124,9 @@ class TeacherForcedAttention final : public DecoderAttention {
 // One step: the newest position of every hypothesis over what it has read.
 class CachedAttention final : public DecoderAttention {
  public:
-  CachedAttention(const TransformerConfig& config, const TransformerMemory& memory, TransformerState& state)
-      : config_(config), memory_(memory), state_(state) {}
+  CachedAttention(const TransformerConfig& config, const TransformerMemory& memory, TransformerState& state,
+                  const Pass& pass)
+      : config_(config), memory_(memory), state_(state), pass_(pass) {}
 
   Tensor self(std::int64_t layer, const Tensor& qkv_RC) override {
     const std::int64_t width = config_.block.width;
@@ -110,14 +135,30 @@ class CachedAttention final : public DecoderAttention {
     return ops::decode_self_attention(qkv_RC.narrow(1, 0, width), kv, state_.ancestry, config_.block.heads);
   }
   Tensor cross(std::int64_t layer, const Tensor& q_RH) override {
+    if (pass_.attention_threshold() > 0) return cut_cross(memory_.kv_MC[layer], q_RH);
     return ops::decode_cross_attention(q_RH, memory_.kv_MC[layer], memory_.layout, state_.sentences,
                                        config_.block.heads);
   }
 
  private:
+  // Every row is a sentence of one query, over a copy of the sentence that it reads.
+  Tensor cut_cross(const Tensor& kv_MC, const Tensor& q_RH) const {
+    Layout queries, keys;
+    std::vector<Tensor> read;
+    for (const std::int64_t sentence : state_.sentences) {
+      const std::int64_t length = memory_.layout.length(sentence);
+      queries.append(1);
+      keys.append(length);
+      read.push_back(kv_MC.narrow(0, memory_.layout.offsets[sentence], length));
+    }
+    const CrossInput input{.q_MH = q_RH, .queries = queries, .kv_MC = at::cat(read), .keys = keys};
+    return weighted_values(cross_weights(input, config_.block.heads, pass_.attention_threshold()), input);
+  }
+
   const TransformerConfig& config_;
   const TransformerMemory& memory_;
   TransformerState& state_;
+  const Pass& pass_;
 };
 
 }  // namespace
@@ -241,7 +282,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   const Tensor x_RH = embed(tgt_embedding_, tokens, positions(step, 1), pass);
 
   rows.ancestry.emplace_back(tokens.layout.offsets.begin(), tokens.layout.offsets.end() - 1);
-  CachedAttention attention(config_, own<TransformerMemory>(memory), rows);
+  CachedAttention attention(config_, own<TransformerMemory>(memory), rows, pass);
   const Tensor hidden_RH = decode(x_RH, attention, pass);
   return ops::logits(hidden_RH, output_table(), {});
 }

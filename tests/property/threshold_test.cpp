@@ -1,0 +1,131 @@
+// A threshold of attention weights: what is cut of a distribution, and that every family cuts alike in `forward` and
+// `step`, and computes with the weights that it shows.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "eval/attention.hpp"
+#include "models/layers/cut_weights.hpp"
+#include "models/translation/factory.hpp"
+#include "tests/support/device.hpp"
+#include "tests/support/families.hpp"
+#include "tests/support/layout.hpp"
+
+namespace attend {
+namespace {
+
+using torch::Tensor;
+
+constexpr std::int64_t kPieces = 37;
+
+void expect_weights(const std::vector<float>& weights, double threshold, const std::vector<float>& expected) {
+  const Tensor cut = cut_weights(at::tensor(weights).unsqueeze(0), threshold)[0];
+  EXPECT_TRUE(at::allclose(cut, at::tensor(expected), 1e-6, 1e-7)) << at::tensor(weights) << cut;
+}
+
+TEST(CutWeights, KeepsProportionsTheSumAndTheLargest) {
+  expect_weights({0.5F, 0.3F, 0.16F, 0.04F}, 0.05, {0.5F / 0.96F, 0.3F / 0.96F, 0.16F / 0.96F, 0});
+  expect_weights({0.5F, 0.3F, 0.16F, 0.04F}, 0.2, {0.625F, 0.375F, 0, 0});
+  expect_weights({0.5F, 0.3F, 0.2F}, 0.6, {1, 0, 0});
+  expect_weights({0.2F, 0.4F, 0.4F}, 0.5, {0, 1, 0});  // the first of equal ones
+  expect_weights({0.25F, 0.75F}, 0.25, {0.25F, 0.75F});
+  expect_weights({0.3F, 0.1F, 0}, 0.2, {0.4F, 0, 0});  // of a local scope, whose weights sum to less than 1
+  expect_weights({0, 0, 0}, 0.2, {0, 0, 0});
+  expect_weights({0.9F, 0.1F}, 0, {0.9F, 0.1F});
+}
+
+Sequences tokens_of(const std::vector<std::int64_t>& lengths, std::int64_t shift) {
+  Sequences tokens{.ids_M = {}, .layout = layout_of(lengths)};
+  tokens.ids_M = ((torch::arange(tokens.layout.num_tokens()) * 11 + shift) % kPieces).to(test_device());
+  return tokens;
+}
+
+class Threshold : public testing::TestWithParam<Family> {
+ protected:
+  Threshold() {
+    model_->to(test_device());
+    // Of random models the weights are nearly equal; larger parameters make them differ.
+    const at::NoGradGuard no_grad;
+    for (Tensor& parameter : model_->parameters()) parameter.mul_(3);
+  }
+
+  bool has_attention() const { return GetParam().config.model != ModelKind::fixed; }
+
+  Pass pass(double threshold, Observer* observer = nullptr) const {
+    Pass pass = Pass::inference(observer);
+    pass.set_attention_threshold(threshold);
+    return pass;
+  }
+
+  Tensor forward(double threshold, Observer* observer = nullptr) const {
+    Pass with = pass(threshold, observer);
+    return model_->forward(batch_, with);
+  }
+
+  Seq2Seq model_ = make_seq2seq(GetParam().config, {.src = kPieces, .tgt = kPieces}, 7);
+  Batch batch_{
+      .src = tokens_of({5, 1, 7, 3, 6}, 5), .tgt = tokens_of({2, 6, 1, 5, 5}, 8), .labels_M = {}, .examples = {}};
+};
+
+TEST_P(Threshold, UnderEveryWeightChangesNothing) {
+  const at::NoGradGuard no_grad;
+  EXPECT_LE((forward(1e-30) - forward(0)).abs().max().item<double>(), 2e-5);
+}
+
+TEST_P(Threshold, CutsTheWeightsThatAreShownAndUsed) {
+  if (!has_attention()) GTEST_SKIP() << "no attention";
+  const at::NoGradGuard no_grad;
+  for (const double threshold : {0.15, 0.999}) {
+    AttentionRecorder recorder(AttentionPlace::cross);
+    const Tensor hidden = forward(threshold, &recorder);
+    EXPECT_LE((hidden - forward(threshold)).abs().max().item<double>(), 2e-5);
+    EXPECT_GT((hidden - forward(0)).abs().max().item<double>(), 1e-3);
+    for (const LayerAttention& layer : recorder.layers) {
+      for (std::int64_t b = 0; b < batch_.tgt.layout.size(); ++b) {
+        const Tensor real_NTS = layer.weights[b].narrow(1, 0, batch_.tgt.layout.length(b));
+        const Tensor num_kept_NT = real_NTS.gt(0).sum(-1);
+        EXPECT_LE(num_kept_NT.max().item<std::int64_t>(), static_cast<std::int64_t>(1 / threshold));
+        if (GetParam().config.scope == ScopeKind::global) {
+          EXPECT_GE(num_kept_NT.min().item<std::int64_t>(), 1);
+          EXPECT_TRUE(at::allclose(real_NTS.sum(-1), at::ones_like(real_NTS.select(-1, 0)), 1e-5, 1e-5));
+        }
+        EXPECT_TRUE(
+            real_NTS.gt(0).logical_and(real_NTS.lt(threshold)).sum(-1).le(num_kept_NT.eq(1)).all().item<bool>());
+      }
+    }
+  }
+}
+
+TEST_P(Threshold, StepsAreForward) {
+  const at::NoGradGuard no_grad;
+  Pass cut = pass(0.15);
+  const auto logits = [&](const Tensor& hidden_MH) { return ops::logits(hidden_MH, model_->output_table(), {}); };
+  const Tensor whole = logits(model_->forward(batch_, cut));
+  const double tolerance = 1e-5 * whole.abs().max().item<double>();  // the parameters are large, and so are logits
+  const auto memory = model_->encode(batch_.src, cut);
+  const Layout& target = batch_.tgt.layout;
+  const std::vector<std::int64_t> sentences = {4, 1, 0, 3, 1, 2};
+  const auto state = model_->start(*memory, sentences);
+  std::vector<std::int64_t> rows = sentences;
+  for (std::int64_t t = 0; !rows.empty(); ++t) {
+    std::vector<std::int64_t> places;
+    for (const std::int64_t sentence : rows) places.push_back(target.offsets[sentence] + t);
+    const Tensor index = at::tensor(places).to(test_device());
+    const Tensor step = model_->step(*memory, *state, batch_.tgt.ids_M.index_select(0, index), cut);
+    EXPECT_LE((step - whole.index_select(0, index)).abs().max().item<double>(), tolerance) << "step " << t;
+    std::vector<std::int64_t> left, continued;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (target.length(rows[r]) <= t + 1) continue;
+      left.push_back(static_cast<std::int64_t>(r));
+      continued.push_back(rows[r]);
+    }
+    rows = continued;
+    if (!rows.empty()) state->select(left);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Threshold, testing::ValuesIn(families(/*dropout=*/0.1)),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace attend
