@@ -447,14 +447,29 @@ OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const
   return texts;
 }
 
-void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
-                    const std::vector<std::string_view>& names, std::string_view what, std::string_view place) {
+namespace {
+
+void refuse_changed_of(const BoundOptions& options, const BoundOptions& defaults,
+                       const std::vector<std::string_view>& names, std::string_view what,
+                       const std::function<std::string(std::string_view)>& place_of) {
   for (std::size_t i = 0; i < options.size(); ++i) {
     const std::string_view name = options[i].name;
     if (std::ranges::find(names, name) == names.end() || options[i].get() == defaults[i].get()) continue;
-    throw UserError(std::string(place) + std::string(name) + " has no meaning for " + std::string(what),
-                    "leave it out");
+    throw UserError(place_of(name) + " has no meaning for " + std::string(what), "leave it out");
   }
+}
+
+}  // namespace
+
+void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
+                    const std::vector<std::string_view>& names, std::string_view what, std::string_view place) {
+  refuse_changed_of(options, defaults, names, what,
+                    [&](std::string_view name) { return std::string(place) + std::string(name); });
+}
+
+void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
+                    const std::vector<std::string_view>& names, std::string_view what, const OptionOrigins& origins) {
+  refuse_changed_of(options, defaults, names, what, origins);
 }
 
 std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names) {

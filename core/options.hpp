@@ -237,6 +237,9 @@ std::string expected_of(const BoundOption& option);
 // starts with `place` and its name.
 void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
                     const std::vector<std::string_view>& names, std::string_view what, std::string_view place);
+// The same where the origins of values are known.
+void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
+                    const std::vector<std::string_view>& names, std::string_view what, const OptionOrigins& origins);
 template <class Config>
 void refuse_changed(const Config& config, const std::vector<std::string_view>& names, std::string_view what,
                     std::string_view place = "option ") {

@@ -89,15 +89,26 @@ void add_objective(NamedTensors& tensors, const NamedTensors& objective) {
   for (const auto& [name, tensor] : objective) tensors.emplace_back("objective." + name, tensor);
 }
 
+// Until 0.1.0 there was only AdamW, and files did not name it.
+void check_optimiser(const SafetensorsFile& file, const fs::path& path, const Optimiser& optimiser) {
+  const TensorMetadata ours = optimiser.identity();
+  const auto found = file.metadata().find("optimiser");
+  const std::string theirs =
+      found == file.metadata().end() ? std::string(name_of(OptimiserKind::adamw)) : found->second;
+  if (theirs == ours.at("optimiser")) return;
+  throw UserError(path.string() + ": the state of the optimiser " + theirs + ", expected " + ours.at("optimiser"),
+                  "resume with --optimiser " + theirs + ", or start another run (--init-from takes over its weights)");
+}
+
 }  // namespace
 
-void save_checkpoint(const fs::path& run, Task& task, const AdamW& optimiser, const TrainState& state) {
+void save_checkpoint(const fs::path& run, Task& task, const Optimiser& optimiser, const TrainState& state) {
   make_directories(run / "checkpoints");
   StagedDirectory staged(checkpoint_path(run, state.step));
   save_tensors(staged.path() / "model.safetensors", parameters_of(task.model()), task.identity());
   NamedTensors remembered = optimiser.state();
   add_objective(remembered, task.objective_state());
-  save_tensors(staged.path() / "optimizer.safetensors", remembered);
+  save_tensors(staged.path() / "optimizer.safetensors", remembered, optimiser.identity());
   write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
   write_manifest(staged.path());
   staged.commit();
@@ -165,12 +176,14 @@ std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
       "restore one of them from a backup, or start another run");
 }
 
-void Checkpoint::load(const torch::nn::Module& model, const AdamW& optimiser, const NamedTensors& objective) const {
+void Checkpoint::load(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective) const {
   load_weights(weights(), model);
   const fs::path file = directory_ / "optimizer.safetensors";
   NamedTensors state = optimiser.state();
   add_objective(state, objective);
-  if (SafetensorsFile(file).find("updates") == nullptr) return load_tensors(file, state);
+  const SafetensorsFile content(file);
+  check_optimiser(content, file, optimiser);
+  if (content.find("updates") == nullptr) return load_tensors(file, state);
   // Version 0.1.0 counted the updates of all parameters together.
   const auto counts = std::stable_partition(state.begin(), state.end(),
                                             [](const auto& entry) { return !entry.first.starts_with("updates."); });

@@ -48,7 +48,7 @@ struct TrainState {
 
 // Weights with their identity, moments, and what the objective remembers. UserError when it cannot be written; nothing
 // of it is left then, and earlier checkpoints are as they were.
-void save_checkpoint(const std::filesystem::path& run, Task& task, const AdamW& optimiser, const TrainState& state);
+void save_checkpoint(const std::filesystem::path& run, Task& task, const Optimiser& optimiser, const TrainState& state);
 
 // Records which checkpoint is the best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);
@@ -77,8 +77,9 @@ class Checkpoint {
   std::filesystem::path weights() const { return directory_ / "model.safetensors"; }
   const TrainState& state() const { return state_; }
 
-  // Copies weights and moments in. UserError when a tensor is missing or of another shape.
-  void load(const torch::nn::Module& model, const AdamW& optimiser, const NamedTensors& objective = {}) const;
+  // Copies weights and moments in. UserError when a tensor is missing or of another shape, or
+  // the state is another optimiser's.
+  void load(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective = {}) const;
 
  private:
   std::filesystem::path directory_;

@@ -6,29 +6,61 @@
 #include <cmath>
 
 namespace attend {
+namespace {
 
-AdamW::AdamW(const torch::nn::Module& model, const OptimiserConfig& config,
-             const std::function<double(const std::string&)>& rate_of)
-    : config_(config) {
+ScheduleKind usual_schedule(OptimiserKind kind) {
+  if (kind == OptimiserKind::adadelta) return ScheduleKind::constant;
+  return kind == OptimiserKind::sgd ? ScheduleKind::halving : ScheduleKind::inverse_sqrt;
+}
+
+}  // namespace
+
+std::vector<std::string_view> foreign_options(OptimiserKind kind) {
+  switch (kind) {
+    case OptimiserKind::adamw:
+    case OptimiserKind::adam:
+      return {"rho"};
+    case OptimiserKind::adadelta:
+      return {"beta1", "beta2", "bias-correction"};
+    case OptimiserKind::sgd:
+      return {"beta1", "beta2", "bias-correction", "rho", "epsilon"};
+  }
+  return {};
+}
+
+void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule) {
+  const OptimiserKind kind = optimiser.optimiser;
+  if (!schedule.schedule) schedule.schedule = usual_schedule(kind);
+  if (kind != OptimiserKind::sgd) optimiser.epsilon = optimiser.chosen_epsilon();
+  if (kind != OptimiserKind::adadelta && kind != OptimiserKind::sgd) return;
+  if (!schedule.learning_rate) schedule.learning_rate = 1;
+  if (!schedule.warmup_steps) schedule.warmup_steps = 0;
+}
+
+Optimiser::Optimiser(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of,
+                     std::vector<Part> parts)
+    : config_(config), parts_(std::move(parts)) {
   for (const auto& named : model.named_parameters()) {
     const torch::Tensor& parameter = named.value();
     if (!parameter.requires_grad()) continue;
     Group& group = group_of(parameter.dim() >= 2 ? config.weight_decay : 0, rate_of(named.key()));
     group.names.push_back(named.key());
     group.parameters.push_back(parameter);
-    group.means.push_back(at::zeros_like(parameter));
-    group.squares.push_back(at::zeros_like(parameter));
-    group.updates.push_back(at::zeros({}, parameter.options().requires_grad(false)));
+    group.state.resize(parts_.size());
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      group.state[p].push_back(parts_[p].number ? at::zeros({}, parameter.options().requires_grad(false))
+                                                : at::zeros_like(parameter));
+    }
   }
 }
 
-AdamW::Group& AdamW::group_of(double weight_decay, double rate) {
+Optimiser::Group& Optimiser::group_of(double weight_decay, double rate) {
   const auto found = std::ranges::find_if(
       groups_, [&](const Group& group) { return group.weight_decay == weight_decay && group.rate == rate; });
   return found != groups_.end() ? *found : groups_.emplace_back(Group{.weight_decay = weight_decay, .rate = rate});
 }
 
-double AdamW::gradient_norm() const {
+double Optimiser::gradient_norm() const {
   std::vector<torch::Tensor> gradients;
   for (const Group& group : groups_) {
     for (const torch::Tensor& parameter : group.parameters) {
@@ -39,44 +71,111 @@ double AdamW::gradient_norm() const {
   return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients))).item<double>();
 }
 
-void AdamW::step(double learning_rate, double norm) {
+Optimiser::Slice Optimiser::with_gradients(const Group& group) {
+  Slice slice{.state = std::vector<std::vector<torch::Tensor>>(group.state.size()), .weight_decay = group.weight_decay};
+  for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+    if (!group.parameters[i].grad().defined()) continue;
+    slice.parameters.push_back(group.parameters[i]);
+    slice.gradients.push_back(group.parameters[i].grad());
+    for (std::size_t p = 0; p < group.state.size(); ++p) slice.state[p].push_back(group.state[p][i]);
+  }
+  return slice;
+}
+
+void Optimiser::step(double learning_rate, double norm) {
   const torch::NoGradGuard no_grad;
-  for (Group& group : groups_) {
-    std::vector<torch::Tensor> parameters, gradients, means, squares, updates;
-    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
-      if (!group.parameters[i].grad().defined()) continue;
-      parameters.push_back(group.parameters[i]);
-      gradients.push_back(group.parameters[i].grad());
-      means.push_back(group.means[i]);
-      squares.push_back(group.squares[i]);
-      updates.push_back(group.updates[i]);
-    }
-    if (parameters.empty()) continue;
-    at::_foreach_add_(updates, 1);
-    // The kernel divides the gradients by grad_scale while reading them, so clipping needs no extra pass.
-    std::optional<torch::Tensor> divisor;
+  for (const Group& group : groups_) {
+    Slice slice = with_gradients(group);
+    if (slice.parameters.empty()) continue;
+    slice.learning_rate = learning_rate * group.rate;
     if (config_.clip_norm > 0 && norm > config_.clip_norm) {
-      divisor = at::full({}, norm / config_.clip_norm, updates.front().options());
+      const auto number = slice.parameters.front().options().requires_grad(false);
+      slice.divisor = at::full({}, norm / config_.clip_norm, number);
     }
-    // After this many updates 1 - beta^n is 1, so the correction has no effect.
-    if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
-    at::_fused_adamw_(parameters, gradients, means, squares, {}, updates, learning_rate * group.rate, config_.beta1,
-                      config_.beta2, group.weight_decay, config_.epsilon, /*amsgrad=*/false, /*maximize=*/false,
-                      divisor);
-    for (torch::Tensor& parameter : parameters) parameter.mutable_grad().reset();
+    update(slice);
+    for (torch::Tensor& parameter : slice.parameters) parameter.mutable_grad().reset();
   }
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> AdamW::state() const {
+std::vector<std::pair<std::string, torch::Tensor>> Optimiser::state() const {
   std::vector<std::pair<std::string, torch::Tensor>> result;
   for (const Group& group : groups_) {
     for (std::size_t i = 0; i < group.names.size(); ++i) {
-      result.emplace_back("mean." + group.names[i], group.means[i]);
-      result.emplace_back("square." + group.names[i], group.squares[i]);
-      result.emplace_back("updates." + group.names[i], group.updates[i]);
+      for (std::size_t p = 0; p < parts_.size(); ++p) {
+        result.emplace_back(std::string(parts_[p].name) + "." + group.names[i], group.state[p][i]);
+      }
     }
   }
   return result;
+}
+
+TensorMetadata Optimiser::identity() const { return {{"optimiser", std::string(name_of(config_.optimiser))}}; }
+
+Adam::Adam(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
+    : Optimiser(model, config, rate_of, {{.name = "mean"}, {.name = "square"}, {.name = "updates", .number = true}}) {}
+
+void Adam::update(Slice& slice) const {
+  std::vector<torch::Tensor>& updates = slice.state[2];
+  at::_foreach_add_(updates, 1);
+  // After this many updates 1 - beta^n is 1, so the correction has no effect.
+  if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
+  fused(slice);
+}
+
+// The kernels divide the gradients by grad_scale while reading them, so clipping needs no extra pass.
+void Adam::fused(Slice& slice) const {
+  at::_fused_adam_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, slice.state[2],
+                   slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
+                   /*amsgrad=*/false, /*maximize=*/false, slice.divisor);
+}
+
+void AdamW::fused(Slice& slice) const {
+  at::_fused_adamw_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, slice.state[2],
+                    slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
+                    /*amsgrad=*/false, /*maximize=*/false, slice.divisor);
+}
+
+Adadelta::Adadelta(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
+    : Optimiser(model, config, rate_of, {{.name = "square"}, {.name = "step"}}) {}
+
+void Adadelta::update(Slice& slice) const {
+  const double rho = config_.rho, epsilon = config_.chosen_epsilon();
+  std::vector<torch::Tensor>&g = slice.gradients, &square = slice.state[0], &step = slice.state[1];
+  if (slice.divisor) at::_foreach_div_(g, *slice.divisor);
+  if (slice.weight_decay > 0) at::_foreach_add_(g, slice.parameters, slice.weight_decay);
+  at::_foreach_mul_(square, rho);
+  at::_foreach_addcmul_(square, g, g, 1 - rho);
+  std::vector<torch::Tensor> x = at::_foreach_add(step, epsilon), root = at::_foreach_add(square, epsilon);
+  at::_foreach_div_(x, root);
+  at::_foreach_sqrt_(x);
+  at::_foreach_mul_(x, g);
+  at::_foreach_mul_(step, rho);
+  at::_foreach_addcmul_(step, x, x, 1 - rho);
+  at::_foreach_add_(slice.parameters, x, -slice.learning_rate);
+}
+
+Sgd::Sgd(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
+    : Optimiser(model, config, rate_of, {}) {}
+
+void Sgd::update(Slice& slice) const {
+  at::_fused_sgd_(slice.parameters, slice.gradients, /*momentum_buffer_list=*/{}, slice.weight_decay, /*momentum=*/0,
+                  slice.learning_rate, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
+                  /*is_first_step=*/false, slice.divisor);
+}
+
+std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const OptimiserConfig& config,
+                                          const Optimiser::RateOf& rate_of) {
+  switch (config.optimiser) {
+    case OptimiserKind::adamw:
+      return std::make_unique<AdamW>(model, config, rate_of);
+    case OptimiserKind::adam:
+      return std::make_unique<Adam>(model, config, rate_of);
+    case OptimiserKind::adadelta:
+      return std::make_unique<Adadelta>(model, config, rate_of);
+    case OptimiserKind::sgd:
+      return std::make_unique<Sgd>(model, config, rate_of);
+  }
+  return nullptr;
 }
 
 }  // namespace attend

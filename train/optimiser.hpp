@@ -1,56 +1,106 @@
-// AdamW (Kingma and Ba 2015, arXiv 1412.6980; decoupled decay: Loshchilov and Hutter 2019, 1711.05101) over all
-// parameters of a model in one fused call, with the gradients clipped by their global norm (Pascanu et al. 2013) inside
-// the same pass. Matrices decay; norms and biases, which have one dimension, do not.
+// The optimisers, over all parameters of a model, with the gradients clipped by their global norm (Pascanu et al.
+// 2013). In each, g is the clipped gradient, r the learning rate, d the weight decay; matrices decay, norms and biases,
+// which have one dimension, do not. All divisions are by element.
 //
-// As in torch.optim.AdamW, a parameter without a gradient is skipped and its updates are not counted, so the bias
-// correction of a head that starts to learn late uses its own number of updates.
+//   adamw     m = β1 m + (1 - β1) g,  v = β2 v + (1 - β2) g²,  w = (1 - r d) w - r m̂ / (sqrt(v̂) + ε)
+//             with m̂ = m / (1 - β1^n), v̂ = v / (1 - β2^n) at the n-th update of the parameter (Kingma and Ba 2015,
+//             arXiv 1412.6980; decoupled decay: Loshchilov and Hutter 2019, 1711.05101)
+//   adam      the same, but the decay is a part of the gradient: d w is added to g, and the first factor is 1
+//   adadelta  v = ρ v + (1 - ρ) g²,  x = g sqrt(u + ε) / sqrt(v + ε),  u = ρ u + (1 - ρ) x²,  w = w - r x, with d w
+//             added to g (Zeiler 2012, 1212.5701; ρ and ε as Bahdanau et al. 2015, 1409.0473, appendix B)
+//   sgd       w = w - r g, with d w added to g; without momentum, as Luong et al. 2015 (1508.04025, 4.1)
+//
+// As in torch.optim, a parameter without a gradient is skipped and its updates are not counted, so the bias correction
+// of a head that starts to learn late uses its own number of updates. Losses here are means over tokens. That of Luong
+// et al. is a sum over the tokens of a sentence: where the norm is not clipped, the same step of sgd takes a rate that
+// is larger by the length of a sentence.
 #pragma once
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/options.hpp"
+#include "core/safetensors.hpp"
+#include "train/schedule.hpp"
 
 namespace attend {
 
+enum class OptimiserKind { adamw, adam, adadelta, sgd };
+template <>
+struct EnumNames<OptimiserKind> {
+  static constexpr std::array names{std::pair{OptimiserKind::adamw, std::string_view("adamw")},
+                                    std::pair{OptimiserKind::adam, std::string_view("adam")},
+                                    std::pair{OptimiserKind::adadelta, std::string_view("adadelta")},
+                                    std::pair{OptimiserKind::sgd, std::string_view("sgd")}};
+};
+
+// Options of one optimiser are refused by name for others.
 struct OptimiserConfig {
+  OptimiserKind optimiser = OptimiserKind::adamw;
   double beta1 = 0.9;
   double beta2 = 0.98;
-  double epsilon = 1e-8;
+  double rho = 0.95;
+  std::optional<double> epsilon = {};
   double weight_decay = 0;
   double clip_norm = 1;
   bool bias_correction = true;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("beta1", self.beta1, {.help = "AdamW: decay of the mean of gradients", .min = 0, .max = 0.9999999});
-    visit("beta2", self.beta2, {.help = "AdamW: decay of the mean of squared gradients", .min = 0, .max = 0.9999999});
-    visit("epsilon", self.epsilon, {.help = "AdamW: added to the root of the squared mean", .min = 1e-16, .max = 1});
+    visit("optimiser", self.optimiser, {.help = "rule of the updates"});
+    visit("beta1", self.beta1, {.help = "adamw, adam: decay of the mean of gradients", .min = 0, .max = 0.9999999});
+    visit("beta2", self.beta2,
+          {.help = "adamw, adam: decay of the mean of squared gradients", .min = 0, .max = 0.9999999});
+    visit("rho", self.rho,
+          {.help = "adadelta: decay of the means of squared gradients and steps", .min = 0, .max = 0.9999999});
+    visit("epsilon", self.epsilon,
+          {.help = "adamw, adam: added to the root of the squared mean; adadelta: added to both squared means; auto: "
+                   "1e-8, for adadelta 1e-6",
+           .min = 1e-16,
+           .max = 1});
     visit("weight-decay", self.weight_decay,
-          {.help = "AdamW: decay of matrices (not of norms and biases)", .min = 0, .max = 1});
+          {.help = "decay of matrices (not of norms and biases); decoupled from the gradient in adamw, added to it in "
+                   "the others",
+           .min = 0,
+           .max = 1});
     visit("bias-correction", self.bias_correction,
-          {.help = "AdamW: correct the moments for starting at zero; BERT's own optimiser does not"});
+          {.help = "adamw, adam: correct the moments for starting at zero; BERT's own optimiser does not"});
     visit("clip-norm", self.clip_norm, {.help = "largest global norm of the gradient; 0: no clipping", .min = 0});
   }
+
+  // `epsilon`, resolved.
+  double chosen_epsilon() const { return epsilon.value_or(optimiser == OptimiserKind::adadelta ? 1e-6 : 1e-8); }
 };
+
+// The options that this optimiser does not read.
+std::vector<std::string_view> foreign_options(OptimiserKind kind);
+
+// Resolves what the optimiser's paper says and no size of model or data changes: ε, the schedule of translation, and
+// for adadelta and sgd the learning rate, 1, without warm-up. Adam's schedule is inverse-sqrt, adadelta's constant and
+// sgd's halving.
+void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule);
 
 // Owns the moments, not the parameters.
 //
 //   loss.backward();
 //   const double norm = optimiser.gradient_norm();  // the caller checks that it is finite
 //   optimiser.step(rate, norm);                     // updates the parameters and frees the gradients
-class AdamW {
+class Optimiser {
  public:
-  // Parameters that do not require a gradient are ignored. `rate_of` returns the learning-rate factor of a parameter.
-  AdamW(
-      const torch::nn::Module& model, const OptimiserConfig& config,
-      const std::function<double(const std::string&)>& rate_of = [](const std::string&) { return 1.0; });
+  // The learning-rate factor of a parameter.
+  using RateOf = std::function<double(const std::string&)>;
+
+  virtual ~Optimiser() = default;
 
   // The global Euclidean norm of all gradients (0 if there are none); the only value read back from the device.
   double gradient_norm() const;
@@ -58,24 +108,95 @@ class AdamW {
   // One update with the given learning rate. Gradients are scaled down to clip-norm if `norm` exceeds it, and freed.
   void step(double learning_rate, double norm);
 
-  // The state as tensors under the names "mean.PARAMETER", "square.PARAMETER" and "updates.PARAMETER" (how many the
-  // parameter had): the optimiser's own tensors, so that copying into them loads a state.
+  // The state as tensors under the names "PART.PARAMETER": the optimiser's own tensors, so that copying into them loads
+  // a state.
   std::vector<std::pair<std::string, torch::Tensor>> state() const;
+  // Names the optimiser in the file that holds its state.
+  TensorMetadata identity() const;
+
+ protected:
+  // A tensor that the optimiser keeps for each parameter: of its size, or one fp32 number, as fused kernels count.
+  struct Part {
+    std::string_view name;
+    bool number = false;
+  };
+
+  // The parameters of one update that have a gradient and share decay and rate.
+  struct Slice {
+    std::vector<torch::Tensor> parameters = {}, gradients = {};
+    std::vector<std::vector<torch::Tensor>> state = {};  // of each part
+    double weight_decay = 0;
+    double learning_rate = 0;
+    std::optional<torch::Tensor> divisor = {};  // of the gradients: norm / clip-norm, a number, where that exceeds 1
+  };
+
+  // Parameters that do not require a gradient are ignored.
+  Optimiser(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of,
+            std::vector<Part> parts);
+
+  // Updates parameters and state in place.
+  virtual void update(Slice& slice) const = 0;
+
+  OptimiserConfig config_;
 
  private:
-  // Parameters with the same decay and rate, updated in one fused call.
   struct Group {
     double weight_decay = 0;
     double rate = 1;  // times the learning rate
     std::vector<std::string> names = {};
-    std::vector<torch::Tensor> parameters = {}, means = {}, squares = {};
-    std::vector<torch::Tensor> updates = {};  // fp32 scalars, as the fused kernel requires
+    std::vector<torch::Tensor> parameters = {};
+    std::vector<std::vector<torch::Tensor>> state = {};  // of each part
   };
 
   Group& group_of(double weight_decay, double rate);
+  static Slice with_gradients(const Group& group);
 
-  OptimiserConfig config_;
+  std::vector<Part> parts_;
   std::vector<Group> groups_;
 };
+
+// Parts: "mean", "square" and "updates", the number of updates that the parameter had. One fused kernel a group.
+class Adam : public Optimiser {
+ public:
+  Adam(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);
+
+ protected:
+  void update(Slice& slice) const override;
+  virtual void fused(Slice& slice) const;
+};
+
+class AdamW : public Adam {
+ public:
+  AdamW(
+      const torch::nn::Module& model, const OptimiserConfig& config,
+      const RateOf& rate_of = [](const std::string&) { return 1.0; })
+      : Adam(model, config, rate_of) {}
+
+ protected:
+  void fused(Slice& slice) const override;
+};
+
+// Parts: "square", the mean of squared gradients, and "step", that of squared steps.
+class Adadelta : public Optimiser {
+ public:
+  Adadelta(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);
+
+ protected:
+  void update(Slice& slice) const override;
+};
+
+// Remembers nothing.
+class Sgd : public Optimiser {
+ public:
+  Sgd(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);
+
+ protected:
+  void update(Slice& slice) const override;
+};
+
+// The only place that switches on OptimiserKind to build one.
+std::unique_ptr<Optimiser> make_optimiser(
+    const torch::nn::Module& model, const OptimiserConfig& config,
+    const Optimiser::RateOf& rate_of = [](const std::string&) { return 1.0; });
 
 }  // namespace attend

@@ -5,6 +5,21 @@
 #include <numbers>
 
 namespace attend {
+namespace {
+
+// 0 before the share `after`, 1 from there on, and one more every `every`.
+double halvings_at(const ScheduleConfig& config, double share) {
+  constexpr double kRounding = 1e-9;  // 0.6 - 0.5 is a little less than 0.1
+  const double past = (share - config.halve_after) / config.halve_every + kRounding;
+  return past < 0 ? 0 : std::floor(past) + 1;
+}
+
+}  // namespace
+
+std::vector<std::string_view> foreign_options(ScheduleKind kind) {
+  if (kind == ScheduleKind::halving) return {};
+  return {"halve-after", "halve-every"};
+}
 
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps) {
   const double peak = config.learning_rate.value();
@@ -20,7 +35,7 @@ double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::in
     share = now / warmup;
   } else {
     const double u = std::min(1.0, left / std::max(end - warmup, 1.0));
-    switch (config.schedule) {
+    switch (config.schedule.value()) {
       case ScheduleKind::inverse_sqrt:
         share = std::sqrt(warmup / now);
         break;
@@ -31,6 +46,9 @@ double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::in
         share = (1 - std::cos(std::numbers::pi * u)) / 2;
         break;
       case ScheduleKind::constant:
+        break;
+      case ScheduleKind::halving:
+        share = std::exp2(-halvings_at(config, (now - 1) / static_cast<double>(max_steps)));
         break;
     }
   }

@@ -1,8 +1,9 @@
-// The learning rate as a pure function of the update: linear warm-up to the peak, then one of four decays, and
+// The learning rate as a pure function of the update: linear warm-up to the peak, then one of five decays, and
 // optionally a linear decay to zero over the last share of the updates.
 //
 // inverse_sqrt: Vaswani et al. 2017 (arXiv 1706.03762, eq. 3), scaled so that its peak is the learning rate; cosine:
-// Loshchilov and Hutter 2017 (1608.03983) without restarts.
+// Loshchilov and Hutter 2017 (1608.03983) without restarts; halving: Luong et al. 2015 (1508.04025, 4.1), who halve the
+// rate every epoch after 5 of 10, here in shares of all updates.
 #pragma once
 
 #include <array>
@@ -10,18 +11,20 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/options.hpp"
 
 namespace attend {
 
-enum class ScheduleKind { inverse_sqrt, linear, cosine, constant };
+enum class ScheduleKind { inverse_sqrt, linear, cosine, constant, halving };
 template <>
 struct EnumNames<ScheduleKind> {
   static constexpr std::array names{std::pair{ScheduleKind::inverse_sqrt, std::string_view("inverse-sqrt")},
                                     std::pair{ScheduleKind::linear, std::string_view("linear")},
                                     std::pair{ScheduleKind::cosine, std::string_view("cosine")},
-                                    std::pair{ScheduleKind::constant, std::string_view("constant")}};
+                                    std::pair{ScheduleKind::constant, std::string_view("constant")},
+                                    std::pair{ScheduleKind::halving, std::string_view("halving")}};
 };
 
 enum class ScheduleEnd { max_steps, max_time };
@@ -32,23 +35,31 @@ struct EnumNames<ScheduleEnd> {
 };
 
 struct ScheduleConfig {
-  ScheduleKind schedule = ScheduleKind::inverse_sqrt;
+  std::optional<ScheduleKind> schedule = {};
   std::optional<double> learning_rate = {};
   std::optional<std::int64_t> warmup_steps = {};
+  double halve_after = 0.5;
+  double halve_every = 0.1;
   double decay_last = 0;
   std::optional<ScheduleEnd> end = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("schedule", self.schedule, {.help = "decay of the learning rate after the warm-up"});
+    visit("schedule", self.schedule,
+          {.help = "decay of the learning rate after the warm-up; auto: inverse-sqrt, for adadelta constant, for sgd "
+                   "halving"});
     visit("learning-rate", self.learning_rate,
-          {.help = "peak learning rate; auto: by family and width", .min = 0, .max = 10});
+          {.help = "peak learning rate; auto: by family and width, 1 for adadelta and sgd", .min = 0, .max = 100});
     visit(
         "warmup-steps", self.warmup_steps,
         {.help = "updates of linear warm-up, at most a tenth of the updates that max-time allows; auto: by family, and "
-                 "size of the data or number of updates",
+                 "size of the data or number of updates; none for adadelta and sgd",
          .min = 0,
          .max = 1e9});
+    visit("halve-after", self.halve_after,
+          {.help = "halving: share of max-steps after which the rate is halved first", .min = 0, .max = 1});
+    visit("halve-every", self.halve_every,
+          {.help = "halving: share of max-steps between one halving and the next", .min = 0.001, .max = 1});
     visit("decay-last", self.decay_last,
           {.help = "last share of max-steps, over which the rate also decays linearly to zero", .min = 0, .max = 1});
     visit("schedule-end", self.end,
@@ -61,8 +72,12 @@ struct ScheduleConfig {
 // The rate of update `step` (1, 2, … max_steps; with schedule-end max-time, max_steps is an estimate and the warm-up at
 // most a tenth of it). Warm-up gives peak * step / warmup_steps. Afterwards, with
 // u = (max_steps + 1 - step) / (max_steps + 1 - warmup_steps), which goes from 1 to just above 0:
-// inverse-sqrt peak * sqrt(warmup_steps / step), linear peak * u, cosine peak * (1 - cos(πu)) / 2, constant peak.
+// inverse-sqrt peak * sqrt(warmup_steps / step), linear peak * u, cosine peak * (1 - cos(πu)) / 2, constant peak,
+// halving peak / 2^n, where n counts halve-after, halve-after + halve-every, … up to the share (step - 1) / max_steps.
 // The rate is above 0 until max_steps + 1, so that no update is wasted. `config` must be resolved.
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps);
+
+// The options that this schedule does not read.
+std::vector<std::string_view> foreign_options(ScheduleKind kind);
 
 }  // namespace attend

@@ -67,6 +67,16 @@ void check_validation(const Task& task, const TrainerConfig& config, const Optio
   }
 }
 
+// UserError for an option of another optimiser or schedule that differs from its default.
+void refuse_foreign_options(const SessionConfig& config, const OptionOrigins& origins) {
+  const OptimiserKind optimiser = config.optimiser.optimiser;
+  refuse_changed(bind(config.optimiser), bind(config.optimiser_defaults), foreign_options(optimiser),
+                 "the optimiser " + std::string(name_of(optimiser)), origins);
+  const ScheduleKind schedule = config.schedule.schedule.value();
+  refuse_changed(bind(config.schedule), bind(config.schedule_defaults), foreign_options(schedule),
+                 "the schedule " + std::string(name_of(schedule)), origins);
+}
+
 std::int64_t count_parameters(const torch::nn::Module& model) {
   std::int64_t count = 0;
   for (const torch::Tensor& parameter : model.parameters()) count += parameter.numel();
@@ -132,6 +142,8 @@ void Session::resolve_options() {
   skip_batch_ = std::exchange(run_.skip_batch, false);  // of this call: not recorded
   check_required(config_.options, fmt::format("attend {}", name_of(job_.kind())));
   job_.validate(origins_);
+  resolve_optimiser(config_.optimiser, config_.schedule);
+  refuse_foreign_options(config_, origins_);
 }
 
 void Session::build() {
@@ -181,8 +193,9 @@ void Session::fit() {
             by_clock() ? "as many updates as max-time allows"
                        : fmt::format("{} updates at most", *config_.trainer.max_steps));
   hooks_.model_built(parameters, task_->batches_are_alike());
-  AdamW optimiser(model, config_.optimiser, [&](const std::string& parameter) { return task_->rate_of(parameter); });
-  Trainer trainer(*task_, optimiser, config_.trainer, config_.schedule, run_.run);
+  const auto optimiser =
+      make_optimiser(model, config_.optimiser, [&](const std::string& parameter) { return task_->rate_of(parameter); });
+  Trainer trainer(*task_, *optimiser, config_.trainer, config_.schedule, run_.run);
   if (checkpoint_) {
     trainer.restore(*checkpoint_);
     clear_later_checkpoints(run_.run, checkpoint_->state().step,

@@ -34,13 +34,17 @@ struct SessionConfig {
         run(config.run),
         trainer(config.trainer),
         schedule(config.schedule),
-        optimiser(config.optimiser) {}
+        optimiser(config.optimiser),
+        schedule_defaults(Config().schedule),
+        optimiser_defaults(Config().optimiser) {}
 
   BoundOptions options;  // all of the config's; they refer to it, as the others do
   RunConfig& run;
   TrainerConfig& trainer;
   ScheduleConfig& schedule;
   OptimiserConfig& optimiser;
+  ScheduleConfig schedule_defaults;  // of this kind of training
+  OptimiserConfig optimiser_defaults;
 };
 
 // The specifics of a kind of training. The functions are called in the order of declaration.

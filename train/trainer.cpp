@@ -47,7 +47,7 @@ void TrainerConfig::refuse_validation(const OptionOrigins& origins) const {
   }
 }
 
-Trainer::Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
+Trainer::Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
                  std::filesystem::path run)
     : task_(task), optimiser_(optimiser), config_(config), schedule_(schedule), run_(std::move(run)) {}
 

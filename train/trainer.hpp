@@ -98,7 +98,7 @@ enum class Ending { max_steps, max_epochs, max_time, patience };
 class Trainer {
  public:
   // `run` is the run's directory. All arguments must outlive the trainer; `config` and `schedule` must be resolved.
-  Trainer(Task& task, AdamW& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
+  Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
           std::filesystem::path run);
 
   // Resumes from a checkpoint: loads weights, moments and state.
@@ -133,7 +133,7 @@ class Trainer {
   double seconds() const;  // over the life of the run
 
   Task& task_;
-  AdamW& optimiser_;
+  Optimiser& optimiser_;
   const TrainerConfig& config_;
   const ScheduleConfig& schedule_;
   std::filesystem::path run_;

@@ -1,29 +1,50 @@
 #!/usr/bin/env python3
-"""Writes fixtures/adamw.json: ten updates of torch.optim.AdamW with decay on the matrix alone and the norm clipped. The
-third parameter has its first gradient in update 7, as a head that starts to learn late."""
+"""Writes fixtures/optimisers.json: ten updates of torch.optim's AdamW, Adam, Adadelta and SGD with decay on the matrix alone
+and the norm clipped, in fp64 from numbers of fp32. The third parameter has its first gradient in update 7, as a head that
+starts to learn late."""
 import json
 import pathlib
 
 import torch
 
 LATE = 6
+# Of each: the class, its options, and the learning rate of the first update; the tenth has ten times as much.
+OPTIMISERS = {
+    "adamw": (torch.optim.AdamW, {"betas": (0.9, 0.98), "eps": 1e-8}, 0.01),
+    "adam": (torch.optim.Adam, {"betas": (0.9, 0.98), "eps": 1e-8}, 0.01),
+    "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-6}, 1.0),
+    "sgd": (torch.optim.SGD, {}, 0.02),
+}
+
+
+def flat(tensors):
+    return [t.detach().flatten().tolist() for t in tensors]
+
+
+def updates(start, gradients, kind, options, rate):
+    parameters = [torch.nn.Parameter(p.double()) for p in start]
+    optimiser = kind([{"params": parameters[:1], "weight_decay": 0.1}, {"params": parameters[1:], "weight_decay": 0.0}],
+                     lr=rate, **options)
+    result = []
+    for step, given in enumerate(gradients):
+        for p, g in zip(parameters, given):
+            p.grad = g.double()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        for group in optimiser.param_groups:
+            group["lr"] = rate * (step + 1)
+        optimiser.step()
+        optimiser.zero_grad()
+        result.append({"norm": norm.item(), "parameters": flat(parameters)})
+    return {"rate": rate, "updates": result}
+
+
 torch.manual_seed(7)
-matrix, bias = torch.nn.Parameter(torch.randn(3, 5)), torch.nn.Parameter(torch.randn(5))
-late = torch.nn.Parameter(torch.randn(4))
-parameters = [matrix, bias, late]
-optimizer = torch.optim.AdamW(
-    [{"params": [matrix], "weight_decay": 0.1}, {"params": [bias, late], "weight_decay": 0.0}],
-    lr=0.01, betas=(0.9, 0.98), eps=1e-8)
-fixture = {"start": [p.detach().flatten().tolist() for p in parameters], "updates": []}
-for step in range(10):
-    gradients = [torch.randn_like(p) * (0.05 if step % 2 else 3.0) for p in parameters[: 3 if step >= LATE else 2]]
-    for p, g in zip(parameters, gradients):
-        p.grad = g.clone()
-    norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-    for group in optimizer.param_groups:
-        group["lr"] = 0.01 * (step + 1)
-    optimizer.step()
-    fixture["updates"].append({"gradients": [g.flatten().tolist() for g in gradients], "norm": norm.item(),
-                               "parameters": [p.detach().flatten().tolist() for p in parameters]})
-path = pathlib.Path(__file__).parent / "fixtures" / "adamw.json"
+shapes = [(3, 5), (5,), (4,)]
+start = [0.25 * torch.randn(shape) for shape in shapes]
+gradients = [[torch.randn(shape) * (0.05 if step % 2 else 3.0) for shape in shapes[: 3 if step >= LATE else 2]]
+             for step in range(10)]
+fixture = {"start": flat(start), "gradients": [flat(given) for given in gradients]}
+for name, made in OPTIMISERS.items():
+    fixture[name] = updates(start, gradients, *made)
+path = pathlib.Path(__file__).parent / "fixtures" / "optimisers.json"
 path.write_text(json.dumps(fixture) + "\n")

@@ -1,4 +1,4 @@
-// Our AdamW beside torch.optim.AdamW with clip_grad_norm_ (make_fixtures_optimiser.py).
+// Each optimiser beside that of torch.optim, with clip_grad_norm_ (make_fixtures_optimiser.py).
 #include "train/optimiser.hpp"
 
 #include <gtest/gtest.h>
@@ -26,29 +26,39 @@ torch::Tensor like(const torch::Tensor& tensor, const nlohmann::json& values) {
   return torch::tensor(values.get<std::vector<float>>()).view_as(tensor);
 }
 
-TEST(AdamWParity, TenUpdates) {
-  const auto fixture = read_json(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/adamw.json");
+// The sums of a clipped gradient, its moments and ten steps round in fp32: a few ulps of numbers below 2.
+constexpr double kTolerance = 1e-6;
+
+class OptimiserParity : public testing::TestWithParam<OptimiserKind> {};
+
+TEST_P(OptimiserParity, TenUpdates) {
+  const auto fixture = read_json(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/optimisers.json");
+  const auto& theirs = fixture.at(std::string(name_of(GetParam())));
   Parameters model;
   const std::vector<torch::Tensor> parameters = model.parameters();
   for (std::size_t p = 0; p < parameters.size(); ++p) parameters[p].data() = like(parameters[p], fixture["start"][p]);
-  AdamW optimiser(model, {.weight_decay = 0.1, .clip_norm = 1.0});
-  for (std::size_t i = 0; i < fixture["updates"].size(); ++i) {
-    const auto& update = fixture["updates"][i];
-    const auto& gradients = update["gradients"];  // of the first ones; the last gets its first gradient late
+  const auto optimiser = make_optimiser(model, {.optimiser = GetParam(), .weight_decay = 0.1, .clip_norm = 1.0});
+  ASSERT_EQ(theirs["updates"].size(), 10U);
+  for (std::size_t i = 0; i < 10; ++i) {
+    const auto& gradients = fixture["gradients"][i];  // of the first ones; the last gets its first gradient late
     for (std::size_t p = 0; p < gradients.size(); ++p) parameters[p].mutable_grad() = like(parameters[p], gradients[p]);
-    const double norm = optimiser.gradient_norm();
-    EXPECT_NEAR(norm, update["norm"].get<double>(), 1e-5);
-    optimiser.step(0.01 * static_cast<double>(i + 1), norm);
-    // A few roundings of numbers below 4 in fp32.
+    const double norm = optimiser->gradient_norm();
+    EXPECT_NEAR(norm, theirs["updates"][i]["norm"].get<double>(), 1e-5);
+    optimiser->step(theirs["rate"].get<double>() * static_cast<double>(i + 1), norm);
     for (std::size_t p = 0; p < parameters.size(); ++p) {
-      const torch::Tensor expected = like(parameters[p], update["parameters"][p]);
-      EXPECT_LE((parameters[p] - expected).abs().max().item<double>(), 2e-6) << i << " " << p;
+      const torch::Tensor expected = like(parameters[p], theirs["updates"][i]["parameters"][p]);
+      EXPECT_LE((parameters[p] - expected).abs().max().item<double>(), kTolerance) << i << " " << p;
       EXPECT_FALSE(parameters[p].grad().defined());
     }
   }
 }
 
-TEST(AdamW, GradientNormSeesWhatIsNotFinite) {
+INSTANTIATE_TEST_SUITE_P(All, OptimiserParity,
+                         testing::Values(OptimiserKind::adamw, OptimiserKind::adam, OptimiserKind::adadelta,
+                                         OptimiserKind::sgd),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+TEST(Optimiser, GradientNormSeesWhatIsNotFinite) {
   Parameters model;
   const AdamW optimiser(model, {});
   EXPECT_EQ(optimiser.gradient_norm(), 0);
@@ -56,6 +66,29 @@ TEST(AdamW, GradientNormSeesWhatIsNotFinite) {
   EXPECT_NEAR(optimiser.gradient_norm(), std::sqrt(15.0), 1e-6);
   model.bias.mutable_grad() = torch::full({5}, std::numeric_limits<float>::quiet_NaN());
   EXPECT_TRUE(std::isnan(optimiser.gradient_norm()));
+}
+
+TEST(Optimiser, WhatItsPaperSaysIsResolvedAndTheRestLeft) {
+  const auto resolved = [](OptimiserKind kind, OptimiserConfig config = {}) {
+    config.optimiser = kind;
+    ScheduleConfig schedule;
+    resolve_optimiser(config, schedule);
+    return std::pair(config, schedule);
+  };
+  const auto [adamw, of_adamw] = resolved(OptimiserKind::adamw);
+  EXPECT_EQ(adamw.epsilon, 1e-8);
+  EXPECT_EQ(of_adamw.schedule, ScheduleKind::inverse_sqrt);
+  EXPECT_FALSE(of_adamw.learning_rate || of_adamw.warmup_steps);
+  const auto [adadelta, of_adadelta] = resolved(OptimiserKind::adadelta);
+  EXPECT_EQ(adadelta.epsilon, 1e-6);
+  EXPECT_EQ(of_adadelta.schedule, ScheduleKind::constant);
+  EXPECT_EQ(of_adadelta.learning_rate, 1.0);
+  EXPECT_EQ(of_adadelta.warmup_steps, 0);
+  const auto [sgd, of_sgd] = resolved(OptimiserKind::sgd);
+  EXPECT_FALSE(sgd.epsilon);
+  EXPECT_EQ(of_sgd.schedule, ScheduleKind::halving);
+  EXPECT_EQ(of_sgd.learning_rate, 1.0);
+  EXPECT_EQ(resolved(OptimiserKind::adadelta, {.epsilon = 1e-4}).first.epsilon, 1e-4);
 }
 
 }  // namespace

@@ -35,6 +35,23 @@ TEST(Schedule, FallsAsItsNameSays) {
   EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::linear, 0), 1, 100), 2.0);
 }
 
+// Luong et al. 2015, 4.1: ten epochs, here of ten updates.
+TEST(Schedule, HalvesEveryEpochAfterFive) {
+  const ScheduleConfig luong = make(ScheduleKind::halving, 0);
+  for (std::int64_t step = 1; step <= 100; ++step) {
+    const std::int64_t epoch = (step - 1) / 10;
+    const double expected = 2.0 * std::exp2(epoch < 5 ? 0 : 4 - epoch);
+    EXPECT_DOUBLE_EQ(learning_rate_at(luong, step, 100), expected) << step;
+  }
+  ScheduleConfig sooner = make(ScheduleKind::halving, 0);  // 15 updates: halved after 3 and then every 4.5
+  sooner.halve_after = 0.2;
+  sooner.halve_every = 0.3;
+  const std::vector<double> rates = {2, 2, 2, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25};
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    EXPECT_DOUBLE_EQ(learning_rate_at(sooner, static_cast<std::int64_t>(i) + 1, 15), rates[i]) << i;
+  }
+}
+
 TEST(Schedule, LastShareGoesLinearlyToZero) {
   const ScheduleConfig config = make(ScheduleKind::constant, 10, 0.3);
   EXPECT_DOUBLE_EQ(learning_rate_at(config, 70, 100), 2.0);

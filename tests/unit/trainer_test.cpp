@@ -124,11 +124,13 @@ class PointTask : public StreamTask<PointBatch> {
 
 // One process that trains in `run`.
 struct Session {
-  explicit Session(const std::filesystem::path& run, TrainerConfig given = {}) : config(std::move(given)) {
+  explicit Session(const std::filesystem::path& run, TrainerConfig given = {},
+                   OptimiserKind kind = OptimiserKind::adamw)
+      : config(std::move(given)) {
     if (!config.max_steps) config.max_steps = 10;
     if (!config.valid_every) config.valid_every = 3;
     if (!config.save_every) config.save_every = 3;
-    optimiser.emplace(*task.point, OptimiserConfig{.clip_norm = 0});
+    optimiser = make_optimiser(*task.point, {.optimiser = kind, .clip_norm = 0});
     trainer.emplace(task, *optimiser, config, schedule, run);
   }
   std::vector<float> weights() const {
@@ -138,8 +140,8 @@ struct Session {
 
   PointTask task;
   TrainerConfig config;
-  ScheduleConfig schedule{.learning_rate = 0.1, .warmup_steps = 2};
-  std::optional<AdamW> optimiser;
+  ScheduleConfig schedule{.schedule = ScheduleKind::inverse_sqrt, .learning_rate = 0.1, .warmup_steps = 2};
+  std::unique_ptr<Optimiser> optimiser;
   std::optional<Trainer> trainer;
 };
 
@@ -183,15 +185,17 @@ TEST(Trainer, KeepsTheLastAndTheBest) {
   EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{4, 6, 12, 14}));
 }
 
-TEST(Trainer, ResumeIsTheSameRun) {
+class TrainerOf : public testing::TestWithParam<OptimiserKind> {};
+
+TEST_P(TrainerOf, ResumeIsTheSameRun) {
   const TemporaryDirectory whole, parts;
-  Session never_stopped(whole.path(), {.accumulate = 3, .max_steps = 9});
+  Session never_stopped(whole.path(), {.accumulate = 3, .max_steps = 9}, GetParam());
   never_stopped.task.objective.baseline_weight = 0.01;
   never_stopped.trainer->train();
-  Session first(parts.path(), {.accumulate = 3, .max_steps = 5});
+  Session first(parts.path(), {.accumulate = 3, .max_steps = 5}, GetParam());
   first.task.objective.baseline_weight = 0.01;
   first.trainer->train();
-  Session second(parts.path(), {.accumulate = 3, .max_steps = 9});
+  Session second(parts.path(), {.accumulate = 3, .max_steps = 9}, GetParam());
   const auto checkpoint = Checkpoint::newest(parts.path());
   ASSERT_TRUE(checkpoint);
   EXPECT_EQ(checkpoint->state().step, 5);
@@ -208,6 +212,29 @@ TEST(Trainer, ResumeIsTheSameRun) {
   const TrainProgress& progress = second.task.objective.progress.front();
   EXPECT_EQ(progress.update, 5);
   EXPECT_EQ(progress.share, 5.0 / 9);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TrainerOf,
+                         testing::Values(OptimiserKind::adamw, OptimiserKind::adam, OptimiserKind::adadelta,
+                                         OptimiserKind::sgd),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+// AdamW and Adam keep the same tensors, so only the name tells them apart.
+TEST(Trainer, RefusesTheStateOfAnotherOptimiserByName) {
+  const TemporaryDirectory run;
+  Session(run.path()).trainer->train();
+  const auto message_of = [&](OptimiserKind kind) -> std::string {
+    try {
+      Session(run.path(), {}, kind).trainer->restore(*Checkpoint::newest(run.path()));
+    } catch (const UserError& error) {
+      return error.what() + ("\n" + error.remedy());
+    }
+    return {};
+  };
+  EXPECT_EQ(message_of(OptimiserKind::adamw), "");
+  const std::string message = message_of(OptimiserKind::adam);
+  EXPECT_NE(message.find("the state of the optimiser adamw, expected adam"), std::string::npos) << message;
+  EXPECT_NE(message.find("--optimiser adamw"), std::string::npos) << message;
 }
 
 TEST(Trainer, RefusesACheckpointWithoutTheStateOfTheObjective) {
