@@ -67,6 +67,7 @@ class LinearImpl : public Layer {
   }
   void initialise(RandomStream& random) override;
   void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
+  std::int64_t fused() const { return config_.fused; }
 
   ops::Weight weight;
   torch::Tensor bias;  // undefined without one

@@ -7,6 +7,7 @@
 #include "core/options.hpp"
 #include "models/attention/kinds.hpp"
 #include "models/layers/blocks.hpp"
+#include "models/layers/initialise.hpp"
 #include "models/layers/recurrent.hpp"
 #include "models/translation/kinds.hpp"
 
@@ -42,6 +43,7 @@ struct ModelConfig {
   double attention_dropout = 0.0;   // transformer: on the attention weights
   double activation_dropout = 0.0;  // transformer: inside the feed-forward
   double initial_deviation = 0.0;   // transformer: of the weights
+  InitialiserConfig initial = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -100,6 +102,7 @@ struct ModelConfig {
           {.help = "transformer: standard deviation of the truncated normal initialisation; 0: Xavier's rule",
            .min = 0,
            .max = 1});
+    InitialiserConfig::visit(self.initial, visit);
   }
 };
 

@@ -133,7 +133,7 @@ Seq2Seq make_fixed(const ModelConfig& config, const VocabularySizes& vocabulary)
 std::vector<std::string_view> foreign_options(ModelKind kind) {
   const std::vector<std::string_view> transformer = {
       "heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
-  const std::vector<std::string_view> recurrent = {"cell", "encoder"};
+  const std::vector<std::string_view> recurrent = {"cell", "encoder", "recurrent-initialiser"};
   const std::vector<std::string_view> attention = {"score",      "longest-source", "scope",  "window",  "attention",
                                                    "soft-share", "keys",           "values", "coverage"};
   const std::vector<std::string_view> luong = {"input-feeding"}, fixed = {"context", "context-from"};
@@ -157,6 +157,10 @@ std::vector<std::string_view> foreign_options(ModelKind kind) {
 
 Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
   refuse_changed(config, foreign_options(config.model), "the model " + std::string(name_of(config.model)));
+  if (config.initial_deviation > 0 && config.initial.matrices != Initialiser::of_family) {
+    refuse("initial-deviation", " is given, but initialiser is " + std::string(name_of(config.initial.matrices)),
+           "drop one of them");
+  }
   if (config.tie_embeddings && vocabulary.src != vocabulary.tgt) {
     throw UserError("tie-embeddings needs one vocabulary, but the source has " + std::to_string(vocabulary.src) +
                         " pieces and the target " + std::to_string(vocabulary.tgt),
@@ -175,7 +179,10 @@ Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabular
       model = make_fixed(config, vocabulary);
       break;
   }
-  if (seed) initialise(*model, *seed);
+  if (seed) {
+    initialise(*model, *seed);
+    initialise_matrices(*model, config.initial, *seed);
+  }
   return model;
 }
 

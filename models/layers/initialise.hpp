@@ -1,0 +1,71 @@
+// Initial weights other than a family's own, which layers define themselves (Layer::initialise). For a matrix that maps
+// n_in numbers to n_out:
+//
+//   xavier-uniform    uniform in ±sqrt(6 / (n_in + n_out))    (Glorot and Bengio 2010, eq. 16)
+//   xavier-normal     normal, variance 2 / (n_in + n_out)     (the same, eq. 12)
+//   kaiming-uniform   uniform in ±sqrt(6 / n_in), variance 2 / n_in    (He et al. 2015, arXiv 1502.01852, eq. 10)
+//   uniform           uniform in ±0.1                         (Luong et al. 2015, 1508.04025, 4.1)
+//   orthogonal        W Wᵀ = 1, uniform over all such W       (Saxe, McClelland and Ganguli 2014, 1312.6120)
+//
+// Matrices that are stored as one, such as the gates of a cell or q | k | v, are each a matrix of their own: n_out is
+// that of one. Biases, norms and vectors keep what the family gives them. So do embedding tables, whose rows are looked
+// up and have no n_in; only `uniform` includes them, as in its paper.
+//
+//   an LSTM from 3 to 5 has weight_ih [20, 3]; by xavier-uniform its bound is sqrt(6 / (3 + 5)), not sqrt(6 / (3 + 20))
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "core/options.hpp"
+#include "core/random.hpp"
+
+namespace attend {
+
+enum class Initialiser { of_family, xavier_uniform, xavier_normal, kaiming_uniform, uniform };
+template <>
+struct EnumNames<Initialiser> {
+  static constexpr std::array names{std::pair{Initialiser::of_family, std::string_view("default")},
+                                    std::pair{Initialiser::xavier_uniform, std::string_view("xavier-uniform")},
+                                    std::pair{Initialiser::xavier_normal, std::string_view("xavier-normal")},
+                                    std::pair{Initialiser::kaiming_uniform, std::string_view("kaiming-uniform")},
+                                    std::pair{Initialiser::uniform, std::string_view("uniform")}};
+};
+
+// Of the matrices from a cell's hidden state to its gates.
+enum class RecurrentInitialiser { of_others, orthogonal };
+template <>
+struct EnumNames<RecurrentInitialiser> {
+  static constexpr std::array names{std::pair{RecurrentInitialiser::of_others, std::string_view("default")},
+                                    std::pair{RecurrentInitialiser::orthogonal, std::string_view("orthogonal")}};
+};
+
+struct InitialiserConfig {
+  Initialiser matrices = Initialiser::of_family;
+  RecurrentInitialiser recurrent = RecurrentInitialiser::of_others;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("initialiser", self.matrices,
+          {.help =
+               "initial matrices: the family's own (default), by their sizes, or uniform in ±0.1 with the embeddings; "
+               "biases stay the family's"});
+    visit("recurrent-initialiser", self.recurrent,
+          {.help = "recurrent models: initial matrices from hidden state to gates: as --initialiser (default), or each "
+                   "gate's orthogonal"});
+  }
+};
+
+// Initialises the matrices below `root` again where `config` differs from the default. As with initialise()
+// (layers.hpp), every matrix has a stream of its own, so that neither threads nor machines change a bit.
+void initialise_matrices(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed);
+
+// Fills a contiguous fp32 matrix [blocks * H, H] with an orthogonal matrix for each block.
+void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random);
+
+}  // namespace attend

@@ -1,0 +1,148 @@
+// Initial weights by rule: their variances, which matrices they reach, and that a seed gives the same ones.
+#include "models/layers/initialise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
+#include "models/translation/factory.hpp"
+
+namespace attend {
+namespace {
+
+using Parameters = std::map<std::string, torch::Tensor>;
+
+ModelConfig luong(InitialiserConfig initial) {
+  ModelConfig config;
+  config.model = ModelKind::luong;
+  config.encoder_layers = 2;
+  config.decoder_layers = 1;
+  config.width = 48;
+  config.dropout = 0;
+  config.initial = initial;
+  return config;
+}
+
+ModelConfig transformer(InitialiserConfig initial) {
+  ModelConfig config;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.width = 48;
+  config.heads = 3;
+  config.feed_forward = 80;
+  config.dropout = 0;
+  config.initial = initial;
+  return config;
+}
+
+Parameters parameters(const ModelConfig& config, std::uint64_t seed = 1) {
+  const NamedTensors named = parameters_of(*make_seq2seq(config, {.src = 60, .tgt = 60}, seed));
+  return {named.begin(), named.end()};
+}
+
+double variance(const torch::Tensor& tensor) { return tensor.square().mean().item<double>(); }
+
+// Thousands of numbers: their variance is within 8 per cent of that of the rule, and their mean within 4 deviations of
+// the mean of so many.
+void expect_variance(const torch::Tensor& tensor, double expected, const std::string& name) {
+  EXPECT_NEAR(variance(tensor) / expected, 1, 0.08) << name;
+  EXPECT_LE(std::abs(tensor.mean().item<double>()), 4 * std::sqrt(expected / static_cast<double>(tensor.numel())))
+      << name;
+}
+
+TEST(Initialise, VariancesFollowTheInputsAndOutputsOfEachGate) {
+  // Columns, and rows of one gate or projection.
+  const std::map<std::string, std::pair<int, int>> recurrent = {
+      {"encoder.weight_ih_l0", {48, 48}},  {"encoder.weight_ih_l1_reverse", {96, 48}},
+      {"encoder.weight_hh_l1", {48, 48}},  {"decoder.weight_ih_l0", {96, 48}},
+      {"bridge_cell_l0.weight", {96, 48}}, {"combine.weight", {144, 48}}};
+  const std::map<std::string, std::pair<int, int>> attentive = {
+      {"encoder.layers.0.self_attn.in_proj.weight", {48, 48}},
+      {"decoder.layers.0.multihead_attn.kv_proj.weight", {48, 48}},
+      {"decoder.layers.0.linear1.weight", {48, 80}},
+      {"decoder.layers.0.linear2.weight", {80, 48}}};
+  for (const Initialiser rule :
+       {Initialiser::xavier_uniform, Initialiser::xavier_normal, Initialiser::kaiming_uniform, Initialiser::uniform}) {
+    const Parameters rnn = parameters(luong({.matrices = rule})), self = parameters(transformer({.matrices = rule}));
+    const auto check = [&](const Parameters& found, const std::map<std::string, std::pair<int, int>>& fans) {
+      for (const auto& [name, fan] : fans) {
+        const auto [in, out] = fan;
+        const double expected = rule == Initialiser::kaiming_uniform ? 2.0 / in
+                                : rule == Initialiser::uniform       ? 0.1 * 0.1 / 3
+                                                                     : 2.0 / (in + out);
+        const std::string what = std::string(name_of(rule)) + " " + name;
+        expect_variance(found.at(name), expected, what);
+        const double largest = found.at(name).abs().max().item<double>(), bound = std::sqrt(3 * expected);
+        if (rule == Initialiser::xavier_normal) {
+          EXPECT_GT(largest, bound) << what;
+        } else {
+          EXPECT_LE(largest, bound) << what;
+        }
+      }
+    };
+    check(rnn, recurrent);
+    check(self, attentive);
+  }
+}
+
+TEST(Initialise, RecurrentMatricesAreOrthogonalForEachGate) {
+  const Parameters found = parameters(luong({.recurrent = RecurrentInitialiser::orthogonal}));
+  const Parameters before = parameters(luong({}));
+  int recurrent = 0;
+  for (const auto& [name, tensor] : found) {
+    if (name.find("weight_hh") == name.npos) {
+      EXPECT_TRUE(torch::equal(tensor, before.at(name))) << name;
+      continue;
+    }
+    ++recurrent;
+    const std::vector<torch::Tensor> gates = tensor.chunk(4);
+    for (const torch::Tensor& gate : gates) {
+      EXPECT_LE((gate.matmul(gate.t()) - torch::eye(48)).abs().max().item<double>(), 1e-6) << name;
+      EXPECT_LE(std::abs(gate.mean().item<double>()), 4.0 / 48 / std::sqrt(48)) << name;
+    }
+    EXPECT_GT((gates[0] - gates[1]).abs().max().item<double>(), 0.1) << name;
+  }
+  EXPECT_EQ(recurrent, 5);
+}
+
+TEST(Initialise, BiasesAndNormsStayTheFamilysAndTablesButForUniform) {
+  for (const auto& [rule, rule_name] : EnumNames<Initialiser>::names) {
+    if (rule == Initialiser::of_family) continue;
+    const InitialiserConfig initial{.matrices = rule, .recurrent = RecurrentInitialiser::of_others};
+    for (const auto& make : {luong, transformer}) {
+      const Parameters before = parameters(make({})), after = parameters(make(initial));
+      for (const auto& [name, tensor] : after) {
+        const bool table = name.find("embedding") != name.npos;
+        const bool kept = tensor.dim() < 2 || (table && rule != Initialiser::uniform);
+        EXPECT_EQ(torch::equal(tensor, before.at(name)), kept) << rule_name << " " << name;
+        if (table && !kept) expect_variance(tensor, 0.1 * 0.1 / 3, name);
+      }
+    }
+  }
+}
+
+TEST(Initialise, TheSameSeedGivesTheSameWeightsAndAnotherOthers) {
+  const ModelConfig config =
+      luong({.matrices = Initialiser::xavier_normal, .recurrent = RecurrentInitialiser::orthogonal});
+  const Parameters one = parameters(config, 3), same = parameters(config, 3), other = parameters(config, 4);
+  for (const auto& [name, tensor] : one) {
+    EXPECT_TRUE(torch::equal(tensor, same.at(name))) << name;
+    EXPECT_EQ(torch::equal(tensor, other.at(name)), tensor.dim() < 2) << name;
+  }
+}
+
+// The working copies that matrix products read are of the new weights, and a single thread draws the same bits.
+TEST(Initialise, RefreshesWorkingCopies) {
+  const auto model = make_seq2seq(luong({}), {.src = 60, .tgt = 60}, 1);
+  visit_weights(*model, [](ops::Weight& weight) { weight.set_precision(Precision::bf16); });
+  initialise_matrices(*model, {.matrices = Initialiser::uniform}, 9);
+  visit_weights(*model, [](ops::Weight& weight) {
+    EXPECT_TRUE(torch::equal(weight.working(), weight.master().to(torch::kBFloat16)));
+  });
+}
+
+}  // namespace
+}  // namespace attend
