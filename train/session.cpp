@@ -151,7 +151,7 @@ void Session::build() {
   hooks_.begin(run_);
   inputs_ = job_.load(resumed_);
   if (resumed_) checkpoint_ = checkpoint_to_resume(run_);
-  task_ = job_.make_task(!run_.init_from.empty() && !checkpoint_);
+  task_ = job_.make_task(/*initial_weights=*/!checkpoint_);
   task_->model().to(torch::Device(run_.device));
   warn_of_slow(run_.products(), torch::Device(run_.device));
   visit_weights(task_->model(), [&](ops::Weight& weight) { weight.set_precision(run_.products()); });

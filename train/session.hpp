@@ -67,7 +67,8 @@ class Job {
   // Writes the files needed to use the model: RUN/tokenizer, and for fine-tuning RUN/task.toml.
   virtual void save_inputs(const std::filesystem::path& run) const = 0;
 
-  // Builds the task and its model, on the CPU and in fp32, with the weights of --init-from if `initial_weights`. Moves
+  // Builds the task and its model, on the CPU and in fp32, with the weights that options name (--init-from,
+  // --init-embeddings-*) if `initial_weights`; a checkpoint replaces them otherwise. Moves
   // the text into the task: called once.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
 

@@ -57,6 +57,9 @@ class Task {
   // updates are made.
   virtual std::int64_t phase_at(double /*share*/) const { return 0; }
 
+  // Numbers found while the model was initialised: an event of the log of a run that begins.
+  virtual std::vector<std::pair<std::string, double>> initial_facts() const { return {}; }
+
   // Moves to a position in the endless stream of batches of one phase.
   virtual void seek(DataPosition position) = 0;
   virtual MicroBatch next() = 0;

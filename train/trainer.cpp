@@ -72,6 +72,7 @@ Ending Trainer::train() {
   started_ = Clock::now();
   seconds_before_ = state_.seconds;
   log_.emplace(run_, saved_);
+  if (saved_ < 0) log_initial_facts();
   task_.seek(state_.position);
   for (;;) {
     bool stop = signals::stop_requested();
@@ -151,6 +152,12 @@ void Trainer::update() {
   }
   if (progress_.wants_update()) progress_.update(report(batches.front().terms, rate));
   if (step % config_.log_every == 0) log_interval(batches.front().terms, rate, norm);
+}
+
+void Trainer::log_initial_facts() {
+  const auto facts = task_.initial_facts();
+  if (facts.empty()) return;
+  log_->write("init", 0, {facts.begin(), facts.end()});
 }
 
 void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, double norm) {

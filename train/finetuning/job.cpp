@@ -152,7 +152,7 @@ class FinetuningJob : public Job {
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     TextModel model(config_.model, task_, tokenizer_->size());
     initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
-    if (initial_weights) load_encoder(*model);
+    if (initial_weights && !config_.run.init_from.empty()) load_encoder(*model);
     return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }
 

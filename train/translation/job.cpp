@@ -17,6 +17,7 @@
 #include "train/session.hpp"
 #include "train/tokenizers.hpp"
 #include "train/translation/defaults.hpp"
+#include "train/translation/embeddings.hpp"
 #include "train/translation/task.hpp"
 
 namespace attend {
@@ -70,6 +71,9 @@ class TranslationJob : public Job {
 
   Inputs load(bool resumed) override {
     for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
+    for (const std::string& file : {config_.init_embeddings_src, config_.init_embeddings_tgt}) {
+      if (!file.empty() && !resumed) check_text_file(file);
+    }
     tokenizers_ = tokenizers_for(config_, resumed);
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     train_ = open_corpus(config_.train, *tokenizers_, config_);
@@ -88,7 +92,7 @@ class TranslationJob : public Job {
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     const Seq2Seq model = make_seq2seq(config_.model, {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size()},
                                        static_cast<std::uint64_t>(config_.trainer.seed));
-    if (initial_weights) {
+    if (initial_weights && !config_.run.init_from.empty()) {
       const fs::path from = config_.run.init_from;
       if (TokenizerPair::load(from / "tokenizer") != *tokenizers_) {
         throw UserError("--init-from " + from.string() + ": that run has other tokenizers than --tokenizer",
@@ -96,7 +100,10 @@ class TranslationJob : public Job {
       }
       load_weights(find_weights(from, "auto"), *model);
     }
-    return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_));
+    TranslationTask::CoveredShares covered;
+    if (initial_weights) covered = initialise_embeddings(*model, *tokenizers_, config_);
+    return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_),
+                                             std::move(covered));
   }
 
   void resolve_schedule(const Task& task) override { resolve_training(config_, task.batches_per_epoch()); }
