@@ -139,7 +139,7 @@ void about_run(const fs::path& path) {
   switch (kind_of_run(path)) {
     case RunKind::train: {
       const auto model = read_config<ModelConfig>(config, UnknownKeys::ignore);
-      about_options(model, foreign_options(model.model));
+      about_options(model, foreign_options(model));
       const auto tokenizers = TokenizerPair::load(path / "tokenizer");
       about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
       if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);

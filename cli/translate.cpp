@@ -111,7 +111,15 @@ void observe_references(const std::string& file, const std::vector<std::string>&
   references.counts().log(file);
 }
 
-void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
+void refuse_without_weights(const Run& trained, const OptionOrigins& origins, const std::string& run) {
+  const bool hard = trained.config.attention == ChoiceKind::hard;
+  if (!hard && trained.config.model != ModelKind::fixed) return;
+  throw UserError(origins("attention-threshold") + ": " + run +
+                      (hard ? " has hard attention, which reads one position and no weights" : " has no attention"),
+                  "leave it out");
+}
+
+void run(const TranslateConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
   const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
@@ -119,6 +127,7 @@ void run(const TranslateConfig& config, const OptionOrigins& /*origins*/) {
   for (const std::string& input : inputs) readers.emplace_back(input);
   if (!config.attention.reference.empty()) check_text_file(config.attention.reference);
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, config.run);
   freeze(*trained.model, config.use.precision);
   std::optional<TranslationAttention> attention;
   if (config.attention.asked()) {

@@ -130,19 +130,20 @@ Seq2Seq make_fixed(const ModelConfig& config, const VocabularySizes& vocabulary)
 
 }  // namespace
 
-std::vector<std::string_view> foreign_options(ModelKind kind) {
+std::vector<std::string_view> foreign_options(const ModelConfig& config) {
   const std::vector<std::string_view> transformer = {
       "heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
   const std::vector<std::string_view> recurrent = {"cell", "encoder", "recurrent-initialiser"};
-  const std::vector<std::string_view> attention = {"score",      "longest-source", "scope",  "window",  "attention",
-                                                   "soft-share", "keys",           "values", "coverage"};
+  std::vector<std::string_view> attention = {"longest-source", "scope", "window", "attention",
+                                             "soft-share",     "keys",  "values", "coverage"};
+  if (config.score != ScoreKind::general) attention.emplace_back("score");
   const std::vector<std::string_view> luong = {"input-feeding"}, fixed = {"context", "context-from"};
   const auto all = [](std::initializer_list<std::vector<std::string_view>> lists) {
     std::vector<std::string_view> names;
     for (const auto& list : lists) names.insert(names.end(), list.begin(), list.end());
     return names;
   };
-  switch (kind) {
+  switch (config.model) {
     case ModelKind::transformer:
       return all({recurrent, attention, luong, fixed});
     case ModelKind::luong:
@@ -156,7 +157,7 @@ std::vector<std::string_view> foreign_options(ModelKind kind) {
 }
 
 Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
-  refuse_changed(config, foreign_options(config.model), "the model " + std::string(name_of(config.model)));
+  refuse_changed(config, foreign_options(config), "the model " + std::string(name_of(config.model)));
   if (config.initial_deviation > 0 && config.initial.matrices != Initialiser::of_family) {
     refuse("initial-deviation", " is given, but initialiser is " + std::string(name_of(config.initial.matrices)),
            "drop one of them");

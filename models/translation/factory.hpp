@@ -11,8 +11,8 @@
 
 namespace attend {
 
-// The options that models of this family do not read.
-std::vector<std::string_view> foreign_options(ModelKind kind);
+// The options that models of this family do not read. Earlier versions wrote score general for every model.
+std::vector<std::string_view> foreign_options(const ModelConfig& config);
 
 struct VocabularySizes {
   std::int64_t src = 0;

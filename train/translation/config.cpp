@@ -13,7 +13,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
                     std::string("--") + name + " SOURCE TARGET");
   };
-  for (const std::string_view option : foreign_options(model.model)) {
+  for (const std::string_view option : foreign_options(model)) {
     if (!origins.given(option)) continue;
     throw UserError(fmt::format("{} has no meaning for the model {}", origins(option), name_of(model.model)),
                     "remove it");

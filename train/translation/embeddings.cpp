@@ -83,7 +83,7 @@ void fill(Table& table, const Side& side, CoveredShares& coverage) {
 }  // namespace
 
 CoveredShares initialise_embeddings(const Seq2SeqImpl& model, const TokenizerPair& tokenizers,
-                               const TranslationConfig& config) {
+                                    const TranslationConfig& config) {
   const std::string &src_file = config.init_embeddings_src, &tgt_file = config.init_embeddings_tgt;
   if (src_file.empty() && tgt_file.empty()) return {};
   const EmbeddingImpl& tgt_table = table_named(model, {"tgt_embedding", "embedding"});
