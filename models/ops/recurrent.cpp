@@ -22,15 +22,14 @@ CellState CellState::first(std::int64_t count) const {
 }
 
 CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
-  const bool fast = cell.kind == CellKind::lstm && has_fast_step(x_RI);
-  return fast ? fast::cell_step(x_RI, state, cell) : plain::cell_step(x_RI, state, cell);
+  return has_fast_step(x_RI) ? fast::cell_step(x_RI, state, cell) : plain::cell_step(x_RI, state, cell);
 }
 
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions) {
   ensure(input.x_MI.size(0) == input.layout.num_tokens(), "the layout is that of the input");
   ensure(directions.size() == 1 || directions.size() == 2, "a layer has one or two directions");
-  const bool fast = has_fast_sequence(input.x_MI) && fast::has_layer(input, directions);
-  return fast ? fast::recurrent_layer(input, directions) : plain::recurrent_layer(input, directions);
+  return has_fast_sequence(input.x_MI) ? fast::recurrent_layer(input, directions)
+                                       : plain::recurrent_layer(input, directions);
 }
 
 DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SW, const Layout& memory,

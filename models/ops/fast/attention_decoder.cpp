@@ -51,26 +51,6 @@ struct Reading {
   std::int64_t num_weights = 0;
 };
 
-// A step of the loop: packed rows [first, first + count), of which `next` continue.
-struct Step {
-  Step(const Steps& steps, std::int64_t t)
-      : first(steps.begin[t]),
-        count(steps.count(t)),
-        next(steps.count(t + 1)),
-        before(t > 0 ? steps.begin[t - 1] : -1),
-        ragged(steps.rows.data() + first) {}
-
-  std::int64_t first, count, next;
-  std::int64_t before;         // first row of the previous step; -1: none
-  const std::int64_t* ragged;  // ragged row of each, the index for dropout
-};
-
-// f(begin, end) over the step's rows, shared among threads.
-template <class F>
-void for_rows(const Step& step, const F& f) {
-  at::parallel_for(0, step.count, kGrain, f);
-}
-
 // A policy of the tape: the attention of a row to its sentence. This one uses dot products with prepared keys:
 //   e_ts = h_t · k_s,   a_t = softmax_s(e_t),   context_t = Σ_s a_ts v_s
 //   da_ts = dcontext_t · v_s,   de_ts = a_ts (da_ts - Σ_r a_tr da_tr),   dh_t += Σ_s de_ts k_s
@@ -242,12 +222,15 @@ class DecoderForward {
     const DecoderLayer& layer = tape_.layers[l];
     const bool top = l + 1 == tape_.layers.size();
     const Tensor product = products::linear(block(layer.inputs, step.first, step.count), layer.weight, {});
-    const kernels::CellForward<T> cell{.width = H_,
+    const kernels::CellForward<T> cell{.kind = CellKind::lstm,
+                                       .width = H_,
                                        .input = rows<T>(layer.gates, step.first),
                                        .product = rows<T>(product),
+                                       .recurrent = {},
                                        .gates = rows<T>(layer.gates, step.first),
-                                       .cell_before = tape_.cells_before(layer, step),
-                                       .cell = rows<float>(layer.cells, step.first),
+                                       .inner_before = tape_.cells_before(layer, step),
+                                       .inner = rows<float>(layer.cells, step.first),
+                                       .hidden_before = {},
                                        .hidden = top ? rows<T>(tape_.queries, step.first) : rows<T>(hidden_)};
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
       kernels::cell_forward(cell, begin, end);
@@ -409,13 +392,16 @@ class DecoderBackward {
                 .width = H_, .from = rows<T>(dx_[l]).columns(layer.input_width), .to = dh, .add = true},
             begin, std::min(end, step.next));
       }
-      kernels::cell_backward(kernels::CellBackward<T>{.width = H_,
+      kernels::cell_backward(kernels::CellBackward<T>{.kind = CellKind::lstm,
+                                                      .width = H_,
                                                       .gates = rows<T>(layer.gates, step.first),
-                                                      .cell_before = tape_.cells_before(layer, step),
-                                                      .cell = rows<float>(layer.cells, step.first),
+                                                      .inner_before = tape_.cells_before(layer, step),
+                                                      .inner = rows<float>(layer.cells, step.first),
+                                                      .hidden_before = {},
                                                       .hidden_gradient = dh,
-                                                      .cell_gradient = rows<float>(dc_[l]),
-                                                      .gate_gradient = rows<T>(dz_[l], step.first)},
+                                                      .carried = rows<float>(dc_[l]),
+                                                      .gate_gradient = rows<T>(dz_[l], step.first),
+                                                      .recurrent_gradient = {}},
                              begin, end);
     });
     dx_[l] = products::linear(block(dz_[l], step.first, step.count), recurrent_[l], {});

@@ -7,7 +7,6 @@
 namespace attend::ops::fast {
 
 CellState cell_step(const torch::Tensor& x_RI, const CellState& state, const CellWeights& cell);  // without gradients
-bool has_layer(const LayerInput& input, std::span<const Direction> directions);
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
 DotAttention dot_attention(const torch::Tensor& query_RH, const torch::Tensor& keys_SH, const torch::Tensor& values_SW,
                            const Layout& memory, std::span<const std::int64_t> sentences);  // without gradients

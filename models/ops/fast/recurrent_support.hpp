@@ -41,6 +41,32 @@ inline Tensor defined_or_zeros(const Tensor& gradient, const Tensor& like) {
   return gradient.defined() ? gradient.to(like.scalar_type()).contiguous() : at::zeros_like(like);
 }
 
+// Rows of a tensor, or no data if it is undefined.
+template <class T>
+Rows<T> rows_or_none(const Tensor& x, std::int64_t first = 0) {
+  return x.defined() ? rows<T>(x, first) : Rows<T>{};
+}
+
+// A step of the loop: packed rows [first, first + count), of which `next` continue.
+struct Step {
+  Step(const Steps& steps, std::int64_t t)
+      : first(steps.begin[t]),
+        count(steps.count(t)),
+        next(steps.count(t + 1)),
+        before(t > 0 ? steps.begin[t - 1] : -1),
+        ragged(steps.rows.data() + first) {}
+
+  std::int64_t first, count, next;
+  std::int64_t before;         // first row of the previous step; -1: none
+  const std::int64_t* ragged;  // the ragged row of each
+};
+
+// f(begin, end) over the step's rows, shared among threads.
+template <class F>
+void for_rows(const Step& step, const F& f) {
+  at::parallel_for(0, step.count, kGrain, f);
+}
+
 // Arguments of a function's backward pass besides the tensors tracked by autograd.
 template <class T>
 struct Held : torch::CustomClassHolder {

@@ -1,34 +1,43 @@
-// Steps of an LSTM without the matrix products: each function works on rows [begin, end) of a step, so that callers can
-// divide rows among threads.
+// Steps of recurrent cells without the matrix products: each function works on rows [begin, end) of a step, so that
+// callers can divide rows among threads.
 #pragma once
 
+#include "models/ops/cell_kind.hpp"
 #include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 
-// Overwrites gates with their activations, reads the previous state from `cell_before` and writes the new one.
+// A step of a cell from the sums of its gates, whose blocks of H are i f g o, r z n, or h.
 template <class T>
 struct CellForward {
-  std::int64_t width;       // H
-  Rows<T> input;            // products of the step's input and the biases, [4H]
-  Rows<T> product;          // further products, or no data
-  Rows<T> gates;            // i f g o after their functions, [4H]; may be `input`
-  Rows<float> cell_before;  // or no data: zeros
-  Rows<float> cell;
-  Rows<T> hidden;
+  CellKind kind;
+  std::int64_t width;        // H
+  Rows<T> input;             // sums: W x + b
+  Rows<T> product;           // further sums, or no data
+  Rows<T> recurrent;         // of a GRU, U h + b, which it needs apart
+  Rows<T> gates;             // out: the gates after their functions; may be `input`
+  Rows<float> inner_before;  // an LSTM's memory before the step; no data: zeros
+  Rows<float> inner;         // out: an LSTM's memory, a GRU's block n of U h + b; no data: not wanted
+  Rows<T> hidden_before;     // of a GRU
+  Rows<T> hidden;            // out
 };
 void cell_forward(const CellForward<float>& step, std::int64_t begin, std::int64_t end);
 void cell_forward(const CellForward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
+// The gradients of its sums. `carried` is what the gradient of the state before holds besides that of its products:
+// an LSTM's dc, a GRU's z dh.
 template <class T>
 struct CellBackward {
+  CellKind kind;
   std::int64_t width;
   Rows<T> gates;
-  Rows<float> cell_before;  // or no data: zeros
-  Rows<float> cell;
+  Rows<float> inner_before;
+  Rows<float> inner;
+  Rows<T> hidden_before;
   Rows<float> hidden_gradient;
-  Rows<float> cell_gradient;  // of the state after the step; overwritten with that of the state before
-  Rows<T> gate_gradient;
+  Rows<float> carried;         // of the state after the step; overwritten with that of the state before
+  Rows<T> gate_gradient;       // out: of the sums
+  Rows<T> recurrent_gradient;  // out: of a GRU, of U h + b
 };
 void cell_backward(const CellBackward<float>& step, std::int64_t begin, std::int64_t end);
 void cell_backward(const CellBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
