@@ -1,6 +1,6 @@
 // Speed of the recurrent fast paths, forward and backward, width 256, 256 sentences of 10 to 16 tokens: a bidirectional
-// LSTM layer beside its plain formulation, and Luong's model beside its unrolled step. Arguments: 0 fp32 or 1 bf16; 0
-// the plain or unrolled form or 1 the fast one. Items are tokens.
+// layer of each kind of cell beside its plain formulation, and models beside their unrolled step. Arguments: 0 fp32 or
+// 1 bf16; 0 the plain or unrolled form or 1 the fast one. Items are tokens.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 
@@ -27,11 +27,13 @@ Layout some_layout() {
 
 Tensor random(at::IntArrayRef sizes) { return (at::randn(sizes) * 0.05).requires_grad_(); }
 
-CellWeights random_cell(std::int64_t input, Precision precision) {
-  CellWeights cell{.weight_ih = Weight(random({4 * kWidth, input})),
-                   .weight_hh = Weight(random({4 * kWidth, kWidth})),
-                   .bias_ih = random({4 * kWidth}),
-                   .bias_hh = random({4 * kWidth})};
+CellWeights random_cell(CellKind kind, Precision precision) {
+  const std::int64_t gates = (kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1) * kWidth;
+  CellWeights cell{.kind = kind,
+                   .weight_ih = Weight(random({gates, kWidth})),
+                   .weight_hh = Weight(random({gates, kWidth})),
+                   .bias_ih = random({gates}),
+                   .bias_hh = random({gates})};
   cell.weight_ih.set_precision(precision);
   cell.weight_hh.set_precision(precision);
   return cell;
@@ -45,24 +47,29 @@ void forward_and_backward(benchmark::State& state, const Layout& layout, const F
   state.SetItemsProcessed(state.iterations() * layout.num_tokens());
 }
 
-void lstm_layer(benchmark::State& state) {
+void layer(benchmark::State& state, CellKind kind) {
   const auto type = state.range(0) == 1 ? at::kBFloat16 : at::kFloat;
   const Precision precision = state.range(0) == 1 ? Precision::bf16 : Precision::fp32;
   const Layout layout = some_layout();
-  const std::vector<Direction> directions = {{random_cell(kWidth, precision), false},
-                                             {random_cell(kWidth, precision), true}};
+  const std::vector<Direction> directions = {{random_cell(kind, precision), false},
+                                             {random_cell(kind, precision), true}};
   const Tensor x = random({layout.num_tokens(), kWidth});
   forward_and_backward(state, layout, [&] { return recurrent_layer({x.to(type), layout}, directions).output_MC; });
 }
-BENCHMARK(lstm_layer)->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime();
+#define ATTEND_MODES ->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime()
+BENCHMARK_CAPTURE(layer, lstm, CellKind::lstm) ATTEND_MODES;
+BENCHMARK_CAPTURE(layer, gru, CellKind::gru) ATTEND_MODES;
+BENCHMARK_CAPTURE(layer, tanh, CellKind::tanh) ATTEND_MODES;
 
-// The whole model of Luong et al.: the decoder as one fused op (1) beside its unrolled step (0).
-void luong(benchmark::State& state) {
+// A whole model: the decoder as one fused op (1) beside its unrolled step (0).
+template <class... Changes>
+void model_of(benchmark::State& state, ModelKind kind, const Changes&... changes) {
   ModelConfig config;
-  config.model = ModelKind::luong;
+  config.model = kind;
   config.width = kWidth;
   config.encoder_layers = config.decoder_layers = 1;
   config.dropout = 0.1;
+  (changes(config), ...);
   const Seq2Seq model = make_seq2seq(config, {.src = 8000, .tgt = 8000}, 1);
   visit_weights(*model,
                 [&](Weight& weight) { weight.set_precision(state.range(0) == 1 ? Precision::bf16 : Precision::fp32); });
@@ -76,7 +83,19 @@ void luong(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * layout.num_tokens());
 }
-BENCHMARK(luong)->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime();
+
+const auto kGru = [](ModelConfig& config) { config.cell = CellKind::gru; };
+const auto kAdditive = [](ModelConfig& config) { config.score = ScoreKind::additive; };
+const auto kLocalM = [](ModelConfig& config) { config.scope = ScopeKind::local_m, config.window = 5; };
+const auto kLocalP = [](ModelConfig& config) { config.scope = ScopeKind::local_p, config.window = 5; };
+
+BENCHMARK_CAPTURE(model_of, luong, ModelKind::luong) ATTEND_MODES;
+BENCHMARK_CAPTURE(model_of, luong_gru, ModelKind::luong, kGru) ATTEND_MODES;
+BENCHMARK_CAPTURE(model_of, luong_additive, ModelKind::luong, kAdditive) ATTEND_MODES;
+BENCHMARK_CAPTURE(model_of, luong_local_m, ModelKind::luong, kLocalM) ATTEND_MODES;
+BENCHMARK_CAPTURE(model_of, luong_local_p, ModelKind::luong, kLocalP) ATTEND_MODES;
+BENCHMARK_CAPTURE(model_of, bahdanau, ModelKind::bahdanau) ATTEND_MODES;
+BENCHMARK_CAPTURE(model_of, fixed, ModelKind::fixed) ATTEND_MODES;
 
 }  // namespace
 }  // namespace attend::ops

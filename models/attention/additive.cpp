@@ -11,7 +11,13 @@ AdditiveScore::AdditiveScore(std::int64_t query_width, std::int64_t memory_width
 
 torch::Tensor AdditiveScore::energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const {
   const torch::Tensor query_R1A = query_->forward(query_RH).to(at::kFloat).unsqueeze(1);
-  return at::matmul(at::tanh(query_R1A + keys_RSA), energy_vector().squeeze(0));
+  return at::matmul(at::tanh(query_R1A + keys_RSA), energy_->weight.master().squeeze(0));
+}
+
+bool AdditiveScore::enter(ops::AttentionForm& form) const {
+  form.query_AH = &query_->weight;
+  form.energy_1A = energy_->weight.master();
+  return true;
 }
 
 }  // namespace attend

@@ -18,12 +18,12 @@ class AdditiveScore : public Score {
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
   torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
-
-  const ops::Weight& query_weight() const { return query_->weight; }               // W
-  const torch::Tensor& energy_vector() const { return energy_->weight.master(); }  // v, [1, A]
+  bool enter(ops::AttentionForm& form) const override;
 
  private:
-  Linear query_, key_, energy_;
+  Linear query_;   // W
+  Linear key_;     // U
+  Linear energy_;  // v, [1, A]
 };
 
 }  // namespace attend

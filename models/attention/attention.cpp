@@ -99,7 +99,8 @@ void AttentionState::keep_first(std::int64_t count) {
 }
 
 Attention::Attention(const AttentionConfig& config)
-    : score_(recipe_of(config.score).make(config)),
+    : config_(config),
+      score_(recipe_of(config.score).make(config)),
       scope_(make_scope(config)),
       choice_(make_choice(config)),
       coverage_(make_coverage(config)) {}
@@ -110,12 +111,31 @@ void Attention::register_in(torch::nn::Module& model) const {
   if (coverage_ != nullptr) model.register_module("coverage", coverage_);
 }
 
+Attention::FusedForm Attention::fused_form() const {
+  const auto option = [](std::string_view name, auto kind) {
+    return "--" + std::string(name) + " " + std::string(name_of(kind));
+  };
+  FusedForm result;
+  scope_->enter(result.form);
+  if (!score_->enter(result.form)) {
+    result.unknown = option("score", config_.score);
+  } else if (!choice_->is_soft()) {
+    result.unknown = option("attention", config_.choice);
+  } else if (coverage_ != nullptr) {
+    result.unknown = option("coverage", config_.coverage);
+  }
+  return result;
+}
+
 Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& pass) const {
   const MemoryRows& memory = state.memory;
   const std::int64_t step = state.step++;
-  if (has_fused_form() && ops::may_fuse_steps(query_RH) && !pass.needs_weights()) {
-    const Keys& keys = memory.keys();  // the same as below, over the ragged memory
-    return ops::dot_attention(query_RH, keys.keys_SA, keys.values_SW, keys.layout, memory.sentences()).context_RW;
+  if (ops::may_fuse_steps(query_RH) && !pass.needs_weights()) {
+    if (const auto [form, unknown] = fused_form(); unknown.empty()) {
+      const Keys& keys = memory.keys();  // the same as below, over the ragged memory
+      return ops::attention_step(form, query_RH, {keys.keys_SA, keys.values_SW, keys.layout}, memory.sentences(), step)
+          .context_RW;
+    }
   }
   Tensor keys_RSA = memory.keys_RSA();
   if (coverage_ != nullptr) {

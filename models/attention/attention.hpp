@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <string>
 
 #include "models/attention/choice.hpp"
 #include "models/attention/coverage.hpp"
@@ -20,6 +20,7 @@
 #include "models/attention/memory_rows.hpp"
 #include "models/attention/scope.hpp"
 #include "models/attention/score.hpp"
+#include "models/ops/recurrent.hpp"
 
 namespace attend {
 
@@ -59,12 +60,16 @@ class Attention {
   // The context vector [R, W] of queries [R, H], in the type of the query. Advances the state.
   torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;
 
-  // Whether the fused forms of ops/recurrent.hpp compute this combination.
-  bool has_fused_form() const {
-    return score_->is_dot_product() && scope_->is_global() && choice_->is_soft() && coverage_ == nullptr;
-  }
+  // How the fused ops (ops/recurrent.hpp) compute this combination, or the option that they do not know: "--attention
+  // hard".
+  struct FusedForm {
+    ops::AttentionForm form;
+    std::string unknown;  // empty: it has a fused form
+  };
+  FusedForm fused_form() const;
 
  private:
+  AttentionConfig config_;
   std::shared_ptr<Score> score_;
   std::shared_ptr<Scope> scope_;
   std::shared_ptr<Choice> choice_;

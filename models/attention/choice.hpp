@@ -17,7 +17,7 @@ class Choice {
   virtual torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& pass,
                                 SampledChoices& sampled) const = 0;
 
-  // Whether it is the weighted sum that the fused forms of ops/recurrent.hpp compute.
+  // Whether it is the weighted sum that the fused ops (ops/recurrent.hpp) compute.
   virtual bool is_soft() const { return false; }
 };
 

@@ -12,7 +12,7 @@ class DotScore : public Score {
  public:
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW; }
   torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
-  bool is_dot_product() const override { return true; }
+  bool enter(ops::AttentionForm& /*form*/) const override { return true; }
 };
 
 }  // namespace attend

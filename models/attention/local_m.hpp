@@ -15,6 +15,7 @@ class LocalMonotonicScope : public Scope {
   explicit LocalMonotonicScope(std::int64_t half_width) : half_width_(half_width) {}
 
   Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const override;
+  void enter(ops::AttentionForm& form) const override { form.half_width = half_width_; }
 
  private:
   std::int64_t half_width_;  // D

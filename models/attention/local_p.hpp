@@ -16,11 +16,12 @@ class LocalPredictiveScope : public Scope {
   LocalPredictiveScope(std::int64_t query_width, std::int64_t half_width);
 
   Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const override;
+  void enter(ops::AttentionForm& form) const override;
 
  private:
-  double half_width_;  // D
-  Linear inner_;       // W_p
-  Linear centre_;      // v_p
+  std::int64_t half_width_;  // D
+  Linear inner_;             // W_p
+  Linear centre_;            // v_p
 };
 
 }  // namespace attend

@@ -9,6 +9,7 @@
 
 #include "models/attention/memory_rows.hpp"
 #include "models/layers/layers.hpp"
+#include "models/ops/recurrent.hpp"
 
 namespace attend {
 
@@ -22,8 +23,8 @@ class Scope : public Layer {
   // The window of R rows at the given step (from 0) with query [R, H].
   virtual Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const = 0;
 
-  // Whether every position is used and no weight is scaled, as the fused forms of ops/recurrent.hpp assume.
-  virtual bool is_global() const { return false; }
+  // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp) need of this scope.
+  virtual void enter(ops::AttentionForm& form) const = 0;
 
   // Scopes with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}
@@ -34,7 +35,7 @@ class GlobalScope : public Scope {
   Window window(const torch::Tensor& /*query_RH*/, const MemoryRows& memory, std::int64_t /*step*/) const override {
     return {.outside_RS = memory.padding_RS(), .factor_RS = {}};
   }
-  bool is_global() const override { return true; }
+  void enter(ops::AttentionForm& /*form*/) const override {}
 };
 
 }  // namespace attend

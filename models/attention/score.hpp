@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "models/layers/layers.hpp"
+#include "models/ops/recurrent.hpp"
 
 namespace attend {
 
@@ -21,8 +22,8 @@ class Score : public Layer {
   // fp32. Positions after the end of a shorter sentence are ignored.
   virtual torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const = 0;
 
-  // Whether the energies are dot products of query and keys, so that the fused forms of ops/recurrent.hpp apply.
-  virtual bool is_dot_product() const { return false; }
+  // Says in `form` how the fused ops (ops/recurrent.hpp) compute the energies from the keys; false if they do not.
+  virtual bool enter(ops::AttentionForm& /*form*/) const { return false; }
 
   // Scores with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}

@@ -49,6 +49,12 @@ RecurrenceOutput RecurrenceImpl::forward(const Tensor& x_MI, const Layout& layou
   return result;
 }
 
+std::vector<ops::CellWeights> RecurrenceImpl::cell_weights() const {
+  std::vector<ops::CellWeights> weights;
+  for (const Cell& cell : cells_) weights.push_back(cell.weights());
+  return weights;
+}
+
 void RecurrenceImpl::initialise(RandomStream& random) {
   for (Cell& cell : cells_) cell.initialise(random);
 }

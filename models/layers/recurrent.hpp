@@ -53,6 +53,7 @@ class RecurrenceImpl : public Layer {
 
   // The cells of all layers, from the bottom; in a layer of two directions the forward one comes first.
   const std::vector<Cell>& cells() const { return cells_; }
+  std::vector<ops::CellWeights> cell_weights() const;
 
   void initialise(RandomStream& random) override;
   void visit_weights(const std::function<void(ops::Weight&)>& f) override;

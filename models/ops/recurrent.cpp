@@ -9,6 +9,25 @@ namespace attend::ops {
 
 using torch::Tensor;
 
+namespace {
+
+void check(const AttentionMemory& memory, const Tensor& query) {
+  const std::int64_t S = memory.layout.num_tokens();
+  ensure(memory.keys_SA.size(0) == S && memory.values_SW.size(0) == S, "the layout is that of keys and values");
+  ensure(query.scalar_type() == memory.keys_SA.scalar_type() && query.scalar_type() == memory.values_SW.scalar_type(),
+         "queries, keys and values have the same type");
+}
+
+void check(const DecoderInput& input, std::size_t num_layers, std::size_t num_dropouts) {
+  check(input.memory, input.embedded_ME);
+  ensure(input.embedded_ME.size(0) == input.layout.num_tokens(), "the layout is that of the input");
+  ensure(input.layout.size() == input.memory.layout.size(), "each target sentence has its source sentence");
+  ensure(num_layers == input.start.size() && num_layers == num_dropouts + 1,
+         "each layer has a start state, and each but the last a dropout");
+}
+
+}  // namespace
+
 CellState CellState::select(const Tensor& rows) const {
   CellState chosen;
   for (const Tensor& part : parts) chosen.parts.push_back(part.index_select(0, rows));
@@ -32,24 +51,21 @@ LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> 
                                        : plain::recurrent_layer(input, directions);
 }
 
-DotAttention dot_attention(const Tensor& query_RH, const Tensor& keys_SH, const Tensor& values_SW, const Layout& memory,
-                           std::span<const std::int64_t> sentences) {
+Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const AttentionMemory& memory,
+                        std::span<const std::int64_t> sentences, std::int64_t step) {
   ensure(query_RH.size(0) == std::ssize(sentences), "there is one sentence per row");
-  ensure(keys_SH.size(0) == memory.num_tokens() && values_SW.size(0) == memory.num_tokens(),
-         "the layout is that of keys and values");
-  ensure(query_RH.scalar_type() == keys_SH.scalar_type() && query_RH.scalar_type() == values_SW.scalar_type(),
-         "queries, keys and values have the same type");
-  return fast::dot_attention(query_RH, keys_SH, values_SW, memory, sentences);
+  check(memory, query_RH);
+  return fast::attention_step(form, query_RH, memory, sentences, step);
 }
 
-Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input) {
-  ensure(input.embedded_ME.size(0) == input.layout.num_tokens(), "the layout is that of the input");
-  ensure(input.keys_SH.size(0) == input.memory.num_tokens() && input.values_SW.size(0) == input.memory.num_tokens(),
-         "the layout is that of keys and values");
-  ensure(input.layout.size() == input.memory.size(), "each target sentence has its source sentence");
-  ensure(decoder.layers.size() == input.start.size() && decoder.layers.size() == decoder.layer_dropouts.size() + 1,
-         "each layer has a start state, and each but the last a dropout");
-  return fast::attention_decoder(decoder, input);
+Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input) {
+  check(input, decoder.layers.size(), decoder.layer_dropouts.size());
+  return fast::luong_decoder(decoder, input);
+}
+
+BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInput& input) {
+  check(input, decoder.layers.size(), decoder.layer_dropouts.size());
+  return fast::bahdanau_decoder(decoder, input);
 }
 
 }  // namespace attend::ops

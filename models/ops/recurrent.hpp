@@ -1,7 +1,8 @@
 // Recurrence over whole sentences and single steps: cells and layers of them, each with a plain formulation, and the
 // fused forms of a decoder with attention. The plain formulation of the latter is the model's step
-// (models/translation/luong.cpp), which they replace if dispatch.hpp allows it; tests compare the two. Fast paths order
-// sentences by length, so that finished ones leave, and compute each weight's gradient as one product per sequence.
+// (models/translation/luong.cpp, bahdanau.cpp), which they replace if dispatch.hpp allows it; tests compare the two.
+// Fast paths order sentences by length, so that finished ones leave, and compute each weight's gradient as one product
+// per sequence.
 //
 // Legend: docs/architecture.md. Activations are fp32 or bf16; an LSTM's memory is fp32.
 #pragma once
@@ -78,40 +79,77 @@ struct LayerOutput {
 };
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
 
-// Softmax of the dot products of each row's query with the keys of its sentence, and the weighted sum of the values:
-// weights [R, longest sentence], fp32, padded with zeros; context [R, W]. A sentence without tokens gives zeros.
-// Without gradient; requires may_fuse_steps.
-struct DotAttention {
+// How a recurrent decoder attends, for the fused ops below: each row's query q scores the keys k_s of its sentence.
+//   e_s = q · k_s,  or the additive score  v · tanh(W q + k_s)
+//   a_s = softmax_s(e_s)  over all positions, or those with |s - p| <= D
+//   w_s = a_s,  or if p is predicted,  a_s exp(-(s - p)² / (2 σ²)) with σ = D / 2
+// The centre p of a sentence of S tokens is the number of the step, at most S - 1, or S σ(c · tanh(P q)).
+struct AttentionForm {
+  const Weight* query_AH = nullptr;   // W; null: dot products
+  torch::Tensor energy_1A;            // v, fp32
+  std::int64_t half_width = 0;        // D; 0: all positions
+  const Weight* inner_HH = nullptr;   // P; null: not predicted
+  const Weight* centre_1H = nullptr;  // c
+
+  bool is_additive() const { return query_AH != nullptr; }
+  bool is_predictive() const { return inner_HH != nullptr; }
+  // 1 / σ², 0 if weights are not scaled.
+  double precision() const { return is_predictive() ? 4 / static_cast<double>(half_width * half_width) : 0; }
+};
+
+// What it attends to.
+struct AttentionMemory {
+  const torch::Tensor& keys_SA;
+  const torch::Tensor& values_SW;
+  const Layout& layout;
+};
+
+// Attention of single queries at a step (from 0), row r over sentence sentences[r]: weights [R, longest sentence],
+// fp32, padded with zeros; context [R, W]. A sentence without tokens gives zeros. Without gradient; requires
+// may_fuse_steps.
+struct Attended {
   torch::Tensor context_RW;
   torch::Tensor weights_RS;
 };
-DotAttention dot_attention(const torch::Tensor& query_RH, const torch::Tensor& keys_SH, const torch::Tensor& values_SW,
-                           const Layout& memory, std::span<const std::int64_t> sentences);
+Attended attention_step(const AttentionForm& form, const torch::Tensor& query_RH, const AttentionMemory& memory,
+                        std::span<const std::int64_t> sentences, std::int64_t step);
 
-// The parameters of the decoder below.
-struct AttentionDecoder {
+// What the decoders below read. The memory has the same number of sentences as `layout`.
+struct DecoderInput {
+  const torch::Tensor& embedded_ME;
+  const Layout& layout;
+  AttentionMemory memory;
+  std::span<const CellState> start;  // of each layer, [B, H]
+};
+
+// Luong's decoder (models/translation/luong.hpp), teacher forced:
+//   h_t = cells([e_t; h~_{t-1}]),  c_t = attention(h_t),  h~_t = tanh(W_c [c_t; h_t]).
+// Returns h~ of every target position, [M, H]. Requires may_fuse_sequences.
+struct LuongDecoder {
   std::span<const CellWeights> layers;  // the first reads [embedding; fed-back vector], or the embedding alone
-  const Weight& combine_HC;             // W_c over C = W + H: [context; hidden state]
+  AttentionForm attention;
+  const Weight& combine_HC;  // W_c over C = W + H: [context; hidden state]
   bool input_feeding = true;
   Dropout feed_dropout;                 // on the fed-back vector
   std::vector<Dropout> layer_dropouts;  // on the output of each layer but the last
   Dropout combine_dropout;              // on [context; hidden state]
 };
+torch::Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input);
 
-// Its input. The memory has the same number of sentences as `layout`.
-struct AttentionDecoderInput {
-  const torch::Tensor& embedded_ME;
-  const Layout& layout;
-  const torch::Tensor& keys_SH;
-  const torch::Tensor& values_SW;
-  const Layout& memory;
-  std::span<const CellState> start;  // of each layer, [B, H]
+// Bahdanau's decoder (models/translation/bahdanau.hpp) without the read-out, teacher forced:
+//   c_t = attention(h_{t-1}),  h_t = cells([e_t; c_t]).
+// Returns the query h_{t-1} and the context c_t of every target position. Requires may_fuse_sequences.
+struct BahdanauDecoder {
+  std::span<const CellWeights> layers;  // the first reads [embedding; context]
+  AttentionForm attention;
+  Dropout context_dropout;              // on the context as input of the first layer
+  std::vector<Dropout> layer_dropouts;  // on the output of each layer but the last
 };
-
-// Luong's decoder with dot products over prepared keys (arXiv 1508.04025, 3.1 and 3.3), teacher forced:
-//   h_t = LSTM([e_t; h~_{t-1}]),  a_t = softmax_s(h_t · key_s),  c_t = Σ_s a_ts value_s,  h~_t = tanh(W_c [c_t; h_t]).
-// Returns h~ of every target position, [M, H]. Requires may_fuse_sequences.
-torch::Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input);
+struct BahdanauOutput {
+  torch::Tensor query_MH;
+  torch::Tensor context_MW;
+};
+BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInput& input);
 
 }  // namespace ops
 }  // namespace attend

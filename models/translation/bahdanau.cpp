@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "models/ops/recurrent.hpp"
+
 namespace attend {
 
 using torch::Tensor;
@@ -33,6 +35,10 @@ Tensor BahdanauImpl::bridged(const std::vector<CellState>& last, std::size_t lay
   return state.narrow(1, state.size(1) - config_.encoder_width, config_.encoder_width);
 }
 
+Tensor BahdanauImpl::read_out(const Tensor& query_RH, const Tensor& embedded_RE, const Tensor& context_RW) const {
+  return maxout(readout_->forward(at::cat({query_RH, embedded_RE, context_RW}, 1)));
+}
+
 // The mechanism: attention, cells, read-out.
 Tensor BahdanauImpl::advance(const Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                              Pass& pass) const {
@@ -44,7 +50,7 @@ Tensor BahdanauImpl::advance(const Tensor& embedded_RE, RecurrentState& state, c
     state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
     x = state.layers[l].hidden();
   }
-  return dropout(kReadout, maxout(readout_->forward(at::cat({query_RH, embedded_RE, context_RW}, 1))));
+  return dropout(kReadout, read_out(query_RH, embedded_RE, context_RW));
 }
 
 std::vector<DropoutPlace> BahdanauImpl::dropout_places(Pass& pass) const {
@@ -55,9 +61,17 @@ std::vector<DropoutPlace> BahdanauImpl::dropout_places(Pass& pass) const {
   return places;
 }
 
-Tensor BahdanauImpl::fused(const Tensor& /*embedded_ME*/, const Layout& /*target*/, const RecurrentMemory& /*memory*/,
-                           std::span<const DropoutPlace> /*places*/) const {
-  return {};
+// The read-out is outside the recurrence.
+Tensor BahdanauImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
+                           std::span<const DropoutPlace> places) const {
+  const auto [attention, unknown] = attention_.fused_form();
+  if (!unknown.empty()) return {};
+  const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
+  ops::BahdanauDecoder decoder{
+      .layers = cells, .attention = attention, .context_dropout = places[kContext].dropout, .layer_dropouts = {}};
+  for (const DropoutPlace& place : places.subspan(kLayer)) decoder.layer_dropouts.push_back(place.dropout);
+  const auto [query_MH, context_MW] = ops::bahdanau_decoder(decoder, memory.decoder_input(embedded_ME, target));
+  return ops::dropout(read_out(query_MH, embedded_ME, context_MW), places[kReadout].dropout);
 }
 
 }  // namespace attend

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/translation/recurrent_seq2seq.hpp"
@@ -22,12 +23,17 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
  public:
   BahdanauImpl(const RecurrentConfig& config, Attention attention);
 
+  std::string unfused_option() const override { return attention_.fused_form().unknown; }
+
  private:
   // The places of dropout: on c_i, on t_i, and between layers l and l + 1.
   static constexpr std::size_t kContext = 0, kReadout = 1, kLayer = 2;
 
   void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const override;
   torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const override;
+  // t_i of R rows.
+  torch::Tensor read_out(const torch::Tensor& query_RH, const torch::Tensor& embedded_RE,
+                         const torch::Tensor& context_RW) const;
   torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                         Pass& pass) const override;
   std::vector<DropoutPlace> dropout_places(Pass& pass) const override;

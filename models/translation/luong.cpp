@@ -49,22 +49,18 @@ std::vector<DropoutPlace> LuongImpl::dropout_places(Pass& pass) const {
 
 Tensor LuongImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {
-  if (!attention_.has_fused_form() || config_.cell != CellKind::lstm) return {};
-  std::vector<ops::CellWeights> cells;
-  for (const Cell& cell : decoder_->cells()) cells.push_back(cell.weights());
-  ops::AttentionDecoder decoder{.layers = cells,
-                                .combine_HC = combine_->weight,
-                                .input_feeding = input_feeding_,
-                                .feed_dropout = places[kFeed].dropout,
-                                .layer_dropouts = {},
-                                .combine_dropout = places[kCombine].dropout};
+  const auto [attention, unknown] = attention_.fused_form();
+  if (!unknown.empty()) return {};
+  const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
+  ops::LuongDecoder decoder{.layers = cells,
+                            .attention = attention,
+                            .combine_HC = combine_->weight,
+                            .input_feeding = input_feeding_,
+                            .feed_dropout = places[kFeed].dropout,
+                            .layer_dropouts = {},
+                            .combine_dropout = places[kCombine].dropout};
   for (const DropoutPlace& place : places.subspan(kLayer)) decoder.layer_dropouts.push_back(place.dropout);
-  return ops::attention_decoder(decoder, {.embedded_ME = embedded_ME,
-                                          .layout = target,
-                                          .keys_SH = memory.keys.keys_SA,
-                                          .values_SW = memory.keys.values_SW,
-                                          .memory = memory.layout,
-                                          .start = memory.start});
+  return ops::luong_decoder(decoder, memory.decoder_input(embedded_ME, target));
 }
 
 }  // namespace attend

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/translation/recurrent_seq2seq.hpp"
@@ -20,6 +21,8 @@ namespace attend {
 class LuongImpl : public RecurrentSeq2SeqImpl {
  public:
   LuongImpl(const RecurrentConfig& config, Attention attention, bool input_feeding);
+
+  std::string unfused_option() const override { return attention_.fused_form().unknown; }
 
  private:
   // The places of dropout: on h~_{t-1}, on [c_t; h_t], and between layers l and l + 1.

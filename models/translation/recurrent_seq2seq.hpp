@@ -51,6 +51,14 @@ struct RecurrentMemory : Memory {
   Keys keys;                     // of models with attention
   torch::Tensor context_BW;      // of models that feed the same context at every step
   std::vector<CellState> start;  // of each decoder layer, one row per sentence
+
+  // What a fused decoder with attention reads.
+  ops::DecoderInput decoder_input(const torch::Tensor& embedded_ME, const Layout& target) const {
+    return {.embedded_ME = embedded_ME,
+            .layout = target,
+            .memory = {.keys_SA = keys.keys_SA, .values_SW = keys.values_SW, .layout = layout},
+            .start = start};
+  }
 };
 
 // The decoder's state for R hypotheses.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "data/batch/batch.hpp"
@@ -61,6 +62,10 @@ class Seq2SeqImpl : public torch::nn::Module {
 
   // The table W_VH that turns hidden states into logits, hidden Wᵀ.
   virtual const ops::Weight& output_table() const = 0;
+
+  // The option because of which `forward` goes step by step although there are fused ops, "--attention hard"; empty if
+  // there is none.
+  virtual std::string unfused_option() const { return {}; }
 
   torch::Device device() const { return parameters().front().device(); }
 };

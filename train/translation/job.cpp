@@ -92,6 +92,7 @@ class TranslationJob : public Job {
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     const Seq2Seq model = make_seq2seq(config_.model, {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size()},
                                        static_cast<std::uint64_t>(config_.trainer.seed));
+    log_unfused(*model);
     if (initial_weights && !config_.run.init_from.empty()) {
       const fs::path from = config_.run.init_from;
       if (TokenizerPair::load(from / "tokenizer") != *tokenizers_) {
@@ -114,6 +115,13 @@ class TranslationJob : public Job {
   }
 
  private:
+  // Says why training is slower than that of other combinations.
+  void log_unfused(const Seq2SeqImpl& model) const {
+    std::string option = model.unfused_option();
+    if (config_.objective.scheduled_sampling > 0) option = "--scheduled-sampling";
+    if (!option.empty()) log::info("trains step by step, which is slower: {} has no fused form", option);
+  }
+
   TranslationConfig config_;
   std::optional<TokenizerPair> tokenizers_;
   std::optional<EncodedCorpus> train_, valid_;

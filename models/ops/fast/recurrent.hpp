@@ -8,8 +8,9 @@ namespace attend::ops::fast {
 
 CellState cell_step(const torch::Tensor& x_RI, const CellState& state, const CellWeights& cell);  // without gradients
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
-DotAttention dot_attention(const torch::Tensor& query_RH, const torch::Tensor& keys_SH, const torch::Tensor& values_SW,
-                           const Layout& memory, std::span<const std::int64_t> sentences);  // without gradients
-torch::Tensor attention_decoder(const AttentionDecoder& decoder, const AttentionDecoderInput& input);
+Attended attention_step(const AttentionForm& form, const torch::Tensor& query_RH, const AttentionMemory& memory,
+                        std::span<const std::int64_t> sentences, std::int64_t step);  // without gradients
+torch::Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input);
+BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInput& input);
 
 }  // namespace attend::ops::fast

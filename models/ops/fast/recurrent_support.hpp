@@ -50,16 +50,22 @@ Rows<T> rows_or_none(const Tensor& x, std::int64_t first = 0) {
 // A step of the loop: packed rows [first, first + count), of which `next` continue.
 struct Step {
   Step(const Steps& steps, std::int64_t t)
-      : first(steps.begin[t]),
+      : index(t),
+        first(steps.begin[t]),
         count(steps.count(t)),
         next(steps.count(t + 1)),
         before(t > 0 ? steps.begin[t - 1] : -1),
         ragged(steps.rows.data() + first) {}
 
+  std::int64_t index;  // t
   std::int64_t first, count, next;
   std::int64_t before;         // first row of the previous step; -1: none
   const std::int64_t* ragged;  // the ragged row of each
 };
+
+inline RowDropout row_dropout(Dropout dropout, std::int64_t width, std::int64_t column = 0) {
+  return {.mask = DropoutMask(dropout), .active = dropout.rate > 0, .width = width, .column = column};
+}
 
 // f(begin, end) over the step's rows, shared among threads.
 template <class F>

@@ -24,18 +24,31 @@ struct QueryOverKeys {
 void attend_query(const QueryOverKeys<float>& row);
 void attend_query(const QueryOverKeys<Bf16>& row);
 
-// Softmax of the dot products of row i's query with the keys of its sentence, and the weighted sum of the values. Row
-// i's weights start at weights + first_weight[i], one per token of its sentence.
+// What the rows of a step attend to, and how. Row i reads the tokens of sentence sentences[i]; its weights start at
+// weights + first_weight[i], one per token.
+//   e_s = query · key_s, or with an energy vector v, e_s = v · tanh(query + key_s)
+//   a_s = softmax_s(e_s) over all tokens, or those within half_width of centres[i], the others 0
+//   w_s = a_s g_s,  g_s = exp(-(s - centres[i])² precision / 2)
 template <class T>
-struct Attend {
-  std::int64_t width;             // H
-  std::int64_t value_width;       // V
-  const T* keys;                  // [S, H]
-  const T* values;                // [S, V]
-  const std::int64_t* offsets;    // of the sentences of the memory
+struct QueryMemory {
+  std::int64_t key_width;         // A
+  std::int64_t value_width;       // W
+  const T* keys;                  // [S, A]
+  const T* values;                // [S, W]
+  const std::int64_t* offsets;    // of the sentences
   const std::int64_t* sentences;  // of each row
   const std::int64_t* first_weight;
   float* weights;
+  const float* energy = nullptr;   // [A]; null: dot products
+  const float* centres = nullptr;  // null: all tokens
+  float half_width = 0;
+  float precision = 0;  // 0: g = 1
+};
+
+// Weights w, and contexts Σ_s w_s value_s.
+template <class T>
+struct Attend {
+  QueryMemory<T> memory;
   Rows<T> query;
   Rows<T> context;
   RowDropout dropout = {};             // on the context
@@ -44,20 +57,20 @@ struct Attend {
 void attend(const Attend<float>& step, std::int64_t begin, std::int64_t end);
 void attend(const Attend<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// The gradients of scores and queries; memory_backward computes those of keys and values.
+// The gradients of scores and queries, and of centres. Those of values, and of keys of dot products, are
+// memory_backward's; of the additive score's keys and energy vector each sentence's sums are added to here, so that the
+// rows of a step must read different sentences.
 template <class T>
 struct AttendBackward {
-  std::int64_t width;
-  std::int64_t value_width;
-  const T* keys;
-  const T* values;
-  const std::int64_t* offsets;
-  const std::int64_t* sentences;
-  const std::int64_t* first_weight;
-  const float* weights;
+  QueryMemory<T> memory;
+  Rows<T> query;           // of the additive score
   float* score_gradients;  // laid out as the weights
   Rows<T> context_gradient;
-  Rows<float> query_gradient;  // added to
+  Rows<float> query_gradient;        // of dot products, added to
+  Rows<T> sum_gradient = {};         // of the additive score's query
+  Rows<float> key_gradient = {};     // [S, A], added to
+  Rows<float> energy_gradient = {};  // row b is sentence b's, added to
+  float* share_gradients = nullptr;  // of x where a centre is tokens * sigmoid(x), if not null
 };
 void attend_backward(const AttendBackward<float>& step, std::int64_t begin, std::int64_t end);
 void attend_backward(const AttendBackward<Bf16>& step, std::int64_t begin, std::int64_t end);

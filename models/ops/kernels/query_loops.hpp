@@ -124,45 +124,150 @@ void over_keys(const QueryOverKeys<T>& row) {
   }
 }
 
+// Of n numbers a and b, Σ_j v_j tanh(a_j + b_j).
+template <class T>
+ATTEND_INLINE float additive_score(const T* a, const T* b, const float* v, std::int64_t n) {
+  Floats total = {};
+  for (std::int64_t j = 0; j < n; j += kLanes) {
+    total += load(v + j, n - j) * tanh(load(a + j, n - j) + load(b + j, n - j));
+  }
+  return sum(total);
+}
+
+// The tokens that a row reads: [begin, end) of its sentence, which starts at token `first` of the memory.
+struct Reach {
+  std::int64_t first, tokens, begin, end;
+};
+
+template <class T>
+ATTEND_INLINE Reach reach(const QueryMemory<T>& memory, std::int64_t i) {
+  const std::int64_t first = memory.offsets[memory.sentences[i]];
+  const std::int64_t tokens = memory.offsets[memory.sentences[i] + 1] - first;
+  if (memory.centres == nullptr) return {first, tokens, 0, tokens};
+  const float low = std::ceil(memory.centres[i] - memory.half_width);
+  const float high = std::floor(memory.centres[i] + memory.half_width);
+  const std::int64_t begin = std::clamp<std::int64_t>(static_cast<std::int64_t>(low), 0, tokens);
+  return {first, tokens, begin, std::clamp<std::int64_t>(static_cast<std::int64_t>(high) + 1, begin, tokens)};
+}
+
+// The distances of positions s, s + 1, … from a row's centre.
+template <class T>
+ATTEND_INLINE Floats distances(const QueryMemory<T>& memory, std::int64_t i, std::int64_t s) {
+  return __builtin_convertvector(reinterpret_cast<Ints>(lane_numbers()), Floats) +
+         (static_cast<float>(s) - memory.centres[i]);
+}
+
 template <class T>
 void forward(const Attend<T>& step, std::int64_t begin, std::int64_t end) {
-  const std::int64_t H = step.width, V = step.value_width;
+  const QueryMemory<T>& memory = step.memory;
+  const std::int64_t A = memory.key_width, V = memory.value_width;
   for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t first = step.offsets[step.sentences[i]];
-    const std::int64_t tokens = step.offsets[step.sentences[i] + 1] - first;
-    const std::int64_t row = step.dropout.active ? step.rows[i] : 0;
-    float* weights = step.weights + step.first_weight[i];
-    for (std::int64_t s = 0; s < tokens; ++s) weights[s] = dot<T>(step.query.row(i), step.keys + (first + s) * H, H);
-    softmax(weights, tokens);
+    const Reach span = reach(memory, i);
+    const std::int64_t row = step.dropout.active ? step.rows[i] : 0, count = span.end - span.begin;
+    float* all_weights = memory.weights + memory.first_weight[i];
+    float* weights = all_weights + span.begin;
+    const T *query = step.query.row(i), *keys = memory.keys + (span.first + span.begin) * A,
+            *values = memory.values + (span.first + span.begin) * V;
+    std::fill(all_weights, weights, 0.0f);
+    std::fill(weights + count, all_weights + span.tokens, 0.0f);
+    if (memory.energy == nullptr) {
+      for (std::int64_t s = 0; s < count; ++s) weights[s] = dot<T>(query, keys + s * A, A);
+    } else {
+      for (std::int64_t s = 0; s < count; ++s) weights[s] = additive_score(query, keys + s * A, memory.energy, A);
+    }
+    softmax(weights, count);
+    if (memory.precision > 0) {
+      for (std::int64_t s = 0; s < count; s += kLanes) {
+        const Floats distance = distances(memory, i, span.begin + s);
+        const Floats factor = exp(-0.5f * memory.precision * distance * distance);
+        store(weights + s, load(weights + s, count - s) * factor, count - s);
+      }
+    }
     weighted_sum(
-        V, tokens, weights,
-        1, [&](std::int64_t s) __attribute__((always_inline)) { return step.values + (first + s) * V; },
+        V, count, weights, 1, [&](std::int64_t s) __attribute__((always_inline)) { return values + s * V; },
         [&](std::int64_t j, Floats sum) __attribute__((always_inline)) {
           store(step.context.row(i) + j, sum * keep(step.dropout, row, j), V - j);
         });
   }
 }
 
+// From the gradients of weights w those of scores, in place; returns that of the centre.
+//   de_s = w_s (dw_s - (Σ_r w_r dw_r) / g_s),   dcentre = precision Σ_s w_s dw_s (s - centre)
+template <class T>
+ATTEND_INLINE float score_backward(const QueryMemory<T>& memory, std::int64_t i, const Reach& span,
+                                   const float* weights, float* gradients) {
+  const std::int64_t count = span.end - span.begin;
+  float mean = 0;
+  for (std::int64_t s = 0; s < count; ++s) mean += weights[s] * gradients[s];
+  if (memory.precision == 0) {
+    for (std::int64_t s = 0; s < count; ++s) gradients[s] = weights[s] * (gradients[s] - mean);
+    return 0;
+  }
+  Floats moved = {};
+  for (std::int64_t s = 0; s < count; s += kLanes) {
+    const std::int64_t n = count - s;
+    const Floats distance = distances(memory, i, span.begin + s);
+    const Floats w = load(weights + s, n), dw = load(gradients + s, n);
+    moved += w * dw * distance;
+    store(gradients + s, w * (dw - mean * exp(0.5f * memory.precision * distance * distance)), n);
+  }
+  return memory.precision * sum(moved);
+}
+
+// Of row i of the additive score, whose keys are those of its reach: with x_s = tanh(query + key_s) and
+// d_s = de_s v (1 - x_s²), dquery = Σ_s d_s, dkey_s += d_s, dv += Σ_s de_s x_s.
+template <class T>
+ATTEND_INLINE void additive_backward(const AttendBackward<T>& step, std::int64_t i, const Reach& span,
+                                     const float* gradients) {
+  const QueryMemory<T>& memory = step.memory;
+  const std::int64_t A = memory.key_width, from = span.first + span.begin;
+  float* denergy = step.energy_gradient.row(memory.sentences[i]);
+  for (std::int64_t j = 0; j < A; j += kLanes) {
+    const std::int64_t n = A - j;
+    const Floats query = load(step.query.row(i) + j, n), energy = load(memory.energy + j, n);
+    Floats dquery = {}, dv = load(denergy + j, n);
+    for (std::int64_t s = 0; s < span.end - span.begin; ++s) {
+      const Floats x = tanh(query + load(memory.keys + (from + s) * A + j, n));
+      const Floats d = gradients[s] * energy * (1.0f - x * x);
+      float* dkey = step.key_gradient.row(from + s) + j;
+      store(dkey, load(dkey, n) + d, n);
+      dquery += d;
+      dv += gradients[s] * x;
+    }
+    store(step.sum_gradient.row(i) + j, dquery, n);
+    store(denergy + j, dv, n);
+  }
+}
+
 template <class T>
 void backward(const AttendBackward<T>& step, std::int64_t begin, std::int64_t end) {
-  const std::int64_t H = step.width, V = step.value_width;
+  const QueryMemory<T>& memory = step.memory;
+  const std::int64_t A = memory.key_width, V = memory.value_width;
   for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t first = step.offsets[step.sentences[i]];
-    const std::int64_t tokens = step.offsets[step.sentences[i] + 1] - first;
-    const float* weights = step.weights + step.first_weight[i];
-    float* gradients = step.score_gradients + step.first_weight[i];
-    float mean = 0;
-    for (std::int64_t s = 0; s < tokens; ++s) {
-      gradients[s] = dot<T>(step.context_gradient.row(i), step.values + (first + s) * V, V);
-      mean += weights[s] * gradients[s];
+    const Reach span = reach(memory, i);
+    const std::int64_t count = span.end - span.begin;
+    const float* weights = memory.weights + memory.first_weight[i] + span.begin;
+    float* all_gradients = step.score_gradients + memory.first_weight[i];
+    float* gradients = all_gradients + span.begin;
+    const T *keys = memory.keys + (span.first + span.begin) * A,
+            *values = memory.values + (span.first + span.begin) * V;
+    std::fill(all_gradients, gradients, 0.0f);
+    std::fill(gradients + count, all_gradients + span.tokens, 0.0f);
+    for (std::int64_t s = 0; s < count; ++s) gradients[s] = dot<T>(step.context_gradient.row(i), values + s * V, V);
+    const float dcentre = score_backward(memory, i, span, weights, gradients);
+    if (step.share_gradients != nullptr) {
+      const float share = span.tokens > 0 ? memory.centres[i] / static_cast<float>(span.tokens) : 0.0f;
+      step.share_gradients[i] = dcentre * memory.centres[i] * (1 - share);
     }
-    for (std::int64_t s = 0; s < tokens; ++s) gradients[s] = weights[s] * (gradients[s] - mean);
+    if (memory.energy != nullptr) {
+      additive_backward(step, i, span, gradients);
+      continue;
+    }
     float* query_gradient = step.query_gradient.row(i);
     weighted_sum(
-        H, tokens, gradients,
-        1, [&](std::int64_t s) __attribute__((always_inline)) { return step.keys + (first + s) * H; },
+        A, count, gradients, 1, [&](std::int64_t s) __attribute__((always_inline)) { return keys + s * A; },
         [&](std::int64_t j, Floats sum) __attribute__((always_inline)) {
-          store(query_gradient + j, load(query_gradient + j, H - j) + sum, H - j);
+          store(query_gradient + j, load(query_gradient + j, A - j) + sum, A - j);
         });
   }
 }

@@ -1,0 +1,144 @@
+// bahdanau_decoder, forward and backward, as one tape: cells (cell_stack.hpp, cell_tape.hpp) and attention
+// (attention_tape.hpp). Rows of finished sentences are skipped.
+//
+// Forward, with m for a mask of dropout, [;] for concatenation; q_t = h_{t-1} of the top cell:
+//   context_t = attention with query q_t,  h_t = cells over [e_t; m context_t]
+//
+// Backward, d for the gradient of the loss; steps from last to first, from given dq_t and dcontext_t:
+//   cells with dh_t = dq_{t+1},   dcontext_t += m dx_t,   dq_t += that of the attention
+// and after the loop dq_1 joins the gradient of the first state, and the sums of cells and attention are made.
+#include "models/ops/fast/attention_tape.hpp"
+#include "models/ops/fast/cell_stack.hpp"
+
+namespace attend::ops::fast {
+namespace {
+
+// Saved by the forward pass for the backward pass.
+template <class T>
+struct BahdanauTape {
+  BahdanauTape(const BahdanauDecoder& decoder, const DecoderInput& input)
+      : steps(input.layout),
+        cells(decoder.layers, decoder.layer_dropouts, input, steps),
+        attention(decoder.attention, input.memory, input.layout, steps, cells.top().h),
+        context_dropout(decoder.context_dropout) {}
+
+  RowDropout dropout_on_context() const { return row_dropout(context_dropout, attention.values.size(1)); }
+
+  Steps steps;
+  CellStack<T> cells;
+  AttentionTape<T> attention;  // its queries are the states before each step that the top cell keeps
+  Dropout context_dropout;
+};
+
+// Fills the tape step by step; the contexts go to ragged rows of `contexts`.
+template <class T>
+void run_forwards(BahdanauTape<T>& tape, const Tensor& contexts) {
+  const std::int64_t W = contexts.size(1);
+  const Tensor context = at::empty({std::ssize(tape.steps.order), W}, contexts.options());
+  for (std::int64_t t = 0; t < tape.steps.size(); ++t) {
+    const Step step(tape.steps, t);
+    tape.attention.multiply(step);
+    for_rows(step, [&](std::int64_t begin, std::int64_t end) {
+      tape.attention.forward(step, rows<T>(context), {}, begin, end);
+      kernels::copy_rows(
+          kernels::CopyRows<T, T>{
+              .width = W, .from = rows<T>(context), .to = rows<T>(contexts), .to_index = step.ragged},
+          begin, end);
+      kernels::copy_rows(kernels::CopyRows<T, T>{.width = W,
+                                                 .from = rows<T>(context),
+                                                 .to = rows<T>(tape.cells.bottom().x, step.first),
+                                                 .dropout = tape.dropout_on_context(),
+                                                 .rows = step.ragged},
+                         begin, end);
+    });
+    tape.cells.forward(step, rows<T>(tape.cells.hidden));
+  }
+}
+
+// The gradients of what the attention reads and of what the cells read, from those of queries and contexts, ragged.
+template <class T>
+variable_list run_backwards(const BahdanauTape<T>& tape, const Tensor& query_gradients,
+                            const Tensor& context_gradients) {
+  const std::int64_t H = query_gradients.size(1), W = context_gradients.size(1);
+  CellStackBackward<T> cells(tape.cells);
+  AttentionBackwardTape<T> attention(tape.attention);
+  // Of the query of the step just run, which is the top cell's state of the step before. Rows that end there are zero.
+  const Tensor query_gradient = at::zeros({std::ssize(tape.steps.order), H}, at::kFloat);
+  const Rows<float> dq = rows<float>(query_gradient);
+  for (std::int64_t t = tape.steps.size() - 1; t >= 0; --t) {
+    const Step step(tape.steps, t);
+    cells.backward(step, dq, [](std::int64_t, std::int64_t) {});
+    for_rows(step, [&](std::int64_t begin, std::int64_t end) {
+      const Rows<T> dcontext = attention.context_gradient(step);
+      kernels::copy_rows(
+          kernels::CopyRows<T, T>{
+              .width = W, .from = rows<T>(context_gradients), .from_index = step.ragged, .to = dcontext},
+          begin, end);
+      kernels::copy_rows(kernels::CopyRows<T, T>{.width = W,
+                                                 .from = cells.dx(),
+                                                 .to = dcontext,
+                                                 .add = true,
+                                                 .dropout = tape.dropout_on_context(),
+                                                 .rows = step.ragged},
+                         begin, end);
+      kernels::copy_rows(
+          kernels::CopyRows<T, float>{
+              .width = H, .from = rows<T>(query_gradients), .from_index = step.ragged, .to = dq},
+          begin, end);
+      attention.backward(step, dq, begin, end);
+    });
+    attention.multiply(step);
+    for_rows(step, [&](std::int64_t begin, std::int64_t end) { attention.receive(dq, begin, end); });
+  }
+  variable_list gradients = attention.finish(tape.steps);
+  const variable_list of_cells = cells.finish(tape.steps, query_gradient);
+  gradients.insert(gradients.end(), of_cells.begin(), of_cells.end());
+  return gradients;
+}
+
+struct BahdanauCall {
+  const BahdanauDecoder& decoder;
+  const DecoderInput& input;
+};
+
+template <class T>
+class BahdanauFunction : public torch::autograd::Function<BahdanauFunction<T>> {
+ public:
+  // inputs, for their gradients: what the attention reads, what the cells read. Returns queries and contexts.
+  static variable_list forward(AutogradContext* context, at::TensorList /*inputs*/, const BahdanauCall& call) {
+    auto tape = c10::make_intrusive<Held<std::optional<BahdanauTape<T>>>>();
+    tape->value.emplace(call.decoder, call.input);
+    const Tensor& values = tape->value->attention.values;
+    const Tensor contexts = at::empty({call.input.embedded_ME.size(0), values.size(1)}, values.options());
+    run_forwards(*tape->value, contexts);
+    const Tensor queries = tape->value->attention.queries.index_select(0, index(tape->value->steps.packed));
+    context->saved_data["tape"] = c10::IValue::make_capsule(tape);
+    context->save_for_backward({queries, contexts});
+    return {queries, contexts};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto capsule = context->saved_data["tape"].toCapsule();
+    const auto& tape = *static_cast<Held<std::optional<BahdanauTape<T>>>&>(*capsule).value;
+    const auto outputs = context->get_saved_variables();
+    variable_list all =
+        run_backwards(tape, defined_or_zeros(gradients[0], outputs[0]), defined_or_zeros(gradients[1], outputs[1]));
+    all.emplace_back();  // the call
+    return all;
+  }
+};
+
+}  // namespace
+
+BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInput& input) {
+  variable_list inputs;
+  for (const variable_list& read : {inputs_of(decoder.attention, input.memory), inputs_of(decoder.layers, input)}) {
+    inputs.insert(inputs.end(), read.begin(), read.end());
+  }
+  return with_type(input.embedded_ME.scalar_type(), [&](auto type) -> BahdanauOutput {
+    const auto outputs = BahdanauFunction<decltype(type)>::apply(at::TensorList(inputs), BahdanauCall{decoder, input});
+    return {.query_MH = outputs[0], .context_MW = outputs[1]};
+  });
+}
+
+}  // namespace attend::ops::fast
