@@ -72,17 +72,24 @@ struct Ancestor {
   bool pools_as(const LabelledTask& other) const {
     return task && is_of_sequences(task->kind) && is_of_sequences(other.kind) && task->text.size() == other.text.size();
   }
+
+  // Whether [CLS] took part in what its own training learnt.
+  bool teaches_cls() const {
+    if (pretraining) return pretraining->instances.sequence_objective != SequenceObjective::none;
+    return task && is_of_sequences(task->kind) && model.pooling_of_run() == Pooling::cls;
+  }
 };
 
 // What is read where --pooling is auto. Two texts are compared by their alignment, since [CLS] becomes a good vector of
-// a pair only after more pretraining than attend's own encoders get.
+// a pair only after more pretraining than attend's own encoders get. Of one text it knows nothing where nothing has
+// taught it.
 std::optional<Pooling> default_pooling(const TextModelOptions& model, const LabelledTask& task,
                                        const std::optional<Ancestor>& ancestor) {
   if (!is_of_sequences(task.kind)) return std::nullopt;
   if (ancestor && ancestor->pools_as(task)) return ancestor->model.pooling_of_run();
-  const bool imported = ancestor && ancestor->imported;
-  if (model.model == TextEncoderKind::bert && task.text.size() == 2 && !imported) return Pooling::alignment;
-  return model.pooling_of_run();
+  if (model.model != TextEncoderKind::bert || (ancestor && ancestor->imported)) return model.pooling_of_run();
+  if (task.text.size() == 2) return Pooling::alignment;
+  return !ancestor || ancestor->teaches_cls() ? Pooling::cls : Pooling::mean;
 }
 
 class FinetuningJob : public Job {
