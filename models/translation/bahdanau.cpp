@@ -45,11 +45,7 @@ Tensor BahdanauImpl::advance(const Tensor& embedded_RE, RecurrentState& state, c
   const Tensor query_RH = state.layers.back().hidden();
   const Tensor context_RW = attention_.context(query_RH, state.attention, pass);
   Tensor x = at::cat({embedded_RE, dropout(kContext, context_RW)}, 1);
-  for (std::size_t l = 0; l < state.layers.size(); ++l) {
-    if (l > 0) x = dropout(kLayer + l - 1, x);
-    state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
-    x = state.layers[l].hidden();
-  }
+  x = step_cells(*decoder_, x, state, dropout, kLayer);
   return dropout(kReadout, read_out(query_RH, embedded_RE, context_RW));
 }
 

@@ -32,11 +32,7 @@ Tensor FixedImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
                           Pass& /*pass*/) const {
   const bool every = use_ == ContextUse::every;
   Tensor x = every ? at::cat({embedded_RE, state.context_RW}, 1) : embedded_RE;
-  for (std::size_t l = 0; l < state.layers.size(); ++l) {
-    if (l > 0) x = dropout(kLayer + l - 1, x);
-    state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
-    x = state.layers[l].hidden();
-  }
+  x = step_cells(*decoder_, x, state, dropout, kLayer);
   if (every) x = at::cat({state.context_RW, x}, 1);
   return combine_->forward(dropout(kCombine, x), ops::Activation::tanh);
 }

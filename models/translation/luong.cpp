@@ -29,11 +29,7 @@ void LuongImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) c
 Tensor LuongImpl::advance(const Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                           Pass& pass) const {
   Tensor x = input_feeding_ ? at::cat({embedded_RE, dropout(kFeed, state.output_RH)}, 1) : embedded_RE;
-  for (std::size_t l = 0; l < state.layers.size(); ++l) {
-    if (l > 0) x = dropout(kLayer + l - 1, x);
-    state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
-    x = state.layers[l].hidden();
-  }
+  x = step_cells(*decoder_, x, state, dropout, kLayer);
   const Tensor context_RW = attention_.context(x, state.attention, pass);
   state.output_RH = combine_->forward(dropout(kCombine, at::cat({context_RW, x}, 1)), ops::Activation::tanh);
   return state.output_RH;

@@ -92,6 +92,16 @@ RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::i
   }
 }
 
+Tensor RecurrentSeq2SeqImpl::step_cells(const RecurrenceImpl& cells, Tensor x, RecurrentState& state,
+                                        const StepDropout& dropout, std::size_t between) {
+  for (std::size_t l = 0; l < state.layers.size(); ++l) {
+    if (l > 0) x = dropout(between + l - 1, x);
+    state.layers[l] = cells.cells()[l].step(x, state.layers[l]);
+    x = state.layers[l].hidden();
+  }
+  return x;
+}
+
 Keys RecurrentSeq2SeqImpl::keys_of(const Attention& attention, const RecurrenceOutput& read,
                                    const Layout& layout) const {
   const auto of = [&](StateKind kind) {

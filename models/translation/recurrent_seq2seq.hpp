@@ -128,6 +128,11 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   virtual torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                               std::span<const DropoutPlace> places) const = 0;
 
+  // One step of the decoder's cells from x [R, input]: the state of the top one, [R, H]. `between`: the first place of
+  // dropout between layers.
+  static torch::Tensor step_cells(const RecurrenceImpl& cells, torch::Tensor x, RecurrentState& state,
+                                  const StepDropout& dropout, std::size_t between);
+
   // Keys and values of the encoder's output.
   Keys keys_of(const Attention& attention, const RecurrenceOutput& read, const Layout& layout) const;
 

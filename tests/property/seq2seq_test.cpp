@@ -237,9 +237,7 @@ TEST_P(Seq2SeqProperties, EveryParameterGetsAGradient) { expect_every_gradient(*
 
 // The fused op of a recurrent decoder beside the step that it replaces: values and all gradients, with dropout, in fp32
 // and bf16. Models without a fused form are compared with themselves.
-TEST_P(Seq2SeqProperties, UnrolledIsFused) {
-  expect_unrolled_is_fused(*model_, {Precision::fp32, Precision::bf16});
-}
+TEST_P(Seq2SeqProperties, UnrolledIsFused) { expect_unrolled_is_fused(*model_, {Precision::fp32, Precision::bf16}); }
 
 TEST_P(Seq2SeqProperties, DropoutIsAFunctionOfTheKey) {
   const at::NoGradGuard no_grad;
