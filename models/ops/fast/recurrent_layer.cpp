@@ -58,15 +58,19 @@ DirectionTape<T> run_forwards(const LayerInput& input, const Direction& directio
                                                  .to_index = steps.order.data()},
                          ended, end);
       if (!has_memory) return;
+      if (result.memory.defined()) {
+        kernels::copy_rows(kernels::CopyRows<float, float>{.width = H,
+                                                           .from = rows<float>(cell.inner, step.first),
+                                                           .to = rows<float>(result.memory).columns(column),
+                                                           .to_index = step.ragged},
+                           begin, end);
+      }
       kernels::copy_rows(kernels::CopyRows<float, float>{.width = H,
                                                          .from = rows<float>(cell.inner, step.first),
                                                          .to = rows<float>(result.last_memory).columns(column),
                                                          .to_index = steps.order.data()},
                          ended, end);
     });
-  }
-  if (result.memory.defined()) {
-    result.memory.narrow(1, column, H).copy_(cell.inner.index_select(0, index(steps.packed)));
   }
   return {.steps = std::move(steps), .cell = std::move(cell), .column = column};
 }
@@ -120,7 +124,9 @@ CellGradients run_backwards(const DirectionTape<T>& tape, const LayerResult& gra
   return found;
 }
 
-// f(0 … directions - 1): in parallel if each can have its own thread, which is faster than sharing every product.
+// f(0 … directions - 1): in parallel if each can have its own thread, which is faster than sharing every product. In
+// the forward pass f writes to the caller's tensors by kernels alone: in inference mode, which is the caller's
+// thread's, ATen refuses to change them in another.
 template <class F>
 void for_directions(std::size_t directions, const F& f) {
   const auto run = [&](std::int64_t begin, std::int64_t end) {
