@@ -106,4 +106,12 @@ struct ModelConfig {
   }
 };
 
+// What a recurrent family has where the option is auto.
+inline CellKind cell_of(const ModelConfig& config) {
+  return config.cell.value_or(config.model == ModelKind::bahdanau ? CellKind::gru : CellKind::lstm);
+}
+inline ScoreKind score_of(const ModelConfig& config) {
+  return config.score.value_or(config.model == ModelKind::bahdanau ? ScoreKind::additive : ScoreKind::general);
+}
+
 }  // namespace attend

@@ -86,7 +86,7 @@ RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySize
           .encoder_width = chosen(config.width, "width"),
           .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
           .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
-          .cell = config.cell.value_or(config.model == ModelKind::bahdanau ? CellKind::gru : CellKind::lstm),
+          .cell = cell_of(config),
           .reading = config.encoder,
           .keys = config.keys,
           .values = config.values,
@@ -98,7 +98,7 @@ RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySize
 Seq2Seq make_with_attention(const ModelConfig& config, const VocabularySizes& vocabulary) {
   RecurrentConfig recurrent = recurrent_config(config, vocabulary);
   const bool luong = config.model == ModelKind::luong;
-  const ScoreKind score = config.score.value_or(luong ? ScoreKind::general : ScoreKind::additive);
+  const ScoreKind score = score_of(config);
   refuse_contradictions(config, recurrent.cell, score);
   if (recipe_of(score).needs_equal_widths && config.encoder == Reading::both) {
     if (recurrent.width % 2 != 0) {

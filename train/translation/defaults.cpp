@@ -14,6 +14,9 @@ void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
   if (!model.decoder_layers) model.decoder_layers = layers;
   if (!model.width) model.width = small ? 256 : 512;
   if (!model.dropout) model.dropout = small ? 0.3 : 0.1;
+  const bool attends = model.model == ModelKind::luong || model.model == ModelKind::bahdanau;
+  if (!transformer) model.cell = cell_of(model);
+  if (attends) model.score = score_of(model);
   if (model.score == ScoreKind::location && !model.longest_source) model.longest_source = config.corpus.max_length + 1;
   // With little data, large batches would give few updates per epoch.
   if (!config.batches.max_tokens) config.batches.max_tokens = target_tokens < 1'000'000 ? 2048 : 4096;
