@@ -29,7 +29,7 @@ struct ObjectiveConfig {
   double label_smoothing = 0.1;
   double scheduled_sampling = 0;
   SamplingSchedule sampling_schedule = SamplingSchedule::inverse_sigmoid;
-  double reinforce_weight = 1;
+  double reinforce_weight = 0.01;
   double entropy_weight = 0.01;
 
   template <class Self, class Visitor>
@@ -43,7 +43,9 @@ struct ObjectiveConfig {
            .max = 1});
     visit("sampling-schedule", self.sampling_schedule, {.help = "how that share grows over the training"});
     visit("reinforce-weight", self.reinforce_weight,
-          {.help = "hard attention: weight of the gradient of what is sampled", .min = 0, .max = 1e6});
+          {.help = "hard attention: weight of the gradient of what is sampled; at 1 its noise drowns that of the words",
+           .min = 0,
+           .max = 1e6});
     visit("entropy-weight", self.entropy_weight,
           {.help = "hard attention: weight of the entropy of attention, which keeps it from settling early",
            .min = 0,
