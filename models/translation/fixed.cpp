@@ -39,9 +39,7 @@ Tensor FixedImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
 
 std::vector<DropoutPlace> FixedImpl::dropout_places(Pass& pass) const {
   std::vector<DropoutPlace> places = {{pass.dropout(config_.dropout), combine_->weight.master().size(1)}};
-  for (std::int64_t l = 1; l < config_.decoder_layers; ++l) {
-    places.push_back({pass.dropout(config_.dropout), config_.width});
-  }
+  add_places_between_layers(places, pass);
   return places;
 }
 

@@ -39,7 +39,7 @@ std::vector<DropoutPlace> LuongImpl::dropout_places(Pass& pass) const {
   const std::int64_t width = config_.width;
   std::vector<DropoutPlace> places = {{pass.dropout(config_.dropout), width},
                                       {pass.dropout(config_.dropout), config_.memory_width() + width}};
-  for (std::int64_t l = 1; l < config_.decoder_layers; ++l) places.push_back({pass.dropout(config_.dropout), width});
+  add_places_between_layers(places, pass);
   return places;
 }
 

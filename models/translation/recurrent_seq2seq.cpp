@@ -102,6 +102,12 @@ Tensor RecurrentSeq2SeqImpl::step_cells(const RecurrenceImpl& cells, Tensor x, R
   return x;
 }
 
+void RecurrentSeq2SeqImpl::add_places_between_layers(std::vector<DropoutPlace>& places, Pass& pass) const {
+  for (std::int64_t l = 1; l < config_.decoder_layers; ++l) {
+    places.push_back({pass.dropout(config_.dropout), config_.width});
+  }
+}
+
 Keys RecurrentSeq2SeqImpl::keys_of(const Attention& attention, const RecurrenceOutput& read,
                                    const Layout& layout) const {
   const auto of = [&](StateKind kind) {

@@ -133,6 +133,9 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   static torch::Tensor step_cells(const RecurrenceImpl& cells, torch::Tensor x, RecurrentState& state,
                                   const StepDropout& dropout, std::size_t between);
 
+  // Appends the places of dropout between the decoder's layers.
+  void add_places_between_layers(std::vector<DropoutPlace>& places, Pass& pass) const;
+
   // Keys and values of the encoder's output.
   Keys keys_of(const Attention& attention, const RecurrenceOutput& read, const Layout& layout) const;
 
