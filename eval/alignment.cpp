@@ -12,6 +12,11 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
   const std::vector<std::string_view> words = metrics::split_words(text);
   const auto begin_of = [&](std::size_t word) { return static_cast<std::size_t>(words[word].data() - text.data()); };
   const auto end_of = [&](std::size_t word) { return begin_of(word) + words[word].size(); };
+  const auto is_punctuation = [&](std::int64_t piece, std::size_t word) {
+    const auto [begin, end] = pieces[static_cast<std::size_t>(piece)];
+    const std::size_t first = std::max(begin, begin_of(word)), last = std::min(end, end_of(word));
+    return first < last && !metrics::has_word_character(text.substr(first, last - first));
+  };
   PiecesOfWords result(words.size());
   std::size_t word = 0;  // the first that ends after the start of the piece
   for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
@@ -19,6 +24,10 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
     for (std::size_t w = word; w < words.size() && (w == word || begin_of(w) < pieces[piece].end); ++w) {
       result[w].push_back(static_cast<std::int64_t>(piece));
     }
+  }
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    if (!metrics::has_word_character(words[w])) continue;
+    std::erase_if(result[w], [&](std::int64_t piece) { return is_punctuation(piece, w); });
   }
   return result;
 }

@@ -1,10 +1,11 @@
 // Word alignments from attention weights between pieces: for each target word, the source word with the largest weight,
 // summed over the source word's pieces and averaged over the target word's (Koehn and Knowles 2017, arXiv 1706.03872,
-// section 3.5). Words are separated by white space; the end of a sentence is not a word.
+// section 3.5). Words are separated by white space; the punctuation attached to a word, and the end of a sentence, do
+// not count.
 //
-//   source "a whole day"  pieces ▁a ▁wh ole ▁day </s>      pieces_of_words {{0}, {1, 2}, {3}}
-//   target "ganztags"     pieces ▁ganz tags </s>           pieces_of_words {{0, 1}}
-//   weights {{.1, .2, .2, .4, .1}, {.1, .3, .2, .3, .1}, …} merged {.2, .9, .7} / 2, so the link is 1-0
+//   source "a whole day." pieces ▁a ▁wh ole ▁day . </s>    pieces_of_words {{0}, {1, 2}, {3}}
+//   target "ganztags."    pieces ▁ganz tags . </s>         pieces_of_words {{0, 1}}
+//   weights {{.1, .2, .2, .4, 0, .1}, {.1, .3, .2, .3, 0, .1}, …} merged {.2, .9, .7} / 2, so the link is 1-0
 #pragma once
 
 #include <torch/types.h>
@@ -26,7 +27,7 @@ struct PieceBytes {
   std::size_t end = 0;
 };
 
-// For every word of a text, the numbers of the pieces that overlap it.
+// For every word of a text, the numbers of the pieces that overlap it, without those of the punctuation attached to it.
 using PiecesOfWords = std::vector<std::vector<std::int64_t>>;
 
 // A piece outside of words, such as a single "▁", belongs to the next one.

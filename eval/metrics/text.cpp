@@ -2,6 +2,7 @@
 
 #include <unicode/bytestream.h>
 #include <unicode/casemap.h>
+#include <unicode/uchar.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -61,6 +62,16 @@ std::vector<std::string_view> split_words(std::string_view text) {
   }
   if (start < text.size()) words.push_back(text.substr(start));
   return words;
+}
+
+bool has_word_character(std::string_view text) {
+  const auto is_in_words = [](UChar32 c) { return u_isalnum(c) || (U_GET_GC_MASK(c) & U_GC_M_MASK) != 0; };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length_at(text, at);
+    if (length > 0 && is_in_words(code_point_of(text.substr(at, length)))) return true;
+    at += std::max<std::size_t>(length, 1);
+  }
+  return false;
 }
 
 std::vector<std::uint32_t> visible_characters(std::string_view text) {

@@ -35,6 +35,14 @@ TEST(Alignment, PiecesAreOfTheWordsThatTheyOverlap) {
   EXPECT_EQ(pieces_of_words(" ", {{0, 1}}), PiecesOfWords{});
 }
 
+TEST(Alignment, PunctuationAttachedToAWordDoesNotCount) {
+  //                              ▁„Nun    ,        ▁-       ▁ja       “.         (the quotation marks have three bytes)
+  EXPECT_EQ(pieces_of_words("\u201eNun, - ja\u201c.", {{0, 6}, {6, 7}, {7, 9}, {9, 12}, {12, 16}}),
+            (PiecesOfWords{{0}, {2}, {3}}));
+  // A vowel sign (Devanagari U+093F) is a part of its word.
+  EXPECT_EQ(pieces_of_words("\u0915\u093f.", {{0, 3}, {3, 6}, {6, 7}}), (PiecesOfWords{{0, 1}}));
+}
+
 TEST(Alignment, SourcePiecesAreAddedAndTargetPiecesAveraged) {
   // The largest single weight is that of source word 2; together the pieces of word 1 have more.
   const auto links = align_words(weights({{0.1, 0.2, 0.2, 0.4, 0.1}, {0.1, 0.3, 0.2, 0.3, 0.1}, {0, 0, 0, 0, 1}}),
