@@ -13,16 +13,16 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
                     std::string("--") + name + " SOURCE TARGET");
   };
-  for (const std::string_view option : foreign_options(model)) {
-    if (!origins.given(option)) continue;
-    throw UserError(fmt::format("{} has no meaning for the model {}", origins(option), name_of(model.model)),
-                    "remove it");
-  }
+  // Other values are those of a run that is resumed, whose defaults may have been others.
+  const auto refuse_given = [&](const std::vector<std::string_view>& options, const std::string& what) {
+    for (const std::string_view option : options) {
+      if (origins.given(option)) throw UserError(origins(option) + " has no meaning for " + what, "remove it");
+    }
+  };
+  refuse_given(foreign_options(model), "the model " + std::string(name_of(model.model)));
+  if (model.attention != ChoiceKind::hard) refuse_given({"reinforce-weight", "entropy-weight"}, "soft attention");
   if (model.model == ModelKind::transformer && objective.scheduled_sampling > 0) {
     throw UserError(origins("scheduled-sampling") + ": a Transformer reads all target words at once", "remove it");
-  }
-  if (model.attention != ChoiceKind::hard) {
-    refuse_changed(objective, {"reinforce-weight", "entropy-weight"}, "soft attention");
   }
   if (model.longest_source && *model.longest_source <= corpus.max_length) {
     throw UserError(fmt::format("{}: {}, but sentences of up to {} pieces and their end are trained on",

@@ -1,0 +1,254 @@
+// What `attend compare` found, as one plain value. report.json, the page and the Markdown are made of it and of nothing
+// else (json.hpp, page.hpp, markdown.hpp). docs/compare.md says what each number is.
+//
+// A system is a configuration, with one run for each of its seeds. Vectors that are parallel to `systems` say so.
+// Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attend {
+
+// A value with its 95 % interval.
+struct Estimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// ---- what was compared
+
+struct TestSet {
+  std::string source;  // file names
+  std::string target;
+  std::int64_t sentences = 0;
+  std::int64_t source_words = 0;
+  std::int64_t target_words = 0;
+  std::string gold;  // file of gold links, empty without
+};
+
+// One trained model.
+struct RunFacts {
+  std::string path;
+  std::int64_t seed = 0;
+  std::string checkpoint;  // which weights were used
+  std::string started;     // date
+  std::string attend;      // the version that trained it
+};
+
+// ---- 2. quality and 3. cost, of one run
+
+struct Quality {
+  Estimate bleu, chrf, ter;
+  double perplexity_piece = 0;  // of the reference
+  double perplexity_word = 0;
+};
+
+struct LengthTime {
+  std::string length;       // "10 to 19" source words
+  double milliseconds = 0;  // per sentence, batch of one
+};
+
+struct Cost {
+  std::int64_t parameters = 0;
+  double flops_per_token = 0;                   // of a forward pass, by target token, at the test set's mean lengths
+  std::optional<std::int64_t> tokens, updates;  // of the training
+  std::optional<double> train_seconds;
+  std::optional<double> train_tokens_per_second;
+  std::optional<double> train_memory_mb;  // peak resident
+  double translation_tokens_per_second = 0;
+  std::vector<LengthTime> by_length;
+};
+
+// ---- 4. curves
+
+struct CurvePoint {
+  std::int64_t update = 0;
+  double tokens = 0;
+  double seconds = 0;
+  std::optional<double> loss;  // on the validation set, nats per piece
+  std::optional<double> bleu;
+};
+
+// A level of the validation loss that some run reached, and what each system needed to reach it: parallel to systems.
+struct LevelReached {
+  double loss = 0;
+  std::vector<std::optional<CurvePoint>> first;
+};
+
+struct MeasuredRun {
+  RunFacts facts;
+  Quality quality;
+  Cost cost;
+  std::vector<CurvePoint> curve;
+};
+
+// ---- a system
+
+struct System {
+  std::string name;               // shortest that tells it from the others: "luong"
+  std::string description;        // "luong: LSTM, general score, global, soft"
+  std::vector<MeasuredRun> runs;  // at least one; the first gives sections 5 to 8
+};
+
+// ---- 1. what differs
+
+enum class OptionPart { architecture, conditions };
+
+struct OptionDifference {
+  std::string option;
+  OptionPart part = OptionPart::architecture;
+  std::vector<std::string> values;  // parallel to systems
+};
+
+// ---- 2. significance, of two systems under one metric
+
+struct PairTest {
+  std::int64_t a = 0;  // numbers of systems
+  std::int64_t b = 0;
+  std::string metric;             // "BLEU"
+  Estimate difference;            // b - a, first runs, paired bootstrap
+  double p_bootstrap = 1;         // Koehn 2004
+  double p_randomisation = 1;     // Riezler and Maxwell 2005
+  std::optional<double> p_seeds;  // Welch's t test over seeds, where both have two or more
+};
+
+// ---- 5. where
+
+struct BreakdownGroup {
+  std::string name;                             // "20 and more"
+  std::int64_t count = 0;                       // sentences or words
+  std::vector<std::optional<Estimate>> values;  // parallel to systems
+};
+
+// A measure by groups of sentences or words.
+struct Breakdown {
+  std::string id;  // "length", "frequency", "copied", "position"
+  std::string title;
+  std::string measure;  // "BLEU", "recall in percent"
+  std::string unit;     // of count: "sentences", "words"
+  std::vector<BreakdownGroup> groups;
+};
+
+// An n-gram of the references that some systems produce and others miss.
+struct NgramDifference {
+  std::string text;
+  std::int64_t in_reference = 0;
+  std::vector<std::int64_t> matched;  // parallel to systems
+};
+
+// ---- 6. why
+
+// How likely a model finds a set of texts: of the systems' outputs, then of the reference.
+struct CrossScores {
+  // log_prob[scorer][text]: mean per sentence, in nats; missing where a text cannot be scored.
+  std::vector<std::vector<std::optional<double>>> log_prob;
+  // Of a system: the share of sentences whose reference the model finds likelier than its own output (a search error;
+  // Stahlberg and Byrne 2019), in percent. Parallel to systems.
+  std::vector<double> search_errors;
+};
+
+struct BeamPoint {
+  std::int64_t beam = 1;
+  double bleu = 0;
+  double log_prob = 0;  // mean per sentence, nats
+};
+
+struct CalibrationBin {
+  double confidence = 0;  // mean probability of the likeliest piece
+  double accuracy = 0;    // how often it is the reference's
+  std::int64_t count = 0;
+};
+
+struct Calibration {
+  std::vector<CalibrationBin> bins;
+  double expected_error = 0;  // ECE, 0 to 1
+};
+
+struct HeadStatistics {
+  std::int64_t layer = 0;
+  std::int64_t head = 0;    // -1: the mean of the layer's heads
+  double entropy = 0;       // nats
+  double coverage = 0;      // mean over source pieces of min(1, sum over target pieces of the weight)
+  double distance = 0;      // mean |expected source position - target position * S / T|, in pieces
+  double monotonicity = 0;  // share of target steps whose likeliest source position is not before the last one's
+  std::optional<double> alignment_error;  // AER in percent, with gold links
+};
+
+// ---- 7. the four weaknesses of the RNN
+
+// The norm of the gradient of a target word's log-probability with respect to source embeddings, by distance.
+struct GradientReach {
+  std::string checkpoint;           // "step-100"
+  std::vector<double> by_distance;  // mean relative norm at distance 0, 1, ..., 1 at distance 0; NaN where none
+};
+
+struct StepTime {
+  std::int64_t length = 0;  // source and target pieces
+  std::int64_t threads = 1;
+  double milliseconds = 0;  // per update, forward and backward
+};
+
+struct SystemProbe {
+  std::vector<GradientReach> reach;
+  std::vector<StepTime> step_time;
+};
+
+struct Probe {
+  std::vector<SystemProbe> systems;    // parallel to systems
+  std::vector<Breakdown> by_distance;  // quality by distance of the words that must agree
+};
+
+// ---- 8. sentences
+
+// Attention of one sentence pair to its source, [layer][head] matrices of T x S weights as bytes (255 is 1), row by
+// row.
+struct AttentionMaps {
+  std::vector<std::string> source;  // pieces
+  std::vector<std::string> target;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::vector<std::uint8_t> weights;  // layers x heads x T x S
+};
+
+struct SystemSentence {
+  std::string text;
+  double bleu = 0;  // of the sentence
+  double chrf = 0;
+  double log_prob = 0;
+  std::optional<AttentionMaps> own;        // over its own translation
+  std::optional<AttentionMaps> reference;  // over the reference: the shared axes
+};
+
+struct Sentence {
+  std::string source;
+  std::string reference;
+  std::vector<SystemSentence> systems;  // parallel to systems
+};
+
+struct Comparison {
+  std::string attend;   // the version that made this
+  std::string command;  // that made it
+  std::string made;     // date
+  std::string processor;
+  TestSet test;
+  std::vector<std::string> notes;  // what a reader must know before the numbers, in sentences
+  std::vector<System> systems;
+
+  std::vector<OptionDifference> differences;
+  std::vector<PairTest> tests;
+  std::vector<LevelReached> levels;
+  std::vector<Breakdown> where;
+  std::vector<NgramDifference> ngrams;
+  std::optional<CrossScores> cross_scores;
+  std::vector<std::vector<BeamPoint>> beams;            // parallel to systems
+  std::vector<std::optional<Calibration>> calibration;  // parallel to systems
+  std::vector<std::vector<HeadStatistics>> attention;   // parallel to systems; empty without attention
+  std::optional<Probe> probe;
+  std::vector<Sentence> sentences;
+};
+
+}  // namespace attend
