@@ -34,9 +34,7 @@ namespace {
 // Word alignments and what they are scored against.
 struct AlignmentFiles {
   std::string alignment;
-  std::string gold;
-  LinkDirection gold_direction = LinkDirection::source_target;
-  std::int64_t gold_base = 0;
+  GoldConfig gold;
   std::string source;
   std::string target;
 
@@ -47,10 +45,7 @@ struct AlignmentFiles {
           {.help = "word alignments as attend translate --alignment writes them, a sentence pair a line: "
                    "SOURCE-TARGET, from 0",
            .placeholder = "FILE"});
-    visit("gold", self.gold,
-          {.help = "gold alignments, line by line: sure links 1-2, possible links 1?2", .placeholder = "FILE"});
-    visit("gold-direction", self.gold_direction, {.help = "the side that a gold link names first"});
-    visit("gold-base", self.gold_base, {.help = "the number of the first word in --gold", .min = 0, .max = 1});
+    GoldConfig::visit(self.gold, visit);
     visit("source", self.source,
           {.help = "the aligned source text: links beyond its sentences are refused", .placeholder = "FILE"});
     visit("target", self.target, {.help = "the aligned target text, for the same", .placeholder = "FILE"});
@@ -100,7 +95,9 @@ struct EvaluateConfig {
     visit("json", self.json, {.help = "print one JSON object with unrounded scores"});
   }
 
-  bool scores_alignments() const { return run.empty() && !(alignments.alignment.empty() && alignments.gold.empty()); }
+  bool scores_alignments() const {
+    return run.empty() && !(alignments.alignment.empty() && alignments.gold.gold.empty());
+  }
 
   void validate(const OptionOrigins& origins) const {
     check_use(origins);
@@ -111,7 +108,7 @@ struct EvaluateConfig {
     if (!valid.empty() && origins.given("data")) {
       throw UserError(origins("data") + ": --valid already names the files", "leave one of them out");
     }
-    if (alignments.alignment == "-" && alignments.gold == "-") {
+    if (alignments.alignment == "-" && alignments.gold.gold == "-") {
       throw UserError(origins("gold") + ": standard input (-) can be read only once", "write one of them to a file");
     }
   }
@@ -134,7 +131,7 @@ struct EvaluateConfig {
         Scored{scores_alignments(),
                "only where word alignments are scored",
                {"alignment", "gold", "gold-direction", "gold-base", "source", "target"}}};
-    if (run.empty() && (scores_alignments() ? alignments.alignment.empty() || alignments.gold.empty()
+    if (run.empty() && (scores_alignments() ? alignments.alignment.empty() || alignments.gold.gold.empty()
                                             : hypothesis.empty() || reference.empty())) {
       throw UserError("nothing to score: neither a run, nor --hypothesis with --reference, nor --alignment with --gold",
                       "attend evaluate RUN --data DIR, attend evaluate --hypothesis FILE --reference FILE, or attend "
@@ -270,24 +267,18 @@ std::vector<std::int64_t> count_words(const std::string& file) {
 }
 
 metrics::AlignmentTally score_alignments(const AlignmentFiles& files) {
-  LinkFormat format{.may_be_possible = false,
-                    .remedy = "give the texts that were aligned, with words separated as in the alignment",
-                    .source_words = count_words(files.source),
-                    .target_words = count_words(files.target)};
+  const LinkFormat format{.may_be_possible = false,
+                          .remedy = "give the texts that were aligned, with words separated as in the alignment",
+                          .source_words = count_words(files.source),
+                          .target_words = count_words(files.target)};
   const std::vector<SentenceLinks> found = read_links(files.alignment, format);
-  format.direction = files.gold_direction;
-  format.base = files.gold_base;
-  format.may_be_possible = true;
-  format.remedy = "check --gold-direction and --gold-base, and that the texts are those of the gold alignment";
-  const std::vector<SentenceLinks> gold = read_links(files.gold, format);
-  check_lines(files.gold, gold.size(), files.alignment, found.size());
-  if (!files.source.empty()) check_lines(files.source, format.source_words.size(), files.gold, gold.size());
-  if (!files.target.empty()) check_lines(files.target, format.target_words.size(), files.gold, gold.size());
+  const std::string& gold_file = files.gold.gold;
+  const std::vector<SentenceLinks> gold = read_gold_links(files.gold, format.source_words, format.target_words);
+  check_lines(gold_file, gold.size(), files.alignment, found.size());
+  if (!files.source.empty()) check_lines(files.source, format.source_words.size(), gold_file, gold.size());
+  if (!files.target.empty()) check_lines(files.target, format.target_words.size(), gold_file, gold.size());
   metrics::AlignmentTally tally;
   for (std::size_t i = 0; i < gold.size(); ++i) tally.add(found[i].sure, gold[i]);
-  if (tally.sure() == 0) {
-    throw UserError(name_of_input(files.gold) + ": no sure link", "mark the links that are certain as 1-2, not 1?2");
-  }
   return tally;
 }
 

@@ -13,6 +13,7 @@
 #include "core/signals.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "train/memory_limit.hpp"
 
 namespace attend {
 namespace {
@@ -173,7 +174,8 @@ void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, doub
                  {"gradient_norm", norm},
                  {"tokens_per_second", static_cast<double>(state_.interval.tokens) / state_.interval.seconds},
                  {"tokens", static_cast<double>(state_.tokens)},
-                 {"seconds", seconds()}});
+                 {"seconds", seconds()},
+                 {"memory_mb", static_cast<double>(peak_resident_bytes()) * 1e-6}});
   log_->write("train", state_.step, values);
   state_.interval = {};
 }

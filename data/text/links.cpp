@@ -111,4 +111,19 @@ std::vector<SentenceLinks> read_links(const std::string& file, const LinkFormat&
   return sentences;
 }
 
+std::vector<SentenceLinks> read_gold_links(const GoldConfig& config, std::vector<std::int64_t> source_words,
+                                           std::vector<std::int64_t> target_words) {
+  const LinkFormat format{
+      .direction = config.gold_direction,
+      .base = config.gold_base,
+      .remedy = "check --gold-direction and --gold-base, and that the texts are those of the gold alignment",
+      .source_words = std::move(source_words),
+      .target_words = std::move(target_words)};
+  std::vector<SentenceLinks> gold = read_links(config.gold, format);
+  if (std::ranges::all_of(gold, [](const SentenceLinks& links) { return links.sure.empty(); })) {
+    throw UserError(name_of_input(config.gold) + ": no sure link", "mark the links that are certain as 1-2, not 1?2");
+  }
+  return gold;
+}
+
 }  // namespace attend

@@ -53,8 +53,27 @@ struct LinkFormat {
   std::vector<std::int64_t> target_words = {};
 };
 
+// A file of gold links, and how it counts.
+struct GoldConfig {
+  std::string gold;
+  LinkDirection gold_direction = LinkDirection::source_target;
+  std::int64_t gold_base = 0;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("gold", self.gold,
+          {.help = "gold alignments, line by line: sure links 1-2, possible links 1?2", .placeholder = "FILE"});
+    visit("gold-direction", self.gold_direction, {.help = "the side that a gold link names first"});
+    visit("gold-base", self.gold_base, {.help = "the number of the first word in --gold", .min = 0, .max = 1});
+  }
+};
+
 // One entry for each line. UserError naming file and line for anything but links, a possible link where none may be,
 // and a position below `base` or outside its sentence; naming the file if it is empty.
 std::vector<SentenceLinks> read_links(const std::string& file, const LinkFormat& format);
+
+// The gold links of sentences with these numbers of words, which may be left empty. UserError also if no link is sure.
+std::vector<SentenceLinks> read_gold_links(const GoldConfig& config, std::vector<std::int64_t> source_words,
+                                           std::vector<std::int64_t> target_words);
 
 }  // namespace attend

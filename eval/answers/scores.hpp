@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "eval/answers/answers.hpp"
-#include "eval/metrics/labels.hpp"
+#include "eval/metrics/significance.hpp"
 
 namespace attend {
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/random.hpp"
 
 namespace attend::metrics {
 namespace {
@@ -89,22 +88,6 @@ double pearson(Numbers predicted, Numbers gold) {
 double spearman(Numbers predicted, Numbers gold) {
   check_lengths(predicted.size(), gold.size());
   return pearson(ranks(predicted), ranks(gold));
-}
-
-Interval bootstrap(std::size_t n, const std::function<double(std::span<const std::size_t>)>& metric,
-                   std::uint64_t seed) {
-  constexpr std::size_t kSamples = 1000;
-  RandomStream random(seed);
-  std::vector<double> values;
-  std::vector<std::size_t> sample(n);
-  for (std::size_t i = 0; i < kSamples; ++i) {
-    for (std::size_t& item : sample) item = random.below(n);
-    if (const double value = metric(sample); std::isfinite(value)) values.push_back(value);
-  }
-  if (values.empty()) return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
-  std::ranges::sort(values);
-  const std::size_t tail = values.size() / 40;
-  return {.low = values[tail], .high = values[values.size() - 1 - tail]};
 }
 
 }  // namespace attend::metrics

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 
 namespace attend::metrics {
@@ -24,14 +23,5 @@ double matthews(Labels predicted, Labels gold);
 // Pearson and Spearman correlation (ties share their mean rank). NaN if one side is constant.
 double pearson(Numbers predicted, Numbers gold);
 double spearman(Numbers predicted, Numbers gold);
-
-// 95 % bootstrap confidence interval of a metric of n items (Efron and Tibshirani 1993: percentile interval, 1,000
-// samples of n items with replacement). `metric` gets the indices of a sample.
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
-Interval bootstrap(std::size_t n, const std::function<double(std::span<const std::size_t>)>& metric,
-                   std::uint64_t seed = 12345);
 
 }  // namespace attend::metrics

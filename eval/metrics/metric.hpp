@@ -56,6 +56,7 @@ class Tally {
   // Appends the segments of `later`.
   void merge(const Tally& later);
 
+  const Metric& metric() const { return *metric_; }
   std::size_t size() const { return rows_.size() / sum_.size(); }
   std::span<const double> row(std::size_t segment) const {
     return std::span(rows_).subspan(segment * sum_.size(), sum_.size());

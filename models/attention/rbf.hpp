@@ -15,7 +15,8 @@ class RbfScore : public Score {
  public:
   RbfScore(std::int64_t query_width, std::int64_t memory_width);
 
-  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
+  // W h_s and, as a last column, ‖W h_s‖²; fp32.
+  torch::Tensor prepare(const torch::Tensor& memory_SW) const override;
   torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
   void initialise(RandomStream& random) override;
 

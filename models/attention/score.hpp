@@ -15,7 +15,7 @@ namespace attend {
 
 class Score : public Layer {
  public:
-  // Prepares the keys once per sentence: memory [S, W] to keys [S, A].
+  // Prepares the keys once per sentence: memory [S, W] to keys [S, A], whatever is the same at every step.
   virtual torch::Tensor prepare(const torch::Tensor& memory_SW) const = 0;
 
   // The energy of each row's query [R, H] at every position of the sentence it reads, keys [R, S, A] in fp32: [R, S],

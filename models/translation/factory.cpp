@@ -70,11 +70,15 @@ void refuse_contradictions(const ModelConfig& config, CellKind cell, ScoreKind s
       refuse("score", " is location, which weighs all positions by their number, but scope is local",
              "choose another score, or --scope global");
     }
-    if (config.coverage != CoverageKind::none) {
-      refuse("coverage", " enters a score by its keys, which score location does not have", "choose another score");
-    }
   } else if (config.longest_source) {
     refuse("longest-source", " is given, but score is " + std::string(name_of(score)), "drop it");
+  }
+  const bool adds_to_keys = score != ScoreKind::location && score != ScoreKind::rbf && score != ScoreKind::elu1;
+  if (config.coverage != CoverageKind::none && !adds_to_keys) {
+    refuse("coverage",
+           " is added to the keys of a score, but score " + std::string(name_of(score)) +
+               (score == ScoreKind::location ? " has none" : " has features of them"),
+           "choose another score");
   }
   if (config.attention == ChoiceKind::soft) refuse_changed(config, {"soft-share"}, "--attention soft");
 }

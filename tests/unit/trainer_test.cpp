@@ -411,7 +411,7 @@ std::vector<nlohmann::json> events(const std::filesystem::path& run) {
   std::ifstream lines(run / "train.jsonl");
   for (std::string line; std::getline(lines, line);) {
     nlohmann::json& event = result.emplace_back(nlohmann::json::parse(line));
-    for (const char* key : {"time", "seconds", "tokens_per_second"}) event.erase(key);
+    for (const char* key : {"time", "seconds", "tokens_per_second", "memory_mb"}) event.erase(key);
   }
   return result;
 }

@@ -51,23 +51,6 @@ TEST(Labels, EqualSciPy) {
   }
 }
 
-TEST(Labels, AnIntervalHoldsTheValueAndIsTheSameAgain) {
-  const std::vector<std::int64_t> gold(200, 1);
-  std::vector<std::int64_t> predicted(200, 1);
-  for (std::size_t i = 0; i < 60; ++i) predicted[i] = 0;
-  const auto metric = [&](std::span<const std::size_t> items) {
-    return std::accumulate(
-               items.begin(), items.end(), 0.0,
-               [&](double sum, std::size_t i) { return sum + static_cast<double>(predicted[i] == gold[i]); }) /
-           static_cast<double>(items.size());
-  };
-  const Interval interval = bootstrap(200, metric);
-  // 0.7 ± 1.96 sqrt(0.7 * 0.3 / 200) is 0.636 to 0.764.
-  EXPECT_NEAR(interval.low, 0.636, 0.01);
-  EXPECT_NEAR(interval.high, 0.764, 0.01);
-  EXPECT_EQ(bootstrap(200, metric).low, interval.low);
-}
-
 TEST(Chunks, EqualSeqeval) {
   using Tags = std::vector<std::vector<std::string>>;
   for (const json& entry : labels_fixture().at("tags")) {

@@ -1,0 +1,13 @@
+// Floating-point operations of a forward pass, counted from a translation model's parameters: a matrix of n numbers
+// costs 2 n (a product and a sum) at every position where it is applied. Attention itself has no parameters, and is
+// counted from its widths. Not counted: norms, gates, softmax, embeddings (which are looked up).
+#pragma once
+
+#include "models/run/run.hpp"
+
+namespace attend {
+
+// By target piece, for sentences of S source and T target pieces, both with the end of the sentence.
+double flops_per_target_piece(const Run& run, double S, double T);
+
+}  // namespace attend

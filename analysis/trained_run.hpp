@@ -1,0 +1,30 @@
+// A translation run that is compared: its model, and what its directory records about its training. An average
+// (RUN/average) has the record of the run that it lies in.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+#include "models/run/run.hpp"
+#include "train/translation/config.hpp"
+
+namespace attend {
+
+struct TrainedRun {
+  Run run;
+  RunFacts facts = {};
+  TranslationConfig config = {};
+  std::map<std::string, std::string> inputs = {};  // hashes of the texts and tokenizers it was trained with
+  std::optional<std::int64_t> updates = {}, tokens = {};
+  std::optional<double> seconds = {}, tokens_per_second = {}, memory_mb = {};
+  std::vector<CurvePoint> curve = {};
+
+  // UserError unless it is a run of `attend train` with intact weights. `checkpoint` as in Run::load.
+  static TrainedRun load(const std::filesystem::path& path, const std::string& checkpoint, torch::Device device);
+};
+
+}  // namespace attend

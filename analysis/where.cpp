@@ -1,0 +1,225 @@
+#include "analysis/where.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+
+#include "data/text/lines.hpp"
+#include "eval/metrics/bleu.hpp"
+#include "eval/metrics/significance.hpp"
+#include "eval/metrics/text.hpp"
+#include "eval/metrics/tokenizer_13a.hpp"
+
+namespace attend {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words words_of(std::string_view line) {
+  const std::string tokens = metrics::tokenize_13a(line);
+  const std::vector<std::string_view> words = metrics::split_words(tokens);
+  return {words.begin(), words.end()};
+}
+
+// For each word of the reference, whether the translation has it as often as the reference does up to there.
+std::vector<bool> found_words(const Words& reference, const Words& translation) {
+  std::unordered_map<std::string_view, int> left;
+  for (const std::string& word : translation) ++left[word];
+  std::vector<bool> found;
+  for (const std::string& word : reference) found.push_back(left[word]-- > 0);
+  return found;
+}
+
+// Of a sentence and a group: how many of its words are of the group, and how many are found.
+struct Found {
+  double words = 0;
+  double found = 0;
+};
+
+std::optional<Estimate> recall_of(const std::vector<Found>& sentences) {
+  const auto recall = [&](auto&& chosen) {
+    Found sum;
+    for (const std::size_t i : chosen) {
+      sum.words += sentences[i].words;
+      sum.found += sentences[i].found;
+    }
+    return 100 * sum.found / sum.words;
+  };
+  std::vector<std::size_t> all(sentences.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  const double value = recall(all);
+  const metrics::Interval interval = metrics::bootstrap(sentences.size(), recall);
+  return Estimate{.value = value, .low = interval.low, .high = interval.high};
+}
+
+// Recall by groups of reference words. `group_of(sentence, words, i)` is the group of a word, or none.
+template <class GroupOf>
+Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::vector<std::string>& names,
+                    const GroupOf& group_of) {
+  breakdown.measure = "recall in percent";
+  breakdown.unit = "words";
+  const std::size_t num_systems = set.outputs.size();
+  // [group][system][sentence]
+  std::vector<std::vector<std::vector<Found>>> counts(
+      names.size(), std::vector<std::vector<Found>>(num_systems, std::vector<Found>(set.references.size())));
+  for (std::size_t sentence = 0; sentence < set.references.size(); ++sentence) {
+    const Words reference = words_of(set.references[sentence]);
+    std::vector<std::optional<std::size_t>> groups;
+    for (std::size_t i = 0; i < reference.size(); ++i) groups.push_back(group_of(sentence, reference, i));
+    for (std::size_t system = 0; system < num_systems; ++system) {
+      const std::vector<bool> found = found_words(reference, words_of(set.outputs[system][sentence]));
+      for (std::size_t i = 0; i < reference.size(); ++i) {
+        if (!groups[i]) continue;
+        Found& cell = counts[*groups[i]][system][sentence];
+        ++cell.words;
+        cell.found += found[i] ? 1 : 0;
+      }
+    }
+  }
+  for (std::size_t group = 0; group < names.size(); ++group) {
+    double words = 0;
+    for (const Found& sentence : counts[group].at(0)) words += sentence.words;
+    if (words == 0) continue;
+    BreakdownGroup& shown = breakdown.groups.emplace_back(
+        BreakdownGroup{.name = names[group], .count = static_cast<std::int64_t>(words), .values = {}});
+    for (const std::vector<Found>& sentences : counts[group]) shown.values.push_back(recall_of(sentences));
+  }
+  return breakdown;
+}
+
+// The first of the groups that begin at `bounds` (ascending, from 0) that holds the number.
+std::size_t group_at(std::span<const std::int64_t> bounds, std::int64_t number) {
+  return static_cast<std::size_t>(std::ranges::upper_bound(bounds, number) - bounds.begin()) - 1;
+}
+
+bool is_name_or_number(std::string_view word) {
+  return std::ranges::any_of(word, [](unsigned char c) { return std::isdigit(c) != 0 || std::isupper(c) != 0; });
+}
+
+}  // namespace
+
+WordFrequencies count_frequencies(const std::string& file) {
+  WordFrequencies frequencies;
+  LineReader reader(file);
+  for (std::string line; reader.next(line);) {
+    for (std::string& word : words_of(line)) ++frequencies[std::move(word)];
+  }
+  return frequencies;
+}
+
+Breakdown by_length(const TranslatedSet& set) {
+  constexpr std::array<std::int64_t, 5> kBounds = {0, 10, 20, 30, 40};
+  constexpr std::array kNames = {"under 10", "10 to 19", "20 to 29", "30 to 39", "40 and more"};
+  const metrics::Bleu bleu;
+  Breakdown breakdown{
+      .id = "length", .title = "Source length in words", .measure = "BLEU", .unit = "sentences", .groups = {}};
+  std::vector<std::vector<std::size_t>> members(kBounds.size());
+  for (std::size_t i = 0; i < set.sources.size(); ++i) {
+    members[group_at(kBounds, std::ssize(metrics::split_words(set.sources[i])))].push_back(i);
+  }
+  for (std::size_t group = 0; group < members.size(); ++group) {
+    if (members[group].empty()) continue;
+    BreakdownGroup& shown = breakdown.groups.emplace_back(
+        BreakdownGroup{.name = kNames[group], .count = std::ssize(members[group]), .values = {}});
+    const metrics::Resamples samples = metrics::draw_resamples(members[group].size());
+    for (const std::vector<std::string>& outputs : set.outputs) {
+      metrics::Tally tally(bleu);
+      for (const std::size_t i : members[group]) tally.add(outputs[i], {set.references[i]});
+      const metrics::Interval interval = metrics::interval_of(metrics::resampled(tally, samples));
+      shown.values.push_back(Estimate{.value = tally.value(), .low = interval.low, .high = interval.high});
+    }
+  }
+  return breakdown;
+}
+
+Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies) {
+  constexpr std::array<std::int64_t, 6> kBounds = {0, 1, 10, 100, 1000, 10000};
+  return recall_by(set,
+                   {.id = "frequency",
+                    .title = "Frequency of the reference word in the training text",
+                    .measure = {},
+                    .unit = {},
+                    .groups = {}},
+                   {"never", "1 to 9", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 and more"},
+                   [&](std::size_t, const Words& words, std::size_t i) {
+                     const auto found = frequencies.find(words[i]);
+                     return std::optional(group_at(kBounds, found == frequencies.end() ? 0 : found->second));
+                   });
+}
+
+Breakdown by_copying(const TranslatedSet& set) {
+  std::vector<std::set<std::string>> sources;
+  for (const std::string& line : set.sources) {
+    const Words words = words_of(line);
+    sources.emplace_back(words.begin(), words.end());
+  }
+  return recall_by(set,
+                   {.id = "copied",
+                    .title = "Names and numbers to be copied, and other words",
+                    .measure = {},
+                    .unit = {},
+                    .groups = {}},
+                   {"to be copied", "others"}, [&](std::size_t sentence, const Words& words, std::size_t i) {
+                     const bool copied = is_name_or_number(words[i]) && sources[sentence].contains(words[i]);
+                     return std::optional<std::size_t>(copied ? 0 : 1);
+                   });
+}
+
+Breakdown by_position(const TranslatedSet& set) {
+  return recall_by(set, {.id = "position", .title = "Place in the reference", .measure = {}, .unit = {}, .groups = {}},
+                   {"first fifth", "second", "third", "fourth", "last fifth"},
+                   [](std::size_t, const Words& words, std::size_t i) { return std::optional(5 * i / words.size()); });
+}
+
+std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::size_t most) {
+  constexpr std::size_t kLongest = 3;
+  const std::size_t num_systems = set.outputs.size();
+  const auto count_ngrams = [](const Words& words) {
+    std::map<std::string, std::int64_t> counts;
+    for (std::size_t begin = 0; begin < words.size(); ++begin) {
+      std::string ngram;
+      for (std::size_t end = begin; end < std::min(begin + kLongest, words.size()); ++end) {
+        ngram += (end == begin ? "" : " ") + words[end];
+        ++counts[ngram];
+      }
+    }
+    return counts;
+  };
+  std::unordered_map<std::string, NgramDifference> all;
+  for (std::size_t sentence = 0; sentence < set.references.size(); ++sentence) {
+    const auto wanted = count_ngrams(words_of(set.references[sentence]));
+    for (const auto& [ngram, count] : wanted) {
+      NgramDifference& entry = all[ngram];
+      entry.text = ngram;
+      entry.in_reference += count;
+      entry.matched.resize(num_systems);
+    }
+    for (std::size_t system = 0; system < num_systems; ++system) {
+      for (const auto& [ngram, count] : count_ngrams(words_of(set.outputs[system][sentence]))) {
+        if (const auto found = wanted.find(ngram); found != wanted.end()) {
+          all[ngram].matched[system] += std::min(count, found->second);
+        }
+      }
+    }
+  }
+  const auto spread = [](const NgramDifference& ngram) {
+    const auto [least, greatest] = std::ranges::minmax(ngram.matched);
+    return greatest - least;
+  };
+  std::vector<NgramDifference> differences;
+  for (auto& [text, ngram] : all) {
+    if (spread(ngram) > 0) differences.push_back(std::move(ngram));
+  }
+  std::ranges::sort(differences, [&](const NgramDifference& a, const NgramDifference& b) {
+    return spread(a) != spread(b) ? spread(a) > spread(b) : a.text < b.text;
+  });
+  if (differences.size() > most) differences.resize(most);
+  return differences;
+}
+
+}  // namespace attend

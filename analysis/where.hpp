@@ -1,0 +1,43 @@
+// Where systems differ: their translations broken down by groups of sentences and of words, and the n-grams that one
+// produces and another misses (as compare-mt does; Neubig et al. 2019, N19-4007).
+//
+// Words are those of BLEU's tokenizer 13a. A reference word counts as found if the translation of its sentence has it
+// as often as the reference up to that place, so recall is clipped as BLEU's matches are. Intervals are bootstraps over
+// sentences.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+
+namespace attend {
+
+// A test set and what each system made of it; all vectors have one entry for each sentence.
+struct TranslatedSet {
+  std::vector<std::string> sources;
+  std::vector<std::string> references;
+  std::vector<std::vector<std::string>> outputs;  // of each system
+};
+
+// How often words occur in a text, such as the target side of the training text.
+using WordFrequencies = std::unordered_map<std::string, std::int64_t>;
+// UserError if the file cannot be read.
+WordFrequencies count_frequencies(const std::string& file);
+
+// BLEU by the number of words in the source.
+Breakdown by_length(const TranslatedSet& set);
+// Recall of reference words by their frequency in the training text.
+Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies);
+// Recall of the words that source and reference share and that have a digit or an upper-case letter: numbers and names.
+Breakdown by_copying(const TranslatedSet& set);
+// Recall of reference words by their place in the reference, in fifths.
+Breakdown by_position(const TranslatedSet& set);
+
+// The n-grams of up to three words that systems match least equally, at most `most`, the greatest difference first.
+std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::size_t most = 30);
+
+}  // namespace attend

@@ -1,0 +1,133 @@
+#include "eval/metrics/significance.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+
+namespace attend::metrics {
+namespace {
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// One is added to both, so that no p-value is 0.
+double p_value(std::size_t exceeding, std::size_t samples) {
+  return static_cast<double>(exceeding + 1) / static_cast<double>(samples + 1);
+}
+
+void add(std::vector<double>& sum, std::span<const double> row) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += row[i];
+}
+
+}  // namespace
+
+Interval bootstrap(std::size_t n, const std::function<double(std::span<const std::size_t>)>& metric,
+                   std::uint64_t seed) {
+  constexpr std::size_t kSamples = 1000;
+  RandomStream random(seed);
+  std::vector<double> values;
+  std::vector<std::size_t> sample(n);
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    for (std::size_t& item : sample) item = random.below(n);
+    if (const double value = metric(sample); std::isfinite(value)) values.push_back(value);
+  }
+  if (values.empty()) return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  std::ranges::sort(values);
+  const std::size_t tail = values.size() / 40;
+  return {.low = values[tail], .high = values[values.size() - 1 - tail]};
+}
+
+Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples, std::uint64_t seed) {
+  RandomStream random(seed);
+  Resamples samples(num_samples, std::vector<std::uint32_t>(num_segments));
+  for (std::vector<std::uint32_t>& sample : samples) {
+    for (std::uint32_t& segment : sample) segment = static_cast<std::uint32_t>(random.below(num_segments));
+  }
+  return samples;
+}
+
+std::vector<double> resampled(const Tally& tally, const Resamples& samples) {
+  std::vector<double> scores;
+  scores.reserve(samples.size());
+  for (const std::vector<std::uint32_t>& sample : samples) {
+    std::vector<double> sum(tally.metric().width());
+    for (const std::uint32_t segment : sample) add(sum, tally.row(segment));
+    scores.push_back(tally.metric().value(sum));
+  }
+  return scores;
+}
+
+Interval interval_of(std::vector<double> scores) {
+  ensure(!scores.empty(), "there are samples");
+  std::ranges::sort(scores);
+  const std::size_t tail = scores.size() / 40;
+  const double middle = mean(scores), half = 0.5 * (scores[scores.size() - 1 - tail] - scores[tail]);
+  return {.low = middle - half, .high = middle + half};
+}
+
+double paired_bootstrap(std::span<const double> a, std::span<const double> b, double difference) {
+  ensure(!a.empty() && a.size() == b.size(), "both systems have the same samples");
+  if (difference == 0) return 1;
+  std::vector<double> differences(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) differences[i] = std::abs(b[i] - a[i]);
+  const double shift = mean(differences);
+  const auto exceeds = [&](double value) { return value - shift > std::abs(difference); };
+  return p_value(static_cast<std::size_t>(std::ranges::count_if(differences, exceeds)), a.size());
+}
+
+Exchanges draw_exchanges(std::size_t num_segments, std::size_t num_trials, std::uint64_t seed) {
+  RandomStream random(seed);
+  Exchanges trials(num_trials, std::vector<bool>(num_segments));
+  for (std::vector<bool>& trial : trials) {
+    for (std::size_t segment = 0; segment < num_segments;) {
+      std::uint64_t bits = random();
+      for (int i = 0; i < 64 && segment < num_segments; ++i, bits >>= 1) trial[segment++] = (bits & 1) != 0;
+    }
+  }
+  return trials;
+}
+
+double approximate_randomisation(const Tally& a, const Tally& b, const Exchanges& trials) {
+  ensure(a.size() == b.size(), "both systems have the same segments");
+  const double difference = std::abs(b.value() - a.value());
+  if (difference == 0) return 1;
+  std::size_t exceeding = 0;
+  for (const std::vector<bool>& trial : trials) {
+    std::vector<double> one(a.metric().width()), other(a.metric().width());
+    for (std::size_t segment = 0; segment < a.size(); ++segment) {
+      add(trial[segment] ? other : one, a.row(segment));
+      add(trial[segment] ? one : other, b.row(segment));
+    }
+    if (std::abs(a.metric().value(one) - a.metric().value(other)) > difference) ++exceeding;
+  }
+  return p_value(exceeding, trials.size());
+}
+
+double permutation_test(std::span<const double> a, std::span<const double> b) {
+  ensure(!a.empty() && !b.empty() && a.size() <= 12 && b.size() <= 12, "groups of 1 to 12 values");
+  std::vector<double> all(a.begin(), a.end());
+  all.insert(all.end(), b.begin(), b.end());
+  const double sum = std::accumulate(all.begin(), all.end(), 0.0);
+  const auto distance = [&](double sum_of_a) {
+    return std::abs(sum_of_a / static_cast<double>(a.size()) - (sum - sum_of_a) / static_cast<double>(b.size()));
+  };
+  const double actual = distance(std::accumulate(a.begin(), a.end(), 0.0));
+  const double slack = 1e-12 * (1 + std::abs(sum));  // sums in another order
+  std::size_t ways = 0, as_large = 0;
+  for (std::uint32_t chosen = 0; chosen < 1u << all.size(); ++chosen) {
+    if (static_cast<std::size_t>(std::popcount(chosen)) != a.size()) continue;
+    double sum_of_a = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) sum_of_a += (chosen >> i & 1) != 0 ? all[i] : 0.0;
+    ++ways;
+    if (distance(sum_of_a) >= actual - slack) ++as_large;
+  }
+  return static_cast<double>(as_large) / static_cast<double>(ways);
+}
+
+}  // namespace attend::metrics
