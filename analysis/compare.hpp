@@ -1,0 +1,51 @@
+// Measures what `attend compare` reports: runs of `attend train` on one test set, into one Comparison.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+#include "core/options.hpp"
+#include "data/text/links.hpp"
+#include "eval/translate.hpp"
+#include "models/ops/weight.hpp"
+
+namespace attend {
+
+struct CompareConfig {
+  std::vector<std::string> runs;
+  std::vector<std::string> test;
+  GoldConfig gold;
+  bool probe = false;
+  std::string checkpoint = "auto";
+  Precision precision = Precision::fp32;
+  std::string device = "auto";
+  TranslatorConfig translator = {.search = {.beam = 5}};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("runs", self.runs,
+          {.help = "runs of attend train; those that differ in their seed alone are one system",
+           .placeholder = "RUN",
+           .required = true,
+           .positional = true});
+    visit("test", self.test,
+          {.help = "source sentences and their reference translations", .placeholder = "FILE", .required = true});
+    GoldConfig::visit(self.gold, visit);
+    visit("probe", self.probe,
+          {.help = "measure section 7, too: how far gradients reach, and the time of updates by length and threads"});
+    visit("checkpoint", self.checkpoint,
+          {.help = "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",
+           .placeholder = "auto|best|last|PATH"});
+    visit("precision", self.precision, {.help = "of matrix products"});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+    TranslatorConfig::visit(self.translator, visit);
+  }
+  // UserError for contradictory options.
+  void validate(const OptionOrigins& origins) const;
+};
+
+// UserError for runs or texts that cannot be compared. Interrupted after SIGINT or SIGTERM.
+Comparison compare(const CompareConfig& config);
+
+}  // namespace attend

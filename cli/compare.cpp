@@ -1,0 +1,61 @@
+// attend compare: one report on several translation runs over one test set.
+#include <ATen/Parallel.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analysis/compare.hpp"
+#include "analysis/report/json.hpp"
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
+#include "cli/command.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "core/signals.hpp"
+
+namespace attend {
+namespace {
+
+struct ReportConfig {
+  CompareConfig compare;
+  std::string output;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Report");
+    visit("output", self.output,
+          {.help = "a new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
+    CompareConfig::visit(self.compare, visit);
+  }
+  void validate(const OptionOrigins& origins) const { compare.validate(origins); }
+};
+
+void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(config.compare.translator.threads));
+  refuse_existing(config.output, "--output");
+  const auto start = std::chrono::steady_clock::now();
+  const Comparison comparison = compare(config.compare);
+  const std::filesystem::path output = config.output;
+  if (output.has_parent_path()) make_directories(output.parent_path());
+  StagedDirectory report(output);
+  write_file_atomic(report.path() / "index.html", comparison_page(comparison));
+  write_file_atomic(report.path() / "report.md", report_markdown(comparison));
+  write_file_atomic(report.path() / "report.json", report_json(comparison));
+  report.commit();
+  for (const std::string& note : comparison.notes) log::warn("{}", note);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  log::info("{}: open index.html (compared in {:.0f} s)", config.output, taken.count());
+}
+
+}  // namespace
+
+Command compare_command() {
+  return make_command<ReportConfig>("compare", "compare translation runs on a test set: a report to look into", run);
+}
+
+}  // namespace attend
