@@ -11,6 +11,7 @@ Command import_command();
 Command info_command();
 Command predict_command();
 Command pretrain_command();
+Command score_command();
 Command tokenize_command();
 Command toy_command();
 Command train_command();
@@ -18,9 +19,9 @@ Command translate_command();
 Command vocab_command();
 
 std::vector<Command> all_commands() {
-  return {toy_command(),      vocab_command(),    tokenize_command(), train_command(),   translate_command(),
-          evaluate_command(), pretrain_command(), finetune_command(), predict_command(), embed_command(),
-          export_command(),   import_command(),   average_command(),  info_command()};
+  return {toy_command(),      vocab_command(),  tokenize_command(), train_command(),    translate_command(),
+          evaluate_command(), score_command(),  pretrain_command(), finetune_command(), predict_command(),
+          embed_command(),    export_command(), import_command(),   average_command(),  info_command()};
 }
 
 }  // namespace attend

@@ -1,18 +1,14 @@
 #include "eval/translate.hpp"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
-#include <atomic>
 #include <exception>
-#include <mutex>
 #include <numeric>
 #include <span>
-#include <thread>
 
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
+#include "eval/workers.hpp"
 
 namespace attend {
 namespace {
@@ -28,35 +24,6 @@ constexpr std::size_t kBytesInWindow = std::size_t{16} << 20;
 constexpr std::int64_t kPiecesInBatch = 32768;
 
 using Ids = std::vector<std::int32_t>;
-
-// Calls work(i) for i = 0 … count - 1 on `workers` threads, each of which computes with `threads`. The first exception
-// stops them all and is thrown again here.
-void run_workers(std::size_t count, std::size_t workers, int threads, const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next = 0;
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto loop = [&] {
-    try {
-      for (std::size_t i = next++; i < count; i = next++) work(i);
-    } catch (...) {
-      next = count;
-      const std::lock_guard lock(failure_mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  if (std::min(count, workers) <= 1) {
-    loop();
-  } else {
-    std::vector<std::jthread> pool;
-    for (std::size_t w = 0; w < std::min(count, workers); ++w) {
-      pool.emplace_back([&] {
-        at::set_num_threads(threads);
-        loop();
-      });
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
-}
 
 // Batches of sentences of nearly equal length, the longest first, so that no worker ends with the longest alone.
 std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encoded, const TranslatorConfig& config) {
@@ -85,10 +52,6 @@ std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encod
 Translator::Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config)
     : model_(model), tokenizers_(std::move(tokenizers)), config_(config) {}
 
-std::int64_t Translator::num_workers() const {
-  return config_.workers.value_or(std::max<std::int64_t>(1, std::thread::hardware_concurrency()));
-}
-
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
   std::vector<Ids> encoded;
   for (const std::string& line : lines) {
@@ -101,7 +64,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   const SearchRequest request{
       .model = model_, .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad}, .config = config_.search};
   const auto batches = make_batches(encoded, config_);
-  run_workers(batches.size(), static_cast<std::size_t>(num_workers()), static_cast<int>(config_.threads),
+  run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
               [&](std::size_t b) {
                 std::vector<std::span<const std::int32_t>> sentences;
                 for (const std::size_t i : batches[b]) sentences.emplace_back(encoded[i]);
@@ -122,7 +85,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
 
 void Translator::translate_stream(const std::function<bool(std::string&)>& next,
                                   const std::function<void(const std::vector<Translation>&)>& emit, bool at_once) {
-  const std::int64_t window = at_once ? 1 : config_.batch_size * num_workers() * kBatchesInWindow;
+  const std::int64_t window = at_once ? 1 : config_.batch_size * num_workers(config_.workers) * kBatchesInWindow;
   std::vector<std::string> lines;
   std::string line;
   bool more = true;

@@ -58,8 +58,6 @@ class Translator {
   static constexpr std::size_t kLongestSource = 1024;
 
  private:
-  std::int64_t num_workers() const;
-
   const Seq2SeqImpl& model_;
   TokenizerPair tokenizers_;
   const TranslatorConfig& config_;

@@ -43,6 +43,16 @@ Interval bootstrap(std::size_t n, const std::function<double(std::span<const std
   return {.low = values[tail], .high = values[values.size() - 1 - tail]};
 }
 
+Interval wilson(std::int64_t successes, std::int64_t n) {
+  ensure(0 <= successes && successes <= n && n > 0, "successes among at least one trial");
+  constexpr double kErrors = 1.959963984540054;  // the 97.5th percentile of the normal distribution
+  const auto trials = static_cast<double>(n);
+  const double share = static_cast<double>(successes) / trials, squared = kErrors * kErrors / trials;
+  const double centre = (share + squared / 2) / (1 + squared);
+  const double half = kErrors / (1 + squared) * std::sqrt((share * (1 - share) + squared / 4) / trials);
+  return {.low = centre - half, .high = centre + half};
+}
+
 Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples, std::uint64_t seed) {
   RandomStream random(seed);
   Resamples samples(num_samples, std::vector<std::uint32_t>(num_segments));

@@ -27,6 +27,10 @@ struct Interval {
 Interval bootstrap(std::size_t n, const std::function<double(std::span<const std::size_t>)>& metric,
                    std::uint64_t seed = 12345);
 
+// 95 % confidence interval of a fraction (Wilson 1927, as Brown, Cai and DasGupta 2001 recommend): the values from
+// which `successes` of n > 0 trials differ by at most 1.96 standard errors. 9 of 10 give 0.596 to 0.982.
+Interval wilson(std::int64_t successes, std::int64_t n);
+
 // For each sample, the segments that it draws with replacement.
 using Resamples = std::vector<std::vector<std::uint32_t>>;
 Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples = 1000, std::uint64_t seed = 12345);

@@ -123,5 +123,18 @@ TEST(Significance, AnIntervalHoldsTheValueAndIsTheSameAgain) {
   EXPECT_EQ(bootstrap(200, metric).low, interval.low);
 }
 
+// By hand; and Wilson's defining property: at its ends the value is 1.96 of their standard errors away.
+TEST(Significance, WilsonsInterval) {
+  const Interval nine = wilson(9, 10);
+  EXPECT_NEAR(nine.low, 0.5958499732047615, 1e-12);
+  EXPECT_NEAR(nine.high, 0.9821237869049271, 1e-12);
+  EXPECT_NEAR(wilson(0, 4).low, 0, 1e-12);
+  EXPECT_NEAR(wilson(4, 4).high, 1, 1e-12);
+  const Interval some = wilson(70, 200);
+  for (const double end : {some.low, some.high}) {
+    EXPECT_NEAR(std::abs(end - 0.35), 1.959963984540054 * std::sqrt(end * (1 - end) / 200), 1e-12);
+  }
+}
+
 }  // namespace
 }  // namespace attend::metrics

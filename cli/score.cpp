@@ -1,0 +1,255 @@
+// attend score: how likely a trained run finds given translations, and which of two it prefers.
+#include <ATen/Parallel.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/model_options.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/signals.hpp"
+#include "data/text/lines.hpp"
+#include "eval/score.hpp"
+#include "eval/translate.hpp"
+#include "models/run/device.hpp"
+#include "models/run/run.hpp"
+
+namespace attend {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Lines that are scored together, so that batches have similar lengths; a few lines may be the whole memory.
+constexpr std::size_t kLinesInWindow = 8192;
+constexpr std::size_t kBytesInScoredWindow = std::size_t{16} << 20;
+
+struct ScoreCommandConfig {
+  std::string run;
+  std::string source;
+  std::string target;
+  std::string contrast;
+  ModelOptions use;
+  ScoreConfig score;
+  bool per_token = false;
+  bool json = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Scoring");
+    visit("run", self.run,
+          {.help = "the run directory of a trained model", .placeholder = "DIR", .required = true, .positional = true});
+    visit("source", self.source,
+          {.help = "source text, one sentence a line, plain or .gz; - is standard input",
+           .placeholder = "FILE",
+           .required = true});
+    visit("target", self.target, {.help = "its translations, line by line", .placeholder = "FILE", .required = true});
+    visit("contrast", self.contrast,
+          {.help = "translations with an error, line by line: the accuracy is the share of lines whose translation in "
+                   "--target is likelier than the one here",
+           .placeholder = "FILE"});
+    ModelOptions::visit(self.use, visit);
+    ScoreConfig::visit(self.score, visit);
+    visit.group("Output");
+    visit("per-token", self.per_token, {.help = "also the log-probability of every target piece"});
+    visit("json", self.json, {.help = "one JSON object a line, and one of the sums at the end"});
+  }
+
+  void validate(const OptionOrigins& origins) const {
+    const std::array files{&source, &target, &contrast};
+    if (std::ranges::count_if(files, [](const std::string* file) { return *file == "-"; }) > 1) {
+      throw UserError(origins(contrast == "-" ? "contrast" : "target") + ": standard input (-) can be read only once",
+                      "write all but one of the texts to files");
+    }
+    if (per_token && !contrast.empty() && !json) {
+      throw UserError(origins("per-token") + " with --contrast has no form without --json", "add --json");
+    }
+  }
+};
+
+// Files whose lines belong together.
+class LineAlignedReader {
+ public:
+  explicit LineAlignedReader(const std::vector<std::string>& files) : files_(files) {
+    for (const std::string& file : files) readers_.emplace_back(file);
+  }
+
+  // The next line of every file; false at the end. UserError naming the files and their numbers of lines if one has
+  // more than another.
+  bool next(std::vector<std::string>& lines) {
+    std::size_t more = 0;
+    for (std::size_t i = 0; i < readers_.size(); ++i) more += readers_[i].next(lines[i]);
+    if (more == readers_.size()) return true;
+    if (more > 0) refuse();
+    return false;
+  }
+
+  void log_counts() const {
+    for (std::size_t i = 0; i < readers_.size(); ++i) readers_[i].counts().log(files_[i]);
+  }
+  std::uint64_t num_lines() const { return readers_.front().counts().lines; }
+
+ private:
+  [[noreturn]] void refuse() {
+    std::string line;
+    for (LineReader& reader : readers_) {
+      while (reader.next(line)) {
+      }
+    }
+    const auto lines = [&](std::size_t i) { return readers_[i].counts().lines; };
+    std::size_t other = 1;
+    while (lines(other) == lines(0)) ++other;
+    throw UserError(fmt::format("{}: {} lines, but {} has {}", name_of_input(files_[other]), lines(other),
+                                name_of_input(files_[0]), lines(0)),
+                    "give files whose lines correspond");
+  }
+
+  std::vector<std::string> files_;
+  std::deque<LineReader> readers_;
+};
+
+Json json_of(const TargetScore& score, const Tokenizer& tokenizer, bool per_token) {
+  Json object = {{"log_prob", score.log_prob()}, {"pieces", score.pieces.size()}, {"words", score.words}};
+  if (!per_token) return object;
+  for (const ForcedPiece& piece : score.pieces) {
+    object["tokens"].push_back({{"piece", tokenizer.piece(piece.id)}, {"log_prob", piece.log_prob}});
+  }
+  return object;
+}
+
+std::string text_of(const TargetScore& score, const Tokenizer& tokenizer, bool per_token) {
+  std::string text = fmt::format("{:.6f}", score.log_prob());
+  if (!per_token) return text;
+  for (const ForcedPiece& piece : score.pieces) {
+    text += fmt::format("\t{} {:.6f}", tokenizer.piece(piece.id), piece.log_prob);
+  }
+  return text;
+}
+
+// Scores all lines, prints each, and the sums in the end.
+class ScorePrinter {
+ public:
+  ScorePrinter(const ScoreCommandConfig& config, const Run& trained) : config_(config), trained_(trained) {}
+
+  // texts: of --source, --target and perhaps --contrast.
+  void print(const std::vector<std::vector<std::string>>& texts) {
+    const auto targets = score(trained_, texts[0], texts[1], config_.score);
+    const auto contrasts =
+        has_contrast() ? score(trained_, texts[0], texts[2], config_.score) : std::vector<TargetScore>();
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      targets_.add(targets[i]);
+      if (has_contrast()) contrasts_.add(contrasts[i]);
+      print_line(targets[i], has_contrast() ? &contrasts[i] : nullptr);
+    }
+  }
+
+  void finish() const {
+    if (config_.json) {
+      Json summary = sums_of(targets_);
+      if (has_contrast()) {
+        summary["contrast"] = sums_of(contrasts_);
+        const metrics::Interval interval = pairs_.interval();
+        summary["accuracy"] = {
+            {"value", pairs_.accuracy()}, {"low", interval.low}, {"high", interval.high}, {"correct", pairs_.correct}};
+      }
+      std::cout << Json{{"summary", summary}}.dump() << '\n';
+    }
+    report(config_.target, targets_);
+    if (has_contrast()) {
+      report(config_.contrast, contrasts_);
+      const metrics::Interval interval = pairs_.interval();
+      log::info("accuracy {:.1f} % ({:.1f} to {:.1f} in 95 % of samples): {} of {} pairs", 100 * pairs_.accuracy(),
+                100 * interval.low, 100 * interval.high, pairs_.correct, pairs_.pairs);
+    }
+    const std::int64_t longest = Translator::kLongestSource;
+    if (targets_.cut_sources > 0) {
+      log::warn("{}: {} lines were cut to {} pieces", name_of_input(config_.source), targets_.cut_sources, longest);
+    }
+  }
+
+ private:
+  bool has_contrast() const { return !config_.contrast.empty(); }
+
+  void print_line(const TargetScore& target, const TargetScore* contrast) {
+    const bool is_correct = contrast != nullptr && pairs_.add(target.log_prob(), contrast->log_prob());
+    const Tokenizer& tokenizer = trained_.tokenizers.tgt;
+    if (config_.json) {
+      Json object = json_of(target, tokenizer, config_.per_token);
+      if (contrast != nullptr) {
+        object["contrast"] = json_of(*contrast, tokenizer, config_.per_token);
+        object["correct"] = is_correct;
+      }
+      std::cout << object.dump() << '\n';
+      return;
+    }
+    std::cout << text_of(target, tokenizer, config_.per_token);
+    if (contrast != nullptr) std::cout << '\t' << text_of(*contrast, tokenizer, false);
+    std::cout << '\n';
+  }
+
+  static Json sums_of(const ScoreTally& tally) {
+    return {{"lines", tally.lines},
+            {"log_prob", tally.log_prob},
+            {"pieces", tally.pieces},
+            {"words", tally.words},
+            {"perplexity_piece", tally.perplexity_by_piece()},
+            {"perplexity_word", tally.perplexity_by_word()}};
+  }
+
+  static void report(const std::string& file, const ScoreTally& tally) {
+    log::info("{}: {} lines, {:.3f} nats a line; perplexity {:.3f} of {} pieces, {:.3f} of {} words",
+              name_of_input(file), tally.lines, tally.log_prob / static_cast<double>(tally.lines),
+              tally.perplexity_by_piece(), tally.pieces, tally.perplexity_by_word(), tally.words);
+    if (tally.cut_targets > 0) {
+      log::warn("{}: {} lines were cut to {} pieces", name_of_input(file), tally.cut_targets,
+                std::size_t{Translator::kLongestSource});
+    }
+  }
+
+  const ScoreCommandConfig& config_;
+  const Run& trained_;
+  ScoreTally targets_, contrasts_;
+  ContrastTally pairs_;
+};
+
+void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(config.score.threads));
+  std::vector<std::string> files = {config.source, config.target};
+  if (!config.contrast.empty()) files.push_back(config.contrast);
+  LineAlignedReader reader(files);  // opened first: a file that cannot be read is said at once
+  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  freeze(*trained.model, config.use.precision);
+  ScorePrinter printer(config, trained);
+  std::vector<std::string> lines(files.size());
+  bool more = true;
+  while (more) {
+    std::vector<std::vector<std::string>> texts(files.size());
+    std::size_t bytes = 0;
+    while (texts[0].size() < kLinesInWindow && bytes < kBytesInScoredWindow && (more = reader.next(lines))) {
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        bytes += lines[i].size();
+        texts[i].push_back(lines[i]);
+      }
+    }
+    printer.print(texts);
+  }
+  if (reader.num_lines() == 0) throw UserError(name_of_input(config.source) + ": empty", "check the file");
+  reader.log_counts();
+  printer.finish();
+}
+
+}  // namespace
+
+Command score_command() {
+  return make_command<ScoreCommandConfig>("score", "how likely a trained run finds given translations", run);
+}
+
+}  // namespace attend

@@ -1,0 +1,171 @@
+#include "eval/score.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "core/error.hpp"
+#include "core/freed_memory.hpp"
+#include "core/signals.hpp"
+#include "eval/metrics/text.hpp"
+#include "eval/translate.hpp"
+#include "eval/workers.hpp"
+#include "models/ops/ops.hpp"
+
+namespace attend {
+namespace {
+
+using torch::Tensor;
+
+// What the logits of one block of target positions may take.
+constexpr std::int64_t kLogitsBytes = std::int64_t{32} << 20;
+
+// Source and target pieces of a batch, as if all its pairs were as long as the longest.
+constexpr std::int64_t kScoredPiecesInBatch = 16384;
+
+struct EncodedPair {
+  Beginning src;
+  Beginning tgt;
+
+  std::int64_t src_length() const { return std::ssize(src.ids) + 1; }
+  std::int64_t tgt_length() const { return std::ssize(tgt.ids) + 1; }
+};
+
+// Batches of pairs of nearly equal length, the longest first, so that no worker ends with the longest alone.
+std::vector<std::vector<std::size_t>> batches_of(const std::vector<EncodedPair>& pairs, std::int64_t batch_size) {
+  std::vector<std::size_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return std::tuple(pairs[a].tgt_length(), pairs[a].src_length()) >
+           std::tuple(pairs[b].tgt_length(), pairs[b].src_length());
+  });
+  std::vector<std::vector<std::size_t>> batches;
+  std::int64_t longest_src = 0, longest_tgt = 0;  // of the newest batch
+  for (const std::size_t i : order) {
+    longest_src = std::max(longest_src, pairs[i].src_length());
+    const auto fits = [&](std::int64_t count) {
+      return count <= batch_size && count * (longest_src + longest_tgt) <= kScoredPiecesInBatch;
+    };
+    if (batches.empty() || !fits(std::ssize(batches.back()) + 1)) {
+      batches.emplace_back();
+      longest_src = pairs[i].src_length();
+      longest_tgt = pairs[i].tgt_length();
+    }
+    batches.back().push_back(i);
+  }
+  return batches;
+}
+
+Batch make_scored_batch(const std::vector<EncodedPair>& pairs, const std::vector<std::size_t>& chosen,
+                        const TokenizerPair& tokenizers, torch::Device device) {
+  std::vector<std::span<const std::int32_t>> src, tgt;
+  for (const std::size_t i : chosen) {
+    src.emplace_back(pairs[i].src.ids);
+    tgt.emplace_back(pairs[i].tgt.ids);
+  }
+  const SpecialIds& special = tokenizers.tgt.special();
+  Batch batch{.src = concatenate(src, -1, tokenizers.src.special().eos),
+              .tgt = concatenate(tgt, special.bos, -1),
+              .labels_M = concatenate(tgt, -1, special.eos).ids_M,
+              .examples = {}};
+  return on_device(std::move(batch), device);
+}
+
+// The words of what was scored, and the end of sentence.
+std::int64_t count_words(const std::string& line, const Beginning& scored, const Tokenizer& tokenizer) {
+  return std::ssize(metrics::split_words(scored.cut ? tokenizer.decode(scored.ids) : line)) + 1;
+}
+
+}  // namespace
+
+double TargetScore::log_prob() const {
+  double sum = 0;
+  for (const ForcedPiece& piece : pieces) sum += piece.log_prob;
+  return sum;
+}
+
+std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch) {
+  const c10::InferenceMode inference;
+  Pass pass = Pass::inference();
+  const Tensor hidden_MH = model.forward(batch, pass);
+  const ops::Weight& table_VH = model.output_table();
+  const std::int64_t rows = hidden_MH.size(0), row_bytes = table_VH.master().size(0) * std::int64_t{sizeof(float)};
+  const std::int64_t block = std::max<std::int64_t>(1, kLogitsBytes / row_bytes);
+  const Tensor labels_M = batch.labels_M.cpu();
+  std::vector<ForcedPiece> forced(rows);
+  for (std::int64_t first = 0; first < rows; first += block) {
+    const std::int64_t count = std::min(block, rows - first);
+    const Tensor logits_KV = ops::logits(hidden_MH.narrow(0, first, count), table_VH, {});
+    const Tensor given_K1 = logits_KV.gather(1, batch.labels_M.narrow(0, first, count).unsqueeze(1));
+    const Tensor best_K1 = logits_KV.amax(1, true);
+    const Tensor scores_K3 = at::cat({given_K1, best_K1, logits_KV.logsumexp(1, true)}, 1).cpu();
+    const auto scores = scores_K3.accessor<float, 2>();
+    for (std::int64_t k = 0; k < count; ++k) {
+      const double given = scores[k][0], best = scores[k][1], normaliser = scores[k][2];
+      forced[first + k] = {.id = static_cast<std::int32_t>(labels_M.const_data_ptr<std::int64_t>()[first + k]),
+                           .log_prob = given - normaliser,
+                           .best_log_prob = best - normaliser,
+                           .is_best = given >= best};
+    }
+  }
+  std::vector<std::vector<ForcedPiece>> sentences;
+  for (std::int64_t b = 0; b < batch.tgt.layout.size(); ++b) {
+    sentences.emplace_back(forced.begin() + batch.tgt.layout.offsets[b],
+                           forced.begin() + batch.tgt.layout.offsets[b + 1]);
+  }
+  return sentences;
+}
+
+std::vector<TargetScore> score(const Run& run, std::span<const std::string> sources,
+                               std::span<const std::string> targets, const ScoreConfig& config) {
+  ensure(sources.size() == targets.size(), "as many target lines as source lines");
+  std::vector<EncodedPair> pairs(sources.size());
+  std::vector<TargetScore> scores(sources.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i] = {.src = run.tokenizers.src.encode_beginning(sources[i], Translator::kLongestSource),
+                .tgt = run.tokenizers.tgt.encode_beginning(targets[i], Translator::kLongestSource)};
+    scores[i] = {.pieces = {},
+                 .words = count_words(targets[i], pairs[i].tgt, run.tokenizers.tgt),
+                 .source_is_cut = pairs[i].src.cut,
+                 .target_is_cut = pairs[i].tgt.cut};
+  }
+  const auto batches = batches_of(pairs, config.batch_size);
+  run_workers(batches.size(), static_cast<std::size_t>(num_workers(config.workers)), static_cast<int>(config.threads),
+              [&](std::size_t b) {
+                if (signals::stop_requested()) throw Interrupted("scoring was interrupted");
+                auto forced =
+                    force(*run.model, make_scored_batch(pairs, batches[b], run.tokenizers, run.model->device()));
+                for (std::size_t s = 0; s < forced.size(); ++s) scores[batches[b][s]].pieces = std::move(forced[s]);
+                return_freed_memory();
+              });
+  return scores;
+}
+
+void ScoreTally::add(const TargetScore& score) {
+  ++lines;
+  pieces += std::ssize(score.pieces);
+  words += score.words;
+  log_prob += score.log_prob();
+  cut_sources += score.source_is_cut;
+  cut_targets += score.target_is_cut;
+}
+
+double ScoreTally::perplexity_by_piece() const { return std::exp(-log_prob / static_cast<double>(pieces)); }
+double ScoreTally::perplexity_by_word() const { return std::exp(-log_prob / static_cast<double>(words)); }
+
+bool ContrastTally::add(double log_prob, double contrast_log_prob) {
+  const bool is_correct = log_prob > contrast_log_prob;
+  ++pairs;
+  correct += is_correct;
+  return is_correct;
+}
+
+double ContrastTally::accuracy() const { return static_cast<double>(correct) / static_cast<double>(pairs); }
+
+metrics::Interval ContrastTally::interval() const { return metrics::wilson(correct, pairs); }
+
+}  // namespace attend

@@ -1,0 +1,45 @@
+#include "eval/workers.hpp"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace attend {
+
+std::int64_t num_workers(std::optional<std::int64_t> given) {
+  return given.value_or(std::max<std::int64_t>(1, std::thread::hardware_concurrency()));
+}
+
+void run_workers(std::size_t count, std::size_t workers, int threads, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto loop = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  if (std::min(count, workers) <= 1) {
+    loop();
+  } else {
+    std::vector<std::jthread> pool;
+    for (std::size_t w = 0; w < std::min(count, workers); ++w) {
+      pool.emplace_back([&] {
+        at::set_num_threads(threads);
+        loop();
+      });
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace attend

@@ -1,0 +1,18 @@
+// Batches divided among workers that share a frozen model.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace attend {
+
+// The given number of workers; without one, one per processor.
+std::int64_t num_workers(std::optional<std::int64_t> given);
+
+// Calls work(i) for i = 0 … count - 1 on `workers` threads, each of which computes with `threads`. The first exception
+// stops them all and is thrown again here.
+void run_workers(std::size_t count, std::size_t workers, int threads, const std::function<void(std::size_t)>& work);
+
+}  // namespace attend

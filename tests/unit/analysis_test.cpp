@@ -1,0 +1,185 @@
+// The parts of a comparison that score and search, by hand and against scoring and searching directly.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "analysis/beams.hpp"
+#include "analysis/calibration.hpp"
+#include "analysis/cross_scores.hpp"
+#include "eval/metrics/bleu.hpp"
+#include "tests/support/families.hpp"
+#include "tests/support/small_run.hpp"
+
+namespace attend {
+namespace {
+
+ForcedPiece forced(double confidence, bool is_best) {
+  return {.log_prob = std::log(confidence / 2), .best_log_prob = std::log(confidence), .is_best = is_best};
+}
+
+// The example of calibration.hpp.
+TEST(CalibrationOfReferences, IsCountedInBinsOfConfidence) {
+  const std::vector<TargetScore> reference = {{.pieces = {forced(0.95, true), forced(0.55, false)}},
+                                              {.pieces = {forced(0.55, true)}},
+                                              {.pieces = {forced(0.92, true)}}};
+  const Calibration found = calibration(reference);
+  ASSERT_EQ(found.bins.size(), 2U);
+  EXPECT_NEAR(found.bins[0].confidence, 0.55, 1e-12);
+  EXPECT_NEAR(found.bins[0].accuracy, 0.5, 1e-12);
+  EXPECT_EQ(found.bins[0].count, 2);
+  EXPECT_NEAR(found.bins[1].confidence, 0.935, 1e-12);
+  EXPECT_NEAR(found.bins[1].accuracy, 1, 1e-12);
+  EXPECT_EQ(found.bins[1].count, 2);
+  EXPECT_NEAR(found.expected_error, 0.0575, 1e-12);
+}
+
+// A bin that is right on average and wrong at either end has no error of its own; neighbouring bins do not mix.
+TEST(CalibrationOfReferences, HasTenBinsAndNoError) {
+  std::vector<TargetScore> reference(1);
+  for (int tenth = 0; tenth < 10; ++tenth) {
+    for (int i = 0; i < 100; ++i) reference[0].pieces.push_back(forced(0.05 + 0.1 * tenth, i < 5 + 10 * tenth));
+  }
+  const Calibration found = calibration(reference);
+  ASSERT_EQ(found.bins.size(), 10U);
+  for (std::size_t b = 0; b < 10; ++b) EXPECT_NEAR(found.bins[b].confidence, found.bins[b].accuracy, 1e-12);
+  EXPECT_NEAR(found.expected_error, 0, 1e-12);
+}
+
+TEST(CalibrationOfReferences, KnowsCertaintyAndLeavesOutWhatIsNotANumber) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<TargetScore> reference = {
+      {.pieces = {forced(1, true), {.log_prob = nan, .best_log_prob = nan, .is_best = true}, forced(1, false)}}};
+  const Calibration found = calibration(reference);
+  ASSERT_EQ(found.bins.size(), 1U);
+  EXPECT_EQ(found.bins[0].count, 2);
+  EXPECT_NEAR(found.expected_error, 0.5, 1e-12);
+  EXPECT_TRUE(calibration({}).bins.empty());
+  EXPECT_EQ(calibration({}).expected_error, 0);
+}
+
+const std::vector<std::string> kSource = {"the dog", "a cat and 7 birds sees the number 12", "birds", "dog dog",
+                                          "number 3 sees a dog"};
+const std::vector<std::string> kReference = {"a dog", "the number of birds is 7", "cat", "the birds", "sees 3"};
+
+TEST(CalibrationOfReferences, IsOfAModelsOwnProbabilities) {
+  const attend::Run run = small_run(families(0)[2].config, 3);
+  const auto scores = score(run, kSource, kReference, {});
+  std::int64_t pieces = 0, best = 0;
+  for (const TargetScore& one : scores) {
+    for (const ForcedPiece& piece : one.pieces) ++pieces, best += piece.is_best;
+  }
+  const Calibration found = calibration(scores);
+  std::int64_t counted = 0;
+  double right = 0;
+  for (const CalibrationBin& bin : found.bins) {
+    counted += bin.count;
+    right += bin.accuracy * static_cast<double>(bin.count);
+  }
+  EXPECT_EQ(counted, pieces);
+  EXPECT_NEAR(right, static_cast<double>(best), 1e-9);
+}
+
+double mean_log_prob(const attend::Run& run, const std::vector<std::string>& target) {
+  double sum = 0;
+  for (std::size_t i = 0; i < kSource.size(); ++i) {
+    sum += score(run, std::vector{kSource[i]}, std::vector{target[i]}, {})[0].log_prob();
+  }
+  return sum / static_cast<double>(kSource.size());
+}
+
+// As if search had found it with this probability.
+Translation found(const std::string& text, double log_prob) {
+  return {.text = text, .hypothesis = {.ids = {}, .log_prob = log_prob}};
+}
+
+TEST(CrossScoring, IsEveryModelsMeanOfEveryText) {
+  const std::vector<attend::Run> runs = {small_run(families(0)[0].config, 4), small_run(families(0)[2].config, 5)};
+  const std::vector<std::vector<std::string>> outputs = {{"a dog", "a cat", "", "birds", "dog dog dog"}, kSource};
+  TranslatedText text{.source = kSource, .reference = kReference, .outputs = {}};
+  for (std::size_t s = 0; s < 2; ++s) {
+    auto& translations = text.outputs.emplace_back();
+    for (const std::string& line : outputs[s]) translations.push_back(found(line, -7.0 - static_cast<double>(s)));
+  }
+  std::vector<ModelScores> models;
+  for (std::size_t s = 0; s < 2; ++s) models.push_back(score_translations(runs[s], s, text, {}));
+  const CrossScores result = cross_scores(models);
+  ASSERT_EQ(result.log_prob.size(), 2U);
+  ASSERT_EQ(result.search_errors.size(), 2U);
+  for (std::size_t s = 0; s < 2; ++s) {
+    ASSERT_EQ(result.log_prob[s].size(), 3U);
+    EXPECT_NEAR(*result.log_prob[s][s], -7.0 - static_cast<double>(s), 1e-9) << "its own, as search found it";
+    EXPECT_NEAR(*result.log_prob[s][1 - s], mean_log_prob(runs[s], outputs[1 - s]), 1e-4);
+    EXPECT_NEAR(*result.log_prob[s][2], mean_log_prob(runs[s], kReference), 1e-4);
+  }
+}
+
+// A real search: where the pieces it found are the tokenizer's, forced decoding of its output says the same.
+TEST(CrossScoring, ScoresOfAnOutputAreThoseOfItsSearch) {
+  const attend::Run run = small_run(families(0)[2].config, 6);
+  const TranslatorConfig search{.search = {.beam = 3, .max_length = 8}, .workers = 1};
+  TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
+  for (const auto& translations : Translator(*run.model, run.tokenizers, search).translate(kSource)) {
+    for (auto& output : text.outputs) output.push_back(translations[0]);
+  }
+  const ModelScores scores = score_translations(run, 0, text, {});
+  int compared = 0;
+  for (std::size_t i = 0; i < kSource.size(); ++i) {
+    const Hypothesis& hypothesis = text.outputs[0][i].hypothesis;
+    if (hypothesis.ids.size() == 8 || run.tokenizers.tgt.encode(text.outputs[0][i].text) != hypothesis.ids) continue;
+    EXPECT_NEAR(scores.outputs[0][i], scores.outputs[1][i], 1e-4);
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+TEST(CrossScoring, ASearchErrorIsAReferenceLikelierThanTheOutput) {
+  const attend::Run run = small_run(families(0)[2].config, 6);
+  const auto reference = score(run, kSource, kReference, {});
+  TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
+  for (std::size_t i = 0; i < kSource.size(); ++i) {
+    const bool is_less_likely = i != 2;
+    text.outputs[0].push_back(found("a dog", kReference[i] == "a dog"
+                                                 ? -1e9  // it is the reference: found it is
+                                                 : reference[i].log_prob() - 2 * is_less_likely + 1));
+    text.outputs[1].push_back(found(kReference[i], 0));
+  }
+  EXPECT_NEAR(score_translations(run, 0, text, {}).search_errors, 60, 1e-9);
+  EXPECT_EQ(score_translations(run, 1, text, {}).search_errors, 0);
+}
+
+TEST(CrossScoring, WhatHasNoProbabilityIsMissing) {
+  const std::vector<ModelScores> models = {
+      {.outputs = {{-1, -std::numeric_limits<double>::infinity()}}, .reference = {{.pieces = {{.log_prob = -3}}}}}};
+  const CrossScores found = cross_scores(models);
+  EXPECT_FALSE(found.log_prob[0][0]);
+  EXPECT_EQ(found.log_prob[0][1], -3);
+}
+
+TEST(Beams, AreTranslationsOfGrowingBeams) {
+  const attend::Run run = small_run(families(0)[2].config, 7);
+  const std::vector<BeamPoint> points = beam_points(
+      run, kSource, kReference, {.search = {.length_penalty = 0, .min_length = 2, .max_length = 9}, .workers = 1});
+  ASSERT_EQ(points.size(), kComparedBeams.size());
+  const metrics::Bleu bleu;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    EXPECT_EQ(points[i].beam, kComparedBeams[i]);
+    const TranslatorConfig config{
+        .search = {.beam = points[i].beam, .length_penalty = 0, .min_length = 2, .max_length = 9}, .workers = 2};
+    const auto translations = Translator(*run.model, run.tokenizers, config).translate(kSource);
+    metrics::Tally tally(bleu);
+    double sum = 0;
+    for (std::size_t line = 0; line < kSource.size(); ++line) {
+      tally.add(translations[line][0].text, {kReference[line]});
+      sum += translations[line][0].hypothesis.log_prob;
+    }
+    EXPECT_NEAR(points[i].bleu, tally.value(), 1e-9);
+    EXPECT_NEAR(points[i].log_prob, sum / static_cast<double>(kSource.size()), 1e-4);
+  }
+  EXPECT_GT(points.back().log_prob, points.front().log_prob) << "a wide beam finds likelier translations";
+}
+
+}  // namespace
+}  // namespace attend
