@@ -24,7 +24,7 @@ namespace attend {
 
 // What a page may spend on attention, in bytes of base64: with texts and all else, a page of 1,000 sentences is below
 // 3 MB.
-inline constexpr std::size_t kAttentionBudget = 2'000'000;
+inline constexpr std::size_t kAttentionBudget = 2'300'000;
 
 struct ShownMaps {
   std::size_t system = 0;
