@@ -12,7 +12,8 @@ namespace {
 // Units of the viewBox: about pixels.
 constexpr double kWidth = 440;
 constexpr double kHeight = 290;
-constexpr double kLetter = 6.6;  // mean width of one at the charts' font size
+constexpr double kLetter = 7.2;      // mean width of one at the charts' font size, rather too wide
+constexpr double kLeastWidth = 370;  // on a small screen, below which a chart scrolls: its text remains readable
 constexpr std::size_t kColours = 7;
 
 struct Frame {
@@ -40,7 +41,7 @@ struct Axis {
 
   std::vector<double> ticks() const {
     std::vector<double> values;
-    for (int i = 0; low + i * step <= high + step / 2; ++i) values.push_back(low + i * step);
+    for (int i = 0; low + i * step <= high + step * 1e-6; ++i) values.push_back(low + i * step);
     return values;
   }
   std::string name(double value) const {
@@ -97,9 +98,9 @@ std::string mark(double x, double y, std::size_t colour, std::string_view title)
 
 std::string opened(std::string_view title, double width, double height) {
   return fmt::format(
-      "<svg class=\"chart\" viewBox=\"0 0 {0:.0f} {1:.0f}\" style=\"max-width:{0:.0f}px\" "
-      "role=\"img\"><title>{2}</title>",
-      width, height, escaped(title));
+      "<svg class=\"chart\" viewBox=\"0 0 {0:.0f} {1:.0f}\" style=\"width:{0:.0f}px;min-width:{2:.0f}px\" "
+      "role=\"img\"><title>{3}</title>",
+      width, height, std::min(width, kLeastWidth), escaped(title));
 }
 
 std::size_t letters(std::string_view text) {
@@ -138,7 +139,9 @@ std::string drawn(const LineChart& chart) {
   }
   if (xs.empty()) return {};
   if (chart.diagonal) xs = ys = {0, 1};
-  const Axis x(xs.low, xs.high), y(ys.low, ys.high);
+  Axis x(xs.low, xs.high);
+  const Axis y(ys.low, ys.high);
+  if (xs.high > xs.low) x.high = xs.high;  // the last point is at the end
   std::size_t widest = 0;
   for (const double tick : y.ticks()) widest = std::max(widest, letters(y.name(tick)));
   const Frame frame{static_cast<double>(widest) * kLetter + 30, kWidth - 16, 12, kHeight - 44};

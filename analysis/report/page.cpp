@@ -16,6 +16,7 @@ namespace attend {
 namespace {
 
 constexpr std::size_t kStaticSentences = 10;
+constexpr std::size_t kRowsBeside = 12;
 
 std::string element(std::string_view name, std::string_view text) {
   return fmt::format("<{0} dir=\"auto\">{1}</{0}>\n", name, escaped(text));
@@ -68,6 +69,10 @@ std::string html_of(const Figure& figure) {
     const std::string drawn = svg(figure.charts[c]);
     if (drawn.empty()) continue;
     out += fmt::format("<div class=\"scroll\">{}{}</div>\n", is_shared ? "" : legends[c], drawn);
+  }
+  // One chart leaves room for a short table beside it.
+  if (figure.charts.size() == 1 && figure.numbers.rows.size() <= kRowsBeside) {
+    return out + html_of(figure.numbers) + "</div>\n</figure>\n";
   }
   return out + "</div>\n<details><summary>The numbers as a table</summary>\n" + html_of(figure.numbers) +
          "</details>\n</figure>\n";

@@ -130,7 +130,7 @@ class Report {
   // Mean and standard deviation of a number over the runs of a system.
   static std::string over_seeds(const System& system, const std::function<double(const MeasuredRun&)>& number,
                                 int decimals) {
-    if (system.runs.size() < 2) return "one seed";
+    if (system.runs.size() < 2) return "–";
     double sum = 0, squares = 0;
     for (const MeasuredRun& run : system.runs) sum += number(run);
     const double count = static_cast<double>(system.runs.size()), mean = sum / count;
@@ -241,11 +241,10 @@ class Report {
       words.texts.push_back(std::move(text));
     }
     section.blocks.push_back(std::move(words));
-    section.blocks.push_back(
-        Paragraph{fmt::format("A difference is called significant where both tests of sentences give p < {}; of {} "
-                              "without any true difference about one "
-                              "in twenty would be, too.",
-                              kSignificant, plural(static_cast<std::int64_t>(it_.tests.size()), "test"))});
+    section.blocks.push_back(Paragraph{fmt::format(
+        "A difference is called significant where both tests of sentences give p < {}. One in twenty tests of "
+        "systems without a true difference gives that by chance; here are {}.",
+        kSignificant, plural(static_cast<std::int64_t>(it_.tests.size()), "test"))});
     section.blocks.push_back(std::move(table));
   }
 
@@ -387,7 +386,7 @@ class Report {
       numbers.rows.push_back(std::move(row));
     }
     return {breakdown.title,
-            fmt::format("{} by group, with 95 % intervals; a group of few {} has a wide one.", breakdown.measure,
+            fmt::format("By group, in {}, with 95 % intervals; a group of few {} has a wide one.", breakdown.measure,
                         breakdown.unit),
             {chart},
             numbers};
@@ -497,6 +496,7 @@ class Report {
         probs.points.push_back({static_cast<double>(point.beam), point.log_prob});
         table.rows.push_back({name(s), std::to_string(point.beam), fixed(point.bleu, 1), fixed(point.log_prob, 2)});
       }
+      if (scores.points.empty()) continue;
       bleu.series.push_back(std::move(scores));
       log_prob.series.push_back(std::move(probs));
     }
@@ -515,9 +515,7 @@ class Report {
   void add_calibration(Section& section) const {
     LineChart chart{"Calibration", "probability of the likeliest piece", "how often it is right", {}, true};
     Table table{"Calibration", {{"system", false}, {"mean probability"}, {"share that is right"}, {"pieces"}}, {}};
-    Table errors{"Expected calibration error: the mean distance from the diagonal, weighted by pieces",
-                 {{"system", false}, {"ECE"}},
-                 {}};
+    Table errors{"Expected calibration error (ECE)", {{"system", false}, {"ECE"}}, {}};
     for (std::size_t s = 0; s < it_.calibration.size() && s < systems().size(); ++s) {
       if (!it_.calibration[s]) continue;
       Series series{name(s), s, 0, {}};
