@@ -1,0 +1,363 @@
+#include "analysis/report/chart.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attend {
+namespace {
+
+// Units of the viewBox: about pixels.
+constexpr double kWidth = 440;
+constexpr double kHeight = 290;
+constexpr double kLetter = 7.2;      // mean width of one at the charts' font size, rather too wide
+constexpr double kLeastWidth = 370;  // on a small screen, below which a chart scrolls: its text remains readable
+constexpr std::size_t kColours = 7;
+
+struct Frame {
+  double left, right, top, bottom;
+};
+
+// Ticks at 1, 2 or 5 times a power of ten, covering [low, high].
+struct Axis {
+  double low = 0;
+  double high = 1;
+  double step = 0.25;
+
+  Axis(double from, double to) {
+    if (!(to > from)) {
+      const double around = from == 0 ? 1 : std::abs(from) * 0.1;
+      from -= around;
+      to += around;
+    }
+    const double raw = (to - from) / 4;
+    const double power = std::pow(10, std::floor(std::log10(raw)));
+    step = power * (raw / power > 5 ? 10 : raw / power > 2 ? 5 : raw / power > 1 ? 2 : 1);
+    low = std::floor(from / step + 1e-9) * step;
+    high = std::ceil(to / step - 1e-9) * step;
+  }
+
+  std::vector<double> ticks() const {
+    std::vector<double> values;
+    for (int i = 0; low + i * step <= high + step * 1e-6; ++i) values.push_back(low + i * step);
+    return values;
+  }
+  std::string name(double value) const {
+    if (std::abs(value) < step / 2) return "0";
+    if (std::max(std::abs(low), std::abs(high)) >= 10'000) return compact(value);
+    return fixed(value, step >= 1 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
+  }
+  double at(double value, double begin, double end) const {
+    return begin + (value - low) / (high - low) * (end - begin);
+  }
+};
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  void take(double value) {
+    if (!std::isfinite(value)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  bool empty() const { return low > high; }
+};
+
+std::string text_at(double x, double y, std::string_view style, std::string_view text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>", x, y, style, escaped(text));
+}
+
+std::string line(double x1, double y1, double x2, double y2, std::string_view style) {
+  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\"/>", x1, y1, x2, y2,
+                     style);
+}
+
+// A circle, square, triangle or diamond.
+std::string mark(double x, double y, std::size_t colour, std::string_view title) {
+  std::string shape;
+  switch (colour % 4) {
+    case 0:
+      shape = fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"", x, y);
+      break;
+    case 1:
+      shape = fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"6.4\" height=\"6.4\"", x - 3.2, y - 3.2);
+      break;
+    case 2:
+      shape = fmt::format("<path d=\"M{:.1f} {:.1f}l4 7h-8z\"", x, y - 4.3);
+      break;
+    default:
+      shape = fmt::format("<path d=\"M{:.1f} {:.1f}l4.4 4.4l-4.4 4.4l-4.4 -4.4z\"", x, y - 4.4);
+  }
+  return fmt::format("{} class=\"mark c{}\"><title>{}</title></{}>", shape, colour % kColours, escaped(title),
+                     colour % 4 == 0   ? "circle"
+                     : colour % 4 == 1 ? "rect"
+                                       : "path");
+}
+
+std::string opened(std::string_view title, double width, double height) {
+  return fmt::format(
+      "<svg class=\"chart\" viewBox=\"0 0 {0:.0f} {1:.0f}\" style=\"width:{0:.0f}px;min-width:{2:.0f}px\" "
+      "role=\"img\"><title>{3}</title>",
+      width, height, std::min(width, kLeastWidth), escaped(title));
+}
+
+std::size_t letters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  if (letters(text) <= most) return text;
+  std::size_t end = 0;
+  for (std::size_t seen = 0; end < text.size(); ++end) {
+    if ((text[end] & 0xC0) != 0x80 && ++seen == most) break;
+  }
+  return text.substr(0, end) + "…";
+}
+
+// The vertical lines and numbers of an axis along x.
+std::string x_axis(const Axis& axis, const Frame& frame, std::string_view label) {
+  std::string drawn;
+  for (const double tick : axis.ticks()) {
+    const double x = axis.at(tick, frame.left, frame.right);
+    drawn += line(x, frame.top, x, frame.bottom, "grid");
+    drawn += text_at(x, frame.bottom + 16, "text-anchor=\"middle\"", axis.name(tick));
+  }
+  return drawn +
+         text_at((frame.left + frame.right) / 2, frame.bottom + 34, "text-anchor=\"middle\" class=\"label\"", label);
+}
+
+std::string drawn(const LineChart& chart) {
+  Range xs, ys;
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points) {
+      if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
+      xs.take(point.x);
+      ys.take(point.y);
+    }
+  }
+  if (xs.empty()) return {};
+  if (chart.diagonal) xs = ys = {0, 1};
+  Axis x(xs.low, xs.high);
+  const Axis y(ys.low, ys.high);
+  if (xs.high > xs.low) x.high = xs.high;  // the last point is at the end
+  std::size_t widest = 0;
+  for (const double tick : y.ticks()) widest = std::max(widest, letters(y.name(tick)));
+  const Frame frame{static_cast<double>(widest) * kLetter + 30, kWidth - 16, 12, kHeight - 44};
+
+  std::string out = opened(chart.title, kWidth, kHeight) + x_axis(x, frame, chart.x_label);
+  for (const double tick : y.ticks()) {
+    const double at = y.at(tick, frame.bottom, frame.top);
+    out += line(frame.left, at, frame.right, at, "grid");
+    out += text_at(frame.left - 6, at + 4, "text-anchor=\"end\"", y.name(tick));
+  }
+  const double middle = (frame.top + frame.bottom) / 2;
+  out += text_at(13, middle,
+                 fmt::format("text-anchor=\"middle\" class=\"label\" transform=\"rotate(-90 13 {:.1f})\"", middle),
+                 chart.y_label);
+  out += line(frame.left, frame.bottom, frame.right, frame.bottom, "axis");
+  out += line(frame.left, frame.bottom, frame.left, frame.top, "axis");
+  if (chart.diagonal) out += line(frame.left, frame.bottom, frame.right, frame.top, "diagonal");
+  for (const Series& series : chart.series) {
+    std::string path, marks;
+    for (const Point& point : series.points) {
+      if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
+      const double px = x.at(point.x, frame.left, frame.right), py = y.at(point.y, frame.bottom, frame.top);
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", px, py);
+      const auto value = [](double v) {
+        return std::abs(v) >= 10'000 ? compact(v) : fixed(v, std::abs(v) < 100 ? 3 : 0);
+      };
+      marks += mark(
+          px, py, series.colour,
+          fmt::format("{}: {} {}, {} {}", series.name, chart.x_label, value(point.x), chart.y_label, value(point.y)));
+    }
+    if (path.empty()) continue;
+    out += fmt::format("<path d=\"{}\" class=\"line c{} d{}\"/>{}", path, series.colour % kColours, series.dash % 4,
+                       marks);
+  }
+  return out + "</svg>";
+}
+
+std::string drawn(const PointChart& chart) {
+  Range values;
+  std::size_t longest = 0;
+  for (const std::string& group : chart.groups) longest = std::max(longest, letters(group));
+  for (const PointChart::Row& row : chart.rows) {
+    for (const auto& value : row.values) {
+      if (!value) continue;
+      values.take(value->value);
+      values.take(value->low);
+      values.take(value->high);
+    }
+  }
+  if (values.empty()) return {};
+  constexpr std::size_t kMostLetters = 24;
+  constexpr double kRow = 13, kGap = 12;
+  const Axis axis(values.low, values.high);
+  const double group_height = kRow * static_cast<double>(chart.rows.size()) + kGap;
+  const Frame frame{static_cast<double>(std::min(longest, kMostLetters)) * kLetter + 14, kWidth - 18, 8,
+                    8 + group_height * static_cast<double>(chart.groups.size())};
+
+  std::string out = opened(chart.title, kWidth, frame.bottom + 42) + x_axis(axis, frame, chart.x_label);
+  for (std::size_t g = 0; g < chart.groups.size(); ++g) {
+    const double top = frame.top + group_height * static_cast<double>(g);
+    if (g > 0) out += line(frame.left, top, frame.right, top, "grid");
+    out += text_at(frame.left - 8, top + group_height / 2 + 4, "text-anchor=\"end\"",
+                   shortened(chart.groups[g], kMostLetters));
+    for (std::size_t r = 0; r < chart.rows.size(); ++r) {
+      const PointChart::Row& row = chart.rows[r];
+      const std::optional<Estimate> value = g < row.values.size() ? row.values[g] : std::nullopt;
+      if (!value || !std::isfinite(value->value)) continue;
+      const double y = top + kGap / 2 + kRow * (static_cast<double>(r) + 0.5);
+      std::string title = fmt::format("{}, {}: {}", row.name, chart.groups[g], fixed(value->value, 2));
+      if (std::isfinite(value->low) && std::isfinite(value->high)) {
+        out += line(axis.at(value->low, frame.left, frame.right), y, axis.at(value->high, frame.left, frame.right), y,
+                    fmt::format("line c{}", row.colour % kColours));
+        title += fmt::format(" ({} to {})", fixed(value->low, 2), fixed(value->high, 2));
+      }
+      out += mark(axis.at(value->value, frame.left, frame.right), y, row.colour, title);
+    }
+  }
+  out += line(frame.left, frame.bottom, frame.right, frame.bottom, "axis");
+  return out + "</svg>";
+}
+
+std::string drawn(const HeatMap& map) {
+  Range range;
+  std::size_t longest = 0, widest = 4;
+  for (const auto& row : map.values) {
+    for (const auto& value : row) {
+      if (value) range.take(*value);
+    }
+  }
+  if (range.empty()) return {};
+  constexpr std::size_t kMostLetters = 24;
+  for (const std::string& row : map.rows) longest = std::max(longest, std::min(letters(row), kMostLetters));
+  for (const std::string& column : map.columns) widest = std::max(widest, std::min<std::size_t>(letters(column), 14));
+  for (const auto& row : map.values) {
+    for (const auto& value : row) widest = std::max(widest, letters(fixed(value.value_or(0), map.decimals)));
+  }
+  const double cell = static_cast<double>(widest) * kLetter + 10;
+  constexpr double kRow = 26;
+  const double left = static_cast<double>(longest) * kLetter + 30, top = 44;
+  const double width = left + cell * static_cast<double>(map.columns.size()) + 8;
+  const double height = top + kRow * static_cast<double>(map.rows.size()) + 8;
+
+  std::string out = opened(map.title, width, height);
+  out += text_at(left + cell * static_cast<double>(map.columns.size()) / 2, 14,
+                 "text-anchor=\"middle\" class=\"label\"", map.column_label);
+  const double middle = top + kRow * static_cast<double>(map.rows.size()) / 2;
+  out += text_at(13, middle,
+                 fmt::format("text-anchor=\"middle\" class=\"label\" transform=\"rotate(-90 13 {:.1f})\"", middle),
+                 map.row_label);
+  for (std::size_t c = 0; c < map.columns.size(); ++c) {
+    out += text_at(left + cell * (static_cast<double>(c) + 0.5), top - 8, "text-anchor=\"middle\"",
+                   shortened(map.columns[c], 14));
+  }
+  for (std::size_t r = 0; r < map.rows.size() && r < map.values.size(); ++r) {
+    const double y = top + kRow * static_cast<double>(r);
+    out += text_at(left - 8, y + kRow / 2 + 4, "text-anchor=\"end\"", shortened(map.rows[r], kMostLetters));
+    for (std::size_t c = 0; c < map.columns.size() && c < map.values[r].size(); ++c) {
+      const std::optional<double> value = map.values[r][c];
+      if (!value || !std::isfinite(*value)) continue;
+      const double x = left + cell * static_cast<double>(c);
+      const double shade = range.high > range.low ? (*value - range.low) / (range.high - range.low) : 0.5;
+      const std::string number = fixed(*value, map.decimals);
+      // At most 45 % of the colour, on which the text is readable in both schemes.
+      out += fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" class=\"heat\" fill-opacity=\"{:.2f}\">"
+          "<title>{}</title></rect>",
+          x + 1, y + 1, cell - 2, kRow - 2, 0.45 * shade, escaped(map.rows[r] + ", " + map.columns[c] + ": " + number));
+      out += text_at(x + cell / 2, y + kRow / 2 + 4, "text-anchor=\"middle\" class=\"over\"", number);
+    }
+  }
+  return out + "</svg>";
+}
+
+struct Key {
+  std::string name;
+  std::size_t colour;
+  std::size_t dash;
+  bool is_line;
+};
+
+}  // namespace
+
+std::string svg(const Chart& chart) {
+  return std::visit([](const auto& it) { return drawn(it); }, chart);
+}
+
+std::string legend(const Chart& chart) {
+  std::vector<Key> keys;
+  if (const auto* lines = std::get_if<LineChart>(&chart)) {
+    for (const Series& series : lines->series) keys.push_back({series.name, series.colour, series.dash, true});
+  } else if (const auto* points = std::get_if<PointChart>(&chart)) {
+    for (const PointChart::Row& row : points->rows) keys.push_back({row.name, row.colour, 0, false});
+  }
+  if (keys.empty()) return {};
+  std::string out = "<ul class=\"legend\">";
+  for (const Key& key : keys) {
+    out += fmt::format(
+        "<li><svg viewBox=\"0 0 34 12\" width=\"34\" height=\"12\" aria-hidden=\"true\">{}{}</svg> <span "
+        "dir=\"auto\">{}</span></li>",
+        key.is_line ? fmt::format("<path d=\"M1 6H33\" class=\"line c{} d{}\"/>", key.colour % kColours, key.dash % 4)
+                    : "",
+        mark(17, 6, key.colour, key.name), escaped(key.name));
+  }
+  return out + "</ul>";
+}
+
+std::string fixed(double value, int decimals) {
+  if (!std::isfinite(value)) return "–";
+  std::string text = fmt::format("{:.{}f}", std::abs(value), decimals);
+  const std::size_t point = std::min(text.find('.'), text.size());
+  for (std::size_t at = point; at > 3; at -= 3) text.insert(at - 3, ",");
+  const bool is_zero = text.find_first_of("123456789") == std::string::npos;
+  return value < 0 && !is_zero ? "−" + text : text;
+}
+
+std::string compact(double value) {
+  if (!std::isfinite(value)) return "–";
+  static constexpr std::string_view kUnits[] = {"", " k", " M", " G", " T", " P"};
+  std::size_t unit = 0;
+  double size = std::abs(value);
+  for (; size >= 999.5 && unit + 1 < std::size(kUnits); size /= 1000) ++unit;
+  std::string text = fixed(size, size >= 99.95 || (unit == 0 && size == std::floor(size)) ? 0 : size >= 9.995 ? 1 : 2);
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.ends_with('.')) text.pop_back();
+  }
+  return (value < 0 ? "−" : "") + text + std::string(kUnits[unit]);
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default: {
+        const bool is_control = static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n';
+        out += is_control || c == 0x7F ? "\xEF\xBF\xBD" : std::string(1, c);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace attend

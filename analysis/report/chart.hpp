@@ -1,0 +1,76 @@
+// Charts as SVG, made here and drawn by any browser without a script: lines, points with intervals, heat maps.
+//
+// Series have the colours of Okabe and Ito (2008), which people with any colour vision tell apart, as classes c0, c1,
+// ... of report.css, and differ in shape as well: marks by system, dashes by run. Axes take the colour of the text.
+// Every mark has a <title>, which browsers show on hover.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+
+namespace attend {
+
+struct Point {
+  double x = 0;
+  double y = 0;
+};
+
+struct Series {
+  std::string name;
+  std::size_t colour = 0;     // the number of a system
+  std::size_t dash = 0;       // the number of a run or another variant
+  std::vector<Point> points;  // those that are not finite are left out
+};
+
+struct LineChart {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<Series> series;
+  bool diagonal = false;  // the line y = x behind the series, over 0 to 1
+};
+
+// Values of groups, one row each, series below each other.
+struct PointChart {
+  std::string title;
+  std::string x_label;
+  std::vector<std::string> groups;
+  struct Row {
+    std::string name;
+    std::size_t colour = 0;
+    std::vector<std::optional<Estimate>> values;  // parallel to groups; without an interval low and high are NaN
+  };
+  std::vector<Row> rows;
+};
+
+struct HeatMap {
+  std::string title;
+  std::string row_label;
+  std::string column_label;
+  std::vector<std::string> rows;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::optional<double>>> values;  // [row][column]
+  int decimals = 2;
+};
+
+using Chart = std::variant<LineChart, PointChart, HeatMap>;
+
+// An <svg> element. A chart without a single finite value is an empty string.
+std::string svg(const Chart& chart);
+// The names of a chart's series beside their marks; empty for a heat map.
+std::string legend(const Chart& chart);
+
+// A number for people: "1,234.5"; "–" where it is not finite.
+std::string fixed(double value, int decimals);
+// The same with at most three digits and a unit: 1,234,000 is "1.23 M".
+std::string compact(double value);
+// Text in HTML, also in an attribute between double quotes. Control characters, which HTML forbids, become U+FFFD.
+std::string escaped(std::string_view text);
+
+}  // namespace attend

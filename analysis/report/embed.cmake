@@ -1,0 +1,18 @@
+# cmake -DFILES=a.html;b.css -DOUTPUT=page_files.cpp -P embed.cmake: the bytes of each file as kAHtml, kBCss of page_files.hpp.
+set(code "#include \"analysis/report/page_files.hpp\"\n\nnamespace attend::page_files {\n")
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME)
+  set(constant k)
+  string(REGEX MATCHALL "[A-Za-z0-9]+" words ${name})
+  foreach(word ${words})
+    string(SUBSTRING ${word} 0 1 first)
+    string(TOUPPER ${first} first)
+    string(SUBSTRING ${word} 1 -1 rest)
+    string(APPEND constant ${first}${rest})
+  endforeach()
+  file(READ ${file} bytes HEX)
+  string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
+  string(APPEND code "static const char ${constant}Bytes[] = {${bytes}};\n"
+    "const std::string_view ${constant}(${constant}Bytes, sizeof ${constant}Bytes);\n")
+endforeach()
+file(WRITE ${OUTPUT} "${code}}  // namespace attend::page_files\n")

@@ -1,0 +1,215 @@
+#include "analysis/report/json.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "analysis/report/bytes.hpp"
+
+namespace attend {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Functions of a class see each other whatever their order.
+struct Members {
+  static Json json_of(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+  static Json json_of(std::int64_t value) { return value; }
+  static Json json_of(const std::string& text) { return text; }
+
+  static Json json_of(const Estimate& it) {
+    return {{"value", json_of(it.value)}, {"low", json_of(it.low)}, {"high", json_of(it.high)}};
+  }
+
+  template <class T>
+  static Json json_of(const std::optional<T>& value) {
+    return value ? json_of(*value) : Json(nullptr);
+  }
+
+  template <class T>
+  static Json json_of(const std::vector<T>& values) {
+    Json list = Json::array();
+    for (const T& value : values) list.push_back(json_of(value));
+    return list;
+  }
+
+  static Json json_of(const TestSet& it) {
+    return {{"source", it.source},
+            {"target", it.target},
+            {"sentences", it.sentences},
+            {"source_words", it.source_words},
+            {"target_words", it.target_words},
+            {"gold", it.gold.empty() ? Json(nullptr) : Json(it.gold)}};
+  }
+
+  static Json json_of(const RunFacts& it) {
+    return {{"path", it.path},
+            {"seed", it.seed},
+            {"checkpoint", it.checkpoint},
+            {"started", it.started},
+            {"attend", it.attend}};
+  }
+
+  static Json json_of(const Quality& it) {
+    return {{"bleu", json_of(it.bleu)},
+            {"chrf", json_of(it.chrf)},
+            {"ter", json_of(it.ter)},
+            {"perplexity_piece", json_of(it.perplexity_piece)},
+            {"perplexity_word", json_of(it.perplexity_word)}};
+  }
+
+  static Json json_of(const LengthTime& it) {
+    return {{"length", it.length}, {"milliseconds", json_of(it.milliseconds)}};
+  }
+
+  static Json json_of(const Cost& it) {
+    return {{"parameters", it.parameters},
+            {"flops_per_token", json_of(it.flops_per_token)},
+            {"tokens", json_of(it.tokens)},
+            {"updates", json_of(it.updates)},
+            {"train_seconds", json_of(it.train_seconds)},
+            {"train_tokens_per_second", json_of(it.train_tokens_per_second)},
+            {"train_memory_mb", json_of(it.train_memory_mb)},
+            {"translation_tokens_per_second", json_of(it.translation_tokens_per_second)},
+            {"by_length", json_of(it.by_length)}};
+  }
+
+  static Json json_of(const CurvePoint& it) {
+    return {{"update", it.update},
+            {"tokens", json_of(it.tokens)},
+            {"seconds", json_of(it.seconds)},
+            {"loss", json_of(it.loss)},
+            {"bleu", json_of(it.bleu)}};
+  }
+
+  static Json json_of(const LevelReached& it) { return {{"loss", json_of(it.loss)}, {"first", json_of(it.first)}}; }
+
+  static Json json_of(const MeasuredRun& it) {
+    return {{"facts", json_of(it.facts)},
+            {"quality", json_of(it.quality)},
+            {"cost", json_of(it.cost)},
+            {"curve", json_of(it.curve)}};
+  }
+
+  static Json json_of(const System& it) {
+    return {{"name", it.name}, {"description", it.description}, {"runs", json_of(it.runs)}};
+  }
+
+  static Json json_of(const OptionDifference& it) {
+    return {{"option", it.option},
+            {"part", it.part == OptionPart::architecture ? "architecture" : "conditions"},
+            {"values", json_of(it.values)}};
+  }
+
+  static Json json_of(const PairTest& it) {
+    return {{"a", it.a},
+            {"b", it.b},
+            {"metric", it.metric},
+            {"difference", json_of(it.difference)},
+            {"p_bootstrap", json_of(it.p_bootstrap)},
+            {"p_randomisation", json_of(it.p_randomisation)},
+            {"p_seeds", json_of(it.p_seeds)}};
+  }
+
+  static Json json_of(const BreakdownGroup& it) {
+    return {{"name", it.name}, {"count", it.count}, {"values", json_of(it.values)}};
+  }
+
+  static Json json_of(const Breakdown& it) {
+    return {
+        {"id", it.id}, {"title", it.title}, {"measure", it.measure}, {"unit", it.unit}, {"groups", json_of(it.groups)}};
+  }
+
+  static Json json_of(const NgramDifference& it) {
+    return {{"text", it.text}, {"in_reference", it.in_reference}, {"matched", json_of(it.matched)}};
+  }
+
+  static Json json_of(const CrossScores& it) {
+    return {{"log_prob", json_of(it.log_prob)}, {"search_errors", json_of(it.search_errors)}};
+  }
+
+  static Json json_of(const BeamPoint& it) {
+    return {{"beam", it.beam}, {"bleu", json_of(it.bleu)}, {"log_prob", json_of(it.log_prob)}};
+  }
+
+  static Json json_of(const CalibrationBin& it) {
+    return {{"confidence", json_of(it.confidence)}, {"accuracy", json_of(it.accuracy)}, {"count", it.count}};
+  }
+
+  static Json json_of(const Calibration& it) {
+    return {{"bins", json_of(it.bins)}, {"expected_error", json_of(it.expected_error)}};
+  }
+
+  static Json json_of(const HeadStatistics& it) {
+    return {{"layer", it.layer},
+            {"head", it.head},
+            {"entropy", json_of(it.entropy)},
+            {"coverage", json_of(it.coverage)},
+            {"distance", json_of(it.distance)},
+            {"monotonicity", json_of(it.monotonicity)},
+            {"alignment_error", json_of(it.alignment_error)}};
+  }
+
+  static Json json_of(const GradientReach& it) {
+    return {{"checkpoint", it.checkpoint}, {"by_distance", json_of(it.by_distance)}};
+  }
+
+  static Json json_of(const StepTime& it) {
+    return {{"length", it.length}, {"threads", it.threads}, {"milliseconds", json_of(it.milliseconds)}};
+  }
+
+  static Json json_of(const SystemProbe& it) {
+    return {{"reach", json_of(it.reach)}, {"step_time", json_of(it.step_time)}};
+  }
+
+  static Json json_of(const Probe& it) {
+    return {{"systems", json_of(it.systems)}, {"by_distance", json_of(it.by_distance)}};
+  }
+
+  static Json json_of(const AttentionMaps& it) {
+    return {{"source", json_of(it.source)},
+            {"target", json_of(it.target)},
+            {"layers", it.layers},
+            {"heads", it.heads},
+            {"weights", base64(as_text(it.weights))}};
+  }
+
+  static Json json_of(const SystemSentence& it) {
+    return {{"text", it.text},          {"bleu", json_of(it.bleu)},
+            {"chrf", json_of(it.chrf)}, {"log_prob", json_of(it.log_prob)},
+            {"own", json_of(it.own)},   {"reference", json_of(it.reference)}};
+  }
+
+  static Json json_of(const Sentence& it) {
+    return {{"source", it.source}, {"reference", it.reference}, {"systems", json_of(it.systems)}};
+  }
+
+  static Json json_of(const Comparison& it) {
+    return {{"attend", it.attend},
+            {"command", it.command},
+            {"made", it.made},
+            {"processor", it.processor},
+            {"test", json_of(it.test)},
+            {"notes", json_of(it.notes)},
+            {"systems", json_of(it.systems)},
+            {"differences", json_of(it.differences)},
+            {"tests", json_of(it.tests)},
+            {"levels", json_of(it.levels)},
+            {"where", json_of(it.where)},
+            {"ngrams", json_of(it.ngrams)},
+            {"cross_scores", json_of(it.cross_scores)},
+            {"beams", json_of(it.beams)},
+            {"calibration", json_of(it.calibration)},
+            {"attention", json_of(it.attention)},
+            {"probe", json_of(it.probe)},
+            {"sentences", json_of(it.sentences)}};
+  }
+};
+
+}  // namespace
+
+std::string report_json(const Comparison& comparison) {
+  return Members::json_of(comparison).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace attend

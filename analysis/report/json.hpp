@@ -1,0 +1,14 @@
+// report.json: all of a Comparison. Members are named as its fields; matrices of attention weights are base64 of their
+// bytes; a number that is missing or not finite is null.
+#pragma once
+
+#include <string>
+
+#include "analysis/report/comparison.hpp"
+
+namespace attend {
+
+// An indented JSON text with a last newline. Bytes that are not UTF-8 become U+FFFD.
+std::string report_json(const Comparison& comparison);
+
+}  // namespace attend

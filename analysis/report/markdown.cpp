@@ -1,0 +1,68 @@
+#include "analysis/report/markdown.hpp"
+
+#include <string_view>
+
+#include "analysis/report/sections.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::size_t kSentences = 10;
+
+// Text without Markdown or HTML of its own, on one line.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\`*_{}[]<>#|~!&").find(c) != std::string_view::npos) out += '\\';
+    const bool is_control = static_cast<unsigned char>(c) < 0x20;
+    out += is_control ? ' ' : c;
+  }
+  return out;
+}
+
+std::string markdown_of(const Paragraph& paragraph) { return plain(paragraph.text) + "\n\n"; }
+
+std::string markdown_of(const Items& items) {
+  std::string out;
+  for (const std::string& text : items.texts) out += "- " + plain(text) + "\n";
+  return out + "\n";
+}
+
+std::string markdown_of(const Table& table) {
+  std::string out = plain(table.caption) + ":\n\n|", rule = "|";
+  for (const Column& column : table.columns) {
+    out += " " + plain(column.name) + " |";
+    rule += column.is_number ? "---:|" : "---|";
+  }
+  out += "\n" + rule + "\n";
+  for (const std::vector<Cell>& row : table.rows) {
+    out += "|";
+    for (const Cell& cell : row) out += " " + plain(cell.text) + " |";
+    out += "\n";
+  }
+  return out + "\n";
+}
+
+std::string markdown_of(const Figure& figure) {
+  return "### " + plain(figure.title) + "\n\n" + plain(figure.how_to_read) + "\n\n" + markdown_of(figure.numbers);
+}
+
+}  // namespace
+
+std::string report_markdown(const Comparison& comparison) {
+  std::string out = "# Comparison";
+  for (std::size_t s = 0; s < comparison.systems.size(); ++s)
+    out += (s == 0 ? " of " : ", ") + plain(comparison.systems[s].name);
+  out += "\n\n";
+  for (const Section& section : sections_of(comparison)) {
+    out += "## " + section.title + "\n\n";
+    if (!section.how_to_read.empty()) out += section.how_to_read + "\n\n";
+    for (const Block& block : section.blocks) out += std::visit([](const auto& it) { return markdown_of(it); }, block);
+  }
+  out += "## 8. Sentences\n\n";
+  if (comparison.sentences.empty()) return out + "This comparison holds no sentences.\n";
+  return out + "index.html shows all sentences and their attention.\n\n" +
+         markdown_of(sentence_table(comparison, kSentences));
+}
+
+}  // namespace attend

@@ -1,0 +1,12 @@
+// report.md: the sentences and tables of the page, without its charts and its attention.
+#pragma once
+
+#include <string>
+
+#include "analysis/report/comparison.hpp"
+
+namespace attend {
+
+std::string report_markdown(const Comparison& comparison);
+
+}  // namespace attend

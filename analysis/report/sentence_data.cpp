@@ -1,0 +1,79 @@
+#include "analysis/report/sentence_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "analysis/report/bytes.hpp"
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Three decimals are enough to read and to sort by.
+ordered_json rounded(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? ordered_json(std::round(*value * 1000) / 1000) : ordered_json(nullptr);
+}
+
+std::size_t number_of(const std::vector<std::string>& pieces, std::vector<std::vector<std::string>>& known) {
+  const auto found = std::ranges::find(known, pieces);
+  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  known.push_back(pieces);
+  return known.size() - 1;
+}
+
+}  // namespace
+
+PackedSentences packed(const std::vector<std::string>& systems, const std::vector<std::string>& views,
+                       const std::vector<ShownSentence>& sentences, std::size_t budget) {
+  PackedSentences pack;
+  ordered_json texts = {{"systems", systems}, {"views", views}, {"sentences", ordered_json::array()}};
+  std::string streams;
+  for (const ShownSentence& sentence : sentences) {
+    ordered_json record = {
+        {"source", sentence.source}, {"reference", sentence.reference}, {"outputs", ordered_json::array()}};
+    for (const ShownOutput& output : sentence.outputs) {
+      record["outputs"].push_back({{"text", output.text},
+                                   {"bleu", rounded(output.bleu)},
+                                   {"chrf", rounded(output.chrf)},
+                                   {"log_prob", rounded(output.log_prob)}});
+    }
+    std::vector<std::vector<std::string>> pieces;
+    ordered_json maps = ordered_json::array();
+    std::string weights;
+    for (const ShownMaps& shown : sentence.maps) {
+      const AttentionMaps& it = *shown.maps;
+      ensure(it.weights.size() == static_cast<std::size_t>(it.layers * it.heads) * it.target.size() * it.source.size(),
+             "attention maps have a weight for each layer, head, target piece and source piece");
+      maps.push_back({{"system", shown.system},
+                      {"view", shown.view},
+                      {"layers", it.layers},
+                      {"heads", it.heads},
+                      {"source", number_of(it.source, pieces)},
+                      {"target", number_of(it.target, pieces)}});
+      weights += as_text(it.weights);
+    }
+    if (!maps.empty() && pack.without_for_budget == 0) {
+      const std::string stream = deflated(weights);
+      if ((streams.size() + stream.size() + 2) / 3 * 4 <= budget) {
+        record["pieces"] = pieces;
+        record["maps"] = maps;
+        record["at"] = {streams.size(), stream.size()};
+        streams += stream;
+        ++pack.with_attention;
+      } else {
+        pack.without_for_budget = 1;
+      }
+    } else if (!maps.empty()) {
+      ++pack.without_for_budget;
+    }
+    texts["sentences"].push_back(std::move(record));
+  }
+  pack.texts = base64(deflated(texts.dump(-1, ' ', false, ordered_json::error_handler_t::replace)));
+  pack.weights = base64(streams);
+  return pack;
+}
+
+}  // namespace attend

@@ -1,0 +1,267 @@
+// report.json, the page and the Markdown of a comparison. ATTEND_REPORT_DIR=DIR writes those of the synthetic
+// comparison there, for people and for tests/browser.
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "analysis/report/bytes.hpp"
+#include "analysis/report/chart.hpp"
+#include "analysis/report/json.hpp"
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
+#include "analysis/report/sections.hpp"
+#include "analysis/report/sentence_data.hpp"
+#include "core/files.hpp"
+#include "core/json.hpp"
+#include "tests/support/comparison.hpp"
+
+namespace attend {
+namespace {
+
+const Comparison& synthetic() {
+  static const SyntheticComparison made;
+  return made.value();
+}
+
+std::string from_base64(const std::string& text) {
+  std::string bytes;
+  std::uint32_t block = 0;
+  int bits = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    const std::size_t digit =
+        std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/").find(c);
+    EXPECT_NE(digit, std::string_view::npos);
+    block = block << 6 | static_cast<std::uint32_t>(digit);
+    if ((bits += 6) >= 8) bytes += static_cast<char>(block >> (bits -= 8) & 255);
+  }
+  return bytes;
+}
+
+std::string inflated(std::string_view stream) {
+  std::string bytes(std::size_t{1} << 24, '\0');
+  uLongf size = bytes.size();
+  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size, reinterpret_cast<const Bytef*>(stream.data()),
+                       stream.size()),
+            Z_OK);
+  bytes.resize(size);
+  return bytes;
+}
+
+// The content of the <script> with this id.
+std::string script_of(const std::string& page, const std::string& id) {
+  const std::size_t open = page.find("id=\"" + id + "\">");
+  EXPECT_NE(open, std::string::npos) << id;
+  const std::size_t begin = page.find('>', open) + 1;
+  return page.substr(begin, page.find('<', begin) - begin);
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) ++found;
+  return found;
+}
+
+AttentionPage encoder_page() {
+  AttentionPage page{.title = "runs/encoder",
+                     .description = "An encoder of texts.",
+                     .attend = "0.1.0",
+                     .command = "attend attention",
+                     .made = "2026-11-24",
+                     .views = {"encoder"},
+                     .sentences = {}};
+  const SyntheticComparison made({.sentences = 8, .layers = 4, .heads = 6});
+  for (const Sentence& sentence : made.value().sentences) {
+    page.sentences.push_back({.source = sentence.source, .target = "", .maps = {sentence.systems[2].own}});
+  }
+  return page;
+}
+
+TEST(Report, WritesPagesToLookAt) {
+  const char* directory = std::getenv("ATTEND_REPORT_DIR");
+  if (directory == nullptr) GTEST_SKIP() << "ATTEND_REPORT_DIR names no directory";
+  const std::filesystem::path to = directory;
+  make_directories(to);
+  write_file_atomic(to / "index.html", comparison_page(synthetic()));
+  write_file_atomic(to / "report.md", report_markdown(synthetic()));
+  write_file_atomic(to / "report.json", report_json(synthetic()));
+  write_file_atomic(to / "encoder.html", sentence_page(encoder_page()));
+  Comparison least = synthetic();
+  Comparison empty;
+  empty.systems = {least.systems[1]};
+  write_file_atomic(to / "empty.html", comparison_page(empty));
+}
+
+TEST(Report, Base64IsThatOfTheRfc) {
+  const std::map<std::string, std::string> cases = {
+      {"", ""},        {"f", "Zg=="},          {"fo", "Zm8="},
+      {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}, {std::string("\xff\xfe\x00", 3), "//4A"}};
+  for (const auto& [bytes, text] : cases) EXPECT_EQ(base64(bytes), text);
+}
+
+TEST(Report, NumbersAreWrittenForPeople) {
+  EXPECT_EQ(fixed(1234567.891, 1), "1,234,567.9");
+  EXPECT_EQ(fixed(-0.04, 1), "0.0");
+  EXPECT_EQ(fixed(-999.5, 0), "−1,000");
+  EXPECT_EQ(fixed(std::numeric_limits<double>::quiet_NaN(), 1), "–");
+  EXPECT_EQ(compact(1'234'000), "1.23 M");
+  EXPECT_EQ(compact(999'999), "1 M");
+  EXPECT_EQ(compact(20'000), "20 k");
+  EXPECT_EQ(compact(0), "0");
+}
+
+TEST(Report, JsonHoldsEveryNumberAsItIs) {
+  const Comparison& it = synthetic();
+  const nlohmann::json json = parse_json(report_json(it), "report.json");
+  EXPECT_EQ(json["systems"][0]["runs"][1]["quality"]["bleu"]["value"], it.systems[0].runs[1].quality.bleu.value);
+  EXPECT_EQ(json["systems"][2]["runs"][0]["curve"][5]["seconds"], it.systems[2].runs[0].curve[5].seconds);
+  EXPECT_TRUE(json["systems"][0]["runs"][0]["curve"][0]["bleu"].is_null()) << "not measured";
+  EXPECT_TRUE(json["probe"]["systems"][0]["reach"][0]["by_distance"].back().is_null()) << "not a number";
+  EXPECT_TRUE(json["cross_scores"]["log_prob"][2][3].is_null());
+  EXPECT_EQ(json["differences"][2]["part"], "conditions");
+  EXPECT_EQ(json["sentences"][1]["source"], hostile_texts()[0]);
+  const AttentionMaps& maps = *it.sentences[3].systems[2].own;
+  const nlohmann::json& written = json["sentences"][3]["systems"][2]["own"];
+  EXPECT_EQ(from_base64(written["weights"]), as_text(maps.weights));
+  EXPECT_EQ(written["target"].size(), maps.target.size());
+}
+
+TEST(Report, JsonTakesTextThatIsNotUtf8) {
+  Comparison it = synthetic();
+  it.sentences[0].source = "a\xff";
+  EXPECT_EQ(parse_json(report_json(it), "report.json")["sentences"][0]["source"], "a\xEF\xBF\xBD");
+}
+
+TEST(Report, PageHasEverySectionWithContent) {
+  const std::string page = comparison_page(synthetic());
+  std::size_t last = 0;
+  for (const std::string id :
+       {"compared", "differences", "quality", "cost", "curves", "where", "why", "probes", "sentences"}) {
+    const std::size_t at = page.find("<section id=\"" + id + "\"");
+    ASSERT_NE(at, std::string::npos) << id;
+    EXPECT_GT(at, last) << id;
+    last = at;
+  }
+  EXPECT_GE(count(page, "<svg class=\"chart\""), 20U);
+  for (std::size_t at = page.find("<figure>"); at != std::string::npos; at = page.find("<figure>", at + 1)) {
+    const std::string figure = page.substr(at, page.find("</figure>", at) - at);
+    EXPECT_EQ(count(figure, "<table>"), 1U) << "the chart has no numbers: " << figure.substr(0, 80);
+  }
+  EXPECT_NE(page.find("the difference of 0.40 is not significant"), std::string::npos);
+  EXPECT_NE(page.find("is better by 1.60"), std::string::npos) << "TER: lower is better";
+  EXPECT_NE(page.find("transformer is better by 1.60"), std::string::npos);
+  EXPECT_NE(page.find("one test finds it significant"), std::string::npos);
+  EXPECT_NE(page.find("href=\"#s="), std::string::npos);
+}
+
+TEST(Report, SectionsWithoutDataSayWhy) {
+  Comparison it;
+  it.systems = {synthetic().systems[1]};
+  it.systems[0].runs[0].curve.clear();
+  it.systems[0].runs[0].cost.by_length.clear();
+  for (const Section& section : sections_of(it)) {
+    ASSERT_FALSE(section.blocks.empty()) << section.id;
+    for (const Block& block : section.blocks) {
+      const Table* table = std::get_if<Table>(&block);
+      if (const auto* figure = std::get_if<Figure>(&block)) table = &figure->numbers;
+      if (table != nullptr) {
+        EXPECT_FALSE(table->rows.empty()) << section.id << ", " << table->caption;
+      }
+    }
+  }
+  const std::string page = comparison_page(it);
+  EXPECT_NE(page.find("attend compare --probe"), std::string::npos);
+  EXPECT_NE(page.find("holds no sentences"), std::string::npos);
+}
+
+TEST(Report, TextsOfUsersStayTexts) {
+  const std::string page = comparison_page(synthetic());
+  EXPECT_EQ(count(page, "<script"), 3U) << "two of data and one of the page itself";
+  EXPECT_EQ(count(page, "</script"), 3U);
+  EXPECT_EQ(page.find("<b>&"), std::string::npos);
+  EXPECT_NE(page.find("bahdanau &lt;b&gt;&amp;"), std::string::npos);
+  EXPECT_NE(page.find("{{style}} {{nothing}}"), std::string::npos) << "what is inserted is no template";
+  EXPECT_EQ(escaped("<a href=\"x\" b='y'>&\x01"), "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;\xEF\xBF\xBD");
+  const std::string markdown = report_markdown(synthetic());
+  EXPECT_EQ(markdown.find("<script"), markdown.find("\\<script") + 1);
+  EXPECT_NE(markdown.find("a\\</i\\> \\| b"), std::string::npos) << "a bar in a cell divides no cell";
+}
+
+// Neither a source nor a link to another place: the page asks nothing of a network.
+TEST(Report, PageIsOneFile) {
+  const std::string page = comparison_page(synthetic());
+  for (const std::string what : {" src=", "url(", "@import", "<link", "href=\"http", "fetch("})
+    EXPECT_EQ(count(page, what), 0U) << what;
+}
+
+TEST(Report, MarkdownHasTheTablesOfThePage) {
+  const std::string markdown = report_markdown(synthetic());
+  for (const Section& section : sections_of(synthetic())) {
+    EXPECT_NE(markdown.find("## " + section.title), std::string::npos);
+    for (const Block& block : section.blocks) {
+      const Table* table = std::get_if<Table>(&block);
+      if (const auto* figure = std::get_if<Figure>(&block)) table = &figure->numbers;
+      if (table == nullptr) continue;
+      for (const auto& row : table->rows) EXPECT_EQ(row.size(), table->columns.size()) << table->caption;
+    }
+  }
+  EXPECT_NE(markdown.find("33"), std::string::npos);
+}
+
+TEST(Report, ChartsLeaveOutWhatIsMissing) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(svg(LineChart{"t", "x", "y", {{"a", 0, 0, {{1, kNaN}}}}}), "");
+  EXPECT_EQ(svg(PointChart{"t", "x", {"g"}, {{"a", 0, {std::nullopt}}}}), "");
+  EXPECT_EQ(svg(HeatMap{"t", "r", "c", {"1"}, {"1"}, {{std::nullopt}}, 1}), "");
+  const std::string chart = svg(LineChart{"t", "x", "y", {{"a<b", 0, 1, {{1, 2}, {2, kNaN}, {3, 4}}}}});
+  EXPECT_EQ(count(chart, "<circle"), 2U);
+  EXPECT_NE(chart.find("<title>a&lt;b: x 1.000, y 2.000</title>"), std::string::npos);
+  EXPECT_EQ(chart.find("nan"), std::string::npos);
+  // One point alone, and equal values, have axes all the same.
+  EXPECT_EQ(svg(LineChart{"t", "x", "y", {{"a", 0, 0, {{0, 5}}}}}).find("inf"), std::string::npos);
+}
+
+TEST(Report, SentencesComeBackAsTheyWere) {
+  const Comparison& it = synthetic();
+  const std::string page = comparison_page(it);
+  const nlohmann::json texts = parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page");
+  const std::string weights = from_base64(script_of(page, "sentence-weights"));
+  ASSERT_EQ(texts["sentences"].size(), it.sentences.size());
+  for (const std::size_t i : {std::size_t{1}, std::size_t{17}}) {
+    const nlohmann::json& sentence = texts["sentences"][i];
+    EXPECT_EQ(sentence["source"], it.sentences[i].source);
+    EXPECT_NEAR(sentence["outputs"][1]["bleu"], it.sentences[i].systems[1].bleu, 0.0005);
+    const std::string maps = inflated(std::string_view(weights).substr(sentence["at"][0], sentence["at"][1]));
+    std::string expected;
+    for (const SystemSentence& system : it.sentences[i].systems) {
+      expected.append(as_text(system.reference->weights)).append(as_text(system.own->weights));
+    }
+    EXPECT_TRUE(maps == expected) << "sentence " << i;
+    const nlohmann::json& last = sentence["maps"].back();
+    EXPECT_EQ(last["system"], 2);
+    EXPECT_EQ(sentence["pieces"][last["target"].get<std::size_t>()], it.sentences[i].systems[2].own->target);
+  }
+}
+
+// Three systems, 1,000 sentences: below 3 MB whatever the size of the Transformer; the page says what it leaves out.
+TEST(Report, PageStaysSmall) {
+  for (const auto& [layers, heads] : {std::pair{2, 4}, std::pair{6, 8}}) {
+    const SyntheticComparison made({.sentences = 1000, .layers = layers, .heads = heads});
+    const std::string page = comparison_page(made.value());
+    EXPECT_LT(page.size(), 3'000'000U);
+    EXPECT_NE(page.find("of 1000 sentences, to remain small; attend attention RUN"), std::string::npos);
+  }
+}
+
+TEST(Report, EncoderHasAPageOfItsOwn) {
+  const std::string page = sentence_page(encoder_page());
+  const nlohmann::json texts = parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page");
+  EXPECT_EQ(texts["views"], nlohmann::json({"encoder"}));
+  EXPECT_EQ(texts["sentences"][0]["maps"][0]["layers"], 4);
+  EXPECT_TRUE(texts["sentences"][0]["outputs"].empty());
+}
+
+}  // namespace
+}  // namespace attend
