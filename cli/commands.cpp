@@ -2,6 +2,7 @@
 
 namespace attend {
 
+Command attention_command();
 Command average_command();
 Command embed_command();
 Command evaluate_command();
@@ -19,7 +20,7 @@ Command vocab_command();
 
 std::vector<Command> all_commands() {
   return {toy_command(),      vocab_command(),    tokenize_command(), train_command(),   translate_command(),
-          evaluate_command(), pretrain_command(), finetune_command(), predict_command(), embed_command(),
+          attention_command(), evaluate_command(), pretrain_command(), finetune_command(), predict_command(), embed_command(),
           export_command(),   import_command(),   average_command(),  info_command()};
 }
 

@@ -20,7 +20,7 @@ struct Rank {
   int rank;
   std::string_view folder;
 };
-constexpr std::array<Rank, 19> kFolders = {{{1, "data/text"},
+constexpr std::array<Rank, 21> kFolders = {{{1, "data/text"},
                                             {1, "data/toy"},
                                             {2, "data/tokenizer"},
                                             {3, "data/corpus"},
@@ -38,11 +38,13 @@ constexpr std::array<Rank, 19> kFolders = {{{1, "data/text"},
                                             {1, "train"},
                                             {2, "train/translation"},
                                             {2, "train/pretraining"},
-                                            {3, "train/finetuning"}}};
+                                            {3, "train/finetuning"},
+                                            {1, "analysis/report"},
+                                            {2, "analysis"}}};
 
 // The levels that may not see LibTorch either.
-constexpr std::array<std::string_view, 7> kWithoutTorch = {"core",      "data/text", "data/tokenizer", "data/corpus",
-                                                           "data/task", "data/toy",  "eval/metrics"};
+constexpr std::array<std::string_view, 8> kWithoutTorch = {"core",      "data/text", "data/tokenizer", "data/corpus",
+                                                           "data/task", "data/toy",  "eval/metrics", "analysis/report"};
 
 std::size_t level_of(std::string_view folder) {
   return static_cast<std::size_t>(std::ranges::find(kLevels, folder) - kLevels.begin());
@@ -103,7 +105,7 @@ const Rank* rank_of(const std::string& path) {
 
 TEST(Levels, FoldersOfALevelIncludeOnlyLowerOnes) {
   const fs::path root = ATTEND_SOURCE_DIR;
-  for (const std::string_view level : {"data", "models", "eval", "train"}) {
+  for (const std::string_view level : {"data", "models", "eval", "train", "analysis"}) {
     int between = 0;
     for_each_include(root / level, [&](const fs::path& file, const std::string& header) {
       const std::string path = fs::relative(file, root);
