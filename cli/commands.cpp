@@ -2,6 +2,8 @@
 
 namespace attend {
 
+Command attention_command();
+Command compare_command();
 Command average_command();
 Command embed_command();
 Command evaluate_command();
@@ -20,7 +22,7 @@ Command vocab_command();
 
 std::vector<Command> all_commands() {
   return {toy_command(),      vocab_command(),  tokenize_command(), train_command(),    translate_command(),
-          evaluate_command(), score_command(),  pretrain_command(), finetune_command(), predict_command(),
+          compare_command(), attention_command(), evaluate_command(), score_command(),  pretrain_command(), finetune_command(), predict_command(),
           embed_command(),    export_command(), import_command(),   average_command(),  info_command()};
 }
 

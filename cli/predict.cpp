@@ -97,15 +97,6 @@ std::optional<EncoderAttention> open_attention(const PredictConfig& config, cons
   return std::optional<EncoderAttention>(std::in_place, config.attention, bert, tokenizer);
 }
 
-// What each record of a split is read as.
-std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split) {
-  std::vector<std::vector<EncoderSequence>> sequences(split.size());
-  for (const Sample& sample : split.samples) {
-    sequences[sample.example].push_back({.ids = sample.ids, .first = sample.first});
-  }
-  return sequences;
-}
-
 void predict_together(const PredictConfig& config, const TextRun& run, torch::Device device, const LineRecords& lines) {
   const auto answers = answer(*run.model, lines.split(), run.task, config.answers, device, Labelled::no);
   for (const std::optional<std::int64_t>& record : lines.records()) {

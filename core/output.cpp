@@ -2,12 +2,14 @@
 
 #include <limits.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <iostream>
 #include <streambuf>
 #include <system_error>
@@ -19,6 +21,11 @@ namespace attend::output {
 namespace {
 
 constexpr int kPollMilliseconds = 200;
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : value;
+}
 
 class StandardOutput : public std::streambuf {
  public:
@@ -83,6 +90,19 @@ Written write(int descriptor, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return Written::all;
+}
+
+Colours colours() {
+  const std::string_view terminal = environment("TERM"), depth = environment("COLORTERM");
+  if (isatty(STDOUT_FILENO) != 1 || !environment("NO_COLOR").empty() || terminal == "dumb") return Colours::none;
+  if (depth == "truecolor" || depth == "24bit") return Colours::of_24_bits;
+  return terminal.find("256color") != std::string_view::npos ? Colours::of_256 : Colours::none;
+}
+
+std::size_t columns() {
+  constexpr std::size_t kUsual = 80;
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
 void replace_cout() {

@@ -41,21 +41,31 @@ std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<cons
   return result;
 }
 
+torch::Tensor merge_words(const torch::Tensor& weights_TS, const PiecesOfWords& source, const PiecesOfWords& target) {
+  torch::Tensor merged_TS = at::zeros({std::ssize(target), std::ssize(source)}, at::kDouble);
+  const auto weights = weights_TS.accessor<float, 2>();
+  auto merged = merged_TS.accessor<double, 2>();
+  for (std::size_t j = 0; j < target.size(); ++j) {
+    for (std::size_t i = 0; i < source.size(); ++i) {
+      double sum = 0;
+      for (const std::int64_t t : target[j]) {
+        for (const std::int64_t s : source[i]) sum += weights[t][s];
+      }
+      if (sum > 0) merged[j][i] = sum / static_cast<double>(target[j].size());
+    }
+  }
+  return merged_TS;
+}
+
 std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWords& source,
                               const PiecesOfWords& target) {
-  const auto weights = weights_TS.accessor<float, 2>();
+  const torch::Tensor merged_TS = merge_words(weights_TS, source, target);
   std::vector<Link> links;
   for (std::size_t j = 0; j < target.size(); ++j) {
-    // The mean over the target word's pieces has the same maximum as their sum.
-    std::vector<double> merged(source.size());
-    for (std::size_t i = 0; i < source.size(); ++i) {
-      for (const std::int64_t t : target[j]) {
-        for (const std::int64_t s : source[i]) merged[i] += weights[t][s];
-      }
-    }
-    const auto best = std::ranges::max_element(merged);
-    if (best == merged.end() || target[j].empty()) continue;
-    links.push_back({.src = best - merged.begin(), .tgt = static_cast<std::int64_t>(j)});
+    if (target[j].empty() || source.empty()) continue;
+    const auto* begin = merged_TS.const_data_ptr<double>() + j * source.size();
+    const auto* best = std::max_element(begin, begin + source.size());
+    links.push_back({.src = best - begin, .tgt = static_cast<std::int64_t>(j)});
   }
   std::ranges::sort(links);
   return links;

@@ -36,8 +36,12 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
 // The positions of the pieces `ids` in the text that they decode to.
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
-// One link for each target word, in source order; ties go to the first source word. `weights_TS` may have more rows and
-// columns than there are pieces in words.
+// The same weights between words, fp64 [target words, source words]: the sum over a source word's pieces, the mean over
+// a target word's; 0 for a word without pieces. `weights_TS` may have more rows and columns than there are pieces in
+// words.
+torch::Tensor merge_words(const torch::Tensor& weights_TS, const PiecesOfWords& source, const PiecesOfWords& target);
+
+// One link for each target word, in source order; ties go to the first source word.
 std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWords& source,
                               const PiecesOfWords& target);
 

@@ -6,25 +6,9 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <string_view>
-
-#include "core/error.hpp"
 
 namespace attend {
 namespace {
-
-std::string_view name_of_place(AttentionPlace place) {
-  switch (place) {
-    case AttentionPlace::encoder:
-      return "encoder";
-    case AttentionPlace::decoder:
-      return "decoder";
-    case AttentionPlace::cross:
-      return "cross";
-  }
-  ensure(false, "a known place");
-  return {};
-}
 
 std::string json_of(const std::vector<std::string>& pieces) {
   return nlohmann::json(pieces).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -51,35 +35,45 @@ void append_matrix(std::string& text, const torch::Tensor& weights_TS) {
 }  // namespace
 
 void AttentionRecorder::see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) {
-  if (place == only_.value_or(place)) layers.push_back({place, layer, weights_BNTS.detach().cpu()});
+  if (place == only_.value_or(place)) layers.push_back({.place = place, .layer = layer, .weights = weights_BNTS.detach().cpu()});
 }
 
 std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const Layout& source,
                                                            const Layout& target) const {
   std::vector<LayerAttention> result;
-  for (const auto& [place, layer, weights_BNTS] : layers) {
-    const Layout& queries = place == AttentionPlace::encoder ? source : target;
-    const Layout& keys = place == AttentionPlace::decoder ? target : source;
-    result.push_back({place, layer, weights_BNTS[b].narrow(1, 0, queries.length(b)).narrow(2, 0, keys.length(b))});
+  for (const LayerAttention& layer : layers) {
+    const Layout& queries = layer.place == AttentionPlace::encoder ? source : target;
+    const Layout& keys = layer.place == AttentionPlace::decoder ? target : source;
+    result.push_back(layer);
+    result.back().weights = layer.weights[b].narrow(1, 0, queries.length(b)).narrow(2, 0, keys.length(b));
   }
   return result;
 }
 
-void write_attention(AtomicFile& file, const AttendedPieces& pieces, const std::vector<LayerAttention>& layers) {
-  file.write(fmt::format("{{\"source\":{}", json_of(pieces.source)));
-  if (!pieces.target.empty()) file.write(fmt::format(",\"target\":{}", json_of(pieces.target)));
+void write_attention(AtomicFile& file, const SentenceAttention& sentence) {
+  file.write(fmt::format("{{\"source\":{}", json_of(sentence.source)));
+  if (sentence.target) file.write(fmt::format(",\"target\":{}", json_of(*sentence.target)));
   file.write(",\"attention\":[");
   bool first = true;
-  for (const auto& [place, layer, weights_NTS] : layers) {
+  for (const auto& [place, layer, weights_NTS, first_head] : sentence.layers) {
     for (std::int64_t head = 0; head < weights_NTS.size(0); ++head) {
       std::string text = fmt::format("{}{{\"place\":\"{}\",\"layer\":{},\"head\":{},\"weights\":", first ? "" : ",",
-                                     name_of_place(place), layer, head);
+                                     name_of(place), layer, first_head + head);
       append_matrix(text, weights_NTS[head]);
       file.write(text + "}");
       first = false;
     }
   }
   file.write("]}");
+}
+
+void write_record(AtomicFile& file, std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) {
+  if (windows > 1) file.write("{\"windows\":[");
+  for (std::size_t i = 0; i < windows; ++i) {
+    if (i > 0) file.write(",");
+    write_attention(file, part(i));
+  }
+  file.write(windows > 1 ? "]}\n" : "\n");
 }
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// Records and writes the attention weights of a forward pass: one JSON object per sentence,
+// The attention weights of a forward pass as values, one for each sentence or sentence pair, and written as JSON:
 //
 //   {"source": ["▁a", "▁dog", "</s>"], "target": ["▁ein", "▁Hund", "</s>"],
 //    "attention": [{"place": "cross", "layer": 0, "head": 0, "weights": [[0.9, 0.1, 0], …]}, …]}
@@ -8,22 +8,36 @@
 
 #include <torch/types.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/files.hpp"
+#include "core/options.hpp"
 #include "data/batch/batch.hpp"
 #include "models/layers/pass.hpp"
 
 namespace attend {
 
+template <>
+struct EnumNames<AttentionPlace> {
+  static constexpr std::array names{std::pair{AttentionPlace::encoder, std::string_view("encoder")},
+                                    std::pair{AttentionPlace::decoder, std::string_view("decoder")},
+                                    std::pair{AttentionPlace::cross, std::string_view("cross")}};
+};
+
 // The weights of one layer; see Observer::see_attention.
 struct LayerAttention {
   AttentionPlace place = AttentionPlace::encoder;
   std::int64_t layer = 0;
-  torch::Tensor weights;  // [B, N, T, S] of a batch, [N, T, S] of a sentence
+  torch::Tensor weights;        // [B, N, T, S] of a batch, [N, T, S] of a sentence
+  std::int64_t first_head = 0;  // the number of the first of the N heads
 };
 
 class AttentionRecorder : public Observer {
@@ -42,13 +56,18 @@ class AttentionRecorder : public Observer {
   std::optional<AttentionPlace> only_;
 };
 
-// The pieces on both sides of the weights. An encoder has no target.
-struct AttendedPieces {
+// What the pieces of one sentence, or of a sentence pair, attend to.
+struct SentenceAttention {
   std::vector<std::string> source;
-  std::vector<std::string> target;
+  std::optional<std::vector<std::string>> target;  // an encoder of texts has none
+  std::vector<LayerAttention> layers;
 };
 
-// Appends the object of one sentence as a line; see docs/formats.md. A non-finite weight is null.
-void write_attention(AtomicFile& file, const AttendedPieces& pieces, const std::vector<LayerAttention>& layers);
+// Writes the object of one sentence; see docs/formats.md. A non-finite weight is null.
+void write_attention(AtomicFile& file, const SentenceAttention& sentence);
+
+// Writes the line of a record that is read in `windows` parts: the object of its one part, or all of them as windows.
+// `part` makes one when it is written, since the weights of many are large.
+void write_record(AtomicFile& file, std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part);
 
 }  // namespace attend

@@ -3,29 +3,25 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "data/batch/batch.hpp"
-#include "eval/attention.hpp"
 
 namespace attend {
 
-EncoderAttention::EncoderAttention(const std::string& file, const Bert& bert, Tokenizer tokenizer)
-    : bert_(bert), tokenizer_(std::move(tokenizer)), file_((refuse_existing(file, "--attention"), file)) {}
-
-void EncoderAttention::add(const std::vector<EncoderSequence>& sequences) {
-  if (sequences.empty()) file_.write("{\"source\":[],\"attention\":[]}");
-  if (sequences.size() > 1) file_.write("{\"windows\":[");
-  for (std::size_t i = 0; i < sequences.size(); ++i) {
-    if (i > 0) file_.write(",");
-    write(sequences[i]);
+std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split) {
+  std::vector<std::vector<EncoderSequence>> sequences(static_cast<std::size_t>(split.size()));
+  for (const Sample& sample : split.samples) {
+    sequences[static_cast<std::size_t>(sample.example)].push_back({.ids = sample.ids, .first = sample.first});
   }
-  file_.write(sequences.size() > 1 ? "]}\n" : "\n");
+  return sequences;
 }
 
-void EncoderAttention::write(const EncoderSequence& sequence) {
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence) {
   const c10::InferenceMode inference;
-  const torch::Device device = bert_->parameters().front().device();
+  const torch::Device device = bert.parameters().front().device();
   const auto length = std::ssize(sequence.ids);
   SegmentedSequences input{.tokens = concatenate({std::span(sequence.ids)}, -1, -1), .segments_M = {}};
   input.tokens.ids_M = input.tokens.ids_M.to(device);
@@ -33,10 +29,20 @@ void EncoderAttention::write(const EncoderSequence& sequence) {
       at::arange(length, input.tokens.ids_M.options()).ge(static_cast<std::int64_t>(sequence.first)).to(at::kLong);
   AttentionRecorder recorder;
   Pass pass = Pass::inference(&recorder);
-  bert_->forward(input, pass);
-  AttendedPieces pieces;
-  for (const std::int32_t id : sequence.ids) pieces.source.push_back(tokenizer_.piece(id));
-  write_attention(file_, pieces, recorder.of_sentence(0, input.tokens.layout, {}));
+  bert.forward(input, pass);
+  SentenceAttention attention;
+  for (const std::int32_t id : sequence.ids) attention.source.push_back(tokenizer.piece(id));
+  attention.layers = recorder.of_sentence(0, input.tokens.layout, {});
+  return attention;
+}
+
+EncoderAttention::EncoderAttention(const std::string& file, const Bert& bert, Tokenizer tokenizer)
+    : bert_(bert), tokenizer_(std::move(tokenizer)), file_((refuse_existing(file, "--attention"), file)) {}
+
+void EncoderAttention::add(const std::vector<EncoderSequence>& sequences) {
+  write_record(file_, std::max<std::size_t>(sequences.size(), 1), [&](std::size_t i) {
+    return sequences.empty() ? SentenceAttention{} : attention_of(*bert_, tokenizer_, sequences[i]);
+  });
 }
 
 }  // namespace attend

@@ -1,14 +1,15 @@
-// What an encoder of texts attends to: a forward pass over each sequence that it reads, observed, and written as
-// attention weights between pieces (eval/attention.hpp).
+// What an encoder of texts attends to: a forward pass over each sequence that it reads, observed, as a value or written
+// to a file (eval/attention.hpp).
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/files.hpp"
+#include "data/task/task_split.hpp"
 #include "data/tokenizer/tokenizer.hpp"
+#include "eval/attention.hpp"
 #include "models/bert/bert.hpp"
 
 namespace attend {
@@ -19,7 +20,12 @@ struct EncoderSequence {
   std::size_t first = 0;
 };
 
-// The file appears with finish(), or not at all.
+// What each record of a split is read as.
+std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split);
+
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence);
+
+// The file of `attend predict --attention`. It appears with finish(), or not at all.
 class EncoderAttention {
  public:
   // UserError where `file`, named by --attention, exists.
@@ -30,8 +36,6 @@ class EncoderAttention {
   void finish() { file_.commit(); }
 
  private:
-  void write(const EncoderSequence& sequence);
-
   Bert bert_;
   Tokenizer tokenizer_;
   AtomicFile file_;

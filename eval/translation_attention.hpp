@@ -1,21 +1,17 @@
-// The attention of a translation model: observes a forward pass over each line and its best translation, or a given
-// one, and writes attention weights between pieces (eval/attention.hpp) and word alignments (eval/alignment.hpp). Row t
-// is the attention when predicting target piece t.
+// The files of `attend translate --attention` and --alignment: weights between pieces (eval/attention.hpp) and word
+// alignments (eval/alignment.hpp) of lines and their best translations, or given ones (eval/pair_attention.hpp).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/files.hpp"
 #include "core/options.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
-#include "eval/alignment.hpp"
-#include "eval/attention.hpp"
+#include "eval/pair_attention.hpp"
 #include "eval/translate.hpp"
 #include "models/run/run.hpp"
-#include "models/translation/seq2seq.hpp"
 
 namespace attend {
 
@@ -62,33 +58,21 @@ class TranslationAttention {
                        double attention_threshold);
 
   // A line and its translation, in input order. A line without pieces gives an empty record.
-  void add(const std::string& line, const Translation& best);
+  void add(const std::string& line, const Translation& best) { pairs_.add(pair_in_pieces(tokenizers_, line, best)); }
   // The same with a text that the model did not make.
-  void add_reference(const std::string& line, const std::string& reference);
+  void add_reference(const std::string& line, const std::string& reference) {
+    pairs_.add(pair_in_pieces(tokenizers_, line, reference));
+  }
   void finish();
 
  private:
-  struct Pair {
-    std::string line;
-    std::vector<Piece> source;  // as far as it was encoded
-    std::string translation;
-    std::vector<std::int32_t> target;      // its pieces
-    std::vector<PieceBytes> target_bytes;  // where they are in it
-  };
+  void write(const PiecePair& pair, const SentenceAttention& attention);
 
-  void add(Pair pair);
-  AttentionRecorder observe(const std::vector<Pair>& pairs, Batch& batch) const;
-  void write();  // the pending pairs
-
-  const Seq2SeqImpl& model_;
   TokenizerPair tokenizers_;
   std::optional<AtomicFile> attention_;
   std::optional<AtomicFile> alignment_;
   std::int64_t alignment_layer_ = 0;
-  double attention_threshold_;
-  std::vector<Pair> waiting_;
-  std::size_t longest_source_ = 0;  // in pending pairs
-  std::size_t longest_target_ = 0;
+  PairAttention pairs_;
 };
 
 }  // namespace attend

@@ -1,0 +1,133 @@
+#include "analysis/attention_output.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+
+namespace attend {
+namespace {
+
+std::string_view title_of(AttentionPlace place) {
+  switch (place) {
+    case AttentionPlace::encoder:
+      return "self-attention of the encoder";
+    case AttentionPlace::decoder:
+      return "self-attention of the decoder";
+    case AttentionPlace::cross:
+      return "attention to the source";
+  }
+  return {};
+}
+
+bool has_place(const SentenceAttention& sentence, AttentionPlace place) {
+  return std::ranges::find(sentence.layers, place, &LayerAttention::place) != sentence.layers.end();
+}
+
+// The map of the chosen layer and head; of the last layer, and the mean of its heads.
+HeatMap single_map(const SentenceAttention& sentence, const AttentionView& view) {
+  AttentionChoice choice = view.choice;
+  choice.place = choice.place.value_or(view.usual_place);
+  chosen(sentence, choice);  // refuses what there is not
+  const AttentionMaps maps = maps_of(sentence, *choice.place, view.beginning);
+  HeatMap map = heat_map(maps, choice.layer.value_or(maps.layers - 1), choice.head);
+  map.title = fmt::format("{}, {}", title_of(*choice.place), map.title);
+  if (*choice.place == AttentionPlace::encoder) map.row_axis = map.column_axis = "text";
+  if (*choice.place == AttentionPlace::decoder) map.column_axis = "what was read of it";
+  return map;
+}
+
+class Terminal : public AttentionOutput {
+ public:
+  explicit Terminal(const AttentionView& view) : view_(view) {}
+  void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
+    ++number_;
+    for (std::size_t i = 0; i < windows; ++i) {
+      const SentenceAttention sentence = part(i);
+      if (!first_) std::cout << '\n';
+      first_ = false;
+      std::cout << (sentence.layers.empty() ? fmt::format("line {} has no pieces\n", number_)
+                                            : to_text(single_map(sentence, view_), view_.style));
+    }
+  }
+
+ private:
+  AttentionView view_;
+  std::int64_t number_ = 0;  // of the record, from 1
+  bool first_ = true;
+};
+
+class Svg : public AttentionOutput {
+ public:
+  Svg(const std::string& file, const AttentionView& view) : view_(view), file_(file) {}
+  void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
+    ++number_;
+    for (std::size_t i = 0; i < windows; ++i) {
+      const SentenceAttention sentence = part(i);
+      const std::string window = windows == 1 ? "" : fmt::format(", window {}", i + 1);
+      page_.add_heading(
+          fmt::format("line {}{}{}", number_, window, sentence.layers.empty() ? ": nothing to attend to" : ""));
+      if (!sentence.layers.empty()) draw(sentence);
+    }
+  }
+  void finish() override {
+    file_.write(page_.document());
+    file_.commit();
+  }
+
+ private:
+  void draw(const SentenceAttention& sentence) {
+    const bool only_one = sentence.layers.size() == 1 && sentence.layers[0].weights.size(0) == 1;
+    if (view_.choice.layer || view_.choice.head || only_one) return page_.add(single_map(sentence, view_));
+    const SentenceAttention shown = chosen(sentence, view_.choice);
+    for (const AttentionPlace place : {AttentionPlace::cross, AttentionPlace::encoder, AttentionPlace::decoder}) {
+      if (!has_place(shown, place)) continue;
+      page_.add_all(maps_of(shown, place, view_.beginning), std::string(title_of(place)));
+    }
+  }
+
+  AttentionView view_;
+  AtomicFile file_;
+  SvgPage page_;
+  std::int64_t number_ = 0;
+};
+
+class JsonLines : public AttentionOutput {
+ public:
+  JsonLines(const std::string& file, const AttentionView& view) : choice_(view.choice), file_(file) {}
+  void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
+    write_record(file_, windows, [&](std::size_t i) { return chosen(part(i), choice_); });
+  }
+  void finish() override { file_.commit(); }
+
+ private:
+  AttentionChoice choice_;
+  AtomicFile file_;
+};
+
+}  // namespace
+
+PictureKind picture_kind(const std::string& file, const std::string& origin) {
+  std::string endings;
+  for (const auto& [kind, ending] : kPictureEndings) {
+    if (file.size() > ending.size() && file.ends_with(ending)) return kind;
+    endings += (endings.empty() ? "" : " or ") + std::string(ending);
+  }
+  throw UserError(origin + ": " + file + " has an unknown ending", "name a file that ends in " + endings);
+}
+
+std::unique_ptr<AttentionOutput> attention_on_terminal(const AttentionView& view) {
+  return std::make_unique<Terminal>(view);
+}
+
+std::unique_ptr<AttentionOutput> attention_in_file(const std::string& file, PictureKind kind,
+                                                   const AttentionView& view) {
+  if (kind == PictureKind::svg) return std::make_unique<Svg>(file, view);
+  return std::make_unique<JsonLines>(file, view);
+}
+
+}  // namespace attend

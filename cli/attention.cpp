@@ -1,0 +1,295 @@
+// attend attention: what a trained model attends to in lines of text, as a picture or as numbers.
+#include <ATen/Parallel.h>
+
+#include <deque>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/attention_maps.hpp"
+#include "analysis/attention_output.hpp"
+#include "cli/command.hpp"
+#include "cli/input.hpp"
+#include "cli/model_options.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/log.hpp"
+#include "core/output.hpp"
+#include "core/signals.hpp"
+#include "data/task/line_records.hpp"
+#include "data/text/lines.hpp"
+#include "eval/encoder_attention.hpp"
+#include "eval/pair_attention.hpp"
+#include "eval/translate.hpp"
+#include "models/run/bert_run.hpp"
+#include "models/run/device.hpp"
+#include "models/run/run.hpp"
+#include "models/run/text_run.hpp"
+
+namespace attend {
+namespace {
+
+// Options that only make sense where the model translates.
+constexpr std::array kOfTranslations = {"target",     "beam",       "length-penalty",      "min-length", "max-length",
+                                        "batch-size", "workers",    "attention-threshold", "nbest",      "threads"};
+// And of those the ones of the search alone.
+constexpr std::array kOfSearch = {"beam", "length-penalty", "min-length", "max-length", "batch-size", "workers"};
+
+struct AttentionConfig {
+  std::string run;
+  std::string input = "-";
+  std::string target;
+  std::string output;
+  bool overwrite = false;
+  std::optional<AttentionPlace> place;
+  std::optional<std::int64_t> layer;
+  std::optional<std::int64_t> head;
+  bool words = false;
+  ModelOptions use;
+  LineOptions lines;
+  TranslatorConfig translator;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Attention");
+    visit("run", self.run,
+          {.help = "a run of attend train, pretrain or finetune",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
+    visit("input", self.input,
+          {.help = "one text a line; for a BERT one, or two with a tab between; - is standard input",
+           .placeholder = "FILE"});
+    visit("target", self.target,
+          {.help = "translations to observe, line by line; without them the model's own best ones",
+           .placeholder = "FILE"});
+    visit("output", self.output,
+          {.help = "a picture (.svg), or the weights of every layer and head as JSON lines (.jsonl); without one, heat "
+                   "maps on standard output",
+           .placeholder = "FILE"});
+    visit("overwrite", self.overwrite, {.help = "overwrite the file of --output"});
+    visit("place", self.place,
+          {.help = "attention of the decoder to the source (cross), or self-attention of the encoder or decoder; auto: "
+                   "cross, of a BERT encoder; in files, all"});
+    visit("layer", self.layer, {.help = "from 0; auto: the last; in files, all", .min = 0, .max = 1000});
+    visit("head", self.head, {.help = "from 0; auto: the mean of all heads; in files, all", .min = 0, .max = 1000});
+    visit("words", self.words,
+          {.help = "weights between words: added over the pieces of a word that is attended to, averaged over those of "
+                   "one that attends"});
+    ModelOptions::visit(self.use, visit);
+    LineOptions::visit(self.lines, visit);
+    TranslatorConfig::visit(self.translator, visit);
+  }
+
+  void validate(const OptionOrigins& origins) const {
+    translator.validate(origins);
+    if (origins.given("nbest")) {
+      throw UserError(origins("nbest") + " has no meaning here: the best translation is observed", "leave it out");
+    }
+    if (output.empty()) {
+      if (overwrite) throw UserError(origins("overwrite") + " has no meaning without --output", "leave it out");
+    } else {
+      picture_kind(output, origins("output"));
+    }
+    if (target.empty()) return;
+    if (target == "-" && input == "-") {
+      throw UserError(origins("target") + " is -, but standard input carries the lines", "name a file");
+    }
+    for (const std::string_view option : kOfSearch) {
+      if (!origins.given(option)) continue;
+      throw UserError(origins(option) + " has no meaning with --target: nothing is translated", "leave one of them out");
+    }
+  }
+
+  std::unique_ptr<AttentionOutput> open(AttentionPlace usual_place, const std::string& beginning) const {
+    const AttentionView view{.choice = {.place = place, .layer = layer, .head = head},
+                             .usual_place = usual_place,
+                             .beginning = words ? "" : beginning,
+                             .style = {.width = output::columns(), .colours = output::colours()}};
+    if (output.empty()) return attention_on_terminal(view);
+    if (!overwrite) refuse_existing(output, "--output, or pass --overwrite");
+    return attention_in_file(output, picture_kind(output, "--output"), view);
+  }
+};
+
+// Of every line its best translation.
+void observe_own(const AttentionConfig& config, const Run& trained, LineReader& reader, PairAttention& pairs) {
+  Translator translator(*trained.model, trained.tokenizers, config.translator);
+  const bool at_once = config.lines.at_once(config.input);
+  std::deque<std::string> lines;  // read and not yet translated
+  const auto next = [&](std::string& line) {
+    const bool more = reader.next(line);
+    if (more) lines.push_back(line);
+    return more;
+  };
+  const auto emit = [&](const std::vector<Translation>& translations) {
+    pairs.add(pair_in_pieces(trained.tokenizers, lines.front(), translations.front()));
+    lines.pop_front();
+    if (!at_once) return;
+    pairs.finish();
+    std::cout.flush();
+  };
+  translator.translate_stream(next, emit, at_once);
+  if (translator.num_cut() > 0) {
+    log::warn("{} lines were cut to {} pieces", translator.num_cut(), Translator::kLongestSource);
+  }
+}
+
+void observe_targets(const AttentionConfig& config, const Run& trained, LineReader& reader, LineReader& targets,
+                     PairAttention& pairs) {
+  std::string line, target;
+  std::uint64_t number = 0;
+  const std::string remedy = "give a translation for each line";
+  for (; reader.next(line); ++number) {
+    if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
+    if (!targets.next(target)) {
+      throw UserError(fmt::format("{}: {} lines, but {} is another", name_of_input(config.target), number, reader.place()),
+                      remedy);
+    }
+    pairs.add(pair_in_pieces(trained.tokenizers, line, target));
+  }
+  if (targets.next(target)) {
+    throw UserError(fmt::format("{}: the input has only {} lines", targets.place(), number), remedy);
+  }
+  targets.counts().log(config.target);
+}
+
+void observe_translations(const AttentionConfig& config, LineReader& reader) {
+  std::optional<LineReader> targets;
+  if (!config.target.empty()) targets.emplace(config.target);
+  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  if (num_cross_layers(trained) == 0) {
+    throw UserError(config.run + ": a model of kind " + std::string(name_of(trained.config.model)) +
+                        " has no attention to look at",
+                    "give a run with attention, such as one of --model luong or transformer");
+  }
+  freeze(*trained.model, config.use.precision);
+  const Tokenizer& tokenizer = trained.tokenizers.tgt;
+  const auto output = config.open(AttentionPlace::cross, tokenizer.piece(tokenizer.special().bos));
+  const auto take = [&](const PiecePair& pair, const SentenceAttention& attention) {
+    output->add(1, [&](std::size_t) {
+      return config.words ? in_words(attention, words_in_pieces(pair.source, source_words(pair)),
+                                     words_in_pieces(pair.target, target_words(pair)))
+                          : attention;
+    });
+  };
+  PairAttention pairs(trained, {.only = {}, .threshold = config.translator.search.attention_threshold}, take);
+  targets ? observe_targets(config, trained, reader, *targets, pairs) : observe_own(config, trained, reader, pairs);
+  pairs.finish();
+  output->finish();
+}
+
+// The words of what an encoder read.
+WordsInPieces words_of(const Tokenizer& tokenizer, const EncoderSequence& sequence) {
+  WordsInPieces all;
+  const std::span<const std::int32_t> ids = sequence.ids;
+  const std::size_t begins[] = {1, sequence.first};  // behind [CLS] and the first [SEP]
+  const std::size_t ends[] = {sequence.first - 1, std::max(ids.size() - 1, sequence.first)};
+  for (int part = 0; part < 2; ++part) {
+    const auto own = ids.subspan(begins[part], ends[part] - begins[part]);
+    const std::string text = tokenizer.decode(own);
+    WordsInPieces words = words_in_pieces(text, pieces_of_words(text, decoded_bytes(tokenizer, own)),
+                                          static_cast<std::int64_t>(begins[part]));
+    std::ranges::move(words.words, std::back_inserter(all.words));
+    std::ranges::move(words.pieces, std::back_inserter(all.pieces));
+  }
+  return all;
+}
+
+// Calls `take` with the sequences of each line, none of a blank one.
+using TakeSequences = std::function<void(const std::vector<EncoderSequence>&)>;
+
+std::int64_t read_texts(LineReader& reader, const Bert& bert, const Tokenizer& tokenizer, bool at_once,
+                        const TakeSequences& take) {
+  SampleMaker maker(tokenizer, {.length = bert->config().max_length});
+  for (std::string line; reader.next(line);) {
+    if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
+    std::vector<EncoderSequence> sequences;
+    if (!is_blank(line)) {
+      LabelledText text{.first = line};
+      if (line.find('\t') != std::string::npos) {
+        std::tie(text.first, text.second.emplace()) = two_texts(line, reader.place(), "leave out the tab");
+      }
+      const Sample sample = maker.of_text(text, 0);
+      sequences.push_back({.ids = sample.ids, .first = sample.first});
+    }
+    take(sequences);
+    if (at_once) std::cout.flush();
+  }
+  return maker.num_cut();
+}
+
+std::int64_t read_records(LineReader& reader, const TextRun& run, bool at_once, const TakeSequences& take) {
+  std::int64_t num_cut = 0;
+  while (true) {
+    LineRecords lines(run.task, run.tokenizer, run.samples);
+    if (!read_together(reader, at_once, [&](const std::string& line) { lines.add(line, reader.place()); })) break;
+    if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
+    lines.finish();
+    const auto sequences = sequences_of(lines.split());
+    for (const auto& record : lines.records()) {
+      take(record ? sequences[static_cast<std::size_t>(*record)] : std::vector<EncoderSequence>());
+    }
+    num_cut += lines.num_cut();
+    if (at_once) std::cout.flush();
+  }
+  return num_cut;
+}
+
+void observe_encoder(const AttentionConfig& config, const std::filesystem::path& path, LineReader& reader) {
+  const torch::Device device = device_named(config.use.device);
+  const bool tuned = kind_of_run(path) == RunKind::finetune;
+  std::optional<TextRun> text_run;
+  if (tuned) text_run.emplace(TextRun::load(path, config.use.checkpoint, device));
+  std::optional<BertRun> bert_run;
+  if (!tuned) bert_run.emplace(BertRun::load(path, config.use.checkpoint, device));
+  const Bert bert = tuned ? text_run->model->encoder().bert() : bert_run->model->bert;
+  if (!bert) {
+    throw UserError(config.run + ": its encoder is an LSTM, which has no attention", "give a run of --model bert");
+  }
+  const Tokenizer& tokenizer = tuned ? text_run->tokenizer : bert_run->tokenizer;
+  freeze(*bert, config.use.precision);
+  const auto output = config.open(AttentionPlace::encoder, {});
+  const auto take = [&](const std::vector<EncoderSequence>& sequences) {
+    output->add(std::max<std::size_t>(sequences.size(), 1), [&](std::size_t i) {
+      if (sequences.empty()) return SentenceAttention{};
+      const SentenceAttention attention = attention_of(*bert, tokenizer, sequences[i]);
+      return config.words ? in_words(attention, words_of(tokenizer, sequences[i]), {}) : attention;
+    });
+  };
+  const bool at_once = config.lines.at_once(config.input);
+  const std::int64_t num_cut =
+      tuned ? read_records(reader, *text_run, at_once, take) : read_texts(reader, bert, tokenizer, at_once, take);
+  output->finish();
+  if (num_cut > 0) log::warn("{} texts were cut", num_cut);
+}
+
+void run(const AttentionConfig& config, const OptionOrigins& origins) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(config.translator.threads));
+  LineReader reader(config.input);  // opened first: a file that cannot be read is said at once
+  const std::filesystem::path path = run_of_best_seed(config.run);
+  if (kind_of_run(path) == RunKind::train) {
+    observe_translations(config, reader);
+  } else {
+    for (const char* option : kOfTranslations) {
+      if (!origins.given(option)) continue;
+      throw UserError(origins(option) + " has no meaning for " + config.run + ", which does not translate",
+                      "leave it out");
+    }
+    observe_encoder(config, path, reader);
+  }
+  reader.counts().log(config.input);
+}
+
+}  // namespace
+
+Command attention_command() {
+  return make_command<AttentionConfig>("attention", "show what a model attends to in lines of text", run);
+}
+
+}  // namespace attend

@@ -1,0 +1,126 @@
+#include "eval/pair_attention.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "data/batch/batch.hpp"
+
+namespace attend {
+namespace {
+
+// Source times target pieces of a batch, padded: four bytes each for every head of every layer.
+constexpr std::size_t kWeightsInBatch = std::size_t{1} << 17;
+
+std::vector<PieceBytes> bytes_of(const std::vector<Piece>& pieces) {
+  std::vector<PieceBytes> result;
+  for (const Piece& piece : pieces) result.push_back({piece.begin, piece.end});
+  return result;
+}
+
+std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
+  std::vector<std::int32_t> ids;
+  for (const Piece& piece : pieces) ids.push_back(piece.id);
+  return ids;
+}
+
+// The pieces of a line, as far as the model reads or is shown it.
+std::vector<Piece> beginning(const Tokenizer& tokenizer, const std::string& line) {
+  std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, Translator::kLongestSource));
+  pieces.resize(std::min(pieces.size(), Translator::kLongestSource));
+  return pieces;
+}
+
+// Leaves in `batch` what the weights are of.
+AttentionRecorder observe(const Run& trained, const PairAttentionOptions& options, const std::vector<PiecePair>& pairs,
+                          Batch& batch) {
+  const c10::InferenceMode inference;
+  std::vector<std::vector<std::int32_t>> sources;
+  std::vector<std::span<const std::int32_t>> src, tgt;
+  for (const PiecePair& pair : pairs) {
+    sources.push_back(ids_of(pair.source_pieces));
+    tgt.emplace_back(pair.target_ids);
+  }
+  for (const auto& ids : sources) src.emplace_back(ids);
+  batch.src = concatenate(src, -1, trained.tokenizers.src.special().eos);
+  batch.tgt = concatenate(tgt, trained.tokenizers.tgt.special().bos, -1);
+  for (Sequences* side : {&batch.src, &batch.tgt}) side->ids_M = side->ids_M.to(trained.model->device());
+  AttentionRecorder recorder(options.only);
+  Pass pass = Pass::inference(&recorder);
+  pass.set_attention_threshold(options.threshold);
+  trained.model->forward(batch, pass);
+  return recorder;
+}
+
+}  // namespace
+
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const Translation& translation) {
+  const std::vector<std::int32_t>& ids = translation.hypothesis.ids;
+  return {.source = line,
+          .source_pieces = beginning(tokenizers.src, line),
+          .target = translation.text,
+          .target_ids = ids,
+          .target_bytes = decoded_bytes(tokenizers.tgt, ids)};
+}
+
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const std::string& target) {
+  const std::vector<Piece> pieces = beginning(tokenizers.tgt, target);
+  return {.source = line,
+          .source_pieces = beginning(tokenizers.src, line),
+          .target = target,
+          .target_ids = ids_of(pieces),
+          .target_bytes = bytes_of(pieces)};
+}
+
+PiecesOfWords source_words(const PiecePair& pair) {
+  return pieces_of_words(pair.source, bytes_of(pair.source_pieces));
+}
+
+PiecesOfWords target_words(const PiecePair& pair) { return pieces_of_words(pair.target, pair.target_bytes); }
+
+PairAttention::PairAttention(const Run& trained, const PairAttentionOptions& options, Take take)
+    : trained_(trained), options_(options), take_(std::move(take)) {}
+
+void PairAttention::add(PiecePair pair) {
+  const std::size_t source = std::max(longest_source_, pair.source_pieces.size() + 1);
+  const std::size_t target = std::max(longest_target_, pair.target_ids.size() + 1);
+  const bool fits = (waiting_.size() + 1) * source * target <= kWeightsInBatch;
+  if (!fits) observe_waiting();
+  longest_source_ = fits ? source : pair.source_pieces.size() + 1;
+  longest_target_ = fits ? target : pair.target_ids.size() + 1;
+  waiting_.push_back(std::move(pair));
+}
+
+void PairAttention::observe_waiting() {
+  const auto& [src, tgt] = trained_.tokenizers;
+  Batch batch;
+  std::vector<PiecePair> read;  // the others have nothing to attend to
+  std::ranges::copy_if(waiting_, std::back_inserter(read),
+                       [](const PiecePair& pair) { return !pair.source_pieces.empty(); });
+  const AttentionRecorder shown = read.empty() ? AttentionRecorder() : observe(trained_, options_, read, batch);
+  std::int64_t number = 0;
+  for (const PiecePair& pair : waiting_) {
+    SentenceAttention attention{.source = {}, .target = std::vector<std::string>(), .layers = {}};
+    if (!pair.source_pieces.empty()) {
+      for (const Piece& piece : pair.source_pieces) attention.source.push_back(piece.text);
+      for (const std::int32_t id : pair.target_ids) attention.target->push_back(tgt.piece(id));
+      attention.source.push_back(src.piece(src.special().eos));
+      attention.target->push_back(tgt.piece(tgt.special().eos));
+      attention.layers = shown.of_sentence(number++, batch.src.layout, batch.tgt.layout);
+    }
+    take_(pair, attention);
+  }
+  waiting_.clear();
+  longest_source_ = longest_target_ = 0;
+}
+
+std::int64_t num_cross_layers(const Run& trained) {
+  Batch batch;
+  return std::ssize(observe(trained, {.only = AttentionPlace::cross}, {PiecePair{}}, batch).layers);
+}
+
+}  // namespace attend
