@@ -2,11 +2,13 @@
 
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -18,6 +20,7 @@
 #include "analysis/systems.hpp"
 #include "analysis/trained_run.hpp"
 #include "analysis/where.hpp"
+#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
@@ -77,6 +80,24 @@ Lines read_test_lines(const std::string& file) {
   return lines;
 }
 
+std::string processor_name() {
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return {};
+}
+
+// The call that makes the same comparison.
+std::string command_of(const CompareConfig& config) {
+  std::string command = fmt::format("attend compare {} --test {}", fmt::join(config.runs, " "), fmt::join(config.test, " "));
+  if (!config.gold.gold.empty()) command += " --gold " + config.gold.gold;
+  if (config.probe) command += " --probe";
+  if (config.checkpoint != "auto") command += " --checkpoint " + config.checkpoint;
+  return command + fmt::format(" --beam {}", config.translator.search.beam);
+}
+
 std::vector<std::int64_t> count_words_of(const Lines& lines) {
   std::vector<std::int64_t> counts;
   for (const std::string& line : lines) counts.push_back(std::ssize(metrics::split_words(line)));
@@ -125,6 +146,9 @@ class Measurement {
       return all;
     };
     result_.attend = version();
+    result_.command = command_of(config_);
+    result_.made = now_utc().substr(0, 10);
+    result_.processor = processor_name();
     result_.test = {.source = config_.test[0],
                     .target = config_.test[1],
                     .sentences = std::ssize(set_.sources),

@@ -26,7 +26,7 @@ struct SearchConfig {
   std::int64_t nbest = 1;
   double length_penalty = 1.0;
   std::int64_t min_length = 0;
-  std::optional<std::int64_t> max_length;
+  std::optional<std::int64_t> max_length = {};
   double attention_threshold = 0;
 
   template <class Self, class Visitor>

@@ -17,7 +17,7 @@ namespace attend {
 struct TranslatorConfig {
   SearchConfig search;
   std::int64_t batch_size = 32;
-  std::optional<std::int64_t> workers;
+  std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
 
   template <class Self, class Visitor>

@@ -223,7 +223,7 @@ std::string drawn(const PointChart& chart) {
   return out + "</svg>";
 }
 
-std::string drawn(const HeatMap& map) {
+std::string drawn(const HeatChart& map) {
   Range range;
   std::size_t longest = 0, widest = 4;
   for (const auto& row : map.values) {

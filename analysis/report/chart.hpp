@@ -49,7 +49,7 @@ struct PointChart {
   std::vector<Row> rows;
 };
 
-struct HeatMap {
+struct HeatChart {
   std::string title;
   std::string row_label;
   std::string column_label;
@@ -59,7 +59,7 @@ struct HeatMap {
   int decimals = 2;
 };
 
-using Chart = std::variant<LineChart, PointChart, HeatMap>;
+using Chart = std::variant<LineChart, PointChart, HeatChart>;
 
 // An <svg> element. A chart without a single finite value is an empty string.
 std::string svg(const Chart& chart);

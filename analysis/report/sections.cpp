@@ -462,7 +462,7 @@ class Report {
       return;
     }
     const CrossScores& cross = *it_.cross_scores;
-    HeatMap map{"Mean log-probability of a text under a model", "scored by", "text of", {}, {}, {}, 1};
+    HeatChart map{"Mean log-probability of a text under a model", "scored by", "text of", {}, {}, {}, 1};
     Table table{"Mean log-probability per sentence, in nats", by_system({{"scored by", false}}), {}};
     for (const System& system : systems()) map.columns.push_back(system.name);
     map.columns.emplace_back("reference");
@@ -562,7 +562,7 @@ class Report {
         "Entropy by layer and head", "0 is attention to one piece; the more, the wider it is spread.", {}, {}};
     for (std::size_t s = 0; s < it_.attention.size() && s < systems().size(); ++s) {
       if (it_.attention[s].empty()) without.push_back(name(s));
-      HeatMap map{"Entropy of " + name(s), "layer", name(s) + ": head", {}, {}, {}, 2};
+      HeatChart map{"Entropy of " + name(s), "layer", name(s) + ": head", {}, {}, {}, 2};
       for (const HeadStatistics& head : it_.attention[s]) {
         std::vector<Cell> row{name(s),
                               std::to_string(head.layer),

@@ -214,7 +214,7 @@ TEST(Report, ChartsLeaveOutWhatIsMissing) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(svg(LineChart{"t", "x", "y", {{"a", 0, 0, {{1, kNaN}}}}}), "");
   EXPECT_EQ(svg(PointChart{"t", "x", {"g"}, {{"a", 0, {std::nullopt}}}}), "");
-  EXPECT_EQ(svg(HeatMap{"t", "r", "c", {"1"}, {"1"}, {{std::nullopt}}, 1}), "");
+  EXPECT_EQ(svg(HeatChart{"t", "r", "c", {"1"}, {"1"}, {{std::nullopt}}, 1}), "");
   const std::string chart = svg(LineChart{"t", "x", "y", {{"a<b", 0, 1, {{1, 2}, {2, kNaN}, {3, 4}}}}});
   EXPECT_EQ(count(chart, "<circle"), 2U);
   EXPECT_NE(chart.find("<title>a&lt;b: x 1.000, y 2.000</title>"), std::string::npos);
