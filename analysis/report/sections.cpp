@@ -386,7 +386,7 @@ class Report {
       numbers.rows.push_back(std::move(row));
     }
     return {breakdown.title,
-            fmt::format("By group, in {}, with 95 % intervals; a group of few {} has a wide one.", breakdown.measure,
+            fmt::format("By group ({}), with 95 % intervals; a group of few {} has a wide one.", breakdown.measure,
                         breakdown.unit),
             {chart},
             numbers};
