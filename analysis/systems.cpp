@@ -30,7 +30,10 @@ bool has_influence(std::string_view option) {
 
 // The options that matter to the run, as text.
 OptionTexts options_of(const TrainedRun& run) {
-  const std::vector<std::string_view> foreign = foreign_options(run.config.model);
+  std::vector<std::string_view> foreign = foreign_options(run.config.model);
+  if (run.config.model.attention == ChoiceKind::soft) {
+    foreign.insert(foreign.end(), {"soft-share", "reinforce-weight", "entropy-weight"});
+  }
   return texts_of(bind(run.config), [&](const BoundOption& option) {
     return has_influence(option.name) && std::ranges::find(foreign, option.name) == foreign.end();
   });
@@ -124,7 +127,10 @@ std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& 
   for (const SystemRuns& system : systems) options.push_back(options_of(runs[system.runs[0]]));
   const OptionTexts architecture = architecture_of(runs[0]);
   std::vector<OptionDifference> differences;
-  for (const BoundOption& option : bind(runs[0].config)) {  // in the order of --help
+  const TranslationConfig usual_config;
+  const BoundOptions all = bind(runs[0].config), defaults = bind(usual_config);
+  for (std::size_t i = 0; i < all.size(); ++i) {  // in the order of --help
+    const BoundOption& option = all[i];
     OptionDifference difference{
         .option = std::string(option.name),
         .part = architecture.contains(std::string(option.name)) ? OptionPart::architecture : OptionPart::conditions,

@@ -130,9 +130,9 @@ std::string whole(const std::string& title, const std::string& navigation, const
 }
 
 constexpr std::string_view kHowToRead =
-    "Rows are target pieces, columns source pieces: the darker a cell, the more of the row's attention goes to its "
-    "column. "
-    "The arrow keys go to the previous and the next sentence.";
+    "Rows are target pieces, columns source pieces: the stronger the colour of a cell, the more of the row's attention "
+    "goes to "
+    "its column (the shade is the square root of the weight). The arrow keys go to the previous and the next sentence.";
 
 // Says what the budget left out; nothing where all is there.
 std::string left_out(const PackedSentences& pack, std::size_t sentences, const std::string& remedy) {

@@ -323,8 +323,10 @@
     by_id('next').disabled = place < 0 || place + 1 >= state.found.length;
 
     const scored = sentence.outputs.some((output) => output.bleu !== null);
+    const no_scores = scored ? ['', '', ''] : [];
     const rows = [
-      ['source', sentence.source], ...(sentence.reference ? [['reference', sentence.reference]] : []),
+      ['source', sentence.source, ...no_scores],
+      ...(sentence.reference ? [['reference', sentence.reference, ...no_scores]] : []),
       ...sentence.outputs.map(
           (output, s) =>
               [scored ? systems[s] : 'target', output.text,

@@ -1,0 +1,342 @@
+// What was compared, what differs, quality, cost and curves.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "analysis/report/section_parts.hpp"
+
+namespace attend {
+namespace {
+
+constexpr double kSignificant = 0.05;
+
+std::string p_value(double p) { return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
+
+class Measured : public SectionMaker {
+ public:
+  using SectionMaker::SectionMaker;
+
+  std::vector<Section> sections() const { return {compared(), differences(), quality(), cost(), curves()}; }
+
+ private:
+  std::string run_name(const System& system, const MeasuredRun& run) const {
+    return system.runs.size() == 1 ? system.name : fmt::format("{}, seed {}", system.name, run.facts.seed);
+  }
+
+  Section compared() const {
+    Section section{"compared", "What was compared", "", {}};
+    if (!it_.notes.empty()) section.blocks.push_back(Items{it_.notes});
+    Table runs{"The runs",
+               {{"system", false},
+                {"what it is", false},
+                {"run", false},
+                {"seed"},
+                {"weights", false},
+                {"trained", false},
+                {"by attend", false}},
+               {}};
+    for (const System& system : systems()) {
+      for (const MeasuredRun& run : system.runs) {
+        const RunFacts& facts = run.facts;
+        runs.rows.push_back({system.name, system.description, facts.path, std::to_string(facts.seed), facts.checkpoint,
+                             facts.started, facts.attend});
+      }
+    }
+    section.blocks.push_back(std::move(runs));
+    const TestSet& test = it_.test;
+    section.blocks.push_back(Paragraph{
+        fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}", test.source, test.target,
+                    plural(test.sentences, "sentence"), fixed(static_cast<double>(test.source_words), 0),
+                    fixed(static_cast<double>(test.target_words), 0),
+                    test.gold.empty() ? "There are no gold links, so no alignment error rate."
+                                      : "Gold links between words: " + test.gold + ".")});
+    section.blocks.push_back(
+        Paragraph{"Where a system has several runs, sections 5 to 8 and every interval are those of the first."});
+    section.blocks.push_back(
+        Paragraph{fmt::format("Made by attend {}, {}, on {}: {}", it_.attend, it_.made,
+                              it_.processor.empty() ? "an unknown processor" : it_.processor, it_.command)});
+    return section;
+  }
+
+  Section differences() const {
+    Section section{
+        "differences",
+        "1. What differs",
+        "Options in which the systems differ. Only the upper table is what the comparison is about; each row of the "
+        "lower one is another possible reason for a difference in the sections below.",
+        {}};
+    for (const OptionPart part : {OptionPart::architecture, OptionPart::conditions}) {
+      const bool is_architecture = part == OptionPart::architecture;
+      Table table{
+          is_architecture ? "Architecture" : "Conditions of training", by_system({{"option", false}}, false), {}};
+      for (const OptionDifference& difference : it_.differences) {
+        if (difference.part != part) continue;
+        std::vector<Cell> row{difference.option};
+        for (const std::string& value : difference.values) row.emplace_back(value);
+        table.rows.push_back(std::move(row));
+      }
+      if (table.rows.empty()) {
+        section.blocks.push_back(Paragraph{is_architecture
+                                               ? "The architectures are the same."
+                                               : "The conditions of training are the same, apart from seeds."});
+      } else {
+        section.blocks.push_back(std::move(table));
+      }
+    }
+    return section;
+  }
+
+  // Mean and standard deviation of a number over the runs of a system.
+  static std::string over_seeds(const System& system, const std::function<double(const MeasuredRun&)>& number,
+                                int decimals) {
+    if (system.runs.size() < 2) return "–";
+    double sum = 0, squares = 0;
+    for (const MeasuredRun& run : system.runs) sum += number(run);
+    const double count = static_cast<double>(system.runs.size()), mean = sum / count;
+    for (const MeasuredRun& run : system.runs) squares += (number(run) - mean) * (number(run) - mean);
+    return fmt::format("{} ± {}", fixed(mean, decimals), fixed(std::sqrt(squares / (count - 1)), decimals));
+  }
+
+  struct Measure {
+    std::string name;
+    Estimate Quality::*estimate;
+    std::string note;
+  };
+  static std::vector<Measure> measures() {
+    return {{"BLEU", &Quality::bleu, "higher is better"},
+            {"chrF", &Quality::chrf, "higher is better"},
+            {"TER", &Quality::ter, "lower is better"}};
+  }
+
+  Section quality() const {
+    Section section{
+        "quality",
+        "2. Quality",
+        "BLEU and chrF are better when higher, TER and perplexity when lower; in parentheses the 95 % interval of the "
+        "first run under resampling of the test sentences, which says nothing of other seeds.",
+        {}};
+    Table scores{"Scores of the first run",
+                 {{"system", false}, {"BLEU"}, {"chrF"}, {"TER"}, {"perplexity by piece"}, {"perplexity by word"}},
+                 {}};
+    Table seeds{
+        "Mean ± standard deviation over seeds",
+        {{"system", false}, {"seeds"}, {"BLEU"}, {"chrF"}, {"TER"}, {"perplexity by piece"}, {"perplexity by word"}},
+        {}};
+    bool has_seeds = false;
+    for (const System& system : systems()) {
+      const Quality& first = system.runs.front().quality;
+      scores.rows.push_back({system.name, interval(first.bleu, 1), interval(first.chrf, 1), interval(first.ter, 1),
+                             fixed(first.perplexity_piece, 2), fixed(first.perplexity_word, 2)});
+      std::vector<Cell> row{system.name, std::to_string(system.runs.size())};
+      for (const Measure& measure : measures()) {
+        row.emplace_back(over_seeds(
+            system, [&](const MeasuredRun& run) { return (run.quality.*measure.estimate).value; }, 2));
+      }
+      row.emplace_back(over_seeds(
+          system, [](const MeasuredRun& run) { return run.quality.perplexity_piece; }, 2));
+      row.emplace_back(over_seeds(
+          system, [](const MeasuredRun& run) { return run.quality.perplexity_word; }, 2));
+      seeds.rows.push_back(std::move(row));
+      has_seeds = has_seeds || system.runs.size() > 1;
+    }
+    Figure figure{"BLEU, chrF and TER with 95 % intervals",
+                  "One mark for each system, its interval as a line: intervals may overlap although a pair test finds "
+                  "a difference, "
+                  "since the test compares the systems sentence by sentence.",
+                  {},
+                  scores};
+    for (const Measure& measure : measures()) {
+      PointChart chart{measure.name, measure.name + " (" + measure.note + ")", {measure.name}, {}};
+      for (std::size_t s = 0; s < systems().size(); ++s) {
+        chart.rows.push_back({name(s), s, {systems()[s].runs.front().quality.*measure.estimate}});
+      }
+      figure.charts.emplace_back(std::move(chart));
+    }
+    section.blocks.push_back(std::move(scores));
+    if (has_seeds)
+      section.blocks.push_back(std::move(seeds));
+    else
+      section.blocks.push_back(
+          Paragraph{"Every system was trained with one seed: how much of a difference is due to the seed is unknown."});
+    section.blocks.push_back(std::move(figure));
+    add_tests(section);
+    return section;
+  }
+
+  static bool is_significant(const PairTest& test) {
+    return test.p_bootstrap < kSignificant && test.p_randomisation < kSignificant;
+  }
+
+  void add_tests(Section& section) const {
+    if (it_.tests.empty()) {
+      section.blocks.push_back(Paragraph{"No pair of systems was tested for significance."});
+      return;
+    }
+    Items words;
+    Table table{
+        "Tests of pairs",
+        {{"pair", false}, {"metric", false}, {"difference"}, {"p, bootstrap"}, {"p, randomisation"}, {"p, seeds"}},
+        {}};
+    for (const PairTest& test : it_.tests) {
+      const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
+      table.rows.push_back({b + " − " + a, test.metric, interval(test.difference, 2), p_value(test.p_bootstrap),
+                            p_value(test.p_randomisation), test.p_seeds ? p_value(*test.p_seeds) : "–"});
+      std::string text = fmt::format("{} of {} and {}: ", test.metric, a, b);
+      const std::string size = fixed(std::abs(test.difference.value), 2);
+      if (is_significant(test)) {
+        const bool b_is_better = (test.difference.value > 0) == (test.metric != "TER");
+        text +=
+            fmt::format("{} is better by {}, a significant difference on this test set.", b_is_better ? b : a, size);
+      } else if (test.p_bootstrap < kSignificant || test.p_randomisation < kSignificant) {
+        text += fmt::format(
+            "the difference of {} is not certain: one test finds it significant and the other does not.", size);
+      } else {
+        text +=
+            fmt::format("the difference of {} is not significant; this test set does not show which is better.", size);
+      }
+      if (test.p_seeds) {
+        text += *test.p_seeds < kSignificant ? " Over seeds it is significant." : " Over seeds it is not significant.";
+      }
+      words.texts.push_back(std::move(text));
+    }
+    section.blocks.push_back(std::move(words));
+    section.blocks.push_back(Paragraph{fmt::format(
+        "A difference is called significant where both tests of sentences give p < {}. One in twenty tests of "
+        "systems without a true difference gives that by chance; here are {}.",
+        kSignificant, plural(static_cast<std::int64_t>(it_.tests.size()), "test"))});
+    section.blocks.push_back(std::move(table));
+  }
+
+  Section cost() const {
+    Section section{
+        "cost",
+        "3. Cost",
+        "What the first run of each system took. Times depend on the machine and on what else it did; parameters and "
+        "operations do not.",
+        {}};
+    Table table{"Cost of training and translating", by_system({{"", false}}), {}};
+    const auto add = [&](const std::string& what, const std::function<std::string(const Cost&)>& number) {
+      std::vector<Cell> row{what};
+      for (const System& system : systems()) row.emplace_back(number(system.runs.front().cost));
+      table.rows.push_back(std::move(row));
+    };
+    add("parameters", [](const Cost& cost) { return fixed(static_cast<double>(cost.parameters), 0); });
+    add("operations of a forward pass per target token",
+        [](const Cost& cost) { return compact(cost.flops_per_token); });
+    add("training: updates", [](const Cost& cost) { return fixed_or_dash(cost.updates, 0); });
+    add("training: target tokens", [](const Cost& cost) { return fixed_or_dash(cost.tokens, 0); });
+    add("training: seconds", [](const Cost& cost) { return fixed_or_dash(cost.train_seconds, 0); });
+    add("training: target tokens per second",
+        [](const Cost& cost) { return fixed_or_dash(cost.train_tokens_per_second, 0); });
+    add("training: peak memory in MB", [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
+    add("translation: target tokens per second",
+        [](const Cost& cost) { return fixed(cost.translation_tokens_per_second, 0); });
+    section.blocks.push_back(std::move(table));
+
+    std::vector<std::string> lengths;
+    for (const System& system : systems()) {
+      for (const LengthTime& time : system.runs.front().cost.by_length) {
+        if (std::ranges::find(lengths, time.length) == lengths.end()) lengths.push_back(time.length);
+      }
+    }
+    if (lengths.empty()) {
+      section.blocks.push_back(Paragraph{"The time of single sentences was not measured."});
+      return section;
+    }
+    PointChart chart{"Time of a sentence by its length", "milliseconds per sentence, batch of one", lengths, {}};
+    Table numbers{"Milliseconds per sentence, batch of one", by_system({{"source words", false}}), {}};
+    for (const std::string& length : lengths) numbers.rows.push_back({length});
+    for (std::size_t s = 0; s < systems().size(); ++s) {
+      PointChart::Row row{name(s), s, {}};
+      const auto& times = systems()[s].runs.front().cost.by_length;
+      for (std::size_t l = 0; l < lengths.size(); ++l) {
+        const auto found = std::ranges::find(times, lengths[l], &LengthTime::length);
+        row.values.push_back(found == times.end()
+                                 ? std::nullopt
+                                 : std::optional(Estimate{found->milliseconds, kNotMeasured, kNotMeasured}));
+        numbers.rows[l].emplace_back(found == times.end() ? "–" : fixed(found->milliseconds, 1));
+      }
+      chart.rows.push_back(std::move(row));
+    }
+    section.blocks.push_back(Figure{"Time of a sentence by its length",
+                                    "How the time of one translation grows with its source sentence.",
+                                    {chart},
+                                    numbers});
+    return section;
+  }
+
+  Section curves() const {
+    Section section{"curves",
+                    "4. Curves",
+                    "Validation during training: a lower loss or a higher BLEU further to the left is learning faster, "
+                    "in updates, in "
+                    "target tokens or in time. Several runs of a system differ in their dashes.",
+                    {}};
+    Table numbers{"Points of the curves",
+                  {{"run", false}, {"update"}, {"target tokens"}, {"seconds"}, {"loss in nats per piece"}, {"BLEU"}},
+                  {}};
+    for (const System& system : systems()) {
+      for (const MeasuredRun& run : system.runs) {
+        for (const CurvePoint& point : run.curve) {
+          numbers.rows.push_back({run_name(system, run), fixed(static_cast<double>(point.update), 0),
+                                  fixed(point.tokens, 0), fixed(point.seconds, 0), fixed_or_dash(point.loss, 3),
+                                  fixed_or_dash(point.bleu, 1)});
+        }
+      }
+    }
+    if (numbers.rows.empty()) {
+      section.blocks.push_back(Paragraph{"The logs of these runs hold no validation, so there are no curves."});
+      return section;
+    }
+    Figure figure{"Validation loss and BLEU",
+                  "Above the loss in nats per piece, below BLEU where training measured it.",
+                  {},
+                  numbers};
+    for (const bool is_loss : {true, false}) {
+      const std::string y = is_loss ? "validation loss" : "validation BLEU";
+      const auto add = [&](const std::string& x, const std::function<double(const CurvePoint&)>& at) {
+        LineChart chart{y + " by " + x, x, y, {}};
+        for (std::size_t s = 0; s < systems().size(); ++s) {
+          for (std::size_t r = 0; r < systems()[s].runs.size(); ++r) {
+            const MeasuredRun& run = systems()[s].runs[r];
+            Series series{run_name(systems()[s], run), s, r, {}};
+            for (const CurvePoint& point : run.curve) {
+              series.points.push_back({at(point), (is_loss ? point.loss : point.bleu).value_or(kNotMeasured)});
+            }
+            chart.series.push_back(std::move(series));
+          }
+        }
+        figure.charts.emplace_back(std::move(chart));
+      };
+      add("updates", [](const CurvePoint& point) { return static_cast<double>(point.update); });
+      add("target tokens", [](const CurvePoint& point) { return point.tokens; });
+      add("seconds", [](const CurvePoint& point) { return point.seconds; });
+    }
+    section.blocks.push_back(std::move(figure));
+    if (it_.levels.empty()) return section;
+    Table levels{
+        "What the first run of each system needed to reach a validation loss: updates / target tokens / seconds",
+        by_system({{"loss", false}}),
+        {}};
+    for (const LevelReached& level : it_.levels) {
+      std::vector<Cell> row{fixed(level.loss, 2)};
+      for (const auto& first : level.first) {
+        row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(static_cast<double>(first->update), 0),
+                                             compact(first->tokens), fixed(first->seconds, 0))
+                               : "not reached");
+      }
+      levels.rows.push_back(std::move(row));
+    }
+    section.blocks.push_back(std::move(levels));
+    return section;
+  }
+};
+
+}  // namespace
+
+std::vector<Section> measured_sections(const Comparison& comparison) { return Measured(comparison).sections(); }
+
+}  // namespace attend

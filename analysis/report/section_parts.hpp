@@ -1,0 +1,40 @@
+// What the makers of sections share: numbers with intervals, columns by system.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/report/sections.hpp"
+
+namespace attend {
+
+inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
+std::string interval(const Estimate& estimate, int decimals);     // "33.1 (31.8 to 34.4)"
+std::string plural(std::int64_t count, const std::string& noun);  // "1 test", "2,000 tests"
+
+template <class T>
+std::string fixed_or_dash(const std::optional<T>& value, int decimals) {
+  return value ? fixed(static_cast<double>(*value), decimals) : "–";
+}
+
+class SectionMaker {
+ public:
+  explicit SectionMaker(const Comparison& comparison) : it_(comparison) {}
+
+ protected:
+  const std::vector<System>& systems() const { return it_.systems; }
+  const std::string& name(std::size_t s) const { return it_.systems[s].name; }
+  // First columns that hold text, then one for each system.
+  std::vector<Column> by_system(std::vector<Column> first, bool is_number = true) const;
+
+  const Comparison& it_;
+};
+
+std::vector<Section> measured_sections(const Comparison& comparison);  // what was compared, and sections 1 to 4
+std::vector<Section> reason_sections(const Comparison& comparison);    // sections 5 to 7
+
+}  // namespace attend
