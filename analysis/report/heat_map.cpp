@@ -69,7 +69,8 @@ class TextPicture {
   }
 
   std::string draw() {
-    add_line(fmt::format("{} (down: {}, across: {})", map_.title, map_.row_axis, map_.column_axis));
+    add_line(map_.title);
+    add_line(fmt::format("down: {}, across: {}", map_.row_axis, map_.column_axis));
     draw_column_names();
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       line_ = std::string(names_ - width_of(rows_[row]), ' ') + join(rows_[row]) + " ";
@@ -210,9 +211,10 @@ void SvgPage::cells(const HeatMap& map, double x, double y, double cell) {
   constexpr int kShades = 32;
   const std::size_t rows = map.rows.size(), columns = map.columns.size();
   fmt::format_to(std::back_inserter(body_),
-                 "<g transform=\"translate({:.6g} {:.6g}) scale({:.6g})\" shape-rendering=\"crispEdges\">\n"
-                 "<path class=\"frame\" d=\"M0 0h{}v{}h-{}z\"/>\n",
-                 x, y, cell, columns, rows, columns);
+                 "<rect class=\"frame\" x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.6g}\" height=\"{:.6g}\"/>\n"
+                 "<g transform=\"translate({:.6g} {:.6g}) scale({:.6g})\" shape-rendering=\"crispEdges\">\n",
+                 x - 0.5, y - 0.5, cell * static_cast<double>(columns) + 1, cell * static_cast<double>(rows) + 1, x, y,
+                 cell);
   std::map<int, std::string> paths;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t column = 0; column < columns;) {
@@ -329,7 +331,7 @@ std::string SvgPage::document() const {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "font-family=\"sans-serif\" font-size=\"{2}\">\n"
-      "<style>.frame{{fill:#fff;stroke:#bbb;stroke-width:1;vector-effect:non-scaling-stroke}}</style>\n"
+      "<style>.frame{{fill:#fff;stroke:#bbb;stroke-width:1}}</style>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{3}</svg>\n",
       std::ceil(width_), std::ceil(height_), kFont, body_);
 }

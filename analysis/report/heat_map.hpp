@@ -4,6 +4,7 @@
 //               .rows = {"ein", "Hund"}, .columns = {"a", "dog"}, .values = {0.9, 0.1, 0.2, 0.8}};
 //
 //   attention to the source, layer 0
+//   down: target, across: source
 //        a d
 //          o
 //          g

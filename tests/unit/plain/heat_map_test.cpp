@@ -22,7 +22,8 @@ HeatMap small() {
 
 TEST(HeatMap, ShowsShadesWithNamesDownAndAcross) {
   EXPECT_EQ(to_text(small(), {}),
-            "layer 0 (down: target, across: source)\n"
+            "layer 0\n"
+            "down: target, across: source\n"
             "       d\n"
             "       o\n"
             "     a g .\n"
@@ -53,7 +54,8 @@ TEST(HeatMap, AbbreviatesNamesAndCountsWideCharacters) {
   map.rows = {"Donaudampfschifffahrt", "\u72ac"};
   map.columns = {"Donaudampfschifffahrt", "\u4e2d", "e\u0301"};
   EXPECT_EQ(to_text(map, {}),
-            "layer 0 (down: target, across: source)\n"
+            "layer 0\n"
+            "down: target, across: source\n"
             "                 D\n                 o\n                 n\n                 a\n                 u\n"
             "                 d\n                 a\n                 m\n                 p\n                 f\n"
             "                 s\n                 ⋮ 中e\u0301\n"
