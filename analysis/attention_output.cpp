@@ -37,7 +37,7 @@ HeatMap single_map(const SentenceAttention& sentence, const AttentionView& view)
   HeatMap map = heat_map(maps, choice.layer.value_or(maps.layers - 1), choice.head);
   map.title = fmt::format("{}, {}", title_of(*choice.place), map.title);
   if (*choice.place == AttentionPlace::encoder) map.row_axis = map.column_axis = "text";
-  if (*choice.place == AttentionPlace::decoder) map.column_axis = "what was read of it";
+  if (*choice.place == AttentionPlace::decoder) map.column_axis = "target read so far";
   return map;
 }
 

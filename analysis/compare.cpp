@@ -13,10 +13,14 @@
 #include <memory>
 #include <thread>
 
+#include "analysis/attention_maps.hpp"
+#include "analysis/attention_statistics.hpp"
 #include "analysis/beams.hpp"
 #include "analysis/calibration.hpp"
 #include "analysis/cross_scores.hpp"
+#include "analysis/distant_pairs.hpp"
 #include "analysis/flops.hpp"
+#include "analysis/probe.hpp"
 #include "analysis/systems.hpp"
 #include "analysis/trained_run.hpp"
 #include "analysis/where.hpp"
@@ -91,7 +95,8 @@ std::string processor_name() {
 
 // The call that makes the same comparison.
 std::string command_of(const CompareConfig& config) {
-  std::string command = fmt::format("attend compare {} --test {}", fmt::join(config.runs, " "), fmt::join(config.test, " "));
+  std::string command =
+      fmt::format("attend compare {} --test {}", fmt::join(config.runs, " "), fmt::join(config.test, " "));
   if (!config.gold.gold.empty()) command += " --gold " + config.gold.gold;
   if (config.probe) command += " --probe";
   if (config.checkpoint != "auto") command += " --checkpoint " + config.checkpoint;
@@ -117,6 +122,7 @@ class Measurement {
     find_levels();
     break_down();
     explain();
+    if (config_.probe) probe();
     add_sentences();
     return std::move(result_);
   }
@@ -135,9 +141,9 @@ class Measurement {
     if (!config_.gold.gold.empty()) {
       gold_ = read_gold_links(config_.gold, source_words, target_words);
       if (gold_.size() != set_.sources.size()) {
-        throw UserError(
-            fmt::format("{}: {} lines, but {} has {}", config_.gold.gold, gold_.size(), config_.test[0], set_.sources.size()),
-            "give a line of links for each sentence pair");
+        throw UserError(fmt::format("{}: {} lines, but {} has {}", config_.gold.gold, gold_.size(), config_.test[0],
+                                    set_.sources.size()),
+                        "give a line of links for each sentence pair");
       }
     }
     const auto sum = [](const std::vector<std::int64_t>& counts) {
@@ -204,8 +210,8 @@ class Measurement {
       }
     }
     for (const SystemRuns& system : systems_) {
-      System& shown = result_.systems.emplace_back(
-          System{.name = system.name, .description = system.description, .runs = {}});
+      System& shown =
+          result_.systems.emplace_back(System{.name = system.name, .description = system.description, .runs = {}});
       for (const std::size_t run : system.runs) shown.runs.push_back(measured(run));
     }
   }
@@ -265,8 +271,8 @@ class Measurement {
       if (lines.empty()) continue;
       const auto start = std::chrono::steady_clock::now();
       translator.translate(lines);
-      times.push_back({.length = kNames[group],
-                       .milliseconds = 1e3 * seconds_since(start) / static_cast<double>(lines.size())});
+      times.push_back(
+          {.length = kNames[group], .milliseconds = 1e3 * seconds_since(start) / static_cast<double>(lines.size())});
     }
     return times;
   }
@@ -295,8 +301,8 @@ class Measurement {
                   .metric = all_metrics()[metric]->name(),
                   .difference = {.value = difference, .low = interval.low, .high = interval.high},
                   .p_bootstrap = metrics::paired_bootstrap(scores_a, scores_b, difference),
-                  .p_randomisation = metrics::approximate_randomisation(tallies_[run_a][metric],
-                                                                       tallies_[run_b][metric], exchanges),
+                  .p_randomisation =
+                      metrics::approximate_randomisation(tallies_[run_a][metric], tallies_[run_b][metric], exchanges),
                   .p_seeds = {}};
     const auto over_seeds = [&](std::size_t system) {
       std::vector<double> values;
@@ -321,7 +327,8 @@ class Measurement {
       LevelReached& level = result_.levels.emplace_back(LevelReached{.loss = best, .first = {}});
       for (const System& other : result_.systems) {
         const auto& curve = other.runs[0].curve;
-        const auto first = std::ranges::find_if(curve, [&](const CurvePoint& point) { return point.loss && *point.loss <= best; });
+        const auto first =
+            std::ranges::find_if(curve, [&](const CurvePoint& point) { return point.loss && *point.loss <= best; });
         level.first.push_back(first == curve.end() ? std::nullopt : std::optional(*first));
       }
     }
@@ -334,7 +341,8 @@ class Measurement {
     if (train.size() == 2 && std::filesystem::exists(train[1])) {
       result_.where.push_back(by_frequency(set_, count_frequencies(train[1])));
     } else {
-      result_.notes.emplace_back("The training text is not there any more, so words are not grouped by their frequency.");
+      result_.notes.emplace_back(
+          "The training text is not there any more, so words are not grouped by their frequency.");
     }
     result_.where.push_back(by_copying(set_));
     result_.where.push_back(by_position(set_));
@@ -354,6 +362,35 @@ class Measurement {
       result_.beams.push_back(beam_points(run, set_.sources, set_.references, config_.translator));
     }
     result_.cross_scores = cross_scores(models);
+    for (const SystemRuns& system : systems_) {
+      log::info("{}: attention", system.name);
+      result_.attention.push_back(
+          attention_statistics(runs_[system.runs[0]].run, set_.sources, set_.references, gold_));
+    }
+  }
+
+  // Section 7, of the first sentences that are neither very short nor very long.
+  void probe() {
+    constexpr std::size_t kSentences = 24;
+    constexpr std::int64_t kFarthest = 30;
+    Lines sources, references;
+    for (std::size_t i = 0; i < set_.sources.size() && sources.size() < kSentences; ++i) {
+      const std::int64_t words = std::ssize(metrics::split_words(set_.sources[i]));
+      if (words < 8 || words > 30) continue;
+      sources.push_back(set_.sources[i]);
+      references.push_back(set_.references[i]);
+    }
+    Probe& probe = result_.probe.emplace();
+    for (const SystemRuns& system : systems_) {
+      const TrainedRun& trained = runs_[system.runs[0]];
+      log::info("{}: probes", system.name);
+      probe.systems.push_back(
+          {.reach = gradient_reach_of_checkpoints(trained.directory, sources, references, kFarthest),
+           .step_time = step_times(trained.run)});
+    }
+    if (!gold_.empty()) {
+      probe.by_distance.push_back(recall_of_distant_pairs(set_.references, set_.outputs, gold_));
+    }
   }
 
   void add_sentences() {
@@ -371,6 +408,17 @@ class Measurement {
                                     .log_prob = outputs_[run].translations[i].hypothesis.log_prob,
                                     .own = {},
                                     .reference = {}});
+      }
+    }
+    for (std::size_t system = 0; system < systems_.size(); ++system) {
+      const Run& run = runs_[systems_[system].runs[0]].run;
+      if (result_.attention[system].empty()) continue;
+      std::vector<AttentionMaps> own = attention_maps(run, set_.sources, set_.outputs[system]);
+      std::vector<AttentionMaps> reference = attention_maps(run, set_.sources, set_.references);
+      for (std::size_t i = 0; i < set_.sources.size(); ++i) {
+        SystemSentence& sentence = result_.sentences[i].systems[system];
+        sentence.own = std::move(own[i]);
+        sentence.reference = std::move(reference[i]);
       }
     }
   }

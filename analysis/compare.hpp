@@ -35,7 +35,8 @@ struct CompareConfig {
     visit("probe", self.probe,
           {.help = "measure section 7, too: how far gradients reach, and the time of updates by length and threads"});
     visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",
+          {.help =
+               "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",
            .placeholder = "auto|best|last|PATH"});
     visit("precision", self.precision, {.help = "of matrix products"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});

@@ -23,8 +23,8 @@ std::optional<double> number(const nlohmann::json& event, const char* key) {
 }
 
 // What run.json says about the training; an imported run says nothing.
-void read_record(TrainedRun& trained, const fs::path& directory) {
-  const fs::path file = directory / "run.json";
+void read_record(TrainedRun& trained) {
+  const fs::path file = trained.directory / "run.json";
   if (!fs::exists(file)) return;
   const nlohmann::json record = read_json(file);
   trained.facts.attend = record.value("attend", "");
@@ -35,8 +35,8 @@ void read_record(TrainedRun& trained, const fs::path& directory) {
 }
 
 // The totals and the validations of train.jsonl. A line that was cut off by a crash is skipped.
-void read_log(TrainedRun& trained, const fs::path& directory) {
-  std::ifstream lines(directory / "train.jsonl");
+void read_log(TrainedRun& trained) {
+  std::ifstream lines(trained.directory / "train.jsonl");
   CurvePoint now;
   for (std::string line; std::getline(lines, line);) {
     const auto event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -68,9 +68,9 @@ TrainedRun TrainedRun::load(const fs::path& path, const std::string& checkpoint,
   trained.facts.path = path.string();
   trained.facts.checkpoint = checkpoint;
   trained.facts.seed = static_cast<std::int64_t>(trained.config.trainer.seed);
-  const fs::path directory = trained_in(path);
-  read_record(trained, directory);
-  read_log(trained, directory);
+  trained.directory = trained_in(path);
+  read_record(trained);
+  read_log(trained);
   return trained;
 }
 

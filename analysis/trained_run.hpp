@@ -16,6 +16,7 @@ namespace attend {
 
 struct TrainedRun {
   Run run;
+  std::filesystem::path directory = {};  // that records its training and has its checkpoints
   RunFacts facts = {};
   TranslationConfig config = {};
   std::map<std::string, std::string> inputs = {};  // hashes of the texts and tokenizers it was trained with

@@ -12,6 +12,8 @@
 
 #include "analysis/attention_maps.hpp"
 #include "analysis/attention_output.hpp"
+#include "analysis/positions.hpp"
+#include "analysis/report/heat_map.hpp"
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
@@ -34,8 +36,8 @@ namespace attend {
 namespace {
 
 // Options that only make sense where the model translates.
-constexpr std::array kOfTranslations = {"target",     "beam",       "length-penalty",      "min-length", "max-length",
-                                        "batch-size", "workers",    "attention-threshold", "nbest",      "threads"};
+constexpr std::array kOfTranslations = {"target",     "beam",    "length-penalty",      "min-length", "max-length",
+                                        "batch-size", "workers", "attention-threshold", "nbest",      "threads"};
 // And of those the ones of the search alone.
 constexpr std::array kOfSearch = {"beam", "length-penalty", "min-length", "max-length", "batch-size", "workers"};
 
@@ -49,6 +51,7 @@ struct AttentionConfig {
   std::optional<std::int64_t> layer;
   std::optional<std::int64_t> head;
   bool words = false;
+  bool positions = false;
   ModelOptions use;
   LineOptions lines;
   TranslatorConfig translator;
@@ -80,6 +83,9 @@ struct AttentionConfig {
     visit("words", self.words,
           {.help = "weights between words: added over the pieces of a word that is attended to, averaged over those of "
                    "one that attends"});
+    visit("positions", self.positions,
+          {.help = "instead of attention: the position encodings of a Transformer or a BERT, and the cosine of two by "
+                   "their distance"});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
@@ -95,23 +101,41 @@ struct AttentionConfig {
     } else {
       picture_kind(output, origins("output"));
     }
+    if (positions) {
+      for (const std::string_view option : {"input", "place", "layer", "head", "words", "line-buffered"}) {
+        refuse_with_positions(origins, option);
+      }
+      for (const std::string_view option : kOfTranslations) refuse_with_positions(origins, option);
+    }
     if (target.empty()) return;
     if (target == "-" && input == "-") {
       throw UserError(origins("target") + " is -, but standard input carries the lines", "name a file");
     }
     for (const std::string_view option : kOfSearch) {
       if (!origins.given(option)) continue;
-      throw UserError(origins(option) + " has no meaning with --target: nothing is translated", "leave one of them out");
+      throw UserError(origins(option) + " has no meaning with --target: nothing is translated",
+                      "leave one of them out");
     }
   }
+
+  static void refuse_with_positions(const OptionOrigins& origins, std::string_view option) {
+    if (!origins.given(option)) return;
+    throw UserError(origins(option) + " has no meaning with --positions: no text is read", "leave one of them out");
+  }
+
+  // UserError where the file of --output exists and may not be overwritten.
+  void check_output() const {
+    if (!output.empty() && !overwrite) refuse_existing(output, "--output, or pass --overwrite");
+  }
+
+  TextStyle style() const { return {.width = output::columns(), .colours = output::colours()}; }
 
   std::unique_ptr<AttentionOutput> open(AttentionPlace usual_place, const std::string& beginning) const {
     const AttentionView view{.choice = {.place = place, .layer = layer, .head = head},
                              .usual_place = usual_place,
                              .beginning = words ? "" : beginning,
-                             .style = {.width = output::columns(), .colours = output::colours()}};
+                             .style = style()};
     if (output.empty()) return attention_on_terminal(view);
-    if (!overwrite) refuse_existing(output, "--output, or pass --overwrite");
     return attention_in_file(output, picture_kind(output, "--output"), view);
   }
 };
@@ -147,8 +171,8 @@ void observe_targets(const AttentionConfig& config, const Run& trained, LineRead
   for (; reader.next(line); ++number) {
     if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
     if (!targets.next(target)) {
-      throw UserError(fmt::format("{}: {} lines, but {} is another", name_of_input(config.target), number, reader.place()),
-                      remedy);
+      throw UserError(
+          fmt::format("{}: {} lines, but {} is another", name_of_input(config.target), number, reader.place()), remedy);
     }
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
   }
@@ -163,9 +187,9 @@ void observe_translations(const AttentionConfig& config, LineReader& reader) {
   if (!config.target.empty()) targets.emplace(config.target);
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
   if (num_cross_layers(trained) == 0) {
-    throw UserError(config.run + ": a model of kind " + std::string(name_of(trained.config.model)) +
-                        " has no attention to look at",
-                    "give a run with attention, such as one of --model luong or transformer");
+    throw UserError(
+        config.run + ": a model of kind " + std::string(name_of(trained.config.model)) + " has no attention to look at",
+        "give a run with attention, such as one of --model luong or transformer");
   }
   freeze(*trained.model, config.use.precision);
   const Tokenizer& tokenizer = trained.tokenizers.tgt;
@@ -240,21 +264,32 @@ std::int64_t read_records(LineReader& reader, const TextRun& run, bool at_once, 
   return num_cut;
 }
 
-void observe_encoder(const AttentionConfig& config, const std::filesystem::path& path, LineReader& reader) {
+// The encoder of a run of attend pretrain or finetune; the latter also knows how it reads a line.
+struct EncoderRun {
+  Bert bert;
+  Tokenizer tokenizer;
+  std::optional<TextRun> tuned;
+};
+
+EncoderRun load_encoder(const AttentionConfig& config, const std::filesystem::path& path) {
   const torch::Device device = device_named(config.use.device);
-  const bool tuned = kind_of_run(path) == RunKind::finetune;
-  std::optional<TextRun> text_run;
-  if (tuned) text_run.emplace(TextRun::load(path, config.use.checkpoint, device));
-  std::optional<BertRun> bert_run;
-  if (!tuned) bert_run.emplace(BertRun::load(path, config.use.checkpoint, device));
-  const Bert bert = tuned ? text_run->model->encoder().bert() : bert_run->model->bert;
-  if (!bert) {
+  if (kind_of_run(path) == RunKind::pretrain) {
+    const BertRun run = BertRun::load(path, config.use.checkpoint, device);
+    return {.bert = run.model->bert, .tokenizer = run.tokenizer, .tuned = {}};
+  }
+  const TextRun run = TextRun::load(path, config.use.checkpoint, device);
+  const Bert bert = run.model->encoder().bert();
+  if (bert.is_empty()) {
     throw UserError(config.run + ": its encoder is an LSTM, which has no attention", "give a run of --model bert");
   }
-  const Tokenizer& tokenizer = tuned ? text_run->tokenizer : bert_run->tokenizer;
+  return {.bert = bert, .tokenizer = run.tokenizer, .tuned = run};
+}
+
+void observe_encoder(const AttentionConfig& config, const std::filesystem::path& path, LineReader& reader) {
+  const auto [bert, tokenizer, tuned] = load_encoder(config, path);
   freeze(*bert, config.use.precision);
   const auto output = config.open(AttentionPlace::encoder, {});
-  const auto take = [&](const std::vector<EncoderSequence>& sequences) {
+  const auto take = [&, &bert = bert, &tokenizer = tokenizer](const std::vector<EncoderSequence>& sequences) {
     output->add(std::max<std::size_t>(sequences.size(), 1), [&](std::size_t i) {
       if (sequences.empty()) return SentenceAttention{};
       const SentenceAttention attention = attention_of(*bert, tokenizer, sequences[i]);
@@ -263,16 +298,43 @@ void observe_encoder(const AttentionConfig& config, const std::filesystem::path&
   };
   const bool at_once = config.lines.at_once(config.input);
   const std::int64_t num_cut =
-      tuned ? read_records(reader, *text_run, at_once, take) : read_texts(reader, bert, tokenizer, at_once, take);
+      tuned ? read_records(reader, *tuned, at_once, take) : read_texts(reader, bert, tokenizer, at_once, take);
   output->finish();
   if (num_cut > 0) log::warn("{} texts were cut", num_cut);
+}
+
+void show_positions(const AttentionConfig& config, const std::filesystem::path& path) {
+  const PositionEncodings positions =
+      kind_of_run(path) == RunKind::train
+          ? position_encodings(Run::load(config.run, config.use.checkpoint, device_named(config.use.device)),
+                               config.run)
+          : position_encodings(*load_encoder(config, path).bert);
+  if (config.output.empty()) {
+    constexpr std::int64_t kRows = 32;
+    const TextStyle style = config.style();
+    std::cout << to_text(heat_map(positions, kRows, static_cast<std::int64_t>(style.width) / 2 - 4), style) << '\n'
+              << similarity_text(positions);
+    return;
+  }
+  AtomicFile file(config.output);
+  if (picture_kind(config.output, "--output") == PictureKind::svg) {
+    SvgPage page;
+    page.add(heat_map(positions, 128, 256));
+    page.add_curve("cosine of two position encodings by their distance", "distance", positions.similarity);
+    file.write(page.document());
+  } else {
+    file.write(to_json(positions));
+  }
+  file.commit();
 }
 
 void run(const AttentionConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
-  LineReader reader(config.input);  // opened first: a file that cannot be read is said at once
   const std::filesystem::path path = run_of_best_seed(config.run);
+  config.check_output();
+  if (config.positions) return show_positions(config, path);
+  LineReader reader(config.input);  // opened first: a file that cannot be read is said at once
   if (kind_of_run(path) == RunKind::train) {
     observe_translations(config, reader);
   } else {

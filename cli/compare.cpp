@@ -27,8 +27,9 @@ struct ReportConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Report");
-    visit("output", self.output,
-          {.help = "a new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
+    visit(
+        "output", self.output,
+        {.help = "a new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
     CompareConfig::visit(self.compare, visit);
   }
   void validate(const OptionOrigins& origins) const { compare.validate(origins); }

@@ -33,7 +33,7 @@ Colour colour_of(double darkness) {
   const double place = darkness * 2;
   const auto stop = static_cast<std::size_t>(std::min(place, 1.0));
   const double share = place - static_cast<double>(stop);
-  const auto mix = [&](int Colour::* part) {
+  const auto mix = [&](int Colour::*part) {
     const int from = kStops[stop].*part, to = kStops[stop + 1].*part;
     return static_cast<int>(std::lround(from + share * (to - from)));
   };
@@ -69,7 +69,8 @@ class TextPicture {
   }
 
   std::string draw() {
-    add_line(fmt::format("{} (down: {}, across: {})", map_.title, map_.row_axis, map_.column_axis));
+    add_line(map_.title);
+    add_line(fmt::format("down: {}, across: {}", map_.row_axis, map_.column_axis));
     draw_column_names();
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       line_ = std::string(names_ - width_of(rows_[row]), ' ') + join(rows_[row]) + " ";
@@ -106,13 +107,15 @@ class TextPicture {
     const Colour colour = colour_of(dark);
     switch (style_.colours) {
       case output::Colours::none:
-        for (std::size_t i = 0; i < width; ++i) line_ += kBlocks[std::min<std::size_t>(4, static_cast<std::size_t>(dark * 5))];
+        for (std::size_t i = 0; i < width; ++i)
+          line_ += kBlocks[std::min<std::size_t>(4, static_cast<std::size_t>(dark * 5))];
         return;
       case output::Colours::of_256:
         line_ += fmt::format("\033[48;5;{}m{}\033[0m", index_of(colour), std::string(width, ' '));
         return;
       case output::Colours::of_24_bits:
-        line_ += fmt::format("\033[48;2;{};{};{}m{}\033[0m", colour.red, colour.green, colour.blue, std::string(width, ' '));
+        line_ +=
+            fmt::format("\033[48;2;{};{};{}m{}\033[0m", colour.red, colour.green, colour.blue, std::string(width, ' '));
     }
   }
 
@@ -210,9 +213,10 @@ void SvgPage::cells(const HeatMap& map, double x, double y, double cell) {
   constexpr int kShades = 32;
   const std::size_t rows = map.rows.size(), columns = map.columns.size();
   fmt::format_to(std::back_inserter(body_),
-                 "<g transform=\"translate({:.6g} {:.6g}) scale({:.6g})\" shape-rendering=\"crispEdges\">\n"
-                 "<path class=\"frame\" d=\"M0 0h{}v{}h-{}z\"/>\n",
-                 x, y, cell, columns, rows, columns);
+                 "<rect class=\"frame\" x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.6g}\" height=\"{:.6g}\"/>\n"
+                 "<g transform=\"translate({:.6g} {:.6g}) scale({:.6g})\" shape-rendering=\"crispEdges\">\n",
+                 x - 0.5, y - 0.5, cell * static_cast<double>(columns) + 1, cell * static_cast<double>(rows) + 1, x, y,
+                 cell);
   std::map<int, std::string> paths;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t column = 0; column < columns;) {
@@ -266,8 +270,8 @@ void SvgPage::add(const HeatMap& map) {
   text(kMargin, height_ + 12, name_for_svg(map.title, 160), "font-weight=\"bold\"");
   text(x + width / 2, height_ + 30, name_for_svg(map.column_axis, 80), "text-anchor=\"middle\" fill=\"#666\"");
   text(0, 0, name_for_svg(map.row_axis, 80),
-       fmt::format("text-anchor=\"middle\" fill=\"#666\" transform=\"translate({:.6g} {:.6g}) rotate(-90)\"", kMargin + 9,
-                   y + height / 2));
+       fmt::format("text-anchor=\"middle\" fill=\"#666\" transform=\"translate({:.6g} {:.6g}) rotate(-90)\"",
+                   kMargin + 9, y + height / 2));
   const auto step = static_cast<std::size_t>(std::ceil(kFont / cell));  // names that would overlap are left out
   for (std::size_t row = 0; row < map.rows.size(); row += step) {
     text(x - 6, y + cell * (static_cast<double>(row) + 0.5) + 4, name_for_svg(map.rows[row], kLongestName),
@@ -324,12 +328,44 @@ void SvgPage::add_all(const AttentionMaps& maps, const std::string& title) {
   height_ = bottom + 44;
 }
 
+void SvgPage::add_curve(const std::string& title, const std::string& axis, const std::vector<double>& values) {
+  constexpr double kWidth = 480, kHeight = 160;
+  constexpr std::size_t kNumbers = 8;
+  text(kMargin, height_ + 12, name_for_svg(title, 160), "font-weight=\"bold\"");
+  const double x = kMargin + 36, y = height_ + 32;
+  const auto left_of = [&](std::size_t i) {
+    return x + kWidth * static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(values.size() - 1, 1));
+  };
+  const auto top_of = [&](double value) { return y + kHeight * (1 - value) / 2; };
+  for (const double value : {1.0, 0.0, -1.0}) {
+    fmt::format_to(std::back_inserter(body_), "<path stroke=\"#ccc\" d=\"M{:.6g} {:.6g}h{}\"/>\n", x, top_of(value),
+                   kWidth);
+    text(x - 6, top_of(value) + 4, fmt::format("{}", value), "text-anchor=\"end\"");
+  }
+  std::string points;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    fmt::format_to(std::back_inserter(points), "{}{:.6g} {:.6g}", i == 0 ? "M" : "L", left_of(i), top_of(values[i]));
+  }
+  const Colour colour = colour_of(0.75);
+  fmt::format_to(std::back_inserter(body_),
+                 "<path fill=\"none\" stroke-width=\"1.5\" stroke=\"#{:02x}{:02x}{:02x}\" d=\"{}\"/>\n", colour.red,
+                 colour.green, colour.blue, points);
+  text(x - 6, y + kHeight + 18, name_for_svg(axis, 40), "text-anchor=\"end\" fill=\"#666\"");
+  const std::size_t step = (values.size() + kNumbers - 1) / kNumbers;
+  for (std::size_t i = 0; i < values.size(); i += std::max<std::size_t>(step, 1)) {
+    text(left_of(i), y + kHeight + 18, std::to_string(i), "text-anchor=\"middle\"");
+    text(left_of(i), y + kHeight + 34, fmt::format("{:.2f}", values[i]), "text-anchor=\"middle\" fill=\"#666\"");
+  }
+  width_ = std::max(width_, x + kWidth + 2 * kMargin);
+  height_ = y + kHeight + 52;
+}
+
 std::string SvgPage::document() const {
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "font-family=\"sans-serif\" font-size=\"{2}\">\n"
-      "<style>.frame{{fill:#fff;stroke:#bbb;stroke-width:1;vector-effect:non-scaling-stroke}}</style>\n"
+      "<style>.frame{{fill:#fff;stroke:#bbb;stroke-width:1}}</style>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{3}</svg>\n",
       std::ceil(width_), std::ceil(height_), kFont, body_);
 }

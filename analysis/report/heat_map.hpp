@@ -4,6 +4,7 @@
 //               .rows = {"ein", "Hund"}, .columns = {"a", "dog"}, .values = {0.9, 0.1, 0.2, 0.8}};
 //
 //   attention to the source, layer 0
+//   down: target, across: source
 //        a d
 //          o
 //          g
@@ -54,6 +55,8 @@ class SvgPage {
   void add(const HeatMap& map);
   // Every layer and head of a sentence as small maps without names: layers down, heads across.
   void add_all(const AttentionMaps& maps, const std::string& title);
+  // A curve through values[0], values[1], … (at least two), between -1 and 1, with some of them as numbers.
+  void add_curve(const std::string& title, const std::string& axis, const std::vector<double>& values);
   std::string document() const;
 
  private:

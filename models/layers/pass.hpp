@@ -16,7 +16,7 @@ namespace attend {
 // Self-attention of the encoder or the decoder, or the decoder's attention to the encoder's output (cross).
 enum class AttentionPlace { encoder, decoder, cross };
 
-// Receives the attention weights of a forward pass, for example for alignments and plots.
+// Receives what a forward pass computes on its way, for example for alignments and plots.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -25,6 +25,10 @@ class Observer {
   // or less in a local scope that scales them. Layers are numbered from 0; a recurrent decoder's attention is layer 0
   // with one head.
   virtual void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
+
+  // The embedded source pieces of a translation model, as its encoder reads them: a part of the graph, so that
+  // gradients with respect to them can be asked for.
+  virtual void see_source(const torch::Tensor& /*embedded_SE*/) {}
 };
 
 // The positions that hard attention sampled for some rows (models/attention/hard.hpp).

@@ -122,6 +122,7 @@ Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::si
 
 std::shared_ptr<RecurrentMemory> RecurrentSeq2SeqImpl::read(const Sequences& src, Pass& pass) const {
   const Tensor embedded_SE = src_embedding_->forward(src, embedding_scale_, {}, pass.dropout(config_.dropout));
+  if (pass.observer() != nullptr) pass.observer()->see_source(embedded_SE);
   const bool wants_memory = config_.keys == StateKind::cell || config_.values == StateKind::cell;
   const RecurrenceOutput read =
       encoder_->forward(embedded_SE, src.layout, config_.dropout, pass, /*start=*/{}, wants_memory);

@@ -249,6 +249,7 @@ Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, c
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
   Tensor x_MH = embed(src_embedding_, src, positions(0, src.layout.max_length), pass);
+  if (pass.observer() != nullptr) pass.observer()->see_source(x_MH);
   x_MH = encoder_->forward(x_MH, src.layout, pass);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;

@@ -22,7 +22,8 @@ HeatMap small() {
 
 TEST(HeatMap, ShowsShadesWithNamesDownAndAcross) {
   EXPECT_EQ(to_text(small(), {}),
-            "layer 0 (down: target, across: source)\n"
+            "layer 0\n"
+            "down: target, across: source\n"
             "       d\n"
             "       o\n"
             "     a g .\n"
@@ -40,7 +41,8 @@ TEST(HeatMap, LeavesOutColumnsThatDoNotFitAndSaysSo) {
   std::string row;
   for (int i = 0; i < 75; ++i) row += "█";
   EXPECT_NE(text.find("\n ein " + row + "\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("\nsource: the first 75 of 100; the others do not fit into 80 columns\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nsource: the first 75 of 100; the others do not fit into 80 columns\n"), std::string::npos)
+      << text;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
     EXPECT_LE(width_of(characters_of(text.substr(begin, end - begin))), 80u);
@@ -53,7 +55,8 @@ TEST(HeatMap, AbbreviatesNamesAndCountsWideCharacters) {
   map.rows = {"Donaudampfschifffahrt", "\u72ac"};
   map.columns = {"Donaudampfschifffahrt", "\u4e2d", "e\u0301"};
   EXPECT_EQ(to_text(map, {}),
-            "layer 0 (down: target, across: source)\n"
+            "layer 0\n"
+            "down: target, across: source\n"
             "                 D\n                 o\n                 n\n                 a\n                 u\n"
             "                 d\n                 a\n                 m\n                 p\n                 f\n"
             "                 s\n                 ⋮ 中e\u0301\n"
@@ -71,7 +74,8 @@ TEST(HeatMap, ColoursAreBackgroundsOfTheDepthThatTheTerminalHas) {
             std::string::npos);
   EXPECT_NE(to_text(map, {.colours = output::Colours::of_256}).find("\na \033[48;5;17m  \033[0m\n"), std::string::npos);
   map.values = {0};
-  EXPECT_NE(to_text(map, {.colours = output::Colours::of_256}).find("\na \033[48;5;231m  \033[0m\n"), std::string::npos);
+  EXPECT_NE(to_text(map, {.colours = output::Colours::of_256}).find("\na \033[48;5;231m  \033[0m\n"),
+            std::string::npos);
 }
 
 TEST(HeatMap, NothingInANameSteersTheTerminalOrBreaksTheDocument) {

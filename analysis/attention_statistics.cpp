@@ -1,0 +1,93 @@
+#include "analysis/attention_statistics.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "core/error.hpp"
+#include "eval/alignment.hpp"
+#include "eval/pair_attention.hpp"
+
+namespace attend {
+
+void HeadTally::add(const torch::Tensor& weights_TS) {
+  const auto weights = weights_TS.accessor<float, 2>();
+  const std::int64_t T = weights.size(0), S = weights.size(1);
+  std::vector<double> read(static_cast<std::size_t>(S));
+  std::int64_t last = -1;  // likeliest position of the step before
+  for (std::int64_t t = 0; t < T; ++t) {
+    double sum = 0, expected = 0;
+    std::int64_t likeliest = 0;
+    for (std::int64_t s = 0; s < S; ++s) {
+      const double w = weights[t][s];
+      if (w > 0) entropy_ -= w * std::log(w);
+      sum += w;
+      expected += w * static_cast<double>(s);
+      read[static_cast<std::size_t>(s)] += w;
+      if (weights[t][s] > weights[t][likeliest]) likeliest = s;
+    }
+    if (sum > 0) {  // a local scope may have none
+      distance_ += std::abs(expected / sum - static_cast<double>(t * S) / static_cast<double>(T));
+    }
+    if (t > 0) {
+      ++steps_;
+      if (likeliest >= last) ++steps_onwards_;
+    }
+    last = likeliest;
+  }
+  for (const double w : read) coverage_ += std::min(1.0, w);
+  source_pieces_ += S;
+  target_pieces_ += T;
+}
+
+HeadStatistics HeadTally::statistics(std::int64_t layer, std::int64_t head) const {
+  const auto mean = [](double sum, std::int64_t count) { return count == 0 ? 0 : sum / static_cast<double>(count); };
+  HeadStatistics result{.layer = layer,
+                        .head = head,
+                        .entropy = mean(entropy_, target_pieces_),
+                        .coverage = mean(coverage_, source_pieces_),
+                        .distance = mean(distance_, target_pieces_),
+                        .monotonicity = steps_ == 0 ? 1 : mean(static_cast<double>(steps_onwards_), steps_),
+                        .alignment_error = {}};
+  if (links_.sure() + links_.possible() > 0) result.alignment_error = links_.error_rate();
+  return result;
+}
+
+std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
+                                                 const std::vector<std::string>& target,
+                                                 const std::vector<SentenceLinks>& gold) {
+  ensure(source.size() == target.size() && (gold.empty() || gold.size() == source.size()),
+         "a translation for each line, and links for all of them or none");
+  std::map<std::pair<std::int64_t, std::int64_t>, HeadTally> tallies;  // of layer and head; the mean comes last
+  std::size_t line = 0;
+  PairAttention pairs(run, {.only = AttentionPlace::cross},
+                      [&](const PiecePair& pair, const SentenceAttention& attention) {
+                        const PiecesOfWords source_pieces = source_words(pair), target_pieces = target_words(pair);
+                        const auto add = [&](std::int64_t layer, std::int64_t head, const torch::Tensor& weights_TS) {
+                          HeadTally& tally = tallies[{layer, head}];
+                          tally.add(weights_TS);
+                          if (!gold.empty())
+                            tally.add_links(align_words(weights_TS, source_pieces, target_pieces), gold[line]);
+                        };
+                        for (const LayerAttention& layer : attention.layers) {
+                          const std::int64_t heads = layer.weights.size(0);
+                          for (std::int64_t head = 0; head < heads; ++head) add(layer.layer, head, layer.weights[head]);
+                          if (heads > 1) add(layer.layer, heads, layer.weights.mean(0));
+                        }
+                        ++line;
+                      });
+  for (std::size_t i = 0; i < source.size(); ++i) pairs.add(pair_in_pieces(run.tokenizers, source[i], target[i]));
+  pairs.finish();
+  std::vector<HeadStatistics> result;
+  for (const auto& [place, tally] : tallies) {
+    const auto [layer, head] = place;
+    const bool is_mean = head > 0 && !tallies.contains({layer, head + 1});
+    result.push_back(tally.statistics(layer, is_mean ? -1 : head));
+  }
+  return result;
+}
+
+}  // namespace attend

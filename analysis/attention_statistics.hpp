@@ -1,0 +1,51 @@
+// Numbers that say how heads attend (HeadStatistics), over sentence pairs, from weights of T target and S source
+// pieces:
+//
+//   entropy       mean over t of -Σ_s w_ts ln w_ts; ln S where all is read alike, 0 where one position is
+//   coverage      mean over s of min(1, Σ_t w_ts): how much of the source is read at all (cf. Wu et al. 2016, arXiv
+//                 1609.08144, eq. 14)
+//   distance      mean over t of |Σ_s s w_ts / Σ_s w_ts - t S / T|: how far from the diagonal it is read
+//   monotonicity  share of the steps t > 0 whose likeliest position is not before that of t - 1
+//   alignment error rate of the links that eval/alignment.hpp makes of the weights
+//
+// Means are over all target (source) pieces of the corpus, the ends of sentences among them.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+#include "data/text/links.hpp"
+#include "eval/metrics/alignment_error.hpp"
+#include "models/run/run.hpp"
+
+namespace attend {
+
+// The sums of one head.
+class HeadTally {
+ public:
+  // The weights of a sentence pair, [T, S] fp32.
+  void add(const torch::Tensor& weights_TS);
+  // Links made of them, for sentences with gold links.
+  void add_links(const std::vector<Link>& links, const SentenceLinks& gold) { links_.add(links, gold); }
+
+  // Without target pieces all numbers are 0; without steps from one to the next, monotonicity is 1.
+  HeadStatistics statistics(std::int64_t layer, std::int64_t head) const;
+
+ private:
+  double entropy_ = 0, coverage_ = 0, distance_ = 0;
+  std::int64_t source_pieces_ = 0, target_pieces_ = 0, steps_ = 0, steps_onwards_ = 0;
+  metrics::AlignmentTally links_;
+};
+
+// Of the attention to the source over the lines of `source` and their given translations: for every layer its heads,
+// then their mean (head -1; not of a layer with one head). `gold` is empty or has links for every line. Empty for a
+// model without attention.
+std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
+                                                 const std::vector<std::string>& target,
+                                                 const std::vector<SentenceLinks>& gold);
+
+}  // namespace attend

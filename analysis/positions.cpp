@@ -1,0 +1,112 @@
+#include "analysis/positions.hpp"
+
+#include <ATen/ATen.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::int64_t kShown = 128;  // positions of a Transformer, which has no last one
+
+std::vector<double> similarity_of(const torch::Tensor& encodings_TH) {
+  const torch::Tensor x_TH = encodings_TH.to(at::kDouble);
+  const torch::Tensor unit_TH = x_TH / x_TH.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12);
+  const torch::Tensor cosine_TT = unit_TH.mm(unit_TH.t());
+  std::vector<double> similarity;
+  for (std::int64_t d = 0; d < x_TH.size(0); ++d) similarity.push_back(cosine_TT.diagonal(d).mean().item<double>());
+  return similarity;
+}
+
+// Every k-th of `count` numbers, at most `most` of them.
+std::vector<std::int64_t> sampled(std::int64_t count, std::int64_t most) {
+  std::vector<std::int64_t> numbers;
+  const std::int64_t step = (count + most - 1) / most;
+  for (std::int64_t i = 0; i < count; i += step) numbers.push_back(i);
+  return numbers;
+}
+
+std::vector<std::string> names_of(const std::vector<std::int64_t>& numbers) {
+  std::vector<std::string> names;
+  for (const std::int64_t number : numbers) names.push_back(std::to_string(number));
+  return names;
+}
+
+}  // namespace
+
+PositionEncodings position_encodings(std::string kind, const torch::Tensor& encodings_TH) {
+  const torch::Tensor own_TH = encodings_TH.detach().cpu().to(at::kFloat).contiguous();
+  return {.kind = std::move(kind), .encodings_TH = own_TH, .similarity = similarity_of(own_TH)};
+}
+
+PositionEncodings position_encodings(const Run& run, const std::string& name) {
+  const auto buffers = run.model->named_buffers();
+  const torch::Tensor* positions_TH = buffers.find("positions");
+  if (positions_TH == nullptr) {
+    throw UserError(name + ": a model of kind " + std::string(name_of(run.config.model)) +
+                        " reads word by word and has no position encodings",
+                    "give a run of a Transformer or a BERT");
+  }
+  return position_encodings("sinusoids", positions_TH->narrow(0, 0, std::min(kShown, positions_TH->size(0))));
+}
+
+PositionEncodings position_encodings(const BertImpl& bert) {
+  return position_encodings("learnt", bert.named_parameters()["embeddings.position_embeddings.weight"]);
+}
+
+HeatMap heat_map(const PositionEncodings& positions, std::int64_t most_rows, std::int64_t most_columns) {
+  const auto rows = sampled(positions.encodings_TH.size(0), most_rows);
+  const auto columns = sampled(positions.encodings_TH.size(1), most_columns);
+  HeatMap map{
+      .title = fmt::format("position encodings ({}): {} of {} positions, {} of {} dimensions", positions.kind,
+                           rows.size(), positions.encodings_TH.size(0), columns.size(), positions.encodings_TH.size(1)),
+      .row_axis = "position",
+      .column_axis = "dimension",
+      .rows = names_of(rows),
+      .columns = names_of(columns),
+      .values = {}};
+  const auto values = positions.encodings_TH.accessor<float, 2>();
+  for (const std::int64_t row : rows) {
+    for (const std::int64_t column : columns) map.values.push_back(values[row][column]);
+  }
+  const auto [low, high] = std::ranges::minmax(map.values);
+  map.low = low;
+  map.high = high;
+  return map;
+}
+
+std::string similarity_text(const PositionEncodings& positions) {
+  constexpr double kBar = 40;
+  std::string text = "distance  cosine\n";
+  for (std::size_t d = 0; d < positions.similarity.size(); d += std::max<std::size_t>(1, d / 4)) {
+    const double cosine = positions.similarity[d];
+    fmt::format_to(std::back_inserter(text), "{:8}  {:6.3f}", d, cosine);
+    if (cosine > 0) text += "  ";
+    for (int i = 0; i < static_cast<int>(cosine * kBar + 0.5); ++i) text += "█";
+    text += '\n';
+  }
+  return text;
+}
+
+std::string to_json(const PositionEncodings& positions) {
+  std::string text = fmt::format("{{\"kind\":\"{}\",\"encodings\":[", positions.kind);
+  const auto values = positions.encodings_TH.accessor<float, 2>();
+  const auto append = [&](bool first, double value) {
+    fmt::format_to(std::back_inserter(text), "{}{:.6g}", first ? "" : ",", value);
+  };
+  for (std::int64_t t = 0; t < values.size(0); ++t) {
+    text += t == 0 ? "[" : ",[";
+    for (std::int64_t h = 0; h < values.size(1); ++h) append(h == 0, values[t][h]);
+    text += ']';
+  }
+  text += "],\"similarity\":[";
+  for (std::size_t d = 0; d < positions.similarity.size(); ++d) append(d == 0, positions.similarity[d]);
+  return text + "]}\n";
+}
+
+}  // namespace attend

@@ -1,0 +1,192 @@
+#include "analysis/probe.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <torch/autograd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <span>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "data/batch/batch.hpp"
+#include "eval/pair_attention.hpp"
+#include "models/ops/ops.hpp"
+#include "models/run/checkpoint_reader.hpp"
+#include "models/translation/factory.hpp"
+#include "train/translation/objective.hpp"
+
+namespace attend {
+namespace {
+
+using torch::Tensor;
+
+class SourceObserver : public Observer {
+ public:
+  void see_attention(AttentionPlace, std::int64_t, const Tensor&) override {}
+  void see_source(const Tensor& embedded) override { embedded_SE = embedded; }
+  Tensor embedded_SE;
+};
+
+// The rows of the labels at position t, of the sentences that have one.
+std::vector<std::int64_t> rows_at(std::int64_t t, const Layout& target) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t b = 0; b < target.size(); ++b) {
+    if (t < target.length(b)) rows.push_back(target.offsets[static_cast<std::size_t>(b)] + t);
+  }
+  return rows;
+}
+
+// Sentences are independent of each other: the gradient of the sum of their log-probabilities at position t is, in the
+// rows of each sentence, its own.
+Tensor gradient_norms(const Run& run, const Batch& batch, std::int64_t t) {
+  SourceObserver observer;
+  Pass pass = Pass::inference(&observer);
+  const Tensor hidden_MH = run.model->forward(batch, pass);
+  const Tensor rows_K = at::tensor(rows_at(t, batch.tgt.layout), at::kLong).to(hidden_MH.device());
+  const Tensor loss = ops::cross_entropy(hidden_MH.index_select(0, rows_K), run.model->output_table(), {},
+                                         batch.labels_M.index_select(0, rows_K), /*label_smoothing=*/0)
+                          .loss;
+  ensure(observer.embedded_SE.defined() && observer.embedded_SE.requires_grad(), "a source that gradients reach");
+  const Tensor gradient_SE = torch::autograd::grad({loss}, {observer.embedded_SE})[0];
+  return gradient_SE.to(at::kDouble).norm(2, 1).cpu();
+}
+
+Batch batch_of(const Run& run, const std::vector<std::string>& source, const std::vector<std::string>& target) {
+  std::vector<std::vector<std::int32_t>> sources, targets;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const PiecePair pair = pair_in_pieces(run.tokenizers, source[i], target[i]);
+    if (pair.source_pieces.empty()) continue;
+    std::vector<std::int32_t>& ids = sources.emplace_back();
+    for (const Piece& piece : pair.source_pieces) ids.push_back(piece.id);
+    targets.push_back(pair.target_ids);
+  }
+  const auto spans = [](const std::vector<std::vector<std::int32_t>>& sentences) {
+    return std::vector<std::span<const std::int32_t>>(sentences.begin(), sentences.end());
+  };
+  const SpecialIds& special = run.tokenizers.tgt.special();
+  Batch batch;
+  batch.src = concatenate(spans(sources), -1, run.tokenizers.src.special().eos);
+  batch.tgt = concatenate(spans(targets), special.bos, -1);
+  batch.labels_M = concatenate(spans(targets), -1, special.eos).ids_M;
+  return on_device(std::move(batch), run.model->device());
+}
+
+// Sentences of equal length with random pieces.
+Batch random_batch(const Run& run, std::int64_t sentences, std::int64_t length) {
+  RandomStream random(1);
+  const auto draw = [&](const Tokenizer& tokenizer) {
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(sentences * length));
+    for (std::int64_t& id : ids)
+      id = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(tokenizer.size())));
+    return at::tensor(ids, at::kLong);
+  };
+  Layout layout;
+  for (std::int64_t b = 0; b < sentences; ++b) layout.append(length);
+  Batch batch;
+  batch.src = {draw(run.tokenizers.src), layout};
+  batch.tgt = {draw(run.tokenizers.tgt), layout};
+  batch.labels_M = draw(run.tokenizers.tgt);
+  return on_device(std::move(batch), run.model->device());
+}
+
+double median_milliseconds(const Seq2Seq& model, bool hard, const Batch& batch) {
+  constexpr std::uint64_t kUpdates = 5;
+  TranslationObjective objective(model, {}, hard);
+  std::vector<double> times;
+  for (std::uint64_t update = 0; update <= kUpdates; ++update) {
+    const auto begin = std::chrono::steady_clock::now();
+    Pass pass = Pass::train(update);
+    Tensor loss;
+    for (const LossSum& sum : objective.losses(batch, pass)) loss = loss.defined() ? loss + sum.loss : sum.loss;
+    loss.backward();
+    loss.item<float>();  // waits for a GPU
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    model->zero_grad();
+    if (update > 0) times.push_back(time.count());  // the first fills caches
+  }
+  std::ranges::sort(times);
+  return times[times.size() / 2];
+}
+
+// Computes with a number of threads while it lives.
+class Threads {
+ public:
+  explicit Threads(std::int64_t number) : before_(at::get_num_threads()) {
+    at::set_num_threads(static_cast<int>(number));
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+  ~Threads() { at::set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+std::vector<double> gradient_reach(const Run& run, const std::vector<std::string>& source,
+                                   const std::vector<std::string>& target, std::int64_t farthest) {
+  ensure(source.size() == target.size(), "a translation for each line");
+  const Batch batch = batch_of(run, source, target);
+  const Layout &src = batch.src.layout, &tgt = batch.tgt.layout;
+  std::vector<double> sums(static_cast<std::size_t>(farthest) + 1), counts(sums.size());
+  for (std::int64_t t = 0; t < tgt.max_length; ++t) {
+    const Tensor norms_S = gradient_norms(run, batch, t);
+    const auto norms = norms_S.accessor<double, 1>();
+    for (std::int64_t b = 0; b < tgt.size(); ++b) {
+      const std::int64_t S = src.length(b), T = tgt.length(b);
+      if (t >= T) continue;
+      const std::int64_t diagonal =
+          std::min<std::int64_t>(S - 1, std::llround(static_cast<double>(t * S) / static_cast<double>(T)));
+      for (std::int64_t d = 0; d <= std::min(farthest, diagonal); ++d) {
+        sums[static_cast<std::size_t>(d)] += norms[src.offsets[static_cast<std::size_t>(b)] + diagonal - d];
+        ++counts[static_cast<std::size_t>(d)];
+      }
+    }
+  }
+  std::vector<double> reach;
+  for (std::size_t d = 0; d < sums.size(); ++d) {
+    reach.push_back(counts[d] == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                   : (sums[d] / counts[d]) / (sums[0] / counts[0]));
+  }
+  return reach;
+}
+
+std::vector<GradientReach> gradient_reach_of_checkpoints(const std::filesystem::path& run,
+                                                         const std::vector<std::string>& source,
+                                                         const std::vector<std::string>& target,
+                                                         std::int64_t farthest) {
+  std::vector<GradientReach> reach;
+  for (const std::int64_t step : checkpoint_steps(run)) {
+    const std::filesystem::path checkpoint = checkpoint_path(run, step);
+    reach.push_back({.checkpoint = checkpoint.filename().string(),
+                     .by_distance = gradient_reach(Run::load(run, checkpoint.string()), source, target, farthest)});
+  }
+  return reach;
+}
+
+std::vector<StepTime> step_times(const Run& run, std::int64_t pieces, const std::vector<std::int64_t>& lengths) {
+  const Seq2Seq model =
+      make_seq2seq(run.config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, /*seed=*/1);
+  model->to(run.model->device());
+  const bool hard = run.config.attention == ChoiceKind::hard;
+  const std::int64_t all = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  std::vector<StepTime> times;
+  for (const std::int64_t threads : std::set<std::int64_t>{1, all}) {
+    const Threads guard(threads);
+    for (const std::int64_t length : lengths) {
+      if (run.config.longest_source && length > *run.config.longest_source) continue;
+      const Batch batch = random_batch(run, std::max<std::int64_t>(1, pieces / length), length);
+      times.push_back({.length = length, .threads = threads, .milliseconds = median_milliseconds(model, hard, batch)});
+    }
+  }
+  return times;
+}
+
+}  // namespace attend

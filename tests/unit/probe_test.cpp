@@ -1,0 +1,122 @@
+// Probes: gradients that reach back, the time of updates, words at a distance, and position encodings.
+#include "analysis/probe.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "analysis/distant_pairs.hpp"
+#include "analysis/positions.hpp"
+#include "core/error.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/layers/layers.hpp"
+#include "tests/support/families.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+const std::vector<std::string> kLines = {"a b c d e f", "b c", "f e d c b a f e", ""};
+
+Run untrained(const ModelConfig& config) {
+  const TemporaryDirectory directory;
+  const std::string file = (directory / "text").string();
+  {
+    std::ofstream out(file);
+    for (int i = 0; i < 60; ++i) out << "a b c d e f\nf e d c b a\n";
+  }
+  const Tokenizer tokenizer = train_tokenizer({file}, {.type = TokenizerType::word, .size = 13});
+  Run run{.config = config,
+          .tokenizers = {tokenizer, tokenizer},
+          .model = make_seq2seq(config, {.src = tokenizer.size(), .tgt = tokenizer.size()}, 3)};
+  run.model->eval();
+  return run;
+}
+
+TEST(Probe, ReachIsRelativeToTheDiagonalInEveryFamily) {
+  for (const Family& family : families(/*dropout=*/0.1)) {
+    if (family.config.scope != ScopeKind::global || family.name == "luong_location") continue;
+    const std::vector<double> reach = gradient_reach(untrained(family.config), kLines, kLines, 9);
+    ASSERT_EQ(reach.size(), 10u) << family.name;
+    EXPECT_DOUBLE_EQ(reach[0], 1) << family.name;
+    for (std::size_t d = 1; d < 8; ++d) EXPECT_GT(reach[d], 0) << family.name << " at distance " << d;
+    EXPECT_TRUE(std::isnan(reach[9])) << "no sentence has positions 9 apart";
+  }
+}
+
+// With a source table of its own, in which every piece of the sentence occurs once, the gradient of a row of the table
+// is that of the embedding.
+TEST(Probe, ReachIsTheGradientOfTheTableOfEmbeddings) {
+  const Run run = untrained(families(0)[1].config);
+  const Tokenizer& tokenizer = run.tokenizers.src;
+  const std::vector<std::int32_t> source = tokenizer.encode("a b c"), target = tokenizer.encode("d");
+  ASSERT_EQ(source.size(), 3u);
+  ASSERT_EQ(target.size(), 1u);
+  const SpecialIds& special = tokenizer.special();
+  const Batch batch{.src = concatenate({source}, -1, special.eos),
+                    .tgt = concatenate({target}, special.bos, -1),
+                    .labels_M = {},
+                    .examples = {}};
+  Pass pass = Pass::inference();
+  const torch::Tensor hidden_MH = run.model->forward(batch, pass);
+  const torch::Tensor logits_MV = hidden_MH.mm(run.model->output_table().master().t());
+  run.model->zero_grad();
+  logits_MV.log_softmax(1)[1][special.eos].backward();
+  const torch::Tensor gradient_VH = run.model->named_parameters()["src_embedding.weight"].grad();
+  const auto norm_of = [&](std::size_t s) { return gradient_VH[source[s]].norm().item<double>(); };
+  // Target position 1 of 2 (eos) is over source position 2 of 4, so that pieces 1 and 0 are at distances 1 and 2.
+  const std::vector<double> reach = gradient_reach(run, {"a b c"}, {"d"}, 3);
+  EXPECT_NEAR(reach[2] / reach[1], norm_of(0) / norm_of(1), 1e-4);
+  EXPECT_TRUE(std::isnan(reach[3]));
+}
+
+TEST(Probe, AnUpdateTakesTimeByLengthAndThreads) {
+  const std::vector<StepTime> times = step_times(untrained(families(0)[0].config), 40, {4, 8});
+  ASSERT_GE(times.size(), 2u);
+  EXPECT_EQ(times[0].threads, 1);
+  EXPECT_EQ(times[0].length, 4);
+  EXPECT_EQ(times[1].length, 8);
+  for (const StepTime& time : times) EXPECT_GT(time.milliseconds, 0);
+}
+
+TEST(Probe, DistantPairsAreFoundInOrder) {
+  const std::vector<std::string> reference = {"Er ruft sie an.", "Sie schl\u00e4ft."};
+  const std::vector<SentenceLinks> gold = {{.sure = {{0, 0}, {1, 1}, {1, 3}, {2, 2}}, .possible = {}},
+                                           {.sure = {{0, 0}, {1, 1}}, .possible = {}}};
+  const Breakdown recall = recall_of_distant_pairs(
+      reference, {{"er ruft an", ""}, {"An ruft er", ""}, {"er ruft ihn morgen An!", ""}, {"er ruft", ""}}, gold);
+  ASSERT_EQ(recall.groups.size(), 1u);
+  EXPECT_EQ(recall.groups[0].name, "2 to 3");
+  EXPECT_EQ(recall.groups[0].count, 1);
+  ASSERT_EQ(recall.groups[0].values.size(), 4u);
+  EXPECT_EQ(recall.groups[0].values[0]->value, 100);
+  EXPECT_EQ(recall.groups[0].values[1]->value, 0);
+  EXPECT_EQ(recall.groups[0].values[2]->value, 100);
+  EXPECT_EQ(recall.groups[0].values[3]->value, 0);
+}
+
+TEST(Positions, SinusoidsAreAlikeByDistanceAlone) {
+  const PositionEncodings positions = position_encodings("sinusoids", sinusoids(0, 20, 16));
+  ASSERT_EQ(positions.similarity.size(), 20u);
+  EXPECT_NEAR(positions.similarity[0], 1, 1e-6);
+  double expected = 0;  // sin and cos of one frequency: cos(d / 10000^(2i / H))
+  for (int i = 0; i < 8; ++i) expected += std::cos(3 / std::pow(10000, i / 8.0)) / 8;
+  EXPECT_NEAR(positions.similarity[3], expected, 1e-6);
+  const HeatMap map = heat_map(positions, 5, 100);
+  EXPECT_EQ(map.rows, (std::vector<std::string>{"0", "4", "8", "12", "16"}));
+  EXPECT_EQ(map.columns.size(), 16u);
+  EXPECT_EQ(map.values.size(), 80u);
+  EXPECT_LE(map.high, 1);
+}
+
+TEST(Positions, RecurrentModelsHaveNone) {
+  EXPECT_THROW(position_encodings(untrained(families(0)[2].config), "run"), UserError);
+  EXPECT_EQ(position_encodings(untrained(families(0)[0].config), "run").encodings_TH.size(0), 128);
+}
+
+}  // namespace
+}  // namespace attend
