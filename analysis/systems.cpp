@@ -127,8 +127,8 @@ std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& 
   for (const SystemRuns& system : systems) options.push_back(options_of(runs[system.runs[0]]));
   const OptionTexts architecture = architecture_of(runs[0]);
   std::vector<OptionDifference> differences;
-  const TranslationConfig usual_config;
-  const BoundOptions all = bind(runs[0].config), defaults = bind(usual_config);
+  const TranslationConfig default_config;
+  const BoundOptions all = bind(runs[0].config), defaults = bind(default_config);
   for (std::size_t i = 0; i < all.size(); ++i) {  // in the order of --help
     const BoundOption& option = all[i];
     OptionDifference difference{
@@ -139,9 +139,13 @@ std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& 
       const auto found = of_system.find(difference.option);
       difference.values.push_back(found == of_system.end() ? "-" : found->second);
     }
-    const bool equal =
-        std::ranges::adjacent_find(difference.values, std::ranges::not_equal_to{}) == difference.values.end();
-    if (!equal) differences.push_back(std::move(difference));
+    // An option at its default that another family lacks follows from the family.
+    const std::string default_value = text_of(defaults[i].get());
+    const auto is_default = [&](const std::string& value) { return value == "-" || value == default_value; };
+    const std::vector<std::string>& values = difference.values;
+    const bool equal = std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end();
+    const bool lacking = std::ranges::find(values, "-") != values.end();
+    if (!equal && !(lacking && std::ranges::all_of(values, is_default))) differences.push_back(std::move(difference));
   }
   return differences;
 }

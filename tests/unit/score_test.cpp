@@ -23,7 +23,7 @@
 namespace attend {
 namespace {
 
-constexpr std::int32_t kPad = 0, kBos = 2, kEos = 3;
+constexpr TargetIds kToyIds{.bos = 2, .eos = 3, .pad = 0};
 constexpr std::int64_t kVocabulary = 13;
 
 using Sentences = std::vector<std::vector<std::int32_t>>;
@@ -33,9 +33,9 @@ std::vector<std::span<const std::int32_t>> spans_of(const Sentences& sentences) 
 }
 
 Batch batch_of(const Sentences& src, const Sentences& tgt) {
-  return {.src = concatenate(spans_of(src), -1, kEos),
-          .tgt = concatenate(spans_of(tgt), kBos, -1),
-          .labels_M = concatenate(spans_of(tgt), -1, kEos).ids_M,
+  return {.src = concatenate(spans_of(src), -1, kToyIds.eos),
+          .tgt = concatenate(spans_of(tgt), kToyIds.bos, -1),
+          .labels_M = concatenate(spans_of(tgt), -1, kToyIds.eos).ids_M,
           .examples = {}};
 }
 
@@ -62,7 +62,7 @@ TEST(Forcing, GivesTheLogProbabilityOfSearch) {
   for (const Family& family : scored_families()) {
     const Seq2Seq model = make_seq2seq(family.config, {.src = kVocabulary, .tgt = kVocabulary}, 5);
     model->eval();
-    const TargetIds ids{.bos = kBos, .eos = kEos, .pad = kPad};
+    const TargetIds ids = kToyIds;
     const auto found = search({.model = *model, .ids = ids, .config = config}, batch_of(kSources, {}).src);
     Sentences src, tgt;
     std::vector<double> expected;
@@ -102,9 +102,9 @@ TEST(Forcing, IsAStepAfterTheOther) {
     std::size_t num_best = 0;
     for (std::size_t s = 0; s < tgt.size(); ++s) {
       const auto state = model->start(*memory, std::vector<std::int64_t>{static_cast<std::int64_t>(s)});
-      std::int64_t previous = kBos;
+      std::int64_t previous = kToyIds.bos;
       for (std::size_t t = 0; t <= tgt[s].size(); ++t) {
-        const std::int64_t given = t < tgt[s].size() ? tgt[s][t] : kEos;
+        const std::int64_t given = t < tgt[s].size() ? tgt[s][t] : kToyIds.eos;
         const auto log_probs = model->step(*memory, *state, at::tensor({previous}), pass)[0].log_softmax(0);
         const ForcedPiece& piece = forced[s].at(t);
         EXPECT_EQ(piece.id, given);
