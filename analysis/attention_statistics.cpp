@@ -63,21 +63,22 @@ std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vect
          "a translation for each line, and links for all of them or none");
   std::map<std::pair<std::int64_t, std::int64_t>, HeadTally> tallies;  // of layer and head; the mean comes last
   std::size_t line = 0;
-  PairAttention pairs(
-      run, {.only = AttentionPlace::cross}, [&](const PiecePair& pair, const SentenceAttention& attention) {
-        const PiecesOfWords source_pieces = source_words(pair), target_pieces = target_words(pair);
-        const auto add = [&](std::int64_t layer, std::int64_t head, const torch::Tensor& weights_TS) {
-          HeadTally& tally = tallies[{layer, head}];
-          tally.add(weights_TS);
-          if (!gold.empty()) tally.add_links(align_words(weights_TS, source_pieces, target_pieces), gold[line]);
-        };
-        for (const LayerAttention& layer : attention.layers) {
-          const std::int64_t heads = layer.weights.size(0);
-          for (std::int64_t head = 0; head < heads; ++head) add(layer.layer, head, layer.weights[head]);
-          if (heads > 1) add(layer.layer, heads, layer.weights.mean(0));
-        }
-        ++line;
-      });
+  PairAttention pairs(run, {.only = AttentionPlace::cross},
+                      [&](const PiecePair& pair, const SentenceAttention& attention) {
+                        const PiecesOfWords source_pieces = source_words(pair), target_pieces = target_words(pair);
+                        const auto add = [&](std::int64_t layer, std::int64_t head, const torch::Tensor& weights_TS) {
+                          HeadTally& tally = tallies[{layer, head}];
+                          tally.add(weights_TS);
+                          if (!gold.empty())
+                            tally.add_links(align_words(weights_TS, source_pieces, target_pieces), gold[line]);
+                        };
+                        for (const LayerAttention& layer : attention.layers) {
+                          const std::int64_t heads = layer.weights.size(0);
+                          for (std::int64_t head = 0; head < heads; ++head) add(layer.layer, head, layer.weights[head]);
+                          if (heads > 1) add(layer.layer, heads, layer.weights.mean(0));
+                        }
+                        ++line;
+                      });
   for (std::size_t i = 0; i < source.size(); ++i) pairs.add(pair_in_pieces(run.tokenizers, source[i], target[i]));
   pairs.finish();
   std::vector<HeadStatistics> result;

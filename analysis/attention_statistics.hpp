@@ -1,4 +1,5 @@
-// Numbers that say how heads attend (HeadStatistics), over sentence pairs, from weights of T target and S source pieces:
+// Numbers that say how heads attend (HeadStatistics), over sentence pairs, from weights of T target and S source
+// pieces:
 //
 //   entropy       mean over t of -Σ_s w_ts ln w_ts; ln S where all is read alike, 0 where one position is
 //   coverage      mean over s of min(1, Σ_t w_ts): how much of the source is read at all (cf. Wu et al. 2016, arXiv

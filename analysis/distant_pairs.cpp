@@ -20,7 +20,8 @@ struct Group {
   std::string name;
   std::int64_t farthest = 0;
 };
-const std::array<Group, 5> kGroups = {{{"1", 1}, {"2 to 3", 3}, {"4 to 6", 6}, {"7 to 10", 10}, {"11 and more", INT64_MAX}}};
+const std::array<Group, 5> kGroups = {
+    {{"1", 1}, {"2 to 3", 3}, {"4 to 6", 6}, {"7 to 10", 10}, {"11 and more", INT64_MAX}}};
 
 std::vector<std::string> words_of(const std::string& text) {
   const std::string lower = metrics::lower_case(text);

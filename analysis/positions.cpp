@@ -62,14 +62,14 @@ PositionEncodings position_encodings(const BertImpl& bert) {
 HeatMap heat_map(const PositionEncodings& positions, std::int64_t most_rows, std::int64_t most_columns) {
   const auto rows = sampled(positions.encodings_TH.size(0), most_rows);
   const auto columns = sampled(positions.encodings_TH.size(1), most_columns);
-  HeatMap map{.title = fmt::format("position encodings ({}): {} of {} positions, {} of {} dimensions", positions.kind,
-                                   rows.size(), positions.encodings_TH.size(0), columns.size(),
-                                   positions.encodings_TH.size(1)),
-              .row_axis = "position",
-              .column_axis = "dimension",
-              .rows = names_of(rows),
-              .columns = names_of(columns),
-              .values = {}};
+  HeatMap map{
+      .title = fmt::format("position encodings ({}): {} of {} positions, {} of {} dimensions", positions.kind,
+                           rows.size(), positions.encodings_TH.size(0), columns.size(), positions.encodings_TH.size(1)),
+      .row_axis = "position",
+      .column_axis = "dimension",
+      .rows = names_of(rows),
+      .columns = names_of(columns),
+      .values = {}};
   const auto values = positions.encodings_TH.accessor<float, 2>();
   for (const std::int64_t row : rows) {
     for (const std::int64_t column : columns) map.values.push_back(values[row][column]);

@@ -15,8 +15,8 @@
 namespace attend {
 
 struct PositionEncodings {
-  std::string kind;             // "sinusoids" or "learnt"
-  torch::Tensor encodings_TH;   // fp32, on the CPU
+  std::string kind;                // "sinusoids" or "learnt"
+  torch::Tensor encodings_TH;      // fp32, on the CPU
   std::vector<double> similarity;  // by distance 0, 1, …, T - 1
 };
 

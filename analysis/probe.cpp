@@ -82,7 +82,8 @@ Batch random_batch(const Run& run, std::int64_t sentences, std::int64_t length) 
   RandomStream random(1);
   const auto draw = [&](const Tokenizer& tokenizer) {
     std::vector<std::int64_t> ids(static_cast<std::size_t>(sentences * length));
-    for (std::int64_t& id : ids) id = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(tokenizer.size())));
+    for (std::int64_t& id : ids)
+      id = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(tokenizer.size())));
     return at::tensor(ids, at::kLong);
   };
   Layout layout;
@@ -116,7 +117,9 @@ double median_milliseconds(const Seq2Seq& model, bool hard, const Batch& batch) 
 // Computes with a number of threads while it lives.
 class Threads {
  public:
-  explicit Threads(std::int64_t number) : before_(at::get_num_threads()) { at::set_num_threads(static_cast<int>(number)); }
+  explicit Threads(std::int64_t number) : before_(at::get_num_threads()) {
+    at::set_num_threads(static_cast<int>(number));
+  }
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
   ~Threads() { at::set_num_threads(before_); }
@@ -180,8 +183,7 @@ std::vector<StepTime> step_times(const Run& run, std::int64_t pieces, const std:
     for (const std::int64_t length : lengths) {
       if (run.config.longest_source && length > *run.config.longest_source) continue;
       const Batch batch = random_batch(run, std::max<std::int64_t>(1, pieces / length), length);
-      times.push_back(
-          {.length = length, .threads = threads, .milliseconds = median_milliseconds(model, hard, batch)});
+      times.push_back({.length = length, .threads = threads, .milliseconds = median_milliseconds(model, hard, batch)});
     }
   }
   return times;

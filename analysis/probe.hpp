@@ -28,8 +28,7 @@ std::vector<double> gradient_reach(const Run& run, const std::vector<std::string
 // The same for each saved checkpoint of the run in a directory, the oldest first. UserError as of Run::load.
 std::vector<GradientReach> gradient_reach_of_checkpoints(const std::filesystem::path& run,
                                                          const std::vector<std::string>& source,
-                                                         const std::vector<std::string>& target,
-                                                         std::int64_t farthest);
+                                                         const std::vector<std::string>& target, std::int64_t farthest);
 
 // Forward and backward pass of an update over `pieces` random target pieces in sentences of each length, source and
 // target, with one thread and with all: the median of several, in fp32, without the optimiser's step. A model of the

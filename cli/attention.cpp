@@ -36,8 +36,8 @@ namespace attend {
 namespace {
 
 // Options that only make sense where the model translates.
-constexpr std::array kOfTranslations = {"target",     "beam",       "length-penalty",      "min-length", "max-length",
-                                        "batch-size", "workers",    "attention-threshold", "nbest",      "threads"};
+constexpr std::array kOfTranslations = {"target",     "beam",    "length-penalty",      "min-length", "max-length",
+                                        "batch-size", "workers", "attention-threshold", "nbest",      "threads"};
 // And of those the ones of the search alone.
 constexpr std::array kOfSearch = {"beam", "length-penalty", "min-length", "max-length", "batch-size", "workers"};
 
@@ -113,7 +113,8 @@ struct AttentionConfig {
     }
     for (const std::string_view option : kOfSearch) {
       if (!origins.given(option)) continue;
-      throw UserError(origins(option) + " has no meaning with --target: nothing is translated", "leave one of them out");
+      throw UserError(origins(option) + " has no meaning with --target: nothing is translated",
+                      "leave one of them out");
     }
   }
 
@@ -170,8 +171,8 @@ void observe_targets(const AttentionConfig& config, const Run& trained, LineRead
   for (; reader.next(line); ++number) {
     if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
     if (!targets.next(target)) {
-      throw UserError(fmt::format("{}: {} lines, but {} is another", name_of_input(config.target), number, reader.place()),
-                      remedy);
+      throw UserError(
+          fmt::format("{}: {} lines, but {} is another", name_of_input(config.target), number, reader.place()), remedy);
     }
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
   }
@@ -186,9 +187,9 @@ void observe_translations(const AttentionConfig& config, LineReader& reader) {
   if (!config.target.empty()) targets.emplace(config.target);
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
   if (num_cross_layers(trained) == 0) {
-    throw UserError(config.run + ": a model of kind " + std::string(name_of(trained.config.model)) +
-                        " has no attention to look at",
-                    "give a run with attention, such as one of --model luong or transformer");
+    throw UserError(
+        config.run + ": a model of kind " + std::string(name_of(trained.config.model)) + " has no attention to look at",
+        "give a run with attention, such as one of --model luong or transformer");
   }
   freeze(*trained.model, config.use.precision);
   const Tokenizer& tokenizer = trained.tokenizers.tgt;
@@ -305,7 +306,8 @@ void observe_encoder(const AttentionConfig& config, const std::filesystem::path&
 void show_positions(const AttentionConfig& config, const std::filesystem::path& path) {
   const PositionEncodings positions =
       kind_of_run(path) == RunKind::train
-          ? position_encodings(Run::load(config.run, config.use.checkpoint, device_named(config.use.device)), config.run)
+          ? position_encodings(Run::load(config.run, config.use.checkpoint, device_named(config.use.device)),
+                               config.run)
           : position_encodings(*load_encoder(config, path).bert);
   if (config.output.empty()) {
     constexpr std::int64_t kRows = 32;

@@ -35,7 +35,8 @@ void append_matrix(std::string& text, const torch::Tensor& weights_TS) {
 }  // namespace
 
 void AttentionRecorder::see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) {
-  if (place == only_.value_or(place)) layers.push_back({.place = place, .layer = layer, .weights = weights_BNTS.detach().cpu()});
+  if (place == only_.value_or(place))
+    layers.push_back({.place = place, .layer = layer, .weights = weights_BNTS.detach().cpu()});
 }
 
 std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const Layout& source,

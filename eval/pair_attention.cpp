@@ -76,9 +76,7 @@ PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& lin
           .target_bytes = bytes_of(pieces)};
 }
 
-PiecesOfWords source_words(const PiecePair& pair) {
-  return pieces_of_words(pair.source, bytes_of(pair.source_pieces));
-}
+PiecesOfWords source_words(const PiecePair& pair) { return pieces_of_words(pair.source, bytes_of(pair.source_pieces)); }
 
 PiecesOfWords target_words(const PiecePair& pair) { return pieces_of_words(pair.target, pair.target_bytes); }
 

@@ -1,5 +1,5 @@
-// The attention of a translation model over sentence pairs, as values: a forward pass over lines and their translations,
-// observed. Row t is the attention when predicting target piece t.
+// The attention of a translation model over sentence pairs, as values: a forward pass over lines and their
+// translations, observed. Row t is the attention when predicting target piece t.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,7 @@ Colour colour_of(double darkness) {
   const double place = darkness * 2;
   const auto stop = static_cast<std::size_t>(std::min(place, 1.0));
   const double share = place - static_cast<double>(stop);
-  const auto mix = [&](int Colour::* part) {
+  const auto mix = [&](int Colour::*part) {
     const int from = kStops[stop].*part, to = kStops[stop + 1].*part;
     return static_cast<int>(std::lround(from + share * (to - from)));
   };
@@ -107,13 +107,15 @@ class TextPicture {
     const Colour colour = colour_of(dark);
     switch (style_.colours) {
       case output::Colours::none:
-        for (std::size_t i = 0; i < width; ++i) line_ += kBlocks[std::min<std::size_t>(4, static_cast<std::size_t>(dark * 5))];
+        for (std::size_t i = 0; i < width; ++i)
+          line_ += kBlocks[std::min<std::size_t>(4, static_cast<std::size_t>(dark * 5))];
         return;
       case output::Colours::of_256:
         line_ += fmt::format("\033[48;5;{}m{}\033[0m", index_of(colour), std::string(width, ' '));
         return;
       case output::Colours::of_24_bits:
-        line_ += fmt::format("\033[48;2;{};{};{}m{}\033[0m", colour.red, colour.green, colour.blue, std::string(width, ' '));
+        line_ +=
+            fmt::format("\033[48;2;{};{};{}m{}\033[0m", colour.red, colour.green, colour.blue, std::string(width, ' '));
     }
   }
 
@@ -268,8 +270,8 @@ void SvgPage::add(const HeatMap& map) {
   text(kMargin, height_ + 12, name_for_svg(map.title, 160), "font-weight=\"bold\"");
   text(x + width / 2, height_ + 30, name_for_svg(map.column_axis, 80), "text-anchor=\"middle\" fill=\"#666\"");
   text(0, 0, name_for_svg(map.row_axis, 80),
-       fmt::format("text-anchor=\"middle\" fill=\"#666\" transform=\"translate({:.6g} {:.6g}) rotate(-90)\"", kMargin + 9,
-                   y + height / 2));
+       fmt::format("text-anchor=\"middle\" fill=\"#666\" transform=\"translate({:.6g} {:.6g}) rotate(-90)\"",
+                   kMargin + 9, y + height / 2));
   const auto step = static_cast<std::size_t>(std::ceil(kFont / cell));  // names that would overlap are left out
   for (std::size_t row = 0; row < map.rows.size(); row += step) {
     text(x - 6, y + cell * (static_cast<double>(row) + 0.5) + 4, name_for_svg(map.rows[row], kLongestName),
@@ -330,7 +332,7 @@ void SvgPage::add_curve(const std::string& title, const std::string& axis, const
   constexpr double kWidth = 480, kHeight = 160;
   constexpr std::size_t kNumbers = 8;
   text(kMargin, height_ + 12, name_for_svg(title, 160), "font-weight=\"bold\"");
-  const double x = kMargin + 36, y = height_ + 32;
+  const double x = kMargin + 64, y = height_ + 32;
   const auto left_of = [&](std::size_t i) {
     return x + kWidth * static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(values.size() - 1, 1));
   };

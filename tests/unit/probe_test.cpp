@@ -48,10 +48,10 @@ TEST(Probe, ReachIsRelativeToTheDiagonalInEveryFamily) {
   }
 }
 
-// With a source table of its own, in which every piece of the sentence occurs once, the gradient of a row of the table is
-// that of the embedding.
+// With a source table of its own, in which every piece of the sentence occurs once, the gradient of a row of the table
+// is that of the embedding.
 TEST(Probe, ReachIsTheGradientOfTheTableOfEmbeddings) {
-  const Run run = untrained(families(0)[1].config);
+  const attend::Run run = untrained(families(0)[1].config);
   const Tokenizer& tokenizer = run.tokenizers.src;
   const std::vector<std::int32_t> source = tokenizer.encode("a b c"), target = tokenizer.encode("d");
   ASSERT_EQ(source.size(), 3u);

@@ -41,7 +41,8 @@ TEST(HeatMap, LeavesOutColumnsThatDoNotFitAndSaysSo) {
   std::string row;
   for (int i = 0; i < 75; ++i) row += "█";
   EXPECT_NE(text.find("\n ein " + row + "\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("\nsource: the first 75 of 100; the others do not fit into 80 columns\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nsource: the first 75 of 100; the others do not fit into 80 columns\n"), std::string::npos)
+      << text;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
     EXPECT_LE(width_of(characters_of(text.substr(begin, end - begin))), 80u);
@@ -73,7 +74,8 @@ TEST(HeatMap, ColoursAreBackgroundsOfTheDepthThatTheTerminalHas) {
             std::string::npos);
   EXPECT_NE(to_text(map, {.colours = output::Colours::of_256}).find("\na \033[48;5;17m  \033[0m\n"), std::string::npos);
   map.values = {0};
-  EXPECT_NE(to_text(map, {.colours = output::Colours::of_256}).find("\na \033[48;5;231m  \033[0m\n"), std::string::npos);
+  EXPECT_NE(to_text(map, {.colours = output::Colours::of_256}).find("\na \033[48;5;231m  \033[0m\n"),
+            std::string::npos);
 }
 
 TEST(HeatMap, NothingInANameSteersTheTerminalOrBreaksTheDocument) {
