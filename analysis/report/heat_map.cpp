@@ -332,7 +332,7 @@ void SvgPage::add_curve(const std::string& title, const std::string& axis, const
   constexpr double kWidth = 480, kHeight = 160;
   constexpr std::size_t kNumbers = 8;
   text(kMargin, height_ + 12, name_for_svg(title, 160), "font-weight=\"bold\"");
-  const double x = kMargin + 36, y = height_ + 32;
+  const double x = kMargin + 64, y = height_ + 32;
   const auto left_of = [&](std::size_t i) {
     return x + kWidth * static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(values.size() - 1, 1));
   };
