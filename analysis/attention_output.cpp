@@ -3,11 +3,16 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <optional>
+#include <span>
 
+#include "analysis/report/page.hpp"
+#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/version.hpp"
 
 namespace attend {
 namespace {
@@ -96,6 +101,70 @@ class Svg : public AttentionOutput {
   std::int64_t number_ = 0;
 };
 
+// Pieces or words as text for a person: "▁a ▁wh ole" is "a whole".
+std::string joined(std::span<const std::string> pieces, bool words) {
+  std::string text;
+  for (const std::string& piece : pieces) text += (words && !text.empty() ? " " : "") + piece;
+  constexpr std::string_view kMark = "▁";
+  for (std::size_t at = 0; (at = text.find(kMark, at)) != std::string::npos;) {
+    text.replace(at, kMark.size(), at == 0 ? "" : " ");
+  }
+  return text;
+}
+
+class Page : public AttentionOutput {
+ public:
+  Page(const std::string& file, const AttentionView& view) : view_(view), file_(file) {
+    page_ = {.title = view.run,
+             .description = "The attention weights of every layer and head, sentence by sentence.",
+             .attend = std::string(version()),
+             .command = "attend attention " + view.run + " --output " + file,
+             .made = now_utc().substr(0, 10),
+             .views = {},
+             .sentences = {}};
+    for (const AttentionPlace place : kPlaces) page_.views.emplace_back(title_of(place));
+  }
+  void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
+    for (std::size_t i = 0; i < windows; ++i) add(chosen(part(i), view_.choice));
+  }
+  // Without the places that the model does not have.
+  void finish() override {
+    for (std::size_t view = kPlaces.size(); view-- > 0;) {
+      const auto has_view = [&](const AttentionPage::Sentence& sentence) { return sentence.maps[view].has_value(); };
+      if (std::ranges::any_of(page_.sentences, has_view)) continue;
+      page_.views.erase(page_.views.begin() + static_cast<std::ptrdiff_t>(view));
+      for (AttentionPage::Sentence& sentence : page_.sentences) {
+        sentence.maps.erase(sentence.maps.begin() + static_cast<std::ptrdiff_t>(view));
+      }
+    }
+    file_.write(sentence_page(page_));
+    file_.commit();
+  }
+
+ private:
+  static constexpr std::array kPlaces = {AttentionPlace::cross, AttentionPlace::encoder, AttentionPlace::decoder};
+
+  // Without the end of a sentence, which the pieces of translations have.
+  std::string text_of(const std::vector<std::string>& pieces) const {
+    const bool has_end = view_.usual_place == AttentionPlace::cross && !view_.words && !pieces.empty();
+    return joined(std::span(pieces).first(pieces.size() - (has_end ? 1 : 0)), view_.words);
+  }
+
+  void add(const SentenceAttention& sentence) {
+    AttentionPage::Sentence shown{
+        .source = text_of(sentence.source), .target = sentence.target ? text_of(*sentence.target) : "", .maps = {}};
+    for (const AttentionPlace place : kPlaces) {
+      std::optional<AttentionMaps>& maps = shown.maps.emplace_back();
+      if (has_place(sentence, place)) maps = maps_of(sentence, place, view_.beginning);
+    }
+    page_.sentences.push_back(std::move(shown));
+  }
+
+  AttentionView view_;
+  AtomicFile file_;
+  AttentionPage page_;
+};
+
 class JsonLines : public AttentionOutput {
  public:
   JsonLines(const std::string& file, const AttentionView& view) : choice_(view.choice), file_(file) {}
@@ -126,8 +195,15 @@ std::unique_ptr<AttentionOutput> attention_on_terminal(const AttentionView& view
 
 std::unique_ptr<AttentionOutput> attention_in_file(const std::string& file, PictureKind kind,
                                                    const AttentionView& view) {
-  if (kind == PictureKind::svg) return std::make_unique<Svg>(file, view);
-  return std::make_unique<JsonLines>(file, view);
+  switch (kind) {
+    case PictureKind::page:
+      return std::make_unique<Page>(file, view);
+    case PictureKind::svg:
+      return std::make_unique<Svg>(file, view);
+    case PictureKind::json_lines:
+      return std::make_unique<JsonLines>(file, view);
+  }
+  return nullptr;
 }
 
 }  // namespace attend

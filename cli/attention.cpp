@@ -71,7 +71,8 @@ struct AttentionConfig {
           {.help = "translations to observe, line by line; without them the model's own best ones",
            .placeholder = "FILE"});
     visit("output", self.output,
-          {.help = "a picture (.svg), or the weights of every layer and head as JSON lines (.jsonl); without one, heat "
+          {.help = "a page (.html) or picture (.svg), or the weights of every layer and head as JSON lines (.jsonl); "
+                   "without one, heat "
                    "maps on standard output",
            .placeholder = "FILE"});
     visit("overwrite", self.overwrite, {.help = "overwrite the file of --output"});
@@ -99,7 +100,11 @@ struct AttentionConfig {
     if (output.empty()) {
       if (overwrite) throw UserError(origins("overwrite") + " has no meaning without --output", "leave it out");
     } else {
-      picture_kind(output, origins("output"));
+      const PictureKind kind = picture_kind(output, origins("output"));
+      if (positions && kind == PictureKind::page) {
+        throw UserError(origins("output") + ": " + output + ": a page shows sentences, but --positions reads none",
+                        "name a file that ends in .svg or .jsonl");
+      }
     }
     if (positions) {
       for (const std::string_view option : {"input", "place", "layer", "head", "words", "line-buffered"}) {
@@ -134,7 +139,9 @@ struct AttentionConfig {
     const AttentionView view{.choice = {.place = place, .layer = layer, .head = head},
                              .usual_place = usual_place,
                              .beginning = words ? "" : beginning,
-                             .style = style()};
+                             .style = style(),
+                             .words = words,
+                             .run = run};
     if (output.empty()) return attention_on_terminal(view);
     return attention_in_file(output, picture_kind(output, "--output"), view);
   }
