@@ -76,27 +76,33 @@ std::string join(const std::vector<Character>& text) {
   return joined;
 }
 
-std::string xml_escaped(std::string_view text) {
-  std::string escaped;
-  for (const char character : text) {
-    switch (character) {
+std::string escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
       case '&':
-        escaped += "&amp;";
+        out += "&amp;";
         break;
       case '<':
-        escaped += "&lt;";
+        out += "&lt;";
         break;
       case '>':
-        escaped += "&gt;";
+        out += "&gt;";
         break;
       case '"':
-        escaped += "&quot;";
+        out += "&quot;";
         break;
-      default:
-        escaped += character;
+      case '\'':
+        out += "&#39;";
+        break;
+      default: {
+        const bool is_control = static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n';
+        out += is_control || c == 0x7F ? "\xEF\xBF\xBD" : std::string(1, c);
+      }
     }
   }
-  return escaped;
+  return out;
 }
 
 }  // namespace attend

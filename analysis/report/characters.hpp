@@ -25,7 +25,8 @@ std::vector<Character> abbreviated(std::vector<Character> text, std::size_t most
 
 std::string join(const std::vector<Character>& text);
 
-// `text` with the characters &, <, > and " as XML writes them.
-std::string xml_escaped(std::string_view text);
+// `text` as HTML and XML write it, also in an attribute between quotes. Control characters, which they forbid, become
+// U+FFFD.
+std::string escaped(std::string_view text);
 
 }  // namespace attend

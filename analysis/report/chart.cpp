@@ -1,4 +1,5 @@
 #include "analysis/report/chart.hpp"
+#include "analysis/report/characters.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -329,35 +330,6 @@ std::string compact(double value) {
     if (text.ends_with('.')) text.pop_back();
   }
   return (value < 0 ? "−" : "") + text + std::string(kUnits[unit]);
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default: {
-        const bool is_control = static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n';
-        out += is_control || c == 0x7F ? "\xEF\xBF\xBD" : std::string(1, c);
-      }
-    }
-  }
-  return out;
 }
 
 }  // namespace attend

@@ -70,7 +70,5 @@ std::string legend(const Chart& chart);
 std::string fixed(double value, int decimals);
 // The same with at most three digits and a unit: 1,234,000 is "1.23 M".
 std::string compact(double value);
-// Text in HTML, also in an attribute between double quotes. Control characters, which HTML forbids, become U+FFFD.
-std::string escaped(std::string_view text);
 
 }  // namespace attend

@@ -157,7 +157,7 @@ constexpr double kMargin = 12, kFont = 11;
 constexpr double kCharacter = 0.62 * kFont;  // about the width of a character
 
 std::string name_for_svg(const std::string& name, std::size_t most) {
-  return xml_escaped(join(abbreviated(characters_of(name), most)));
+  return escaped(join(abbreviated(characters_of(name), most)));
 }
 
 double width_for_svg(const std::vector<std::string>& names, std::size_t most) {

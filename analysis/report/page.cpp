@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/report/characters.hpp"
 #include "analysis/report/page_files.hpp"
 #include "analysis/report/sections.hpp"
 #include "analysis/report/sentence_data.hpp"

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/report/bytes.hpp"
+#include "analysis/report/characters.hpp"
 #include "analysis/report/chart.hpp"
 #include "analysis/report/json.hpp"
 #include "analysis/report/markdown.hpp"
