@@ -449,8 +449,8 @@ class Measurement {
       std::vector<AttentionMaps> reference = attention_maps(run, set_.sources, set_.references);
       for (std::size_t i = 0; i < set_.sources.size(); ++i) {
         SystemSentence& sentence = result_.sentences[i].systems[system];
-        sentence.own = std::move(own[i]);
-        sentence.reference = std::move(reference[i]);
+        if (!own[i].weights.empty()) sentence.own = std::move(own[i]);  // a blank source has nothing to attend to
+        if (!reference[i].weights.empty()) sentence.reference = std::move(reference[i]);
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,10 +99,15 @@ TEST(Systems, AConfigurationTrainedAgainWithItsSeedIsAnother) {
 }
 
 TEST(Systems, ARunIsGivenOnceHoweverItIsSpelt) {
-  for (const char* again : {"runs/a", "runs/a/", "runs/../runs/a", "./runs/a"}) {
-    EXPECT_THROW(group_by_configuration(runs_of(trained_run(kLuong, "runs/a", 1), trained_run(kLuong, again, 2))),
+  const TemporaryDirectory directory;
+  const std::string place = directory.path().string();
+  make_directories(directory / "a");
+  fs::create_directory_symlink("a", directory / "link");
+  for (const char* again : {"/a", "/a/", "/./a", "/a/../a", "/link", "/link/"}) {
+    const std::string path = place + again;
+    EXPECT_THROW(group_by_configuration(runs_of(trained_run(kLuong, place + "/a", 1), trained_run(kLuong, path, 2))),
                  UserError)
-        << again;
+        << path;
   }
 }
 
@@ -211,7 +217,7 @@ class TrainedRunTest : public ::testing::Test {
     made.tokenizers.save(run / "tokenizer");
     save_tensors(run / "weights.safetensors", parameters_of(*made.model));
     write_file_atomic(run / "config.toml",
-                      "model = \"luong\"\nencoder-layers = 1\ndecoder-layers = 1\nwidth = 8\n" + config);
+                      "model = \"luong\"\nencoder-layers = 1\ndecoder-layers = 1\nwidth = 8\ndropout = 0\n" + config);
     write_file_atomic(run / "run.json", record_of_kind(RunKind::train));
   }
   TrainedRun load(const fs::path& run) { return TrainedRun::load(run, run / "weights.safetensors", torch::kCPU); }
@@ -266,23 +272,23 @@ TEST_F(TrainedRunTest, WithoutALogHasNoNumbers) {
 TEST_F(TrainedRunTest, AnAverageHasTheRecordOfTheRunItLiesIn) {
   write_run(place_ / "run");
   write_file_atomic(place_ / "run" / "train.jsonl", kTrainLog);
-  write_file_atomic(place_ / "run" / "run.json",
-                    R"({"kind": "train", "attend": "0.1.0 (abc)", "started": "2026-11-24T15:37:57Z",
-                        "inputs": {
-    "the text to learn from" : "88e3"}
-})");
+  const nlohmann::json record = {{"kind", "train"},
+                                 {"attend", "0.1.0 (abc)"},
+                                 {"started", "2026-11-24T15:37:57Z"},
+                                 {"inputs", {{"the text to learn from", "88e3"}}}};
+  write_file_atomic(place_ / "run" / "run.json", record.dump());
   write_run(place_ / "run" / "average");
-for (const fs::path& path : {place_ / "run" / "average", place_ / "run" / "average" / ""}) {
-  const TrainedRun run = load(path);
-  EXPECT_EQ(fs::weakly_canonical(run.directory), fs::weakly_canonical(place_ / "run")) << path;
-  EXPECT_EQ(run.updates, 100);
-  EXPECT_EQ(run.facts.attend, "0.1.0 (abc)");
-  EXPECT_EQ(run.facts.started, "2026-11-24");
-  EXPECT_EQ(run.inputs.at("the text to learn from"), "88e3");
-}
-// Beside a run that is none of its own there is nothing to read.
-write_run(place_ / "elsewhere" / "average");
-EXPECT_FALSE(load(place_ / "elsewhere" / "average").updates.has_value());
+  for (const fs::path& path : {place_ / "run" / "average", place_ / "run" / "average" / ""}) {
+    const TrainedRun run = load(path);
+    EXPECT_EQ(fs::weakly_canonical(run.directory), fs::weakly_canonical(place_ / "run")) << path;
+    EXPECT_EQ(run.updates, 100);
+    EXPECT_EQ(run.facts.attend, "0.1.0 (abc)");
+    EXPECT_EQ(run.facts.started, "2026-11-24");
+    EXPECT_EQ(run.inputs.at("the text to learn from"), "88e3");
+  }
+  // Beside a run that is none of its own there is nothing to read.
+  write_run(place_ / "elsewhere" / "average");
+  EXPECT_FALSE(load(place_ / "elsewhere" / "average").updates.has_value());
 }
 
 TEST_F(TrainedRunTest, ARecordOfAnotherShapeSaysNothing) {
