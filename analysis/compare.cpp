@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <ranges>
+#include <string_view>
 #include <thread>
 
 #include "analysis/attention_maps.hpp"
@@ -93,14 +97,34 @@ std::string processor_name() {
   return {};
 }
 
-// The call that makes the same comparison.
+// A word as a shell reads it.
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return c >= 0x80 || std::isalnum(c) != 0 ||
+           std::string_view("-_./:=+,@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+// The call that makes the same comparison: the runs, and every option that is not at its default.
 std::string command_of(const CompareConfig& config) {
-  std::string command =
-      fmt::format("attend compare {} --test {}", fmt::join(config.runs, " "), fmt::join(config.test, " "));
-  if (!config.gold.gold.empty()) command += " --gold " + config.gold.gold;
-  if (config.probe) command += " --probe";
-  if (config.checkpoint != "auto") command += " --checkpoint " + config.checkpoint;
-  return command + fmt::format(" --beam {}", config.translator.search.beam);
+  const CompareConfig default_config;
+  const BoundOptions options = bind(config), defaults = bind(default_config);
+  Lines words = {"attend", "compare"};
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const OptionValue value = options[i].get();
+    if (value == defaults[i].get()) continue;
+    if (!options[i].traits.positional) words.push_back(fmt::format("--{}", options[i].name));
+    if (const auto* list = std::get_if<Lines>(&value)) {
+      std::ranges::transform(*list, std::back_inserter(words), shell_word);
+    } else if (options[i].kind != OptionKind::flag) {
+      words.push_back(shell_word(text_of(value)));
+    }
+  }
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 std::vector<std::int64_t> count_words_of(const Lines& lines) {
@@ -192,7 +216,14 @@ class Measurement {
       }
       outputs_.push_back(std::move(outputs));
     }
-    for (const SystemRuns& system : systems_) set_.outputs.push_back(outputs_[system.runs[0]].texts());
+    for (const SystemRuns& system : systems_) {
+      const RunOutputs& outputs = outputs_[system.runs[0]];
+      set_.outputs.push_back(outputs.texts());
+      const ScoreTally& scored = outputs.references;
+      if (scored.cut_sources + scored.cut_targets == 0) continue;
+      result_.notes.push_back(fmt::format("{}: {} sources and {} references were cut to {} pieces.", system.name,
+                                          scored.cut_sources, scored.cut_targets, Translator::kLongestSource));
+    }
   }
 
   // tallies_[run][metric], and the scores of the resamples that all share.
@@ -254,25 +285,18 @@ class Measurement {
   // sentences of each length.
   std::vector<LengthTime> times_by_length(const TrainedRun& trained) const {
     constexpr std::size_t kSentences = 12;
-    constexpr std::array<std::int64_t, 5> kBounds = {0, 10, 20, 30, 40};
-    constexpr std::array kNames = {"under 10", "10 to 19", "20 to 29", "30 to 39", "40 and more"};
     TranslatorConfig alone = config_.translator;
     alone.batch_size = 1;
     alone.workers = 1;
     Translator translator(*trained.run.model, trained.run.tokenizers, alone);
     std::vector<LengthTime> times;
-    for (std::size_t group = 0; group < kBounds.size(); ++group) {
+    for (const LengthGroup& group : length_groups(set_.sources)) {
       Lines lines;
-      for (const std::string& line : set_.sources) {
-        const std::int64_t words = std::ssize(metrics::split_words(line));
-        const bool belongs = words >= kBounds[group] && (group + 1 == kBounds.size() || words < kBounds[group + 1]);
-        if (belongs && lines.size() < kSentences) lines.push_back(line);
-      }
-      if (lines.empty()) continue;
+      for (const std::size_t i : group.sentences | std::views::take(kSentences)) lines.push_back(set_.sources[i]);
       const auto start = std::chrono::steady_clock::now();
       translator.translate(lines);
       times.push_back(
-          {.length = kNames[group], .milliseconds = 1e3 * seconds_since(start) / static_cast<double>(lines.size())});
+          {.length = group.name, .milliseconds = 1e3 * seconds_since(start) / static_cast<double>(lines.size())});
     }
     return times;
   }
@@ -309,16 +333,20 @@ class Measurement {
       for (const std::size_t run : systems_[system].runs) values.push_back(tallies_[run][metric].value());
       return values;
     };
-    if (systems_[a].runs.size() > 1 && systems_[b].runs.size() > 1) {
+    const auto has_seeds = [&](std::size_t system) {
+      const std::size_t seeds = systems_[system].runs.size();
+      return seeds >= 2 && seeds <= metrics::kMostPermuted;
+    };
+    if (has_seeds(a) && has_seeds(b)) {
       test.p_seeds = metrics::permutation_test(over_seeds(a), over_seeds(b));
     }
     return test;
   }
 
-  // The best validation loss of each system, and where every system passed it. Only within one vocabulary.
+  // The best validation loss of each system, and where every system passed it. Only where losses can be compared.
   void find_levels() {
     for (const TrainedRun& trained : runs_) {
-      if (!(trained.run.tokenizers == runs_[0].run.tokenizers)) return;
+      if (!have_comparable_losses(trained, runs_[0])) return;
     }
     for (const System& system : result_.systems) {
       double best = std::numeric_limits<double>::infinity();
@@ -341,8 +369,7 @@ class Measurement {
     if (train.size() == 2 && std::filesystem::exists(train[1])) {
       result_.where.push_back(by_frequency(set_, count_frequencies(train[1])));
     } else {
-      result_.notes.emplace_back(
-          "The training text is not there any more, so words are not grouped by their frequency.");
+      result_.notes.emplace_back("The training text is not where it was, so words are not grouped by their frequency.");
     }
     result_.where.push_back(by_copying(set_));
     result_.where.push_back(by_position(set_));
@@ -380,13 +407,18 @@ class Measurement {
       sources.push_back(set_.sources[i]);
       references.push_back(set_.references[i]);
     }
+    if (sources.empty()) {
+      result_.notes.emplace_back("No sentence has 8 to 30 words, so the reach of the gradient was not measured.");
+    }
     Probe& probe = result_.probe.emplace();
     for (const SystemRuns& system : systems_) {
       const TrainedRun& trained = runs_[system.runs[0]];
       log::info("{}: probes", system.name);
-      probe.systems.push_back(
-          {.reach = gradient_reach_of_checkpoints(trained.directory, sources, references, kFarthest),
-           .step_time = step_times(trained.run)});
+      SystemProbe& measured = probe.systems.emplace_back();
+      if (!sources.empty()) {
+        measured.reach = gradient_reach_of_checkpoints(trained.directory, sources, references, kFarthest);
+      }
+      measured.step_time = step_times(trained.run);
     }
     if (!gold_.empty()) {
       probe.by_distance.push_back(recall_of_distant_pairs(set_.references, set_.outputs, gold_));
@@ -417,8 +449,8 @@ class Measurement {
       std::vector<AttentionMaps> reference = attention_maps(run, set_.sources, set_.references);
       for (std::size_t i = 0; i < set_.sources.size(); ++i) {
         SystemSentence& sentence = result_.sentences[i].systems[system];
-        sentence.own = std::move(own[i]);
-        sentence.reference = std::move(reference[i]);
+        if (!own[i].weights.empty()) sentence.own = std::move(own[i]);  // a blank source has nothing to attend to
+        if (!reference[i].weights.empty()) sentence.reference = std::move(reference[i]);
       }
     }
   }

@@ -61,7 +61,7 @@ std::string describe(const ModelConfig& model) {
 
 // The directory by which people know a run: that of an average or a seed is the one above.
 fs::path known_as(const std::string& path) {
-  fs::path run = fs::path(path).lexically_normal();
+  fs::path run = fs::absolute(path).lexically_normal();
   if (!run.has_filename()) run = run.parent_path();
   const auto is_part = [](const std::string& name) { return name == "average" || name.starts_with("seed-"); };
   while (is_part(run.filename()) && run.has_parent_path() && run.parent_path() != run) run = run.parent_path();
@@ -81,11 +81,14 @@ void note_unless_equal(std::vector<std::string>& notes, const std::vector<System
   if (values.size() > 1) notes.push_back(fmt::format("{}: {}.", what, fmt::join(shown, ", ")));
 }
 
-std::string input_hash(const TrainedRun& run, std::string_view part) {
-  for (const auto& [name, hash] : run.inputs) {
-    if (name.find(part) != std::string::npos) return hash.substr(0, 8);
-  }
-  return {};
+// As run.json names them.
+constexpr const char* kTrainingText = "the text to learn from";
+constexpr const char* kValidationText = "the text to validate on";
+
+// The beginning of a hash of run.json; empty where there is none.
+std::string input_hash(const TrainedRun& run, const std::string& input) {
+  const auto found = run.inputs.find(input);
+  return found == run.inputs.end() ? std::string() : found->second.substr(0, 8);
 }
 
 }  // namespace
@@ -150,6 +153,10 @@ std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& 
   return differences;
 }
 
+bool have_comparable_losses(const TrainedRun& a, const TrainedRun& b) {
+  return a.run.tokenizers == b.run.tokenizers && input_hash(a, kValidationText) == input_hash(b, kValidationText);
+}
+
 std::vector<std::string> notes_on_conditions(const std::vector<TrainedRun>& runs,
                                              const std::vector<SystemRuns>& systems) {
   std::vector<std::string> notes;
@@ -161,9 +168,9 @@ std::vector<std::string> notes_on_conditions(const std::vector<TrainedRun>& runs
                       return tokenizers.src.hash().substr(0, 8) + "/" + tokenizers.tgt.hash().substr(0, 8);
                     });
   note_unless_equal(notes, systems, "The training texts differ",
-                    [&](const SystemRuns& system) { return input_hash(first(system), "learn from"); });
+                    [&](const SystemRuns& system) { return input_hash(first(system), kTrainingText); });
   note_unless_equal(notes, systems, "The validation texts differ, so the curves cannot be compared",
-                    [&](const SystemRuns& system) { return input_hash(first(system), "validate on"); });
+                    [&](const SystemRuns& system) { return input_hash(first(system), kValidationText); });
   // Batches are cut by pieces, so equal configurations see within a few per cent of the same tokens.
   const auto unequal = [&](const std::string& what, double tolerance, const auto& count_of) {
     std::vector<double> counts;

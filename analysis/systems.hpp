@@ -25,6 +25,9 @@ std::vector<SystemRuns> group_by_configuration(const std::vector<TrainedRun>& ru
 std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& runs,
                                                  const std::vector<SystemRuns>& systems);
 
+// Whether the runs have the same vocabularies and validation texts.
+bool have_comparable_losses(const TrainedRun& a, const TrainedRun& b);
+
 // In sentences: conditions that are not equal, and what was not recorded.
 std::vector<std::string> notes_on_conditions(const std::vector<TrainedRun>& runs,
                                              const std::vector<SystemRuns>& systems);

@@ -27,10 +27,16 @@ void read_record(TrainedRun& trained) {
   const fs::path file = trained.directory / "run.json";
   if (!fs::exists(file)) return;
   const nlohmann::json record = read_json(file);
-  trained.facts.attend = record.value("attend", "");
-  trained.facts.started = record.value("started", "").substr(0, 10);
-  for (const auto& [name, hash] : record.value("inputs", nlohmann::json::object()).items()) {
-    if (hash.is_string()) trained.inputs.emplace(name, hash.get<std::string>());
+  const auto text = [&](const char* key) {
+    const auto found = record.find(key);
+    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  trained.facts.attend = text("attend");
+  trained.facts.started = text("started").substr(0, 10);
+  if (const auto inputs = record.find("inputs"); inputs != record.end()) {
+    for (const auto& [name, hash] : inputs->items()) {
+      if (hash.is_string()) trained.inputs.emplace(name, hash.get<std::string>());
+    }
   }
 }
 

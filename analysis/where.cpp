@@ -98,7 +98,8 @@ std::size_t group_at(std::span<const std::int64_t> bounds, std::int64_t number) 
 }
 
 bool is_name_or_number(std::string_view word) {
-  return std::ranges::any_of(word, [](unsigned char c) { return std::isdigit(c) != 0 || std::isupper(c) != 0; });
+  const bool has_digit = std::ranges::any_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+  return has_digit || metrics::lower_case(word) != word;
 }
 
 }  // namespace
@@ -112,24 +113,28 @@ WordFrequencies count_frequencies(const std::string& file) {
   return frequencies;
 }
 
-Breakdown by_length(const TranslatedSet& set) {
+std::vector<LengthGroup> length_groups(const std::vector<std::string>& sources) {
   constexpr std::array<std::int64_t, 5> kBounds = {0, 10, 20, 30, 40};
-  constexpr std::array kNames = {"under 10", "10 to 19", "20 to 29", "30 to 39", "40 and more"};
+  std::vector<LengthGroup> groups = {
+      {"under 10", {}}, {"10 to 19", {}}, {"20 to 29", {}}, {"30 to 39", {}}, {"40 and more", {}}};
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    groups[group_at(kBounds, std::ssize(metrics::split_words(sources[i])))].sentences.push_back(i);
+  }
+  std::erase_if(groups, [](const LengthGroup& group) { return group.sentences.empty(); });
+  return groups;
+}
+
+Breakdown by_length(const TranslatedSet& set) {
   const metrics::Bleu bleu;
   Breakdown breakdown{
       .id = "length", .title = "Source length in words", .measure = "BLEU", .unit = "sentences", .groups = {}};
-  std::vector<std::vector<std::size_t>> members(kBounds.size());
-  for (std::size_t i = 0; i < set.sources.size(); ++i) {
-    members[group_at(kBounds, std::ssize(metrics::split_words(set.sources[i])))].push_back(i);
-  }
-  for (std::size_t group = 0; group < members.size(); ++group) {
-    if (members[group].empty()) continue;
+  for (const LengthGroup& group : length_groups(set.sources)) {
     BreakdownGroup& shown = breakdown.groups.emplace_back(
-        BreakdownGroup{.name = kNames[group], .count = std::ssize(members[group]), .values = {}});
-    const metrics::Resamples samples = metrics::draw_resamples(members[group].size());
+        BreakdownGroup{.name = group.name, .count = std::ssize(group.sentences), .values = {}});
+    const metrics::Resamples samples = metrics::draw_resamples(group.sentences.size());
     for (const std::vector<std::string>& outputs : set.outputs) {
       metrics::Tally tally(bleu);
-      for (const std::size_t i : members[group]) tally.add(outputs[i], {set.references[i]});
+      for (const std::size_t i : group.sentences) tally.add(outputs[i], {set.references[i]});
       const metrics::Interval interval = metrics::interval_of(metrics::resampled(tally, samples));
       shown.values.push_back(Estimate{.value = tally.value(), .low = interval.low, .high = interval.high});
     }

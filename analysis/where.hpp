@@ -28,7 +28,15 @@ using WordFrequencies = std::unordered_map<std::string, std::int64_t>;
 // UserError if the file cannot be read.
 WordFrequencies count_frequencies(const std::string& file);
 
-// BLEU by the number of words in the source.
+// Sentences by the number of words in the source, each word between white space.
+struct LengthGroup {
+  std::string name;  // "10 to 19"
+  std::vector<std::size_t> sentences;
+};
+// The groups that have sentences, the shortest first.
+std::vector<LengthGroup> length_groups(const std::vector<std::string>& sources);
+
+// BLEU by these groups.
 Breakdown by_length(const TranslatedSet& set);
 // Recall of reference words by their frequency in the training text.
 Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies);

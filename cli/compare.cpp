@@ -40,10 +40,10 @@ void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
   at::set_num_threads(static_cast<int>(config.compare.translator.threads));
   refuse_existing(config.output, "--output");
   const auto start = std::chrono::steady_clock::now();
+  // Before the work, so that a place that cannot be written is known at once; gone again if the work fails.
+  const NewDirectories parents(std::filesystem::absolute(config.output + "/").parent_path().parent_path());
+  StagedDirectory report(config.output);
   const Comparison comparison = compare(config.compare);
-  const std::filesystem::path output = config.output;
-  if (output.has_parent_path()) make_directories(output.parent_path());
-  StagedDirectory report(output);
   write_file_atomic(report.path() / "index.html", comparison_page(comparison));
   write_file_atomic(report.path() / "report.md", report_markdown(comparison));
   write_file_atomic(report.path() / "report.json", report_json(comparison));

@@ -113,7 +113,7 @@ struct PairTest {
   Estimate difference;            // b - a, first runs, paired bootstrap
   double p_bootstrap = 1;         // Koehn 2004
   double p_randomisation = 1;     // Riezler and Maxwell 2005
-  std::optional<double> p_seeds;  // Welch's t test over seeds, where both have two or more
+  std::optional<double> p_seeds;  // exact permutation test over seeds, where both have two or more
 };
 
 // ---- 5. where

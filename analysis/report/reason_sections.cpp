@@ -275,21 +275,22 @@ class Reasons : public SectionMaker {
     const Probe& probe = *it_.probe;
     Figure reach{
         "Reach of the gradient",
-        "Norm of the gradient of a target word with respect to source words by their distance, relative to distance 0: "
+        "Norm of the gradient of a target piece's log-probability with respect to source pieces by their distance, "
+        "relative to distance 0: "
         "a curve "
-        "that falls fast is a model that learns little from far words.",
+        "that falls fast is a model that learns little from far pieces.",
         {},
         {"Reach of the gradient", {{"system", false}, {"checkpoint", false}, {"distance"}, {"relative norm"}}, {}}};
     Figure steps{"Time of an update by length",
                  "A recurrent model makes its steps one after the other, so more threads help it little.",
                  {},
                  {"Time of an update", {{"system", false}, {"threads"}, {"pieces"}, {"milliseconds"}}, {}}};
-    LineChart last{"Reach of the gradient, last checkpoints", "distance in words", "relative norm", {}};
+    LineChart last{"Reach of the gradient, last checkpoints", "distance in pieces", "relative norm", {}};
     std::vector<Chart> growth;
     LineChart times{"Time of an update", "pieces of source and target", "milliseconds", {}};
     for (std::size_t s = 0; s < probe.systems.size() && s < systems().size(); ++s) {
       const SystemProbe& system = probe.systems[s];
-      LineChart all{"Reach of the gradient of " + name(s), name(s) + ": distance in words", "relative norm", {}};
+      LineChart all{"Reach of the gradient of " + name(s), name(s) + ": distance in pieces", "relative norm", {}};
       for (std::size_t c = 0; c < system.reach.size(); ++c) {
         Series series{system.reach[c].checkpoint, c, 0, {}};
         for (std::size_t d = 0; d < system.reach[c].by_distance.size(); ++d) {

@@ -45,6 +45,7 @@ PackedSentences packed(const std::vector<std::string>& systems, const std::vecto
     std::string weights;
     for (const ShownMaps& shown : sentence.maps) {
       const AttentionMaps& it = *shown.maps;
+      if (it.weights.empty()) continue;  // of a blank line
       ensure(it.weights.size() == static_cast<std::size_t>(it.layers * it.heads) * it.target.size() * it.source.size(),
              "attention maps have a weight for each layer, head, target piece and source piece");
       maps.push_back({{"system", shown.system},

@@ -120,7 +120,8 @@ double approximate_randomisation(const Tally& a, const Tally& b, const Exchanges
 }
 
 double permutation_test(std::span<const double> a, std::span<const double> b) {
-  ensure(!a.empty() && !b.empty() && a.size() <= 12 && b.size() <= 12, "groups of 1 to 12 values");
+  ensure(!a.empty() && !b.empty() && a.size() <= kMostPermuted && b.size() <= kMostPermuted,
+         "groups of 1 to 12 values");
   std::vector<double> all(a.begin(), a.end());
   all.insert(all.end(), b.begin(), b.end());
   const double sum = std::accumulate(all.begin(), all.end(), 0.0);

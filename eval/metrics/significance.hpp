@@ -55,8 +55,9 @@ Exchanges draw_exchanges(std::size_t num_segments, std::size_t num_trials = 1000
 double approximate_randomisation(const Tally& a, const Tally& b, const Exchanges& trials);
 
 // Two-sided p-value of the difference between the means of two groups by the exact permutation test: the share of all
-// ways to divide the values into groups of these sizes whose difference is as large. Groups of at most 12 values; with
-// three in each, it cannot be below 0.1.
+// ways to divide the values into groups of these sizes whose difference is as large. Groups of at most kMostPermuted
+// values; with three in each, it cannot be below 0.1.
+inline constexpr std::size_t kMostPermuted = 12;
 double permutation_test(std::span<const double> a, std::span<const double> b);
 
 }  // namespace attend::metrics

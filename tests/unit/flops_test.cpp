@@ -1,0 +1,89 @@
+// Operations of a forward pass, counted a second time from the equations of each family.
+#include "analysis/flops.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/small_run.hpp"
+
+namespace attend {
+namespace {
+
+class Operations : public ::testing::Test {
+ protected:
+  static constexpr double H = 12, F = 20, S = 7, T = 5;
+
+  // Of a vector of `in` numbers with a matrix.
+  static double product(double in, double out) { return 2 * in * out; }
+  // The two products of a step of an LSTM (4 gates) or a GRU (3).
+  static double cell(double gates, double in, double hidden) {
+    return product(in, gates * hidden) + product(hidden, gates * hidden);
+  }
+  // An encoder of two layers in both directions reads H, then 2 H.
+  static double both_ways(double gates) { return S * 2 * (cell(gates, H, H) + cell(gates, 2 * H, H)); }
+
+  static ModelConfig model(ModelKind kind) {
+    ModelConfig config;
+    config.model = kind;
+    config.encoder_layers = 2;
+    config.decoder_layers = 1;
+    config.width = static_cast<std::int64_t>(H);
+    config.dropout = 0;
+    return config;
+  }
+  // Without the output layer, which every family has.
+  static double counted(const ModelConfig& config) {
+    const attend::Run run = small_run(config, 1);
+    return flops_per_target_piece(run, S, T) - product(H, static_cast<double>(run.tokenizers.tgt.size()));
+  }
+};
+
+TEST_F(Operations, OfLuong) {
+  const double bridge = 2 * product(2 * H, H);                       // h and c
+  const double keys = S * product(2 * H, H);                         // W_a h_s
+  const double attention = S * (product(H, 1) + product(1, 2 * H));  // energies, context
+  const double step = cell(4, 2 * H, H) + attention + product(3 * H, H);
+  EXPECT_DOUBLE_EQ(counted(model(ModelKind::luong)), (both_ways(4) + bridge + keys) / T + step);
+  ModelConfig simple = model(ModelKind::luong);
+  simple.input_feeding = false;
+  simple.tie_embeddings = false;
+  simple.encoder = Reading::forward;
+  const double one_way = S * 2 * cell(4, H, H) + 2 * product(H, H) + S * product(H, H);
+  const double narrow = cell(4, H, H) + S * (product(H, 1) + product(1, H)) + product(2 * H, H);
+  EXPECT_DOUBLE_EQ(counted(simple), one_way / T + narrow);
+}
+
+// With the dot score each direction has half the width, and keys are not mapped.
+TEST_F(Operations, OfLuongWithTheDotScore) {
+  ModelConfig config = model(ModelKind::luong);
+  config.score = ScoreKind::dot;
+  const double encoder = S * 2 * 2 * cell(4, H, H / 2);
+  const double step = cell(4, 2 * H, H) + S * (product(H, 1) + product(1, H)) + product(2 * H, H);
+  EXPECT_DOUBLE_EQ(counted(config), (encoder + 2 * product(H, H)) / T + step);
+}
+
+TEST_F(Operations, OfBahdanau) {
+  const double start = product(H, H) + S * product(2 * H, H);                        // s_0 and U h_s
+  const double attention = product(H, H) + S * (product(H, 1) + product(1, 2 * H));  // W s; vᵀ tanh(…), context
+  const double step = cell(3, 3 * H, H) + attention + product(4 * H, 2 * H);         // maxout halves 2 H
+  EXPECT_DOUBLE_EQ(counted(model(ModelKind::bahdanau)), (both_ways(3) + start) / T + step);
+}
+
+TEST_F(Operations, OfAFixedContext) {
+  const double bridge = 2 * product(2 * H, H);
+  EXPECT_DOUBLE_EQ(counted(model(ModelKind::fixed)), (both_ways(4) + bridge) / T + cell(4, H, H) + product(H, H));
+}
+
+TEST_F(Operations, OfTheTransformer) {
+  ModelConfig config = model(ModelKind::transformer);
+  config.heads = 3;
+  config.feed_forward = static_cast<std::int64_t>(F);
+  const double maps = 4 * product(H, H), inner = product(H, F) + product(F, H);
+  const double pair = product(H, 1) + product(1, H);  // a query with a key, its weight with a value: all heads
+  const double encoder = 2 * (S * (maps + inner) + S * S * pair);
+  const double itself = T * maps + T * (T + 1) / 2 * pair;  // a position sees itself and those before it
+  const double source = T * 2 * product(H, H) + S * 2 * product(H, H) + S * T * pair;
+  EXPECT_DOUBLE_EQ(counted(config), (encoder + itself + source + T * inner) / T);
+}
+
+}  // namespace
+}  // namespace attend
