@@ -1,6 +1,7 @@
 // Floating-point operations of a forward pass, counted from a translation model's parameters: a matrix of n numbers
 // costs 2 n (a product and a sum) at every position where it is applied. Attention itself has no parameters, and is
-// counted from its widths. Not counted: norms, gates, softmax, embeddings (which are looked up).
+// counted from its widths, local scopes as global ones. Not counted: norms, gates, softmax, coverage, embeddings (which
+// are looked up).
 #pragma once
 
 #include "models/run/run.hpp"

@@ -28,6 +28,8 @@ std::string remedy_of(int code) {
   switch (code) {
     case ENOENT:
       return "check the path";
+    case ENOTDIR:
+      return "a part of the path is a file, not a directory: choose another path";
     case EACCES:
     case EPERM:
       return "check the permissions of the file and of the directories above it";

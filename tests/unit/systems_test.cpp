@@ -72,19 +72,21 @@ TEST(Systems, SeedsOfAConfigurationAreOneSystem) {
 
 TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
   auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "b", 2), trained_run(kLuong, "c", 3),
-                      trained_run(kLuong, "d", 4), trained_run(kLuong, "e", 5));
+                      trained_run(kLuong, "d", 4), trained_run(kLuong, "e", 5), trained_run(kLuong, "f", 6));
   runs[1].config.trainer.log_every = 7;
   runs[1].config.train = {"elsewhere/train.en", "elsewhere/train.de"};
   runs[1].config.model.feed_forward = 3;  // of another family
   runs[2].config.model.dropout = 0.3;
   runs[3].inputs["the text to learn from"] = "33333333";
-  runs[4].inputs.clear();  // imported: nothing shows that it is a seed of another
+  runs[4].inputs.clear();  // imported: nothing shows that one is a seed of the other
+  runs[5].inputs.clear();
   const std::vector<SystemRuns> systems = group_by_configuration(runs);
-  ASSERT_EQ(systems.size(), 4u);
+  ASSERT_EQ(systems.size(), 5u);
   EXPECT_EQ(systems[0].runs, (Numbers{0, 1}));
   EXPECT_EQ(systems[1].runs, (Numbers{2}));
   EXPECT_EQ(systems[2].runs, (Numbers{3}));
   EXPECT_EQ(systems[3].runs, (Numbers{4}));
+  EXPECT_EQ(systems[4].runs, (Numbers{5}));
 }
 
 TEST(Systems, AConfigurationTrainedAgainWithItsSeedIsAnother) {
