@@ -72,7 +72,7 @@ TrainedRun TrainedRun::load(const fs::path& path, const std::string& checkpoint,
   TrainedRun trained{.run = Run::load(path, checkpoint, device)};
   trained.config = read_config<TranslationConfig>(path / "config.toml", UnknownKeys::ignore);
   trained.facts.path = path.string();
-  trained.facts.checkpoint = checkpoint;
+  trained.facts.checkpoint = find_weights(path, checkpoint).parent_path().filename().string();
   trained.facts.seed = static_cast<std::int64_t>(trained.config.trainer.seed);
   trained.directory = trained_in(path);
   read_record(trained);
