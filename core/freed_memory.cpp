@@ -11,7 +11,7 @@ namespace attend {
 
 void return_freed_memory() {
   using Clock = std::chrono::steady_clock;
-  constexpr Clock::duration kInterval = std::chrono::seconds(5);
+  constexpr Clock::duration kInterval = std::chrono::seconds(2);
   static std::atomic<Clock::time_point> last = Clock::now();
   const Clock::time_point now = Clock::now();
   Clock::time_point before = last.load();
