@@ -233,7 +233,7 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
       std::cout.flush();               // the results so far
     } catch (const std::exception&) {  // nobody reads them
     }
-    log::info("{}", interruption.what());
+    if (const std::string_view what = interruption.what(); !what.empty()) log::info("{}", what);
     return kExitInterrupted;
   } catch (const std::filesystem::filesystem_error& error) {
     complain(running.program + ": " + error.path1().string() + ": " + error.code().message(), "check the path");

@@ -30,7 +30,8 @@ class UserError : public std::runtime_error {
   std::string remedy_;
 };
 
-// Thrown when a signal stopped the work and everything is saved; the program exits with 75.
+// Thrown when a signal stopped the work, or the loss of another process, and everything is saved or said; the program
+// exits with 75. An empty message is not shown.
 class Interrupted : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -32,6 +32,11 @@ spdlog::logger& logger() {
   return *instance;
 }
 
+std::string& speaker() {
+  static std::string name;
+  return name;
+}
+
 // `word` in the terminal's colour number `colour`; plain elsewhere.
 std::string coloured(const char* word, int colour) {
   return is_terminal() ? fmt::format("\033[{}m{}\033[0m", colour, word) : word;
@@ -62,8 +67,15 @@ bool is_terminal() { return isatty(STDERR_FILENO) == 1; }
 void set_quiet(bool quiet) { logger().set_level(quiet ? spdlog::level::warn : spdlog::level::info); }
 bool is_quiet() { return !logger().should_log(spdlog::level::info); }
 
+void speak_as(const std::string& name) {
+  speaker() = name + ": ";
+  logger().set_level(spdlog::level::err);
+}
+
 void say_info(const std::string& message) { logger().info(harmless(message)); }
 void say_warning(const std::string& message) { logger().warn(coloured("warning: ", 33) + harmless(message)); }
-void say_error(const std::string& message) { logger().error("attend: " + coloured("error: ", 31) + harmless(message)); }
+void say_error(const std::string& message) {
+  logger().error("attend: " + coloured("error: ", 31) + speaker() + harmless(message));
+}
 
 }  // namespace attend::log

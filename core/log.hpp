@@ -17,6 +17,9 @@ bool is_terminal();
 void set_quiet(bool quiet);
 bool is_quiet();
 
+// Only errors from now on, each with this name in front: of a process beside the one that speaks for all.
+void speak_as(const std::string& name);
+
 void say_info(const std::string& message);
 void say_warning(const std::string& message);
 void say_error(const std::string& message);

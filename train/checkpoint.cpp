@@ -24,6 +24,8 @@ nlohmann::ordered_json to_json(const TrainState& state) {
   const TrainState::Interval& interval = state.interval;
   return {{"version", kStateVersion},
           {"step", state.step},
+          {"processes", state.processes},
+          {"accumulate", state.accumulate},
           {"epoch", state.position.epoch},
           {"batch", state.position.batch},
           {"phase", state.position.phase},
@@ -66,7 +68,13 @@ TrainState state_of(const fs::path& path) {
   if (number("version") != kStateVersion) {
     throw UserError(fmt::format("{}: version {}, this program reads {}", file, number("version"), kStateVersion));
   }
+  // Absent from checkpoints of version 0.1.0.
+  const auto number_or = [&](const char* key, std::int64_t absent) {
+    return json.contains(key) ? number(key) : absent;
+  };
   TrainState state{.step = number("step"),
+                   .processes = number_or("processes", 0),
+                   .accumulate = number_or("accumulate", 0),
                    .position = {.epoch = number("epoch"), .batch = number("batch"), .phase = number("phase")},
                    .tokens = number("tokens"),
                    .seconds = json_member<double>(json, "seconds", file),

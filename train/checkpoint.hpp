@@ -37,6 +37,8 @@ struct TrainState {
   };
 
   std::int64_t step = 0;             // updates made
+  std::int64_t processes = 0;        // that made the last update together; 0: not known
+  std::int64_t accumulate = 0;       // batches of each of them in an update
   DataPosition position;             // the next batch
   std::int64_t tokens = 0;           // learnt from
   double seconds = 0;                // spent training, validating and saving

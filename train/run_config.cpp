@@ -2,8 +2,13 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "models/run/device.hpp"
+#include "train/distributed/communicator.hpp"
 
 namespace attend {
 
@@ -11,10 +16,20 @@ void RunConfig::validate(const OptionOrigins& /*origins*/) const {
   if (run.empty() && !dry_run) throw UserError("--run is missing", "name the directory of the run: --run DIR");
 }
 
-void RunConfig::resolve() {
+void RunConfig::resolve(const Launch& launch) {
+  // torchrun sets the number of OpenMP's threads to 1.
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (!threads) threads = launch.several() ? std::max(1, cores / launch.local_size) : at::get_num_threads();
+  if (launch.several() && launch.local_rank == 0 && *threads * launch.local_size > cores) {
+    log::warn("{} processes of {} threads on a machine of {} cores wait for each other: --threads {} leaves them room",
+              launch.local_size, *threads, cores, std::max(1, cores / launch.local_size));
+  }
+  if (device == "auto" && launch.several() && device_named("auto").is_cuda()) {
+    device = "cuda:" + std::to_string(launch.local_rank);
+  }
   const c10::Device chosen = device_named(device);
   device = chosen.str();
-  if (!threads) threads = at::get_num_threads();
+  check_backend(backend, chosen.is_cpu());
   if (precision == TrainingPrecision::automatic) {
     const bool bf16 = precision_for(Precision::automatic, chosen) == Precision::bf16;
     precision = bf16 ? TrainingPrecision::bf16 : TrainingPrecision::fp32;

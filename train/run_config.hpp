@@ -10,6 +10,7 @@
 
 #include "core/options.hpp"
 #include "models/ops/weight.hpp"
+#include "train/distributed/launch.hpp"
 
 namespace attend {
 
@@ -31,6 +32,7 @@ struct RunConfig {
   std::string device = "auto";
   std::optional<std::int64_t> threads = {};
   TrainingPrecision precision = TrainingPrecision::automatic;
+  CommunicationBackend backend = CommunicationBackend::automatic;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -48,9 +50,20 @@ struct RunConfig {
           {.help = "build everything, try the largest batch, report its time and memory, and write nothing but the "
                    "cache of encoded text",
            .may_change = true});
-    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .may_change = true});
+    visit("device", self.device,
+          {.help = "auto, cpu, cuda or cuda:N; auto: of several processes each takes a GPU of its own",
+           .placeholder = "NAME",
+           .may_change = true});
     visit("threads", self.threads,
-          {.help = "compute threads; auto: one per core", .min = 1, .max = 1024, .may_change = true});
+          {.help = "compute threads; auto: one per core, shared among the processes of a machine",
+           .min = 1,
+           .max = 1024,
+           .may_change = true});
+    visit(
+        "backend", self.backend,
+        {.help = "what joins several processes: gloo, or nccl between GPUs; auto: nccl where the build and the device "
+                 "have it",
+         .may_change = true});
     visit("precision", self.precision,
           {.help = "of matrix products; auto: bf16 where the processor multiplies it natively, else fp32"});
   }
@@ -58,8 +71,8 @@ struct RunConfig {
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
-  // Resolves device, threads and precision if they are auto. UserError for a missing device.
-  void resolve();
+  // Resolves device, threads and precision if they are auto. UserError for a missing device or backend.
+  void resolve(const Launch& launch);
 
   // `precision`, resolved.
   Precision products() const { return precision == TrainingPrecision::bf16 ? Precision::bf16 : Precision::fp32; }

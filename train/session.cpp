@@ -3,29 +3,38 @@
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/signals.hpp"
+#include "core/version.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
 #include "train/checkpoint.hpp"
+#include "train/distributed/ranks.hpp"
 #include "train/memory_limit.hpp"
 
 namespace attend {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Until what another machine wrote is seen on a file system that keeps what it read.
+constexpr std::chrono::seconds kToAppear{35};
 
 std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
   if (config.resume == "auto") return Checkpoint::newest(config.run);
@@ -87,15 +96,27 @@ std::int64_t count_parameters(const torch::nn::Module& model) {
 class Session {
  public:
   Session(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks)
-      : job_(job), origins_(origins), hooks_(hooks), config_(job.config()), run_(config_.run) {}
+      : job_(job),
+        origins_(origins),
+        hooks_(hooks),
+        config_(job.config()),
+        run_(config_.run),
+        ranks_(hooks.launch, run_.backend) {
+    config_.trainer.processes = ranks_.size();
+  }
 
+  void train();
+
+ private:
+  void compare_ranks();    // that they were started alike
   void open_run();         // locks the directory
   void resolve_options();  // from those given, of a run that is resumed, and of one initialised from
   void build();            // text, model and schedule
   void record();           // in the directory, what the run is
+  void hand_over();        // to the ranks that wait for it
+  void join_run();         // as one of these
   void fit();
 
- private:
   bool by_clock() const { return config_.schedule.end == ScheduleEnd::max_time; }
   void resolve_limits();
 
@@ -111,11 +132,45 @@ class Session {
   Inputs inputs_;
   std::optional<Checkpoint> checkpoint_;  // to resume from
   std::unique_ptr<Task> task_;
+  Ranks ranks_;
 };
 
+void Session::train() {
+  compare_ranks();
+  if (ranks_.first()) {
+    open_run();
+    resolve_options();
+    build();
+    record();
+    hand_over();
+  } else {
+    join_run();
+    resolve_options();
+    build();
+    record();
+  }
+  if (!checkpoint_) {
+    for (const auto& [name, tensor] : parameters_of(task_->model())) ranks_.from_first(tensor.detach());
+    refresh_weights(task_->model());
+  }
+  fit();
+}
+
+// Each process may have its own threads and device.
+void Session::compare_ranks() {
+  std::vector<std::pair<std::string, std::string>> values = {{"attend", std::string(version())},
+                                                             {"LibTorch", TORCH_VERSION}};
+  for (const BoundOption& option : config_.options) {
+    if (option.name == "threads" || option.name == "device" || !origins_.given(option.name)) continue;
+    values.emplace_back("--" + std::string(option.name), text_of(option.get()));
+  }
+  ranks_.compare(values);
+}
+
 void Session::open_run() {
-  run_.resolve();
+  run_.resolve(ranks_.launch());
   if (run_.dry_run) {
+    if (ranks_.several()) throw UserError("--dry-run: not with several processes", "try the batch with one process");
     if (!run_.run.empty() && run_.resume != "never" && is_resumed(run_)) {
       throw UserError(run_.run + ": --dry-run cannot resume a run", "leave --resume out, or choose another --run");
     }
@@ -132,8 +187,10 @@ void Session::open_run() {
 void Session::resolve_options() {
   if (resumed_) {
     check_is_run(run_.run, job_.kind());
+    const RunConfig own = run_;
     resume_options(config_.options, run_, origins_);
-    run_.resolve();
+    if (!ranks_.first()) run_.threads = own.threads, run_.device = own.device;
+    run_.resolve(ranks_.launch());
   } else if (run_.skip_batch) {
     throw UserError(run_.run + ": --skip-batch, but there is no run to resume", "leave it out, or add --resume auto");
   } else if (!run_.init_from.empty()) {
@@ -150,8 +207,8 @@ void Session::build() {
   at::set_num_threads(static_cast<int>(*run_.threads));
   hooks_.begin(run_);
   inputs_ = job_.load(resumed_);
-  if (resumed_) checkpoint_ = checkpoint_to_resume(run_);
-  task_ = job_.make_task(/*initial_weights=*/!checkpoint_);
+  if (resumed_ && ranks_.first()) checkpoint_ = checkpoint_to_resume(run_);
+  task_ = job_.make_task(/*initial_weights=*/!checkpoint_ && ranks_.first());
   task_->model().to(torch::Device(run_.device));
   warn_of_slow(run_.products(), torch::Device(run_.device));
   visit_weights(task_->model(), [&](ops::Weight& weight) { weight.set_precision(run_.products()); });
@@ -181,7 +238,31 @@ void Session::record() {
   }
   check_same_inputs(run_.run, inputs_);
   if (checkpoint_) check_identity(checkpoint_->weights(), task_->identity(), run_.run);
-  write_config(run_.run, config_.options);
+  if (ranks_.first()) write_config(run_.run, config_.options);
+}
+
+void Session::hand_over() {
+  if (!ranks_.several()) return;
+  const nlohmann::json run = {{"record", read_file(fs::path(run_.run) / "run.json")},
+                              {"checkpoint", checkpoint_ ? checkpoint_->directory().string() : ""}};
+  ranks_.from_first(run.dump());
+}
+
+void Session::join_run() {
+  run_.resolve(ranks_.launch());
+  const auto run = nlohmann::json::parse(ranks_.from_first(std::string()));
+  const fs::path record = fs::path(run_.run) / "run.json";
+  const auto end = std::chrono::steady_clock::now() + kToAppear;
+  while (!fs::exists(record) && std::chrono::steady_clock::now() < end) {
+    if (signals::stop_requested()) throw Interrupted("stopped before the training began");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  if (!fs::exists(record) || read_file(record) != run["record"].get<std::string>()) {
+    throw UserError(run_.run + ": the run that rank 0 made there is not to be seen here",
+                    "--run must be a directory that all machines share");
+  }
+  resumed_ = true;
+  if (const std::string checkpoint = run["checkpoint"]; !checkpoint.empty()) checkpoint_.emplace(checkpoint);
 }
 
 void Session::fit() {
@@ -195,11 +276,13 @@ void Session::fit() {
   hooks_.model_built(parameters, task_->batches_are_alike());
   const auto optimiser =
       make_optimiser(model, config_.optimiser, [&](const std::string& parameter) { return task_->rate_of(parameter); });
-  Trainer trainer(*task_, *optimiser, config_.trainer, config_.schedule, run_.run);
+  Trainer trainer(*task_, *optimiser, config_.trainer, config_.schedule, run_.run, ranks_);
   if (checkpoint_) {
     trainer.restore(*checkpoint_);
-    clear_later_checkpoints(run_.run, checkpoint_->state().step,
-                            run_.resume == "auto" ? Later::put_aside : Later::deleted);
+    if (ranks_.first()) {
+      clear_later_checkpoints(run_.run, checkpoint_->state().step,
+                              run_.resume == "auto" ? Later::put_aside : Later::deleted);
+    }
     log::info("resuming from {}", checkpoint_->directory().string());
     if (skip_batch_) trainer.skip_batches();
   }
@@ -212,13 +295,6 @@ void Session::fit() {
 
 }  // namespace
 
-void train(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks) {
-  Session session(job, origins, hooks);
-  session.open_run();
-  session.resolve_options();
-  session.build();
-  session.record();
-  session.fit();
-}
+void train(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks) { Session(job, origins, hooks).train(); }
 
 }  // namespace attend

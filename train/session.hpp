@@ -9,6 +9,7 @@
 
 #include "core/options.hpp"
 #include "models/run/run.hpp"
+#include "train/distributed/launch.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_config.hpp"
 #include "train/run_directory.hpp"
@@ -24,6 +25,7 @@ struct ProcessHooks {
   std::function<void(const RunConfig&)> begin = [](const RunConfig&) {};  // all options are known, nothing is read yet
   // Before the first matrix product; whether the sizes of batches recur.
   std::function<void(std::int64_t parameters, bool sizes_recur)> model_built = [](std::int64_t, bool) {};
+  Launch launch = {};  // one process, or one of several that train together
 };
 
 // The parts of a config common to every kind of training.
@@ -80,7 +82,11 @@ class Job {
   virtual std::string memory_remedy() const = 0;
 };
 
-// UserError for the user's mistakes; Interrupted after a signal, when everything is saved.
+// UserError for the user's mistakes; Interrupted after a signal, when everything is saved, and where another process
+// failed or was lost.
+//
+// Of several processes the first makes the run: its directory, tokenizer and cache of encoded text. The others wait,
+// then read it as a run that is resumed. All see one file system.
 void train(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
 }  // namespace attend

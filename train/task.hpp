@@ -17,6 +17,7 @@
 #include "data/batch/batch.hpp"
 #include "data/batch/batch_stream.hpp"
 #include "data/corpus/data_position.hpp"
+#include "train/distributed/ranks.hpp"
 #include "train/objective.hpp"
 
 namespace attend {
@@ -24,7 +25,7 @@ namespace attend {
 // A batch ready to be trained on.
 struct MicroBatch {
   DataPosition position;
-  DataPosition after;  // of the next one
+  DataPosition after;  // of the next one, or of the next one of each shard
   std::vector<LossTerm> terms = {};
   std::int64_t tokens = 0;                                  // for the speed in the log
   std::vector<std::int64_t> examples = {};                  // as a user can find them: lines of the text
@@ -60,8 +61,8 @@ class Task {
   // Numbers found while the model was initialised: an event of the log of a run that begins.
   virtual std::vector<std::pair<std::string, double>> initial_facts() const { return {}; }
 
-  // Moves to a position in the endless stream of batches of one phase.
-  virtual void seek(DataPosition position) = 0;
+  // Moves to a position in the endless stream of batches of one phase, of which next() gives those of a shard.
+  virtual void seek(DataPosition position, Shard shard) = 0;
   virtual MicroBatch next() = 0;
 
   // The batch that needs the most memory.
@@ -73,9 +74,9 @@ class Task {
   // Names of the metrics of validate(), "loss" among them; none without validation data.
   virtual std::vector<std::string> metrics() const = 0;
 
-  // Metrics on held-out data. Output for people to read is written under the directory `run`, named after `step`.
-  // Throws Interrupted when a signal asks to stop.
-  virtual std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) = 0;
+  // Metrics on held-out data, found by all ranks together; the same on all. Output for people to read is written under
+  // the directory `run`, named after `step`. Throws Interrupted when a signal asks to stop.
+  virtual std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) = 0;
 };
 
 // A task with one objective over a prefetched stream of batches. A derived class calls stop() in its destructor: the
@@ -85,7 +86,7 @@ class StreamTask : public Task {
  public:
   NamedTensors objective_state() const override { return objective_->state(); }
 
-  void seek(DataPosition position) override { stream_ = stream_from(position); }
+  void seek(DataPosition position, Shard shard) override { stream_ = stream_from(position, shard); }
   MicroBatch next() override {
     StreamedBatch<Batch> next = stream_->next();
     return micro_batch(std::move(next.batch), next.position, next.after);
@@ -97,7 +98,7 @@ class StreamTask : public Task {
 
   void stop() { stream_.reset(); }
 
-  virtual std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position) = 0;
+  virtual std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position, Shard shard) = 0;
 
   // MicroBatch::tokens and examples.
   virtual std::int64_t tokens_of(const Batch& batch) const = 0;

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,8 @@ namespace attend {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostTerms = 4;  // of a loss
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -49,21 +52,37 @@ void TrainerConfig::refuse_validation(const OptionOrigins& origins) const {
 }
 
 Trainer::Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
-                 std::filesystem::path run)
-    : task_(task), optimiser_(optimiser), config_(config), schedule_(schedule), run_(std::move(run)) {}
+                 std::filesystem::path run, Ranks& ranks)
+    : task_(task),
+      optimiser_(optimiser),
+      config_(config),
+      schedule_(schedule),
+      run_(std::move(run)),
+      ranks_(ranks),
+      gradients_(task.model(), ranks) {}
 
 void Trainer::restore(const Checkpoint& checkpoint) {
   checkpoint.load(task_.model(), optimiser_, task_.objective_state());
   state_ = checkpoint.state();
   saved_ = state_.step;
   if (std::ssize(state_.scores) > config_.keep_best) state_.scores.resize(config_.keep_best);
+  const auto describe = [](std::int64_t processes, std::int64_t accumulate) {
+    return fmt::format("{} process{} of {} batch{}", processes, processes == 1 ? "" : "es", accumulate,
+                       accumulate == 1 ? "" : "es");
+  };
+  if (state_.processes == 0 || (state_.processes == ranks_.size() && state_.accumulate == config_.accumulate)) return;
+  log::warn("an update was made by {}, and is now by {}: the run goes on at the same place of its text, but {}",
+            describe(state_.processes, state_.accumulate), describe(ranks_.size(), config_.accumulate),
+            state_.processes * state_.accumulate == ranks_.size() * config_.accumulate
+                ? "its bits may differ"
+                : "an update learns from another number of batches");
 }
 
 void Trainer::skip_batches() {
-  task_.seek(state_.position);
+  task_.seek(state_.position, ranks_.shard());
   const DataPosition from = state_.position;
   for (std::int64_t i = 0; i < config_.accumulate && !past_last_epoch(state_.position); ++i) {
-    state_.position = task_.next().after;
+    state_.position = next_batch().after;
   }
   log::warn("skipped from epoch {}, batch {} to epoch {}, batch {}", from.epoch + 1, from.batch + 1,
             state_.position.epoch + 1, state_.position.batch + 1);
@@ -72,21 +91,26 @@ void Trainer::skip_batches() {
 Ending Trainer::train() {
   started_ = Clock::now();
   seconds_before_ = state_.seconds;
-  log_.emplace(run_, saved_);
+  state_.processes = ranks_.size();
+  state_.accumulate = config_.accumulate;
+  if (ranks_.first()) log_.emplace(run_, saved_);
   if (saved_ < 0) log_initial_facts();
-  task_.seek(state_.position);
+  task_.seek(state_.position, ranks_.shard());
   for (;;) {
-    bool stop = signals::stop_requested();
-    if (!stop && validation_due()) {
+    agree();
+    if (!stop_ && validation_due()) {
       try {
         validate();
+        agree();
       } catch (const Interrupted&) {
-        stop = true;  // it is due again when the run goes on
+        if (!signals::stop_requested() && ranks_.several()) throw;
+        stop_ = true;  // it is due again when the run goes on
       }
     }
     const std::optional<Ending> end = ending();
-    if (stop || end || save_wanted()) save();
-    if (stop) {
+    if (stop_ || end || save_wanted()) save();
+    if (stop_ || end) ranks_.barrier();  // what one of them leaves ends soon
+    if (stop_) {
       throw Interrupted(fmt::format("interrupted after update {}; saved in {}; --resume auto resumes it", state_.step,
                                     checkpoint_path(run_, state_.step).string()));
     }
@@ -95,61 +119,106 @@ Ending Trainer::train() {
   }
 }
 
+// What only some of the ranks know, or each otherwise: signals and the time.
+void Trainer::agree() {
+  std::array<double, 3> stop_save_seconds = {signals::stop_requested() ? 1.0 : 0,
+                                             signals::take_save_request() ? 1.0 : 0,
+                                             ranks_.first() ? seconds_before_ + since(started_) : 0};
+  ranks_.sum(stop_save_seconds);
+  stop_ = stop_save_seconds[0] > 0;
+  save_request_ = save_request_ || stop_save_seconds[1] > 0;
+  seconds_ = stop_save_seconds[2];
+}
+
+// The ranks' batches end together, at the last epoch's end where that is behind them.
+MicroBatch Trainer::next_batch() {
+  MicroBatch batch = task_.next();
+  if (past_last_epoch(batch.after))
+    batch.after = {.epoch = *config_.max_epochs, .batch = 0, .phase = batch.after.phase};
+  return batch;
+}
+
+// Over the batches of all ranks; the first of them always has one.
+Trainer::Totals Trainer::count(const std::vector<MicroBatch>& batches) {
+  std::array<double, 2 + kMostTerms> numbers = {};
+  for (const MicroBatch& batch : batches) {
+    ensure(batch.terms.size() <= kMostTerms, "a loss has at most kMostTerms terms");
+    if (ranks_.first()) numbers[0] = static_cast<double>(batch.terms.size());
+    numbers[1] += static_cast<double>(batch.tokens);
+    for (std::size_t t = 0; t < batch.terms.size(); ++t) numbers[2 + t] += static_cast<double>(batch.terms[t].count);
+  }
+  ranks_.sum(numbers);
+  return {.tokens = static_cast<std::int64_t>(numbers[1]),
+          .counts = {numbers.begin() + 2, numbers.begin() + 2 + static_cast<std::ptrdiff_t>(numbers[0])}};
+}
+
 void Trainer::update() {
   const Clock::time_point start = Clock::now();
-  std::vector<MicroBatch> batches;
-  std::vector<std::int64_t> totals;
+  const std::int64_t step = state_.step + 1;
+  ranks_.doing(fmt::format("update {}", step));
   // A training that is made longer does not go back to a phase that is over.
   const double share = static_cast<double>(state_.step) / static_cast<double>(last_step());
   const std::int64_t phase = std::max(state_.position.phase, task_.phase_at(share));
   if (phase != state_.position.phase) {
     state_.position = {.phase = phase};
-    task_.seek(state_.position);
+    task_.seek(state_.position, ranks_.shard());
   }
+  std::vector<MicroBatch> batches;
   DataPosition position = state_.position;
-  while (std::ssize(batches) < config_.accumulate && !past_last_epoch(position)) {
-    MicroBatch& batch = batches.emplace_back(task_.next());
-    totals.resize(batch.terms.size());
-    for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += batch.terms[t].count;
+  for (std::int64_t i = 0; i < config_.accumulate && !past_last_epoch(position); ++i) {
+    MicroBatch batch = next_batch();
     position = batch.after;
+    if (!past_last_epoch(batch.position)) batches.push_back(std::move(batch));
   }
+  const Totals totals = count(batches);
 
-  const std::int64_t step = state_.step + 1;
   const TrainProgress progress{.update = state_.step, .share = share};
   std::vector<torch::Tensor> scalars;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (i > 0 && signals::stop_requested()) return;  // the update that has begun is not made
-    const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, i);
-    const std::vector<torch::Tensor> learnt = learn(batches[i], totals, Pass::train(key, progress));
+    if (i > 0 && !ranks_.several() && signals::stop_requested()) return;  // the update that has begun is not made
+    if (i + 1 == batches.size()) gradients_.begin();
+    const std::uint64_t number = i * static_cast<std::uint64_t>(ranks_.size()) + ranks_.rank();
+    const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, number);
+    const std::vector<torch::Tensor> learnt = learn(batches[i], totals.counts, Pass::train(key, progress));
     scalars.insert(scalars.end(), learnt.begin(), learnt.end());
     batches[i].forward = {};  // its tensors are not needed any more
   }
-  const torch::Tensor values = at::stack(scalars).cpu();
-  const float* value = values.const_data_ptr<float>();
-  double loss = 0;
-  std::vector<double> nll(totals.size());
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    loss += *value++;
-    for (double& sum : nll) sum += *value++;
+  gradients_.finish();
+  // The loss, what each term reports, and the norm of the gradient, which the first rank decides.
+  std::vector<double> found(totals.counts.size() + 2);
+  if (!scalars.empty()) {
+    const torch::Tensor values = at::stack(scalars).cpu();
+    const float* value = values.const_data_ptr<float>();
+    for (std::size_t i = 0; i < scalars.size(); ++i) found[i % (found.size() - 1)] += value[i];
   }
-  const double norm = optimiser_.gradient_norm();
+  if (ranks_.first()) found.back() = optimiser_.gradient_norm();
+  ranks_.sum(found);
+  const double loss = found.front(), norm = found.back();
   if (!std::isfinite(loss) || !std::isfinite(norm)) refuse_nonfinite(batches, loss, norm);
 
   const double rate = learning_rate_at(schedule_, step, last_step());
   optimiser_.step(rate, norm);
   refresh_weights(task_.model());
+  if (ranks_.several()) {
+    for (const auto& [name, tensor] : task_.objective_state()) {
+      ranks_.begin_sum(tensor)->wait();
+      torch::Tensor(tensor).div_(ranks_.size());
+    }
+  }
 
   state_.step = step;
   state_.position = position;
-  for (const MicroBatch& batch : batches) state_.tokens += batch.tokens, state_.interval.tokens += batch.tokens;
+  state_.tokens += totals.tokens;
+  if (!ranks_.first()) return;  // it has nothing to report
+  state_.interval.tokens += totals.tokens;
   state_.interval.updates += 1;
   state_.interval.loss += loss;
   state_.interval.seconds += since(start);
-  state_.interval.nll.resize(nll.size());
-  state_.interval.counts.resize(nll.size());
-  for (std::size_t t = 0; t < nll.size(); ++t) {
-    state_.interval.nll[t] += nll[t];
-    state_.interval.counts[t] += totals[t];
+  state_.interval.nll.resize(totals.counts.size());
+  state_.interval.counts.resize(totals.counts.size());
+  for (std::size_t t = 0; t < totals.counts.size(); ++t) {
+    state_.interval.nll[t] += found[1 + t];
+    state_.interval.counts[t] += totals.counts[t];
   }
   if (progress_.wants_update()) progress_.update(report(batches.front().terms, rate));
   if (step % config_.log_every == 0) log_interval(batches.front().terms, rate, norm);
@@ -157,7 +226,7 @@ void Trainer::update() {
 
 void Trainer::log_initial_facts() {
   const auto facts = task_.initial_facts();
-  if (facts.empty()) return;
+  if (facts.empty() || !ranks_.first()) return;
   log_->write("init", 0, {facts.begin(), facts.end()});
 }
 
@@ -174,7 +243,7 @@ void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, doub
                  {"gradient_norm", norm},
                  {"tokens_per_second", static_cast<double>(state_.interval.tokens) / state_.interval.seconds},
                  {"tokens", static_cast<double>(state_.tokens)},
-                 {"seconds", seconds()},
+                 {"seconds", seconds_},
                  {"memory_mb", static_cast<double>(peak_resident_bytes()) * 1e-6}});
   log_->write("train", state_.step, values);
   state_.interval = {};
@@ -184,11 +253,11 @@ ProgressReport Trainer::report(const std::vector<LossTerm>& terms, double rate) 
   const auto updates = static_cast<double>(state_.interval.updates);
   const double step_seconds = state_.interval.seconds / updates;
   double left = static_cast<double>(last_step() - state_.step) * step_seconds;
-  if (config_.max_time) left = std::min(left, config_.max_time->seconds - seconds());
+  if (config_.max_time) left = std::min(left, config_.max_time->seconds - seconds_);
   if (config_.max_epochs) {
     const auto batches =
         task_.batches_per_epoch() * (*config_.max_epochs - state_.position.epoch) - state_.position.batch;
-    left = std::min(left, static_cast<double>(batches) / static_cast<double>(config_.accumulate) * step_seconds);
+    left = std::min(left, static_cast<double>(config_.updates_of(batches)) * step_seconds);
   }
   return {.step = state_.step,
           .max_steps = last_step(),
@@ -202,7 +271,8 @@ ProgressReport Trainer::report(const std::vector<LossTerm>& terms, double rate) 
 
 void Trainer::validate() {
   progress_.clear();
-  const std::vector<ValidationMetric> metrics = task_.validate(run_, state_.step);
+  ranks_.doing(fmt::format("validation after update {}", state_.step));
+  const std::vector<ValidationMetric> metrics = task_.validate(run_, state_.step, ranks_);
   const bool regular = state_.step % *config_.valid_every == 0;
   state_.validated = state_.step;
   std::vector<std::pair<std::string_view, double>> values;
@@ -229,7 +299,7 @@ void Trainer::validate() {
     }
   }
   log::info("step {}  valid{}", state_.step, line);
-  log_->write("valid", state_.step, values);
+  if (log_) log_->write("valid", state_.step, values);
 }
 
 bool Trainer::validation_due() const {
@@ -240,11 +310,13 @@ bool Trainer::validation_due() const {
 bool Trainer::save_wanted() const {
   const bool kept_as_best = std::any_of(state_.scores.begin(), state_.scores.end(),
                                         [&](const TrainState::Score& score) { return score.step == state_.step; });
-  return (state_.step > 0 && state_.step % *config_.save_every == 0) || kept_as_best || signals::take_save_request();
+  return (state_.step > 0 && state_.step % *config_.save_every == 0) || kept_as_best || save_request_;
 }
 
 void Trainer::save() {
-  state_.seconds = seconds();
+  save_request_ = false;
+  if (!ranks_.first()) return;
+  state_.seconds = seconds_;
   if (saved_ != state_.step) {
     progress_.clear();
     save_checkpoint(run_, task_, optimiser_, state_);
@@ -262,7 +334,7 @@ void Trainer::save() {
 std::int64_t Trainer::last_step() const {
   const std::int64_t most = *config_.max_steps;
   if (schedule_.end != ScheduleEnd::max_time || state_.step == 0) return most;
-  const double expected = static_cast<double>(state_.step) / (seconds() / config_.max_time->seconds);
+  const double expected = static_cast<double>(state_.step) / (seconds_ / config_.max_time->seconds);
   return expected < static_cast<double>(most) ? std::max(static_cast<std::int64_t>(expected), state_.step + 1) : most;
 }
 
@@ -273,25 +345,31 @@ bool Trainer::past_last_epoch(DataPosition position) const {
 std::optional<Ending> Trainer::ending() const {
   if (state_.step >= *config_.max_steps) return Ending::max_steps;
   if (past_last_epoch(state_.position)) return Ending::max_epochs;
-  if (config_.max_time && seconds() >= config_.max_time->seconds) return Ending::max_time;
+  if (config_.max_time && seconds_ >= config_.max_time->seconds) return Ending::max_time;
   if (config_.patience && state_.bad_validations >= *config_.patience) return Ending::patience;
   return std::nullopt;
 }
 
-double Trainer::seconds() const { return seconds_before_ + since(started_); }
-
 void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm) {
   const std::int64_t step = state_.step + 1;
+  nlohmann::ordered_json own = nlohmann::ordered_json::array();
+  for (const MicroBatch& batch : batches) {
+    own.push_back({{"epoch", batch.position.epoch}, {"batch", batch.position.batch}, {"examples", batch.examples}});
+  }
   nlohmann::ordered_json report = {
       {"step", step}, {"loss", std::to_string(loss)}, {"gradient_norm", std::to_string(norm)}};
-  for (const MicroBatch& batch : batches) {
-    report["batches"].push_back(
-        {{"epoch", batch.position.epoch}, {"batch", batch.position.batch}, {"examples", batch.examples}});
+  for (const std::string& of_rank : ranks_.gather(own.dump())) {
+    for (const auto& batch : nlohmann::ordered_json::parse(of_rank)) report["batches"].push_back(batch);
+  }
+  if (!ranks_.first()) {
+    ranks_.barrier();  // what is saved is whole before any process ends
+    throw Interrupted("the loss is not finite");
   }
   const std::filesystem::path file = run_ / fmt::format("nonfinite-step-{}.json", step);
   write_file_atomic(file, report.dump(1) + "\n");
   const DataPosition where = batches.front().position;
   save();
+  ranks_.barrier();
   throw UserError(
       fmt::format("update {} (epoch {}, batch {}): loss {}, norm of the gradient {}; nothing was updated, {} is the "
                   "state before, and {} lists the batch's examples",

@@ -17,6 +17,8 @@
 
 #include "core/options.hpp"
 #include "train/checkpoint.hpp"
+#include "train/distributed/gradient_sum.hpp"
+#include "train/distributed/ranks.hpp"
 #include "train/event_log.hpp"
 #include "train/optimiser.hpp"
 #include "train/progress.hpp"
@@ -39,12 +41,14 @@ struct TrainerConfig {
   std::optional<std::int64_t> patience = {};
   std::string best_metric = "loss";
   std::int64_t log_every = 50;
+  std::int64_t processes = 1;  // that train together: not an option
 
   static constexpr std::int64_t kMostSteps = 1'000'000'000;
 
   // Updates that learn from `batches`, the last of them perhaps from fewer than the others; kMostSteps at most.
   std::int64_t updates_of(std::int64_t batches) const {
-    return std::min(kMostSteps, (batches + accumulate - 1) / accumulate);
+    const std::int64_t of_one = accumulate * processes;
+    return std::min(kMostSteps, (batches + of_one - 1) / of_one);
   }
 
   template <class Self, class Visitor>
@@ -52,7 +56,10 @@ struct TrainerConfig {
     visit.group("Training");
     visit("seed", self.seed, {.help = "seed of weights, order and dropout", .min = 0, .max = 9e15});
     visit("accumulate", self.accumulate,
-          {.help = "batches per update, all in memory at the same time", .min = 1, .max = 4096});
+          {.help = "batches per update of each process, all in memory at the same time",
+           .min = 1,
+           .max = 4096,
+           .may_change = true});
     visit("max-steps", self.max_steps,
           {.help = "total updates over the life of the run; auto: from max-epochs, or from the size of the data; three "
                    "epochs in fine-tuning",
@@ -97,9 +104,10 @@ enum class Ending { max_steps, max_epochs, max_time, patience };
 
 class Trainer {
  public:
-  // `run` is the run's directory. All arguments must outlive the trainer; `config` and `schedule` must be resolved.
+  // `run` is the run's directory. All arguments must outlive the trainer; `config` and `schedule` must be resolved, and
+  // model and optimiser alike on all ranks.
   Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
-          std::filesystem::path run);
+          std::filesystem::path run, Ranks& ranks);
 
   // Resumes from a checkpoint: loads weights, moments and state.
   void restore(const Checkpoint& checkpoint);
@@ -112,12 +120,21 @@ class Trainer {
   // saved.
   Ending train();
 
-  // One forward and backward pass of the largest batch; nothing is updated. Gives its tokens.
+  // One forward and backward pass of the largest batch, on this rank alone; nothing is updated. Gives its tokens.
   std::int64_t rehearse();
 
   const TrainState& state() const { return state_; }
 
  private:
+  // Of an update.
+  struct Totals {
+    std::int64_t tokens = 0;
+    std::vector<std::int64_t> counts = {};  // of each term
+  };
+
+  void agree();
+  MicroBatch next_batch();
+  Totals count(const std::vector<MicroBatch>& batches);
   void update();
   void validate();
   void save();
@@ -131,17 +148,21 @@ class Trainer {
   std::int64_t last_step() const;
   bool past_last_epoch(DataPosition position) const;
   std::optional<Ending> ending() const;
-  double seconds() const;  // over the life of the run
 
   Task& task_;
   Optimiser& optimiser_;
   const TrainerConfig& config_;
   const ScheduleConfig& schedule_;
   std::filesystem::path run_;
-  std::optional<EventLog> log_;  // opened by train()
+  Ranks& ranks_;
+  GradientSum gradients_;
+  std::optional<EventLog> log_;  // opened by train(), on the first rank
   Progress progress_;
   TrainState state_;
   std::int64_t saved_ = -1;  // the step of the last checkpoint
+  // What all ranks know before each update.
+  bool stop_ = false, save_request_ = false;
+  double seconds_ = 0;  // of the training, over the life of the run
   double seconds_before_ = 0;
   std::chrono::steady_clock::time_point started_;
 };

@@ -75,7 +75,7 @@ class Finetuning : public testing::TestWithParam<TextEncoderKind> {
     std::map<std::string, torch::Tensor> result;
     for (const auto& [name, parameter] : parameters_of(*model_)) result[name] = parameter.detach().clone();
     AdamW optimiser(*model_, config_.optimiser, [&](const std::string& name) { return task.rate_of(name); });
-    task.seek({});
+    task.seek({}, {});
     const MicroBatch batch = task.next();
     Pass pass = Pass::train(1);
     (batch.forward(pass)[0].loss / static_cast<double>(batch.terms[0].count)).backward();
@@ -140,7 +140,7 @@ class LabelWeights : public Finetuning {
     config_.label_weights = option;
     FinetuningTask task = make(kind);
     const torch::NoGradGuard no_grad;
-    task.seek({});
+    task.seek({}, {});
     const MicroBatch batch = task.next();
     Pass pass = Pass::train(1);
     const auto found = batch.forward(pass)[0].loss.item<double>() / static_cast<double>(batch.terms[0].count);

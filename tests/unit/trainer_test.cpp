@@ -97,7 +97,7 @@ class PointTask : public StreamTask<PointBatch> {
   MicroBatch largest() override { return micro_batch({.epoch = 0, .number = 3}); }
   std::int64_t batches_per_epoch() const override { return 4; }
   std::vector<std::string> metrics() const override { return {"loss"}; }
-  std::vector<ValidationMetric> validate(const std::filesystem::path&, std::int64_t step) override {
+  std::vector<ValidationMetric> validate(const std::filesystem::path&, std::int64_t step, Ranks&) override {
     return {{.name = "loss", .value = std::abs(static_cast<double>(step) - best_step)}};
   }
 
@@ -111,8 +111,8 @@ class PointTask : public StreamTask<PointBatch> {
       : StreamTask(std::make_unique<PointObjective>(of->x), torch::kCPU),
         point(of),
         objective(static_cast<PointObjective&>(*objective_)) {}
-  std::unique_ptr<BatchStream<PointBatch>> stream_from(DataPosition position) override {
-    return std::make_unique<BatchStream<PointBatch>>(PointBatches(), position);
+  std::unique_ptr<BatchStream<PointBatch>> stream_from(DataPosition position, Shard shard) override {
+    return std::make_unique<BatchStream<PointBatch>>(PointBatches(), position, shard);
   }
   std::int64_t tokens_of(const PointBatch& batch) const override { return batch.count(); }
   std::vector<std::int64_t> lines_of(const PointBatch& batch) const override {
@@ -131,7 +131,7 @@ struct Session {
     if (!config.valid_every) config.valid_every = 3;
     if (!config.save_every) config.save_every = 3;
     optimiser = make_optimiser(*task.point, {.optimiser = kind, .clip_norm = 0});
-    trainer.emplace(task, *optimiser, config, schedule, run);
+    trainer.emplace(task, *optimiser, config, schedule, run, ranks);
   }
   std::vector<float> weights() const {
     const torch::Tensor flat = task.point->x.detach().flatten();
@@ -142,6 +142,7 @@ struct Session {
   TrainerConfig config;
   ScheduleConfig schedule{.schedule = ScheduleKind::inverse_sqrt, .learning_rate = 0.1, .warmup_steps = 2};
   std::unique_ptr<Optimiser> optimiser;
+  Ranks ranks;  // one process alone
   std::optional<Trainer> trainer;
 };
 

@@ -208,7 +208,8 @@ TEST_F(Translating, AValidationUsesTheThreadsOfItsTraining) {
   settings.valid = {text, text};
   settings.batches.max_tokens = 4096;
   const auto model = std::make_shared<WatchedTransformer>(tokenizers.src.size());
-  TranslationTask(model, tokenizers, settings, corpus(), corpus()).validate(run_, 3);
+  Ranks alone;
+  TranslationTask(model, tokenizers, settings, corpus(), corpus()).validate(run_, 3, alone);
   EXPECT_GE(model->sentences.size(), 4);  // so that other threads would have found work
   EXPECT_EQ(model->threads, std::set{std::this_thread::get_id()});
 }

@@ -159,7 +159,10 @@ class FinetuningJob : public Job {
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     TextModel model(config_.model, task_, tokenizer_->size());
     initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
-    if (initial_weights && !config_.run.init_from.empty()) load_encoder(*model);
+    if (initial_weights && !config_.run.init_from.empty()) {
+      if (!ancestor_) ancestor_ = Ancestor::read(config_.run.init_from);  // of a run that was stopped before it learnt
+      load_encoder(*model);
+    }
     return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }
 

@@ -42,6 +42,10 @@ void refuse_all_but_seeds(const fs::path& run) {
 void finetune(const FinetuningCommand& command, const OptionOrigins& origins, const ProcessHooks& hooks) {
   if (command.seeds.empty()) return finetune(command.config, origins, hooks);
   const auto [first, last] = seeds_of(command.seeds, origins("seeds"));
+  if (hooks.launch.several()) {
+    throw UserError(origins("seeds") + ": not with several processes",
+                    "train one seed after another: --seed N --run DIR");
+  }
   if (command.config.run.skip_batch) {
     throw UserError(origins("skip-batch") + ": not with --seeds", "resume the one seed: --run RUN/seed-N --skip-batch");
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string_view>
@@ -133,9 +134,9 @@ std::int64_t FinetuningTask::batches_per_epoch() const {
   return (std::ssize(train_.samples) + config_.batch_size - 1) / config_.batch_size;
 }
 
-std::unique_ptr<BatchStream<LabelledBatch>> FinetuningTask::stream_from(DataPosition position) {
+std::unique_ptr<BatchStream<LabelledBatch>> FinetuningTask::stream_from(DataPosition position, Shard shard) {
   const ShuffledSamples source(train_.samples, config_.batch_size, static_cast<std::uint64_t>(config_.trainer.seed));
-  return std::make_unique<BatchStream<LabelledBatch>>(source, position);
+  return std::make_unique<BatchStream<LabelledBatch>>(source, position, shard);
 }
 
 std::vector<std::int64_t> FinetuningTask::lines_of(const LabelledBatch& batch) const {
@@ -160,21 +161,27 @@ std::vector<std::string> FinetuningTask::metrics() const {
   return names;
 }
 
-std::vector<ValidationMetric> FinetuningTask::validate(const fs::path& /*run*/, std::int64_t /*step*/) {
-  std::vector<ValidationMetric> metrics;
-  for (const TaskSplit& split : valid_) {
-    const std::unique_ptr<TaskAnswers> answers =
-        answer(*model_, split, labelled_, config_.answers, torch::Device(config_.run.device), Labelled::yes);
-    const bool first = metrics.empty();
-    if (first) metrics.push_back({.name = "loss", .value = answers->loss.value()});
-    for (const MetricValue& metric : score(*answers, /*with_intervals=*/false)) {
-      if (first) metrics.push_back({.name = metric.name, .value = metric.value});
-      if (!first && metric.name == "score") {
-        metrics.push_back({.name = score_name(split), .value = metric.value});
+std::vector<ValidationMetric> FinetuningTask::validate(const fs::path& /*run*/, std::int64_t /*step*/, Ranks& ranks) {
+  std::vector<ValidationMetric> found;
+  for (const std::string& name : metrics()) found.push_back({.name = name});
+  const std::vector<double> values = ranks.on_first([&] {
+    std::map<std::string, double> by_name;
+    for (const TaskSplit& split : valid_) {
+      const std::unique_ptr<TaskAnswers> answers =
+          answer(*model_, split, labelled_, config_.answers, torch::Device(config_.run.device), Labelled::yes);
+      const bool first = by_name.empty();
+      if (first) by_name["loss"] = answers->loss.value();
+      for (const MetricValue& metric : score(*answers, /*with_intervals=*/false)) {
+        if (first) by_name[metric.name] = metric.value;
+        if (!first && metric.name == "score") by_name[score_name(split)] = metric.value;
       }
     }
-  }
-  return metrics;
+    std::vector<double> in_order;
+    for (const ValidationMetric& metric : found) in_order.push_back(by_name.at(metric.name));
+    return in_order;
+  });
+  for (std::size_t i = 0; i < found.size(); ++i) found[i].value = values[i];
+  return found;
 }
 
 }  // namespace attend

@@ -31,12 +31,12 @@ class FinetuningTask : public StreamTask<LabelledBatch> {
   std::int64_t batches_per_epoch() const override;
   std::vector<std::string> metrics() const override;
   // Of the first validation file loss and all metrics of the task; of each further one its score, as FILE_score.
-  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
+  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
   // Of a parameter: 0 in the embeddings, 1 in the lowest layer, and so on; above the encoder top_ + 1.
   std::int64_t depth(const std::string& parameter) const;
-  std::unique_ptr<BatchStream<LabelledBatch>> stream_from(DataPosition position) override;
+  std::unique_ptr<BatchStream<LabelledBatch>> stream_from(DataPosition position, Shard shard) override;
   std::int64_t tokens_of(const LabelledBatch& batch) const override { return batch.input.tokens.ids_M.size(0); }
   std::vector<std::int64_t> lines_of(const LabelledBatch& batch) const override;
 

@@ -1,6 +1,7 @@
 #include "train/pretraining/task.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -63,7 +64,7 @@ std::int64_t PretrainingTask::phase_at(double share) const {
   return std::min(found - phases_.begin(), std::ssize(phases_) - 1);
 }
 
-std::unique_ptr<BatchStream<PretrainingBatch>> PretrainingTask::stream_from(DataPosition position) {
+std::unique_ptr<BatchStream<PretrainingBatch>> PretrainingTask::stream_from(DataPosition position, Shard shard) {
   if (position.phase >= std::ssize(phases_)) {
     throw UserError("the checkpoint is of phase " + std::to_string(position.phase) + ", and the training has " +
                         std::to_string(phases_.size()) + " from 0 on",
@@ -75,7 +76,7 @@ std::unique_ptr<BatchStream<PretrainingBatch>> PretrainingTask::stream_from(Data
     log::info("phase {} of {}: sequences of {} tokens, batches of {}", phase_ + 1, phases_.size(), phase.length,
               phase.max_tokens);
   }
-  return std::make_unique<BatchStream<PretrainingBatch>>(training_data(position.phase), position);
+  return std::make_unique<BatchStream<PretrainingBatch>>(training_data(position.phase), position, shard);
 }
 
 // All batches of a phase are about as large as each other; longer sequences of as many tokens need more.
@@ -91,42 +92,51 @@ std::vector<std::string> PretrainingTask::metrics() const {
   return names;
 }
 
-std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t step) {
+std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t step,
+                                                        Ranks& ranks) {
   const torch::NoGradGuard no_grad;
-  double nll = 0;
   std::vector<torch::Tensor> labels;
-  std::int64_t masked = 0, masked_correct = 0, pairs = 0, pairs_correct = 0, tokens = 0;
-  for (std::int64_t b = 0; b < held_out_->num_batches() && tokens < config_.valid_tokens; ++b) {
-    if (signals::stop_requested()) throw Interrupted("validation");
-    const PretrainingBatch batch = on_device(held_out_->batch(b), device_);
-    Pass pass = Pass::inference();
-    const auto losses = model_->forward(batch, pass);
-    tokens += batch.input.tokens.ids_M.size(0);
-    nll += losses.masked.nll().item<double>();
-    labels.push_back(batch.labels_K);
-    masked += batch.labels_K.size(0);
-    masked_correct += losses.masked.num_correct.item<std::int64_t>();
-    if (!batch.relations_B.defined()) continue;
-    pairs += batch.relations_B.size(0);
-    pairs_correct += losses.sequence.num_correct.item<std::int64_t>();
-  }
-  const double loss = nll / static_cast<double>(masked);
-  if (step >= kPlateauSteps && phase_ == std::ssize(phases_) - 1) warn_of_plateau(loss, labels);
-  std::vector<ValidationMetric> metrics = {
-      {.name = "loss", .value = loss},
-      {.name = "ppl", .value = std::exp(loss)},
-      {.name = "accuracy", .value = static_cast<double>(masked_correct) / static_cast<double>(masked)}};
-  if (pairs > 0) {
-    metrics.push_back(
-        {.name = "sequence_accuracy", .value = static_cast<double>(pairs_correct) / static_cast<double>(pairs)});
-  }
+  std::array<double, 5> sums = {};
+  auto& [nll, masked, masked_correct, pairs, pairs_correct] = sums;
+  ranks.together([&] {
+    std::int64_t tokens = 0;
+    for (std::int64_t b = 0; b < held_out_->num_batches() && tokens < config_.valid_tokens; ++b) {
+      if (signals::stop_requested()) throw Interrupted("validation");
+      PretrainingBatch batch = held_out_->batch(b);
+      tokens += batch.input.tokens.ids_M.size(0);
+      if (b % ranks.size() != ranks.rank()) continue;
+      batch = on_device(std::move(batch), device_);
+      Pass pass = Pass::inference();
+      const auto losses = model_->forward(batch, pass);
+      nll += losses.masked.nll().item<double>();
+      labels.push_back(batch.labels_K.cpu());
+      masked += static_cast<double>(batch.labels_K.size(0));
+      masked_correct += losses.masked.num_correct.item<double>();
+      if (!batch.relations_B.defined()) continue;
+      pairs += static_cast<double>(batch.relations_B.size(0));
+      pairs_correct += losses.sequence.num_correct.item<double>();
+    }
+  });
+  ranks.sum(sums);
+  const double loss = nll / masked;
+  if (step >= kPlateauSteps && phase_ == std::ssize(phases_) - 1) warn_of_plateau(loss, labels, ranks);
+  std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss},
+                                           {.name = "ppl", .value = std::exp(loss)},
+                                           {.name = "accuracy", .value = masked_correct / masked}};
+  if (pairs > 0) metrics.push_back({.name = "sequence_accuracy", .value = pairs_correct / pairs});
   return metrics;
 }
 
-void PretrainingTask::warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels) {
+void PretrainingTask::warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels, Ranks& ranks) {
   if (!unigram_loss_) {
-    const torch::Tensor labels_K = at::cat(labels).cpu();
-    unigram_loss_ = unigram_nll(train_, tokenizer_.size()).index_select(0, labels_K).mean().item<double>();
+    const torch::Tensor nll_V = unigram_nll(train_, tokenizer_.size());
+    std::array<double, 2> nll_and_count = {};
+    for (const torch::Tensor& labels_K : labels) {
+      nll_and_count[0] += nll_V.index_select(0, labels_K).sum().item<double>();
+      nll_and_count[1] += static_cast<double>(labels_K.size(0));
+    }
+    ranks.sum(nll_and_count);
+    unigram_loss_ = nll_and_count[0] / nll_and_count[1];
   }
   if (loss < *unigram_loss_ - kPlateauGain) return;
   log::warn(

@@ -37,16 +37,16 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   std::vector<std::string> metrics() const override;
   // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt. Warns of a model that
   // after kPlateauSteps, and at its full length, does hardly better than to guess by how common each piece is.
-  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
+  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
-  std::unique_ptr<BatchStream<PretrainingBatch>> stream_from(DataPosition position) override;
+  std::unique_ptr<BatchStream<PretrainingBatch>> stream_from(DataPosition position, Shard shard) override;
   std::int64_t tokens_of(const PretrainingBatch& batch) const override { return batch.input.tokens.ids_M.size(0); }
   std::vector<std::int64_t> lines_of(const PretrainingBatch& batch) const override { return batch.lines; }
   PretrainingData data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
                        const Phase& phase) const;
   PretrainingData training_data(std::int64_t phase) const;
-  void warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels);  // of all held-out batches
+  void warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels, Ranks& ranks);  // of held-out batches
 
   BertForPretraining model_;
   Tokenizer tokenizer_;

@@ -1,6 +1,8 @@
 #include "train/translation/task.hpp"
 
+#include <array>
 #include <cmath>
+#include <sstream>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -46,8 +48,8 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
   }
 }
 
-std::unique_ptr<BatchStream<Batch>> TranslationTask::stream_from(DataPosition position) {
-  return std::make_unique<BatchStream<Batch>>(ParallelBatches(train_, order_, ids_), position);
+std::unique_ptr<BatchStream<Batch>> TranslationTask::stream_from(DataPosition position, Shard shard) {
+  return std::make_unique<BatchStream<Batch>>(ParallelBatches(train_, order_, ids_), position, shard);
 }
 
 std::vector<std::int64_t> TranslationTask::lines_of(const Batch& batch) const {
@@ -67,41 +69,55 @@ std::vector<std::string> TranslationTask::metrics() const {
                              : std::vector<std::string>{"loss", "ppl", "bleu"};
 }
 
-std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step) {
-  const double loss = validation_loss();
+std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step,
+                                                        Ranks& ranks) {
+  const double loss = validation_loss(ranks);
   std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
   if (valid_->src.empty()) return metrics;
 
   TranslatorConfig greedy;  // a worker a thread, as many as the training itself may use
   greedy.workers = threads_;
-  const auto translations = Translator(*model_, tokenizers_, greedy).translate(valid_->src);
+  const auto ranks_of = static_cast<std::size_t>(ranks.size());
+  std::vector<std::string> own;  // every ranks_of-th sentence
+  for (std::size_t i = ranks.rank(); i < valid_->src.size(); i += ranks_of) own.push_back(valid_->src[i]);
+  std::string own_lines;
+  ranks.together([&] {
+    for (const auto& translation : Translator(*model_, tokenizers_, greedy).translate(own)) {
+      own_lines += translation.front().text + "\n";
+    }
+  });
+  std::vector<std::istringstream> lines;
+  for (const std::string& text : ranks.gather(own_lines)) lines.emplace_back(text);
   const metrics::Bleu bleu;
   metrics::Tally tally(bleu);
-  std::string text;
-  for (std::size_t i = 0; i < translations.size(); ++i) {
-    const std::string& line = translations[i].front().text;
+  std::string text, line;
+  for (std::size_t i = 0; i < valid_->src.size(); ++i) {
+    std::getline(lines[i % ranks_of], line);
     tally.add(line, {valid_->tgt[i]});
     text += line + "\n";
   }
   metrics.push_back({.name = "bleu", .value = tally.value()});
+  if (!ranks.first()) return metrics;
   make_directories(run / "hyps");
   write_file_atomic(run / "hyps" / ("step-" + std::to_string(step) + ".txt"), text);
   return metrics;
 }
 
-double TranslationTask::validation_loss() const {
+double TranslationTask::validation_loss(Ranks& ranks) const {
   const torch::NoGradGuard no_grad;
   const BatchOrder::Epoch epoch = valid_->order.epoch(0);
-  double sum = 0;
-  std::int64_t count = 0;
-  for (std::int64_t b = 0; b < epoch.size(); ++b) {
-    if (signals::stop_requested()) throw Interrupted("validation");
-    const Batch batch = on_device(make_batch(valid_->corpus, epoch.batch(b), ids_), device_);
-    Pass pass = Pass::inference();
-    sum += objective_->losses(batch, pass)[0].reported.item<double>();
-    count += batch.num_labels();
-  }
-  return sum / static_cast<double>(count);
+  std::array<double, 2> nll_and_count = {};
+  ranks.together([&] {
+    for (std::int64_t b = ranks.rank(); b < epoch.size(); b += ranks.size()) {
+      if (signals::stop_requested()) throw Interrupted("validation");
+      const Batch batch = on_device(make_batch(valid_->corpus, epoch.batch(b), ids_), device_);
+      Pass pass = Pass::inference();
+      nll_and_count[0] += objective_->losses(batch, pass)[0].reported.item<double>();
+      nll_and_count[1] += static_cast<double>(batch.num_labels());
+    }
+  });
+  ranks.sum(nll_and_count);
+  return nll_and_count[0] / nll_and_count[1];
 }
 
 }  // namespace attend

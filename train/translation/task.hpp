@@ -36,7 +36,7 @@ class TranslationTask : public StreamTask<Batch> {
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   std::vector<std::string> metrics() const override;
-  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step) override;
+  std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
   // Held-out pairs, in batches of fixed order, and the text that BLEU is computed on.
@@ -46,10 +46,10 @@ class TranslationTask : public StreamTask<Batch> {
     std::vector<std::string> src, tgt;
   };
 
-  std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position) override;
+  std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position, Shard shard) override;
   std::int64_t tokens_of(const Batch& batch) const override { return batch.num_labels(); }
   std::vector<std::int64_t> lines_of(const Batch& batch) const override;
-  double validation_loss() const;
+  double validation_loss(Ranks& ranks) const;
 
   Seq2Seq model_;
   TokenizerPair tokenizers_;

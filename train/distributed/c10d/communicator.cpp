@@ -1,0 +1,210 @@
+// Ranks on c10d, PyTorch's library of collective communication: Gloo between processors, NCCL between GPUs.
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#ifdef ATTEND_NCCL
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
+
+#include "core/error.hpp"
+#include "train/distributed/c10d/heartbeat.hpp"
+#include "train/distributed/communicator.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::chrono::minutes kToMeet{5};
+constexpr std::chrono::hours kUnlimited{24 * 365};  // the heartbeat decides how long is too long
+constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between two looks at the heartbeat
+constexpr std::chrono::microseconds kPoll{200};     // of a GPU
+
+// A client of the store where the ranks of this attempt meet, and its server on the rank that listens.
+c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
+  c10d::TCPStoreOptions options;
+  options.port = launch.port;
+  options.isServer = serves;
+  options.waitWorkers = false;
+  options.timeout = kToMeet;
+  try {
+    auto store = c10::make_intrusive<c10d::TCPStore>(launch.address, options);
+    return c10::make_intrusive<c10d::PrefixStore>("attend/attempt_" + std::to_string(launch.attempt), store);
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    throw UserError("MASTER_ADDR and MASTER_PORT are " + launch.where() + ": " + what.substr(0, what.find('\n')),
+                    serves ? "choose another MASTER_PORT, or end what listens there"
+                           : "start the process of rank 0 there, or correct the address, the port and the firewall");
+  }
+}
+
+// This machine's address in the network in which `address` is reached; nothing is sent.
+std::optional<std::string> own_address(const std::string& address, std::uint16_t port) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_DGRAM;
+  if (getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return std::nullopt;
+  std::optional<std::string> result;
+  for (const addrinfo* way = found; way != nullptr && !result; way = way->ai_next) {
+    const int socket_number = socket(way->ai_family, SOCK_DGRAM, 0);
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    std::array<char, NI_MAXHOST> text{};
+    if (socket_number >= 0 && connect(socket_number, way->ai_addr, way->ai_addrlen) == 0 &&
+        getsockname(socket_number, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+        getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) ==
+            0) {
+      result = text.data();
+    }
+    if (socket_number >= 0) close(socket_number);
+  }
+  freeaddrinfo(found);
+  return result;
+}
+
+std::shared_ptr<gloo::transport::Device> gloo_device(const Launch& launch) {
+  using Gloo = c10d::ProcessGroupGloo;
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  if (interface != nullptr && *interface != '\0') return Gloo::createDeviceForInterface(interface);
+  const auto address = own_address(launch.address, launch.port);
+  return address ? Gloo::createDeviceForHostname(*address) : Gloo::createDefaultDevice();
+}
+
+class C10dCommunicator : public Communicator {
+ public:
+  C10dCommunicator(const Launch& launch, CommunicationBackend backend)
+      : store_(store_of(launch, launch.listens)), heartbeat_(launch, store_of(launch, false)) {
+    auto options = c10d::ProcessGroupGloo::Options::create(kUnlimited);
+    options->devices.push_back(gloo_device(launch));
+    processors_ = c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store_),
+                                                              launch.rank, launch.size, options);
+#ifdef ATTEND_NCCL
+    if (backend != CommunicationBackend::gloo) {
+      gpus_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store_),
+                                                          launch.rank, launch.size);
+    }
+#else
+    static_cast<void>(backend);
+#endif
+  }
+
+  // The destructor of one that lost a rank waits for it.
+  ~C10dCommunicator() override {
+    if (!broken_) return;
+    static_cast<void>(processors_.release());
+    static_cast<void>(gpus_.release());
+  }
+
+  std::unique_ptr<PendingSum> begin_sum(torch::Tensor tensor) override {
+    return std::make_unique<Sum>(*this, std::move(tensor));
+  }
+
+  void from_first(torch::Tensor tensor) override {
+    std::vector<torch::Tensor> tensors = {on_carrier(tensor)};
+    c10d::BroadcastOptions options;
+    options.rootRank = 0;
+    wait(*begin([&] { return carrier(tensors[0]).broadcast(tensors, options); }), tensors[0].is_cuda());
+    if (!tensors[0].is_same(tensor)) tensor.copy_(tensors[0]);
+  }
+
+  void doing(const std::string& activity) override { heartbeat_.doing(activity); }
+  void fail() override {
+    broken_ = true;
+    heartbeat_.fail();
+  }
+
+ private:
+  using Work = c10::intrusive_ptr<c10d::Work>;
+
+  class Sum : public PendingSum {
+   public:
+    Sum(C10dCommunicator& communicator, torch::Tensor tensor)
+        : communicator_(communicator), tensor_(std::move(tensor)), carried_{communicator.on_carrier(tensor_)} {
+      work_ = communicator_.begin([&] { return communicator_.carrier(carried_[0]).allreduce(carried_); });
+    }
+    void wait() override {
+      communicator_.wait(*work_, carried_[0].is_cuda());
+      if (!carried_[0].is_same(tensor_)) tensor_.copy_(carried_[0]);
+    }
+
+   private:
+    C10dCommunicator& communicator_;
+    torch::Tensor tensor_;
+    std::vector<torch::Tensor> carried_;
+    Work work_;
+  };
+
+  c10d::Backend& carrier(const torch::Tensor& tensor) const { return tensor.is_cuda() ? *gpus_ : *processors_; }
+  torch::Tensor on_carrier(const torch::Tensor& tensor) const { return gpus_ ? tensor : tensor.cpu(); }
+
+  template <class Begin>
+  Work begin(const Begin& operation) {
+    try {
+      return operation();
+    } catch (const std::exception& error) {
+      lost(error);
+    }
+  }
+
+  void wait(c10d::Work& work, bool on_gpu) {
+    for (;;) {
+      try {
+        // A GPU's operation is waited for here, not on its stream, which would not see that a rank is lost.
+        const auto slice_end = std::chrono::steady_clock::now() + kSlice;
+        while (on_gpu && !work.isCompleted() && std::chrono::steady_clock::now() < slice_end) {
+          std::this_thread::sleep_for(kPoll);
+        }
+        if ((!on_gpu || work.isCompleted()) && work.wait(on_gpu ? kNoTimeout : kSlice)) return;
+      } catch (const std::exception& error) {
+        if (work.isCompleted() && work.isSuccess()) return;
+        if (work.isCompleted()) lost(error);
+      }
+      watch();
+    }
+  }
+
+  void watch() {
+    try {
+      heartbeat_.check();
+    } catch (const Interrupted&) {
+      broken_ = true;
+      throw;
+    }
+  }
+
+  [[noreturn]] void lost(const std::exception& error) {
+    broken_ = true;
+    const std::string what = error.what();
+    heartbeat_.find_lost(what.substr(0, what.find('\n')));
+  }
+
+  c10::intrusive_ptr<c10d::Store> store_;
+  Heartbeat heartbeat_;
+  c10::intrusive_ptr<c10d::Backend> processors_;
+  c10::intrusive_ptr<c10d::Backend> gpus_;  // none without NCCL: what lies on GPUs goes by the processors
+  bool broken_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend backend) {
+  return std::make_unique<C10dCommunicator>(launch, backend);
+}
+
+void check_backend(CommunicationBackend backend, bool on_cpu) {
+  if (backend != CommunicationBackend::nccl) return;
+#ifndef ATTEND_NCCL
+  throw UserError("--backend nccl: this build of attend has no NCCL",
+                  "leave it out, or build attend with a LibTorch for CUDA where nccl.h is installed");
+#endif
+  if (on_cpu) throw UserError("--backend nccl: the device is the processor", "leave it out: Gloo joins processors");
+}
+
+}  // namespace attend

@@ -1,0 +1,241 @@
+#include "train/distributed/c10d/heartbeat.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+
+namespace attend {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::seconds;
+
+constexpr seconds kInterval{1};
+constexpr seconds kSilence{20};       // after which a rank is lost
+constexpr seconds kBrokenSilence{5};  // the same once a connection broke
+constexpr seconds kPatience{30};      // until a broken connection is reported without a culprit
+constexpr seconds kTimeForOthers{3};  // to read that this rank ends
+
+std::string host() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string key_of(int rank) { return "alive/" + std::to_string(rank); }
+
+std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+}  // namespace
+
+class Heartbeat::Beats {
+ public:
+  // Why a rank is no longer there.
+  enum class Leaving { no, failed, lost_another };
+
+  // What one rank wrote last.
+  struct Beat {
+    std::string text = {};
+    Clock::time_point changed = Clock::now();
+    Leaving leaving = Leaving::no;
+    std::string who = {}, activity = {};
+
+    void read(const std::vector<std::uint8_t>& bytes, int rank) {
+      std::string now(bytes.begin(), bytes.end());
+      if (now == text) return;
+      text = std::move(now);
+      changed = Clock::now();
+      const auto said = nlohmann::json::parse(text);
+      leaving = static_cast<Leaving>(said.at("leaving").get<int>());
+      activity = said.at("activity");
+      who = fmt::format("rank {} ({}, process {})", rank, said.at("host").get<std::string>(),
+                        said.at("process").get<std::int64_t>());
+    }
+  };
+
+  // Of a loss: which rank, where that is known, and what to say, where it is not said already.
+  struct Loss {
+    std::optional<int> rank;
+    std::string message;
+  };
+
+  Beats(const Launch& launch, c10::intrusive_ptr<c10d::Store> store)
+      : rank_(launch.rank), where_(launch.where()), store_(std::move(store)), host_(host()) {
+    for (int rank = 0; rank < launch.size; ++rank) keys_.push_back(key_of(rank));
+    beats_.resize(keys_.size());
+  }
+
+  void meet() {
+    write();
+    for (const std::string& key : keys_) {
+      try {
+        store_->wait({key});
+      } catch (const std::exception&) {
+        const auto rank = &key - keys_.data();
+        throw UserError(fmt::format("rank {} of {} did not come to {} within {} s", rank, keys_.size(), where_,
+                                    store_->getTimeout().count() / 1000),
+                        "start as many processes as WORLD_SIZE says, each with a RANK of its own");
+      }
+    }
+    answered_ = Clock::now();
+    read();
+  }
+
+  // On a thread of its own, until stop().
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      lock.unlock();
+      try {
+        write();
+        read();
+      } catch (const std::exception&) {  // the store is lost: what counts is for how long
+      }
+      lock.lock();
+      changed_.notify_all();
+      wake_.wait_for(lock, kInterval, [&] { return stopping_ || hurry_; });
+      hurry_ = false;
+    }
+    stopped_ = true;
+    changed_.notify_all();
+  }
+
+  // Waits for the thread, but not for a store that does not answer.
+  void stop() {
+    std::unique_lock lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+    changed_.wait_for(lock, kInterval, [&] { return stopped_; });
+  }
+
+  void doing(const std::string& activity) {
+    const std::lock_guard lock(mutex_);
+    activity_ = activity;
+  }
+
+  // Writes it at once.
+  void leave(Leaving how) {
+    std::unique_lock lock(mutex_);
+    if (leaving_ != Leaving::no) return;
+    leaving_ = how;
+    hurry_ = true;
+    const std::int64_t before = count_;
+    wake_.notify_all();
+    changed_.wait_for(lock, 2 * kInterval, [&] { return count_ > before + 1; });
+  }
+
+  std::optional<Loss> loss(seconds silence) {
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    if (now - answered_ > silence) {
+      return Loss{.rank = {},
+                  .message = fmt::format("{}, where the ranks meet, has not answered rank {} for {} s", where_, rank_,
+                                         std::chrono::duration_cast<seconds>(now - answered_).count())};
+    }
+    std::optional<Loss> left;
+    for (std::size_t rank = 0; rank < beats_.size(); ++rank) {
+      const Beat& beat = beats_[rank];
+      if (static_cast<int>(rank) == rank_) continue;
+      if (beat.leaving == Leaving::failed) return Loss{.rank = static_cast<int>(rank), .message = {}};
+      const auto silent = now - beat.changed;
+      if (beat.leaving == Leaving::lost_another) {
+        if (silent > kBrokenSilence) left = {.rank = {}, .message = beat.who + " has left, since it lost another"};
+      } else if (silent > silence) {
+        return Loss{.rank = static_cast<int>(rank),
+                    .message = fmt::format("{} has not answered for {} s; the last it said: {}", beat.who,
+                                           std::chrono::duration_cast<seconds>(silent).count(), beat.activity)};
+      }
+    }
+    return left;
+  }
+
+ private:
+  void write() {
+    std::unique_lock lock(mutex_);
+    const std::string text = nlohmann::json{
+        {"beat", count_++},
+        {"leaving", static_cast<int>(leaving_)},
+        {"activity", activity_},
+        {"host", host_},
+        {"process", getpid()}}.dump();
+    lock.unlock();
+    store_->set(key_of(rank_), bytes_of(text));
+  }
+
+  void read() {
+    const auto texts = store_->multiGet(keys_);
+    const std::lock_guard lock(mutex_);
+    for (std::size_t rank = 0; rank < texts.size(); ++rank) beats_[rank].read(texts[rank], static_cast<int>(rank));
+    answered_ = Clock::now();
+  }
+
+  const int rank_;
+  const std::string where_;
+  const c10::intrusive_ptr<c10d::Store> store_;
+  const std::string host_;
+  std::vector<std::string> keys_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_, changed_;
+  bool stopping_ = false, stopped_ = false, hurry_ = false;
+  std::int64_t count_ = 0;  // beats that were begun
+  std::string activity_ = "start";
+  Leaving leaving_ = Leaving::no;
+  std::vector<Beat> beats_;
+  Clock::time_point answered_ = Clock::now();
+};
+
+Heartbeat::Heartbeat(const Launch& launch, c10::intrusive_ptr<c10d::Store> store)
+    : launch_(launch), beats_(std::make_shared<Beats>(launch, std::move(store))) {
+  beats_->meet();
+  std::thread([beats = beats_] { beats->run(); }).detach();
+}
+
+Heartbeat::~Heartbeat() { beats_->stop(); }
+
+void Heartbeat::doing(const std::string& activity) { beats_->doing(activity); }
+
+void Heartbeat::fail() {
+  beats_->leave(Beats::Leaving::failed);
+  if (launch_.listens) std::this_thread::sleep_for(kTimeForOthers);  // the store ends with this process
+}
+
+void Heartbeat::check() {
+  const std::optional<Beats::Loss> loss = beats_->loss(kSilence);
+  if (!loss) return;
+  report(loss->rank, loss->message);
+}
+
+void Heartbeat::find_lost(const std::string& reason) {
+  const auto start = Clock::now();
+  std::optional<Beats::Loss> loss;
+  while (!(loss = beats_->loss(kBrokenSilence)) && Clock::now() - start < kPatience) {
+    std::this_thread::sleep_for(kInterval / 4);
+  }
+  if (!loss) loss = {.rank = {}, .message = "the connection to another rank broke: " + reason};
+  report(loss->rank, loss->message);
+}
+
+void Heartbeat::report(std::optional<int> rank, const std::string& message) {
+  beats_->leave(Beats::Leaving::lost_another);
+  // One process a machine speaks: its first, or the second where that one is lost.
+  const int first_here = launch_.rank - launch_.local_rank;
+  const int speaker = rank == first_here ? first_here + 1 : first_here;
+  if (!message.empty() && launch_.rank == speaker) {
+    log::error("{}\n  all ranks end; --resume auto goes on from the last checkpoint", message);
+  }
+  throw Interrupted("");
+}
+
+}  // namespace attend

@@ -1,0 +1,55 @@
+// The gradient of all ranks: summed in buckets of parameters, each as soon as the backward pass has made it, so that
+// communication and computation overlap (Li et al. 2020, arXiv 2006.15704).
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "train/distributed/ranks.hpp"
+
+namespace attend {
+
+class GradientSum {
+ public:
+  // Of the parameters that require a gradient; both must outlive it. Of one rank alone it does nothing.
+  GradientSum(const torch::nn::Module& model, Ranks& ranks);
+  GradientSum(const GradientSum&) = delete;
+  GradientSum& operator=(const GradientSum&) = delete;
+  ~GradientSum();
+
+  // The next backward pass is the last of the update.
+  void begin();
+  // Every parameter's gradient is then the sum over the ranks; undefined where it is so on all of them. Interrupted
+  // when a rank is lost.
+  void finish();
+
+ private:
+  // Parameters whose gradients lie in one tensor, and behind them a number for each: on how many ranks it has one.
+  struct Bucket {
+    std::vector<torch::Tensor> parameters = {};
+    std::vector<std::int64_t> begins = {};  // of each, in `sums`
+    std::int64_t end = 0;                   // of all
+    torch::Tensor sums = {};
+    std::size_t made = 0;  // gradients of this update
+    std::unique_ptr<PendingSum> pending = {};
+
+    torch::Tensor place_of(std::size_t p) const {
+      return sums.narrow(0, begins[p], parameters[p].numel()).view_as(parameters[p]);
+    }
+  };
+
+  void gradient_made(std::size_t bucket);
+  void launch_next();
+
+  Ranks& ranks_;
+  std::vector<Bucket> buckets_;
+  bool begun_ = false;
+  std::size_t launched_ = 0;  // buckets, in their order, which is the same on all ranks
+};
+
+}  // namespace attend

@@ -1,0 +1,18 @@
+// A build without c10d.
+#include "core/error.hpp"
+#include "train/distributed/communicator.hpp"
+
+namespace attend {
+
+std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend /*backend*/) {
+  throw UserError("WORLD_SIZE is " + std::to_string(launch.size) + ", but this build of attend trains with one process",
+                  "build it where Gloo's headers are installed (apt-get install libgloo-dev, or scripts/setup)");
+}
+
+void check_backend(CommunicationBackend backend, bool /*on_cpu*/) {
+  if (backend == CommunicationBackend::automatic) return;
+  throw UserError("--backend " + std::string(name_of(backend)) + ": this build of attend trains with one process",
+                  "build it where Gloo's headers are installed (apt-get install libgloo-dev, or scripts/setup)");
+}
+
+}  // namespace attend

@@ -1,0 +1,131 @@
+#include "train/distributed/ranks.hpp"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+torch::Tensor bytes_of(const std::string& text) {
+  return at::from_blob(const_cast<char*>(text.data()), {std::ssize(text)}, at::kByte).clone();
+}
+
+std::string text_of(const torch::Tensor& bytes) {
+  return {reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()), static_cast<std::size_t>(bytes.numel())};
+}
+
+}  // namespace
+
+Ranks::Ranks() : exceptions_(std::uncaught_exceptions()) {}
+
+Ranks::Ranks(const Launch& launch, CommunicationBackend backend)
+    : launch_(launch), exceptions_(std::uncaught_exceptions()) {
+  if (several()) communicator_ = join(launch, backend);
+}
+
+Ranks::~Ranks() {
+  if (communicator_ && std::uncaught_exceptions() > exceptions_) communicator_->fail();
+}
+
+void Ranks::doing(const std::string& activity) {
+  if (communicator_) communicator_->doing(activity);
+}
+
+void Ranks::sum(std::span<double> numbers) {
+  if (!communicator_ || numbers.empty()) return;
+  begin_sum(at::from_blob(numbers.data(), {std::ssize(numbers)}, at::kDouble))->wait();
+}
+
+double Ranks::sum(double number) {
+  sum(std::span(&number, 1));
+  return number;
+}
+
+std::unique_ptr<PendingSum> Ranks::begin_sum(torch::Tensor tensor) {
+  return communicator_->begin_sum(std::move(tensor));
+}
+
+std::string Ranks::from_first(std::string text) {
+  if (!communicator_) return text;
+  torch::Tensor size = at::full({1}, std::ssize(text), at::kLong);
+  from_first(size);
+  torch::Tensor bytes = first() ? bytes_of(text) : at::empty({size.item<std::int64_t>()}, at::kByte);
+  if (bytes.numel() > 0) from_first(bytes);
+  return text_of(bytes);
+}
+
+void Ranks::from_first(torch::Tensor tensor) {
+  if (communicator_) communicator_->from_first(std::move(tensor));
+}
+
+void Ranks::together(const std::function<void()>& work) {
+  if (!communicator_) return work();
+  bool interrupted = false;
+  try {
+    work();
+  } catch (const Interrupted&) {
+    interrupted = true;
+  }
+  if (sum(interrupted ? 1 : 0) > 0) throw Interrupted("a rank was asked to stop");
+}
+
+std::vector<double> Ranks::on_first(const std::function<std::vector<double>()>& work) {
+  std::vector<double> result;
+  together([&] {
+    if (first()) result = work();
+  });
+  if (!communicator_) return result;
+  result.resize(static_cast<std::size_t>(sum(static_cast<double>(result.size()))));
+  if (!result.empty()) from_first(at::from_blob(result.data(), {std::ssize(result)}, at::kDouble));
+  return result;
+}
+
+std::vector<std::string> Ranks::gather(const std::string& text) {
+  if (!communicator_) return {text};
+  std::vector<double> sizes(static_cast<std::size_t>(size()));
+  sizes[static_cast<std::size_t>(rank())] = static_cast<double>(text.size());
+  sum(sizes);
+  const auto longest = static_cast<std::int64_t>(std::ranges::max(sizes));
+  torch::Tensor rows = at::zeros({size(), std::max<std::int64_t>(longest, 1)}, at::kByte);
+  if (!text.empty()) rows[rank()].narrow(0, 0, std::ssize(text)).copy_(bytes_of(text));
+  begin_sum(rows)->wait();
+  std::vector<std::string> texts;
+  for (int r = 0; r < size(); ++r) {
+    texts.push_back(text_of(rows[r].narrow(0, 0, static_cast<std::int64_t>(sizes[static_cast<std::size_t>(r)]))));
+  }
+  return texts;
+}
+
+void Ranks::barrier() { sum(0.0); }
+
+void Ranks::compare(const std::vector<std::pair<std::string, std::string>>& named_values) {
+  if (!communicator_) return;
+  const std::vector<std::string> all = gather(nlohmann::json(named_values).dump());
+  using Values = std::vector<std::pair<std::string, std::string>>;
+  const auto theirs = nlohmann::json::parse(all[0]).get<Values>();
+  for (std::size_t other = 1; other < all.size(); ++other) {
+    if (all[other] == all[0]) continue;
+    if (static_cast<int>(other) != rank()) throw Interrupted("the ranks differ");
+    for (const auto& [name, value] : named_values) {
+      const auto found = std::ranges::find(theirs, name, &Values::value_type::first);
+      const std::string on_first = found == theirs.end() ? "" : found->second;
+      if (on_first == value) continue;
+      throw UserError("rank " + std::to_string(rank()) + " has " + name + " " + (value.empty() ? "not set" : value) +
+                          ", but rank 0 has " + (on_first.empty() ? "it not set" : on_first),
+                      "start all ranks with the same options and the same build");
+    }
+    for (const auto& [name, value] : theirs) {
+      if (std::ranges::find(named_values, name, &Values::value_type::first) != named_values.end()) continue;
+      throw UserError("rank " + std::to_string(rank()) + " has " + name + " not set, but rank 0 has " + value,
+                      "start all ranks with the same options and the same build");
+    }
+  }
+}
+
+}  // namespace attend
