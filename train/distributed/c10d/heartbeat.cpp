@@ -14,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/signals.hpp"
 
 namespace attend {
 namespace {
@@ -78,14 +79,16 @@ class Heartbeat::Beats {
 
   void meet() {
     write();
-    for (const std::string& key : keys_) {
-      try {
-        store_->wait({key});
-      } catch (const std::exception&) {
-        const auto rank = &key - keys_.data();
-        throw UserError(fmt::format("rank {} of {} did not come to {} within {} s", rank, keys_.size(), where_,
-                                    store_->getTimeout().count() / 1000),
-                        "start as many processes as WORLD_SIZE says, each with a RANK of its own");
+    const auto end = Clock::now() + store_->getTimeout();
+    for (std::size_t rank = 0; rank < keys_.size(); ++rank) {
+      while (!store_->check({keys_[rank]})) {
+        if (signals::stop_requested()) throw Interrupted("stopped before all processes had come");
+        if (Clock::now() > end) {
+          throw UserError(fmt::format("rank {} of {} did not come to {} within {} s", rank, keys_.size(), where_,
+                                      std::chrono::duration_cast<seconds>(store_->getTimeout()).count()),
+                          "start as many processes as WORLD_SIZE says, each with a RANK of its own");
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
       }
     }
     answered_ = Clock::now();
@@ -221,7 +224,7 @@ void Heartbeat::find_lost(const std::string& reason) {
   const auto start = Clock::now();
   std::optional<Beats::Loss> loss;
   while (!(loss = beats_->loss(kBrokenSilence)) && Clock::now() - start < kPatience) {
-    std::this_thread::sleep_for(kInterval / 4);
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
   }
   if (!loss) loss = {.rank = {}, .message = "the connection to another rank broke: " + reason};
   report(loss->rank, loss->message);
