@@ -101,11 +101,9 @@ Ending Trainer::train() {
     if (!stop_ && validation_due()) {
       try {
         validate();
-        agree();
-      } catch (const Interrupted&) {
-        if (!signals::stop_requested() && ranks_.several()) throw;
-        stop_ = true;  // it is due again when the run goes on
+      } catch (const Interrupted&) {  // it is due again when the run goes on
       }
+      agree();
     }
     const std::optional<Ending> end = ending();
     if (stop_ || end || save_wanted()) save();
@@ -133,8 +131,9 @@ void Trainer::agree() {
 // The ranks' batches end together, at the last epoch's end where that is behind them.
 MicroBatch Trainer::next_batch() {
   MicroBatch batch = task_.next();
-  if (past_last_epoch(batch.after))
+  if (past_last_epoch(batch.after)) {
     batch.after = {.epoch = *config_.max_epochs, .batch = 0, .phase = batch.after.phase};
+  }
   return batch;
 }
 

@@ -146,6 +146,7 @@ class C10dCommunicator : public Communicator {
 
   template <class Begin>
   Work begin(const Begin& operation) {
+    if (broken_) throw Interrupted("");
     try {
       return operation();
     } catch (const std::exception& error) {
