@@ -108,6 +108,7 @@ class Session {
   void train();
 
  private:
+  void train_together();
   void compare_ranks();    // that they were started alike
   void open_run();         // locks the directory
   void resolve_options();  // from those given, of a run that is resumed, and of one initialised from
@@ -136,6 +137,15 @@ class Session {
 };
 
 void Session::train() {
+  try {
+    train_together();
+  } catch (...) {
+    ranks_.fail();
+    throw;
+  }
+}
+
+void Session::train_together() {
   compare_ranks();
   if (ranks_.first()) {
     open_run();

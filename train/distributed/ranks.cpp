@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -22,15 +21,16 @@ std::string text_of(const torch::Tensor& bytes) {
 
 }  // namespace
 
-Ranks::Ranks() : exceptions_(std::uncaught_exceptions()) {}
+Ranks::Ranks() = default;
 
-Ranks::Ranks(const Launch& launch, CommunicationBackend backend)
-    : launch_(launch), exceptions_(std::uncaught_exceptions()) {
+Ranks::Ranks(const Launch& launch, CommunicationBackend backend) : launch_(launch) {
   if (several()) communicator_ = join(launch, backend);
 }
 
-Ranks::~Ranks() {
-  if (communicator_ && std::uncaught_exceptions() > exceptions_) communicator_->fail();
+Ranks::~Ranks() = default;
+
+void Ranks::fail() {
+  if (communicator_) communicator_->fail();
 }
 
 void Ranks::doing(const std::string& activity) {

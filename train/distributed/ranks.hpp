@@ -26,7 +26,6 @@ class Ranks {
   Ranks();
   // Meets the others. UserError when they do not come within five minutes, or this build has no c10d.
   Ranks(const Launch& launch, CommunicationBackend backend);
-  // While an exception unwinds, the others learn that this rank has failed.
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -42,7 +41,10 @@ class Ranks {
   // What this rank begins to do, for the message of those that lose it: "update 12".
   void doing(const std::string& activity);
 
-  // All of these throw Interrupted when a rank is lost.
+  // This rank ends by an error that it reports itself: the others end without a word.
+  void fail();
+
+  // All of these throw Interrupted when a rank is lost or fails.
 
   // Over the ranks, element by element.
   void sum(std::span<double> numbers);
@@ -68,7 +70,6 @@ class Ranks {
 
  private:
   Launch launch_;
-  int exceptions_;                              // that unwound when this object was made
   std::unique_ptr<Communicator> communicator_;  // none of one process alone
 };
 

@@ -20,17 +20,28 @@ struct Rank {
   int rank;
   std::string_view folder;
 };
-constexpr std::array<Rank, 22> kFolders = {{{1, "data/text"},         {1, "data/toy"},
-                                            {2, "data/tokenizer"},    {3, "data/corpus"},
-                                            {3, "data/task"},         {4, "data/batch"},
-                                            {1, "models/ops"},        {2, "models/layers"},
-                                            {3, "models/attention"},  {4, "models/translation"},
-                                            {4, "models/bert"},       {5, "models/run"},
-                                            {1, "eval/metrics"},      {2, "eval"},
-                                            {3, "eval/answers"},      {1, "train/distributed"},
-                                            {2, "train"},             {3, "train/translation"},
-                                            {3, "train/pretraining"}, {4, "train/finetuning"},
-                                            {1, "analysis/report"},   {2, "analysis"}}};
+constexpr std::array<Rank, 22> kFolders = {{{1, "data/text"},
+                                            {1, "data/toy"},
+                                            {2, "data/tokenizer"},
+                                            {3, "data/corpus"},
+                                            {3, "data/task"},
+                                            {4, "data/batch"},
+                                            {1, "models/ops"},
+                                            {2, "models/layers"},
+                                            {3, "models/attention"},
+                                            {4, "models/translation"},
+                                            {4, "models/bert"},
+                                            {5, "models/run"},
+                                            {1, "eval/metrics"},
+                                            {2, "eval"},
+                                            {3, "eval/answers"},
+                                            {1, "train/distributed"},
+                                            {2, "train"},
+                                            {3, "train/translation"},
+                                            {3, "train/pretraining"},
+                                            {4, "train/finetuning"},
+                                            {1, "analysis/report"},
+                                            {2, "analysis"}}};
 
 // The levels that may not see LibTorch either.
 constexpr std::array<std::string_view, 8> kWithoutTorch = {
