@@ -133,9 +133,9 @@ class Heartbeat::Beats {
     if (leaving_ != Leaving::no) return;
     leaving_ = how;
     hurry_ = true;
-    const std::int64_t before = count_;
+    const std::int64_t begun = begun_;
     wake_.notify_all();
-    changed_.wait_for(lock, 2 * kInterval, [&] { return count_ > before + 1; });
+    changed_.wait_for(lock, kInterval, [&] { return written_ > begun; });
   }
 
   std::optional<Loss> loss(seconds silence) {
@@ -167,13 +167,16 @@ class Heartbeat::Beats {
   void write() {
     std::unique_lock lock(mutex_);
     const std::string text = nlohmann::json{
-        {"beat", count_++},
+        {"beat", begun_++},
         {"leaving", static_cast<int>(leaving_)},
         {"activity", activity_},
         {"host", host_},
         {"process", getpid()}}.dump();
     lock.unlock();
     store_->set(key_of(rank_), bytes_of(text));
+    lock.lock();
+    ++written_;
+    changed_.notify_all();
   }
 
   void read() {
@@ -192,7 +195,7 @@ class Heartbeat::Beats {
   std::mutex mutex_;
   std::condition_variable wake_, changed_;
   bool stopping_ = false, stopped_ = false, hurry_ = false;
-  std::int64_t count_ = 0;  // beats that were begun
+  std::int64_t begun_ = 0, written_ = 0;  // beats
   std::string activity_ = "start";
   Leaving leaving_ = Leaving::no;
   std::vector<Beat> beats_;
