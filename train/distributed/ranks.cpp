@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -108,22 +107,21 @@ void Ranks::compare(const std::vector<std::pair<std::string, std::string>>& name
   if (!communicator_) return;
   const std::vector<std::string> all = gather(nlohmann::json(named_values).dump());
   using Values = std::vector<std::pair<std::string, std::string>>;
-  const auto theirs = nlohmann::json::parse(all[0]).get<Values>();
+  const auto value_of = [](const Values& values, const std::string& name) {
+    const auto found = std::ranges::find(values, name, &Values::value_type::first);
+    return found == values.end() || found->second.empty() ? "not given" : found->second;
+  };
+  const auto expected = nlohmann::json::parse(all[0]).get<Values>();
   for (std::size_t other = 1; other < all.size(); ++other) {
-    if (all[other] == all[0]) continue;
-    if (static_cast<int>(other) != rank()) throw Interrupted("the ranks differ");
-    for (const auto& [name, value] : named_values) {
-      const auto found = std::ranges::find(theirs, name, &Values::value_type::first);
-      const std::string on_first = found == theirs.end() ? "" : found->second;
-      if (on_first == value) continue;
-      throw UserError("rank " + std::to_string(rank()) + " has " + name + " " + (value.empty() ? "not set" : value) +
-                          ", but rank 0 has " + (on_first.empty() ? "it not set" : on_first),
-                      "start all ranks with the same options and the same build");
-    }
-    for (const auto& [name, value] : theirs) {
-      if (std::ranges::find(named_values, name, &Values::value_type::first) != named_values.end()) continue;
-      throw UserError("rank " + std::to_string(rank()) + " has " + name + " not set, but rank 0 has " + value,
-                      "start all ranks with the same options and the same build");
+    const auto found = nlohmann::json::parse(all[other]).get<Values>();
+    for (const Values* names : {&expected, &found}) {
+      for (const auto& [name, ignored] : *names) {
+        const std::string here = value_of(found, name), there = value_of(expected, name);
+        if (here == there) continue;
+        if (static_cast<int>(other) != rank()) throw Interrupted("");
+        throw UserError(name + " is " + here + ", but on rank 0 " + there,
+                        "start all ranks with the same options and the same build");
+      }
     }
   }
 }
