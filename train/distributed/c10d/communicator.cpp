@@ -28,6 +28,9 @@ constexpr std::chrono::hours kUnlimited{24 * 365};  // the heartbeat decides how
 constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between two looks at the heartbeat
 constexpr std::chrono::microseconds kPoll{200};     // of a GPU
 
+// LibTorch puts a backtrace behind it.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 // A client of the store where the ranks of this attempt meet, and its server on the rank that listens.
 c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
   c10d::TCPStoreOptions options;
@@ -39,8 +42,7 @@ c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
     auto store = c10::make_intrusive<c10d::TCPStore>(launch.address, options);
     return c10::make_intrusive<c10d::PrefixStore>("attend/attempt_" + std::to_string(launch.attempt), store);
   } catch (const std::exception& error) {
-    const std::string what = error.what();
-    throw UserError("MASTER_ADDR and MASTER_PORT are " + launch.where() + ": " + what.substr(0, what.find('\n')),
+    throw UserError("MASTER_ADDR and MASTER_PORT are " + launch.where() + ": " + first_line(error.what()),
                     serves ? "choose another MASTER_PORT, or end what listens there"
                            : "start the process of rank 0 there, or correct the address, the port and the firewall");
   }
@@ -182,8 +184,7 @@ class C10dCommunicator : public Communicator {
 
   [[noreturn]] void lost(const std::exception& error) {
     broken_ = true;
-    const std::string what = error.what();
-    heartbeat_.find_lost(what.substr(0, what.find('\n')));
+    heartbeat_.find_lost(first_line(error.what()));
   }
 
   c10::intrusive_ptr<c10d::Store> store_;
@@ -196,7 +197,12 @@ class C10dCommunicator : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend backend) {
-  return std::make_unique<C10dCommunicator>(launch, backend);
+  try {
+    return std::make_unique<C10dCommunicator>(launch, backend);
+  } catch (const c10::Error& error) {
+    throw UserError("the ranks did not all meet at " + launch.where() + ": " + first_line(error.what()),
+                    "see what the others say; each must be able to connect to every other, at any port");
+  }
 }
 
 void check_backend(CommunicationBackend backend, bool on_cpu) {
