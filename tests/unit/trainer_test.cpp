@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -15,9 +16,11 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/manifest.hpp"
+#include "core/signals.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "tests/support/several_ranks.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -98,6 +101,7 @@ class PointTask : public StreamTask<PointBatch> {
   std::int64_t batches_per_epoch() const override { return 4; }
   std::vector<std::string> metrics() const override { return {"loss"}; }
   std::vector<ValidationMetric> validate(const std::filesystem::path&, std::int64_t step, Ranks&) override {
+    while_validating(step);
     return {{.name = "loss", .value = std::abs(static_cast<double>(step) - best_step)}};
   }
 
@@ -105,6 +109,7 @@ class PointTask : public StreamTask<PointBatch> {
   PointObjective& objective;
   double best_step = 1e9;
   double second_phase = 2;  // of the updates: none
+  std::function<void(std::int64_t)> while_validating = [](std::int64_t /*step*/) {};
 
  private:
   explicit PointTask(const std::shared_ptr<Point>& of)
@@ -122,16 +127,16 @@ class PointTask : public StreamTask<PointBatch> {
   }
 };
 
-// One process that trains in `run`.
+// One process that trains in `run`, alone or with others.
 struct Session {
   explicit Session(const std::filesystem::path& run, TrainerConfig given = {},
-                   OptimiserKind kind = OptimiserKind::adamw)
+                   OptimiserKind kind = OptimiserKind::adamw, Ranks* others = nullptr)
       : config(std::move(given)) {
     if (!config.max_steps) config.max_steps = 10;
     if (!config.valid_every) config.valid_every = 3;
     if (!config.save_every) config.save_every = 3;
     optimiser = make_optimiser(*task.point, {.optimiser = kind, .clip_norm = 0});
-    trainer.emplace(task, *optimiser, config, schedule, run, ranks);
+    trainer.emplace(task, *optimiser, config, schedule, run, others != nullptr ? *others : alone);
   }
   std::vector<float> weights() const {
     const torch::Tensor flat = task.point->x.detach().flatten();
@@ -142,7 +147,7 @@ struct Session {
   TrainerConfig config;
   ScheduleConfig schedule{.schedule = ScheduleKind::inverse_sqrt, .learning_rate = 0.1, .warmup_steps = 2};
   std::unique_ptr<Optimiser> optimiser;
-  Ranks ranks;  // one process alone
+  Ranks alone;
   std::optional<Trainer> trainer;
 };
 
@@ -280,6 +285,50 @@ TEST(Trainer, AccumulationIsExact) {
   EXPECT_NEAR(mean->second.flatten()[0].item<double>(), 0.1 * 2 * (4 - 2.0), 1e-6);
 }
 
+// Of eight batches the last round of three ranks has two.
+TEST_F(SeveralRanks, TrainAsOneThatAccumulates) {
+  in_ranks(3, [](Ranks& ranks) {
+    const TemporaryDirectory of_one, of_this;
+    Session one(of_one.path(), {.accumulate = 3, .max_epochs = 2});
+    EXPECT_EQ(one.trainer->train(), Ending::max_epochs);
+    const std::filesystem::path run = ranks.from_first(of_this.path().string());
+    Session several(run, {.max_epochs = 2}, OptimiserKind::adamw, &ranks);
+    EXPECT_EQ(several.trainer->train(), Ending::max_epochs);
+    EXPECT_EQ(several.trainer->state().step, 3);
+    EXPECT_EQ(several.trainer->state().position, one.trainer->state().position);
+    EXPECT_EQ(several.trainer->state().tokens, one.trainer->state().tokens);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(several.weights()[i], one.weights()[i], 1e-5);
+    EXPECT_EQ(Checkpoint::newest(run)->state().processes, 3);
+    ranks.barrier();
+  });
+}
+
+// Of two ranks that validate, one is told to stop: nothing that they have learnt is lost.
+void stop_in_validation(Ranks& ranks, int told) {
+  const TemporaryDirectory own;
+  const std::filesystem::path run = ranks.from_first(own.path().string());
+  signals::install();
+  Session session(run, {.save_every = 100}, OptimiserKind::adamw, &ranks);
+  session.task.best_step = std::numeric_limits<double>::quiet_NaN();  // which is not saved as the best
+  session.task.while_validating = [&](std::int64_t step) {
+    if (step == 6 && ranks.rank() == told) raise(SIGTERM);
+    ranks.together([] {
+      if (signals::stop_requested()) throw Interrupted("validation");
+    });
+  };
+  EXPECT_THROW(session.trainer->train(), Interrupted);
+  EXPECT_EQ(checkpoint_steps(run), std::vector<std::int64_t>{6});
+  ranks.barrier();
+}
+
+TEST_F(SeveralRanks, StopTogetherWhereTheFirstIsToldTo) {
+  in_ranks(2, [](Ranks& ranks) { stop_in_validation(ranks, 0); });
+}
+
+TEST_F(SeveralRanks, StopTogetherWhereTheSecondIsToldTo) {
+  in_ranks(2, [](Ranks& ranks) { stop_in_validation(ranks, 1); });
+}
+
 TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
   const TemporaryDirectory run;
   Session session(run.path());
@@ -309,6 +358,39 @@ TEST(Trainer, SkipsABatchWhoseLossIsNotFinite) {
   resumed.trainer->skip_batches();
   EXPECT_EQ(resumed.trainer->train(), Ending::max_steps);
   EXPECT_EQ(resumed.trainer->state().position, (DataPosition{.epoch = 2, .batch = 3}));  // 10 updates of 11 batches
+}
+
+TEST(Checkpoint, RemembersWhatAnUpdateLearnsFrom) {
+  const TemporaryDirectory run;
+  Session(run.path(), {.accumulate = 3, .max_steps = 2}).trainer->train();
+  const std::filesystem::path file = checkpoint_path(run.path(), 2) / "state.json";
+  const auto written = read_json(file);
+  EXPECT_EQ(written["processes"], 1);
+  EXPECT_EQ(written["accumulate"], 3);
+  // What resuming says with --accumulate 3, where that is what a checkpoint says.
+  const auto said_of = [&](nlohmann::json state) {
+    write_file_atomic(file, state.dump());
+    write_manifest(file.parent_path());
+    const Checkpoint checkpoint = *Checkpoint::newest(run.path());
+    EXPECT_EQ(checkpoint.state().processes, state.value("processes", 0));
+    EXPECT_EQ(checkpoint.state().accumulate, state.value("accumulate", 0));
+    Session resumed(run.path(), {.accumulate = 3});
+    testing::internal::CaptureStderr();
+    resumed.trainer->restore(checkpoint);
+    return testing::internal::GetCapturedStderr();
+  };
+  nlohmann::json state = written;
+  EXPECT_EQ(said_of(state), "");
+  state["processes"] = 3, state["accumulate"] = 1;
+  std::string said = said_of(state);
+  EXPECT_NE(said.find("by 3 processes of 1 batch, and is now by 1 process of 3 batches"), std::string::npos) << said;
+  EXPECT_NE(said.find("its bits may differ"), std::string::npos) << said;
+  state["processes"] = 2;
+  said = said_of(state);
+  EXPECT_NE(said.find("by 2 processes of 1 batch, and is now by 1 process of 3 batches"), std::string::npos) << said;
+  EXPECT_NE(said.find("an update learns from another number of batches"), std::string::npos) << said;
+  state.erase("processes"), state.erase("accumulate");  // of an earlier program
+  EXPECT_EQ(said_of(state), "");
 }
 
 TEST(Checkpoint, OneCountOfUpdatesStandsForAll) {
