@@ -55,6 +55,11 @@ std::shared_ptr<Coverage> make_coverage(const AttentionConfig& config) {
   return nullptr;
 }
 
+template <class Kind>
+std::string option(std::string_view name, Kind kind) {
+  return "--" + std::string(name) + " " + std::string(name_of(kind));
+}
+
 // The score, with a line for its constructor's arguments.
 template <class S>
 std::shared_ptr<Score> of_widths(const AttentionConfig& config) {
@@ -111,37 +116,43 @@ void Attention::register_in(torch::nn::Module& model) const {
   if (coverage_ != nullptr) model.register_module("coverage", coverage_);
 }
 
-Attention::FusedForm Attention::fused_form() const {
-  const auto option = [](std::string_view name, auto kind) {
-    return "--" + std::string(name) + " " + std::string(name_of(kind));
-  };
+Attention::FusedForm Attention::fused_step() const {
   FusedForm result;
   scope_->enter(result.form);
+  if (coverage_ != nullptr) coverage_->enter(result.form);
   if (!score_->enter(result.form)) {
     result.unknown = option("score", config_.score);
   } else if (!choice_->is_soft()) {
     result.unknown = option("attention", config_.choice);
-  } else if (coverage_ != nullptr) {
-    result.unknown = option("coverage", config_.coverage);
   }
+  return result;
+}
+
+Attention::FusedForm Attention::fused_sequence() const {
+  FusedForm result = fused_step();
+  if (result.unknown.empty() && coverage_ != nullptr) result.unknown = option("coverage", config_.coverage);
   return result;
 }
 
 Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& pass) const {
   const MemoryRows& memory = state.memory;
   const std::int64_t step = state.step++;
+  if (coverage_ != nullptr && !state.coverage_RS.defined()) {
+    state.coverage_RS =
+        at::zeros({query_RH.size(0), memory.keys().layout.max_length}, query_RH.options().dtype(at::kFloat));
+  }
   if (ops::may_fuse_steps(query_RH) && !pass.needs_weights()) {
-    if (const auto [form, unknown] = fused_form(); unknown.empty()) {
+    if (const auto [form, unknown] = fused_step(); unknown.empty()) {
       const Keys& keys = memory.keys();  // the same as below, over the ragged memory
-      return ops::attention_step(form, query_RH, {keys.keys_SA, keys.values_SW, keys.layout}, memory.sentences(), step)
-          .context_RW;
+      const auto [context_RW, weights_RS] =
+          ops::attention_step(form, query_RH, {keys.keys_SA, keys.values_SW, keys.layout},
+                              {.sentences = memory.sentences(), .step = step, .coverage_RS = state.coverage_RS});
+      if (coverage_ != nullptr) state.coverage_RS = state.coverage_RS + weights_RS;
+      return context_RW;
     }
   }
   Tensor keys_RSA = memory.keys_RSA();
-  if (coverage_ != nullptr) {
-    if (!state.coverage_RS.defined()) state.coverage_RS = at::zeros_like(memory.padding_RS(), keys_RSA.options());
-    keys_RSA = coverage_->enter(keys_RSA, state.coverage_RS);
-  }
+  if (coverage_ != nullptr) keys_RSA = coverage_->enter(keys_RSA, state.coverage_RS);
   const auto [outside_RS, factor_RS] = scope_->window(query_RH, memory, step);
   Tensor weights_RS = ops::masked_softmax(score_->energies(query_RH, keys_RSA), outside_RS);
   if (factor_RS.defined()) weights_RS = weights_RS * factor_RS;

@@ -60,13 +60,14 @@ class Attention {
   // The context vector [R, W] of queries [R, H], in the type of the query. Advances the state.
   torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;
 
-  // How the fused ops (ops/recurrent.hpp) compute this combination, or the option that they do not know: "--attention
-  // hard".
+  // How the fused ops (ops/recurrent.hpp) compute this combination, a step or whole sequences, or the option that they
+  // do not know: "--attention hard".
   struct FusedForm {
     ops::AttentionForm form;
     std::string unknown;  // empty: it has a fused form
   };
-  FusedForm fused_form() const;
+  FusedForm fused_step() const;
+  FusedForm fused_sequence() const;
 
  private:
   AttentionConfig config_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "models/layers/layers.hpp"
+#include "models/ops/recurrent.hpp"
 
 namespace attend {
 
@@ -18,6 +19,9 @@ class Coverage : public Layer {
   torch::Tensor enter(const torch::Tensor& keys_RSA, const torch::Tensor& coverage_RS) const {
     return keys_RSA + coverage_RS.unsqueeze(2) * weight_;
   }
+
+  // Says in `form` how the fused step (ops/recurrent.hpp) does the same.
+  void enter(ops::AttentionForm& form) const { form.coverage_A = weight_; }
 
   void initialise(RandomStream& random) override { fill_uniform(weight_, 0.1, random); }
 

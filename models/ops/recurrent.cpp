@@ -18,8 +18,9 @@ void check(const AttentionMemory& memory, const Tensor& query) {
          "queries, keys and values have the same type");
 }
 
-void check(const DecoderInput& input, std::size_t num_layers, std::size_t num_dropouts) {
+void check(const AttentionForm& form, const DecoderInput& input, std::size_t num_layers, std::size_t num_dropouts) {
   check(input.memory, input.embedded_ME);
+  ensure(!form.coverage_A.defined(), "only steps know coverage");
   ensure(input.embedded_ME.size(0) == input.layout.num_tokens(), "the layout is that of the input");
   ensure(input.layout.size() == input.memory.layout.size(), "each target sentence has its source sentence");
   ensure(num_layers == input.start.size() && num_layers == num_dropouts + 1,
@@ -52,19 +53,22 @@ LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> 
 }
 
 Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const AttentionMemory& memory,
-                        std::span<const std::int64_t> sentences, std::int64_t step) {
-  ensure(query_RH.size(0) == std::ssize(sentences), "there is one sentence per row");
+                        const AttendingRows& rows) {
+  const std::int64_t R = query_RH.size(0);
+  ensure(R == std::ssize(rows.sentences), "there is one sentence per row");
+  ensure(!form.coverage_A.defined() || rows.coverage_RS.sizes() == at::IntArrayRef({R, memory.layout.max_length}),
+         "coverage is laid out as weights");
   check(memory, query_RH);
-  return fast::attention_step(form, query_RH, memory, sentences, step);
+  return fast::attention_step(form, query_RH, memory, rows);
 }
 
 Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input) {
-  check(input, decoder.layers.size(), decoder.layer_dropouts.size());
+  check(decoder.attention, input, decoder.layers.size(), decoder.layer_dropouts.size());
   return fast::luong_decoder(decoder, input);
 }
 
 BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInput& input) {
-  check(input, decoder.layers.size(), decoder.layer_dropouts.size());
+  check(decoder.attention, input, decoder.layers.size(), decoder.layer_dropouts.size());
   return fast::bahdanau_decoder(decoder, input);
 }
 

@@ -80,13 +80,15 @@ struct LayerOutput {
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
 
 // How a recurrent decoder attends, for the fused ops below: each row's query q scores the keys k_s of its sentence.
-//   e_s = q · k_s,  or the additive score  v · tanh(W q + k_s)
+//   e_s = q · k_s,  or the additive score  v · tanh(W q + k_s);  with coverage C, k_s + C_s w in place of k_s
 //   a_s = softmax_s(e_s)  over all positions, or those with |s - p| <= D
 //   w_s = a_s,  or if p is predicted,  a_s exp(-(s - p)² / (2 σ²)) with σ = D / 2
-// The centre p of a sentence of S tokens is the number of the step, at most S - 1, or S σ(c · tanh(P q)).
+// The centre p of a sentence of S tokens is the number of the step, at most S - 1, or S σ(c · tanh(P q)). Only steps
+// know coverage, C_s = Σ w_s of the steps before.
 struct AttentionForm {
   const Weight* query_AH = nullptr;   // W; null: dot products
   torch::Tensor energy_1A;            // v, fp32
+  torch::Tensor coverage_A;           // w, fp32; undefined: no coverage
   std::int64_t half_width = 0;        // D; 0: all positions
   const Weight* inner_HH = nullptr;   // P; null: not predicted
   const Weight* centre_1H = nullptr;  // c
@@ -104,15 +106,21 @@ struct AttentionMemory {
   const Layout& layout;
 };
 
-// Attention of single queries at a step (from 0), row r over sentence sentences[r]: weights [R, longest sentence],
-// fp32, padded with zeros; context [R, W]. A sentence without tokens gives zeros. Without gradient; requires
-// may_fuse_steps.
+// The rows of a decoding step.
+struct AttendingRows {
+  std::span<const std::int64_t> sentences;  // row r attends to sentence sentences[r]
+  std::int64_t step = 0;                    // from 0
+  torch::Tensor coverage_RS = {};           // C, laid out as the weights below, if the form has coverage
+};
+
+// Attention of single queries: weights [R, longest sentence], fp32, padded with zeros; context [R, W]. A sentence
+// without tokens gives zeros. Without gradient; requires may_fuse_steps.
 struct Attended {
   torch::Tensor context_RW;
   torch::Tensor weights_RS;
 };
 Attended attention_step(const AttentionForm& form, const torch::Tensor& query_RH, const AttentionMemory& memory,
-                        std::span<const std::int64_t> sentences, std::int64_t step);
+                        const AttendingRows& rows);
 
 // What the decoders below read. The memory has the same number of sentences as `layout`.
 struct DecoderInput {

@@ -60,7 +60,7 @@ std::vector<DropoutPlace> BahdanauImpl::dropout_places(Pass& pass) const {
 // The read-out is outside the recurrence.
 Tensor BahdanauImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                            std::span<const DropoutPlace> places) const {
-  const auto [attention, unknown] = attention_.fused_form();
+  const auto [attention, unknown] = attention_.fused_sequence();
   if (!unknown.empty()) return {};
   const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
   ops::BahdanauDecoder decoder{

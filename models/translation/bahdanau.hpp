@@ -23,7 +23,7 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
  public:
   BahdanauImpl(const RecurrentConfig& config, Attention attention);
 
-  std::string unfused_option() const override { return attention_.fused_form().unknown; }
+  std::string unfused_option() const override { return attention_.fused_sequence().unknown; }
 
  private:
   // The places of dropout: on c_i, on t_i, and between layers l and l + 1.

@@ -22,7 +22,7 @@ class LuongImpl : public RecurrentSeq2SeqImpl {
  public:
   LuongImpl(const RecurrentConfig& config, Attention attention, bool input_feeding);
 
-  std::string unfused_option() const override { return attention_.fused_form().unknown; }
+  std::string unfused_option() const override { return attention_.fused_sequence().unknown; }
 
  private:
   // The places of dropout: on h~_{t-1}, on [c_t; h_t], and between layers l and l + 1.

@@ -152,7 +152,7 @@ TEST_P(RecurrentOps, AStepOfDotAttentionIsItsFormula) {
   const Tensor query = random({5, 13}).to(type_), keys = random({kSource.num_tokens(), 13}).to(type_),
                values = random({kSource.num_tokens(), 37}).to(type_);
   const std::vector<std::int64_t> sentences = {12, 3, 1, 1, 6};  // the second reads nothing
-  const Attended attended = attention_step({}, query, {keys, values, kSource}, sentences, /*step=*/3);
+  const Attended attended = attention_step({}, query, {keys, values, kSource}, {.sentences = sentences, .step = 3});
   for (std::int64_t r = 0; r < 5; ++r) {
     const std::int64_t first = kSource.offsets[sentences[r]], length = kSource.length(sentences[r]);
     const auto of_sentence = [&](const Tensor& x) { return x.narrow(0, first, length).to(at::kFloat); };

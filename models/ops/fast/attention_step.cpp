@@ -15,18 +15,22 @@ Tensor centres_of(const AttentionForm& form, const Tensor& query_RH, const Tenso
 }  // namespace
 
 Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const AttentionMemory& memory,
-                        std::span<const std::int64_t> sentences, std::int64_t step) {
+                        const AttendingRows& attending) {
   const std::int64_t R = query_RH.size(0), W = memory.values_SW.size(1);
   const Tensor query = form.is_additive() ? ops::linear(query_RH, *form.query_AH, {}) : query_RH.contiguous();
   const Tensor keys = memory.keys_SA.contiguous(), values = memory.values_SW.contiguous();
   const Tensor energy = form.is_additive() ? form.energy_1A.contiguous() : Tensor();
+  Tensor coverage, coverage_key;
+  if (form.coverage_A.defined()) {
+    coverage = attending.coverage_RS.contiguous(), coverage_key = form.coverage_A.contiguous();
+  }
   std::vector<std::int64_t> first_weight(R), lengths(R);
   for (std::int64_t r = 0; r < R; ++r) {
     first_weight[r] = r * memory.layout.max_length;
-    lengths[r] = memory.layout.length(sentences[r]);
+    lengths[r] = memory.layout.length(attending.sentences[r]);
   }
   Tensor centres;
-  if (form.half_width > 0) centres = centres_of(form, query_RH, index(lengths), step).contiguous();
+  if (form.half_width > 0) centres = centres_of(form, query_RH, index(lengths), attending.step).contiguous();
   const Attended attended{at::empty({R, W}, query.options()),
                           at::zeros({R, memory.layout.max_length}, query.options().dtype(at::kFloat))};
   with_type(query.scalar_type(), [&](auto type) {
@@ -36,10 +40,12 @@ Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const
                                                .keys = read<T>(keys),
                                                .values = read<T>(values),
                                                .offsets = memory.layout.offsets.data(),
-                                               .sentences = sentences.data(),
+                                               .sentences = attending.sentences.data(),
                                                .first_weight = first_weight.data(),
                                                .weights = attended.weights_RS.mutable_data_ptr<float>(),
                                                .energy = read<float>(energy),
+                                               .coverage = read<float>(coverage),
+                                               .coverage_key = read<float>(coverage_key),
                                                .centres = read<float>(centres),
                                                .half_width = static_cast<float>(form.half_width),
                                                .precision = static_cast<float>(form.precision())},

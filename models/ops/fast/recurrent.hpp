@@ -9,7 +9,7 @@ namespace attend::ops::fast {
 CellState cell_step(const torch::Tensor& x_RI, const CellState& state, const CellWeights& cell);  // without gradients
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
 Attended attention_step(const AttentionForm& form, const torch::Tensor& query_RH, const AttentionMemory& memory,
-                        std::span<const std::int64_t> sentences, std::int64_t step);  // without gradients
+                        const AttendingRows& rows);  // without gradients
 torch::Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input);
 BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInput& input);
 

@@ -121,8 +121,8 @@ ATTEND_INLINE Floats tanh(Floats x) {
 }
 
 // Σ a_j b_j of n elements, with four independent sums to hide latency.
-template <class T>
-ATTEND_INLINE float dot(const T* a, const T* b, std::int64_t n) {
+template <class T, class U>
+ATTEND_INLINE float dot(const T* a, const U* b, std::int64_t n) {
   Floats sums[4] = {};
   std::int64_t j = 0;
   for (; j + 4 * kLanes <= n; j += 4 * kLanes) {

@@ -26,7 +26,8 @@ void attend_query(const QueryOverKeys<Bf16>& row);
 
 // What the rows of a step attend to, and how. Row i reads the tokens of sentence sentences[i]; its weights start at
 // weights + first_weight[i], one per token.
-//   e_s = query · key_s, or with an energy vector v, e_s = v · tanh(query + key_s)
+//   e_s = query · key_s, or with an energy vector v, e_s = v · tanh(query + key_s); with coverage C, forward only,
+//   key_s + C_s coverage_key in place of key_s
 //   a_s = softmax_s(e_s) over all tokens, or those within half_width of centres[i], the others 0
 //   w_s = a_s g_s,  g_s = exp(-(s - centres[i])² precision / 2)
 template <class T>
@@ -39,8 +40,10 @@ struct QueryMemory {
   const std::int64_t* sentences;  // of each row
   const std::int64_t* first_weight;
   float* weights;
-  const float* energy = nullptr;   // [A]; null: dot products
-  const float* centres = nullptr;  // null: all tokens
+  const float* energy = nullptr;        // [A]; null: dot products
+  const float* coverage = nullptr;      // C, laid out as the weights; null: none
+  const float* coverage_key = nullptr;  // [A], null without coverage
+  const float* centres = nullptr;       // null: all tokens
   float half_width = 0;
   float precision = 0;  // 0: g = 1
 };

@@ -124,12 +124,15 @@ void over_keys(const QueryOverKeys<T>& row) {
   }
 }
 
-// Of n numbers a and b, Σ_j v_j tanh(a_j + b_j).
+// e_s of the additive score, of a query and a key, C_s of which is covered.
 template <class T>
-ATTEND_INLINE float additive_score(const T* a, const T* b, const float* v, std::int64_t n) {
+ATTEND_INLINE float additive_score(const QueryMemory<T>& memory, const T* query, const T* key, float covered) {
+  const std::int64_t n = memory.key_width;
   Floats total = {};
   for (std::int64_t j = 0; j < n; j += kLanes) {
-    total += load(v + j, n - j) * tanh(load(a + j, n - j) + load(b + j, n - j));
+    Floats x = load(query + j, n - j) + load(key + j, n - j);
+    if (memory.coverage_key != nullptr) x += covered * load(memory.coverage_key + j, n - j);
+    total += load(memory.energy + j, n - j) * tanh(x);
   }
   return sum(total);
 }
@@ -170,10 +173,16 @@ void forward(const Attend<T>& step, std::int64_t begin, std::int64_t end) {
             *values = memory.values + (span.first + span.begin) * V;
     std::fill(all_weights, weights, 0.0f);
     std::fill(weights + count, all_weights + span.tokens, 0.0f);
+    const float* coverage =
+        memory.coverage == nullptr ? nullptr : memory.coverage + memory.first_weight[i] + span.begin;
+    const auto covered = [&](std::int64_t s) __attribute__((always_inline)) {
+      return coverage == nullptr ? 0.0f : coverage[s];
+    };
     if (memory.energy == nullptr) {
-      for (std::int64_t s = 0; s < count; ++s) weights[s] = dot<T>(query, keys + s * A, A);
+      const float along = coverage == nullptr ? 0.0f : dot(query, memory.coverage_key, A);
+      for (std::int64_t s = 0; s < count; ++s) weights[s] = dot(query, keys + s * A, A) + covered(s) * along;
     } else {
-      for (std::int64_t s = 0; s < count; ++s) weights[s] = additive_score(query, keys + s * A, memory.energy, A);
+      for (std::int64_t s = 0; s < count; ++s) weights[s] = additive_score(memory, query, keys + s * A, covered(s));
     }
     softmax(weights, count);
     if (memory.precision > 0) {
