@@ -1,5 +1,6 @@
 // Ranks on c10d, PyTorch's library of collective communication: Gloo between processors, NCCL between GPUs.
 #include <arpa/inet.h>
+#include <c10/util/Logging.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -197,6 +198,7 @@ class C10dCommunicator : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend backend) {
+  FLAGS_caffe2_log_level = 3;  // c10d warns of every connection that breaks, with a backtrace
   try {
     return std::make_unique<C10dCommunicator>(launch, backend);
   } catch (const c10::Error& error) {

@@ -42,9 +42,6 @@ std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin
 
 class Heartbeat::Beats {
  public:
-  // Why a rank is no longer there.
-  enum class Leaving { no, failed, lost_another };
-
   // What one rank wrote last.
   struct Beat {
     std::string text = {};
@@ -127,31 +124,32 @@ class Heartbeat::Beats {
     activity_ = activity;
   }
 
-  // Writes it at once.
-  void leave(Leaving how) {
+  // Writes it at once; false where it was said before.
+  bool leave(Leaving how) {
     std::unique_lock lock(mutex_);
-    if (leaving_ != Leaving::no) return;
+    if (leaving_ != Leaving::no) return false;
     leaving_ = how;
     hurry_ = true;
     const std::int64_t begun = begun_;
     wake_.notify_all();
     changed_.wait_for(lock, kInterval, [&] { return written_ > begun; });
+    return true;
   }
 
   std::optional<Loss> loss(seconds silence) {
     const std::lock_guard lock(mutex_);
-    const auto now = Clock::now();
-    if (now - answered_ > silence) {
+    const auto unanswered = Clock::now() - answered_;
+    if (unanswered > kSilence) {
       return Loss{.rank = {},
                   .message = fmt::format("{}, where the ranks meet, has not answered rank {} for {} s", where_, rank_,
-                                         std::chrono::duration_cast<seconds>(now - answered_).count())};
+                                         std::chrono::duration_cast<seconds>(unanswered).count())};
     }
     std::optional<Loss> left;
     for (std::size_t rank = 0; rank < beats_.size(); ++rank) {
       const Beat& beat = beats_[rank];
       if (static_cast<int>(rank) == rank_) continue;
       if (beat.leaving == Leaving::failed) return Loss{.rank = static_cast<int>(rank), .message = {}};
-      const auto silent = now - beat.changed;
+      const auto silent = answered_ - beat.changed;  // as far as this rank knows
       if (beat.leaving == Leaving::lost_another) {
         if (silent > kBrokenSilence) left = {.rank = {}, .message = beat.who + " has left, since it lost another"};
       } else if (silent > silence) {
@@ -212,9 +210,11 @@ Heartbeat::~Heartbeat() { beats_->stop(); }
 
 void Heartbeat::doing(const std::string& activity) { beats_->doing(activity); }
 
-void Heartbeat::fail() {
-  beats_->leave(Beats::Leaving::failed);
-  if (launch_.listens) std::this_thread::sleep_for(kTimeForOthers);  // the store ends with this process
+void Heartbeat::fail() { leave(Leaving::failed); }
+
+void Heartbeat::leave(Leaving how) {
+  if (beats_->leave(how) && launch_.listens)
+    std::this_thread::sleep_for(kTimeForOthers);  // the store ends with this process
 }
 
 void Heartbeat::check() {
@@ -234,13 +234,13 @@ void Heartbeat::find_lost(const std::string& reason) {
 }
 
 void Heartbeat::report(std::optional<int> rank, const std::string& message) {
-  beats_->leave(Beats::Leaving::lost_another);
   // One process a machine speaks: its first, or the second where that one is lost.
   const int first_here = launch_.rank - launch_.local_rank;
   const int speaker = rank == first_here ? first_here + 1 : first_here;
   if (!message.empty() && launch_.rank == speaker) {
     log::error("{}\n  all ranks end; --resume auto goes on from the last checkpoint", message);
   }
+  leave(Leaving::lost_another);
   throw Interrupted("");
 }
 

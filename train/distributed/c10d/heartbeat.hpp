@@ -32,7 +32,9 @@ class Heartbeat {
 
  private:
   class Beats;
+  enum class Leaving { no, failed, lost_another };
 
+  void leave(Leaving how);
   [[noreturn]] void report(std::optional<int> rank, const std::string& message);
 
   Launch launch_;
