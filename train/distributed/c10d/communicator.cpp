@@ -1,5 +1,6 @@
 // Ranks on c10d, PyTorch's library of collective communication: Gloo between processors, NCCL between GPUs.
 #include <arpa/inet.h>
+#include <c10/util/Logging.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -35,6 +36,12 @@ constexpr timeval kToConnect{.tv_sec = 2, .tv_usec = 0};
 
 // LibTorch puts a backtrace behind it.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// It writes a backtrace for every connection that breaks, which attend says in a line.
+void silence_c10d() {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr) return c10::initLogging();  // to look for a fault in c10d
+  FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
 
 // Why nobody can be reached where the ranks meet; empty where somebody listens.
 std::string unreachable(const Launch& launch) {
@@ -232,6 +239,7 @@ class C10dCommunicator : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend backend) {
+  silence_c10d();
   try {
     return std::make_unique<C10dCommunicator>(launch, backend);
   } catch (const c10::Error& error) {
