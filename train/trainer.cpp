@@ -107,7 +107,7 @@ Ending Trainer::train() {
     }
     const std::optional<Ending> end = ending();
     if (stop_ || end || save_wanted()) save();
-    if (stop_ || end) ranks_.barrier();  // what one of them leaves ends soon
+    if (stop_ || end) ranks_.leave();  // when what is saved is whole
     if (stop_) {
       throw Interrupted(fmt::format("interrupted after update {}; saved in {}; --resume auto resumes it", state_.step,
                                     checkpoint_path(run_, state_.step).string()));
@@ -361,14 +361,14 @@ void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double lo
     for (const auto& batch : nlohmann::ordered_json::parse(of_rank)) report["batches"].push_back(batch);
   }
   if (!ranks_.first()) {
-    ranks_.barrier();  // what is saved is whole before any process ends
+    ranks_.leave();
     throw Interrupted("the loss is not finite");
   }
   const std::filesystem::path file = run_ / fmt::format("nonfinite-step-{}.json", step);
   write_file_atomic(file, report.dump(1) + "\n");
   const DataPosition where = batches.front().position;
   save();
-  ranks_.barrier();
+  ranks_.leave();
   throw UserError(
       fmt::format("update {} (epoch {}, batch {}): loss {}, norm of the gradient {}; nothing was updated, {} is the "
                   "state before, and {} lists the batch's examples",

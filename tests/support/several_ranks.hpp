@@ -95,7 +95,8 @@ class SeveralRanks : public testing::Test {
                                           "LOCAL_RANK=" + std::to_string(rank),
                                           "LOCAL_WORLD_SIZE=" + std::to_string(size),
                                           "MASTER_ADDR=127.0.0.1",
-                                          "MASTER_PORT=" + port};
+                                          "MASTER_PORT=" + port,
+                                          "RES_OPTIONS=timeout:1 attempts:1"};  // c10d asks for names of addresses
     for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
     std::vector<char*> arguments = pointers(words), environment = pointers(variables);
     posix_spawn_file_actions_t actions;

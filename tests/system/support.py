@@ -4,9 +4,11 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ATTEND = os.path.abspath(sys.argv[1])
 DEVICE = os.environ.get("ATTEND_TEST_DEVICE") or "cpu"
@@ -39,3 +41,13 @@ def write_pairs(name, count, change, seed=1, letters="abcdefghijkl", longest=8):
 def train_words(run, *words, train="train", valid="valid"):
     return ["train", "--train", f"{train}.src", f"{train}.tgt", "--valid", f"{valid}.src", f"{valid}.tgt", "--run", run,
             "--vocab-type", "word", "--threads", "2", "--device", DEVICE, *words]
+
+
+def wait_for_handler(process, seconds=2.0):
+    """Until the program handles SIGTERM, and a little longer: it works or waits then."""
+    while True:
+        status = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines())
+        if int(status["SigCgt"], 16) >> (signal.SIGTERM - 1) & 1:
+            break
+        time.sleep(0.05)
+    time.sleep(seconds)

@@ -45,7 +45,7 @@ TEST(RanksAlone, ChangeNothing) {
   EXPECT_THROW(alone.together([] { throw Interrupted("why"); }), Interrupted);
   alone.compare({{"--width", "32"}});
   alone.doing("nothing");
-  alone.barrier();
+  alone.leave();
 }
 
 TEST_F(SeveralRanks, Sum) {
@@ -122,7 +122,7 @@ TEST_F(SeveralRanks, WorkOnTheFirstAndTogether) {
   });
 }
 
-TEST_F(SeveralRanks, BarrierWaitsForAll) {
+TEST_F(SeveralRanks, LeaveTogether) {
   in_ranks(3, [](Ranks& ranks) {
     const TemporaryDirectory directory;
     const std::filesystem::path file = ranks.from_first((directory / "file").string());
@@ -130,9 +130,12 @@ TEST_F(SeveralRanks, BarrierWaitsForAll) {
       std::this_thread::sleep_for(200ms);
       std::ofstream{file} << "here";
     }
-    ranks.barrier();
+    ranks.leave();
     EXPECT_TRUE(std::filesystem::exists(file));
-    ranks.barrier();
+    ranks.sum(0);  // the directory is there until all have looked
+    const auto start = std::chrono::steady_clock::now();
+    ranks.fail();  // as it unwinds after a signal: there is nobody to tell
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 2s);
   });
 }
 
@@ -171,11 +174,11 @@ TEST_F(SeveralRanks, NoticeOneThatIsGone) {
   in_ranks(3, [](Ranks& ranks) {
     ranks.doing("update 7");
     std::this_thread::sleep_for(2500ms);  // in which all have said so
-    ranks.barrier();
+    ranks.sum(0);
     if (ranks.rank() == 1) _exit(0);
     testing::internal::CaptureStderr();
     const auto start = std::chrono::steady_clock::now();
-    EXPECT_THROW(ranks.barrier(), Interrupted);
+    EXPECT_THROW(ranks.sum(0), Interrupted);
     EXPECT_LT(std::chrono::steady_clock::now() - start, 15s);
     const std::string said = testing::internal::GetCapturedStderr();
     if (!ranks.first()) {
@@ -193,7 +196,7 @@ TEST_F(SeveralRanks, EndWithOneThatFails) {
     const auto start = std::chrono::steady_clock::now();
     if (ranks.rank() == 1) return ranks.fail();
     testing::internal::CaptureStderr();
-    EXPECT_THROW(ranks.barrier(), Interrupted);
+    EXPECT_THROW(ranks.sum(0), Interrupted);
     EXPECT_LT(std::chrono::steady_clock::now() - start, 15s);
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // the one that failed says why
   });

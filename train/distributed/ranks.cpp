@@ -29,7 +29,7 @@ Ranks::Ranks(const Launch& launch, CommunicationBackend backend) : launch_(launc
 Ranks::~Ranks() = default;
 
 void Ranks::fail() {
-  if (communicator_) communicator_->fail();
+  if (communicator_ && !left_) communicator_->fail();
 }
 
 void Ranks::doing(const std::string& activity) {
@@ -101,7 +101,10 @@ std::vector<std::string> Ranks::gather(const std::string& text) {
   return texts;
 }
 
-void Ranks::barrier() { sum(0.0); }
+void Ranks::leave() {
+  sum(0.0);
+  left_ = true;
+}
 
 void Ranks::compare(const std::vector<std::pair<std::string, std::string>>& named_values) {
   if (!communicator_) return;

@@ -41,7 +41,8 @@ class Ranks {
   // What this rank begins to do, for the message of those that lose it: "update 12".
   void doing(const std::string& activity);
 
-  // This rank ends by an error that it reports itself: the others end without a word.
+  // This rank ends by an error that it reports itself: the others end without a word. After leave() it is nobody's
+  // business.
   void fail();
 
   // All of these throw Interrupted when a rank is lost or fails.
@@ -62,8 +63,8 @@ class Ranks {
 
   // Of every rank, in their order.
   std::vector<std::string> gather(const std::string& text);
-  // Until all are here.
-  void barrier();
+  // Until all are here, to end.
+  void leave();
 
   // What all ranks must have alike: UserError on the first that has it otherwise than rank 0.
   void compare(const std::vector<std::pair<std::string, std::string>>& named_values);
@@ -71,6 +72,7 @@ class Ranks {
  private:
   Launch launch_;
   std::unique_ptr<Communicator> communicator_;  // none of one process alone
+  bool left_ = false;
 };
 
 }  // namespace attend

@@ -3,11 +3,14 @@
 #include <c10/util/Logging.h>
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -18,6 +21,7 @@
 #endif
 
 #include "core/error.hpp"
+#include "core/signals.hpp"
 #include "train/distributed/c10d/heartbeat.hpp"
 #include "train/distributed/communicator.hpp"
 
@@ -28,9 +32,45 @@ constexpr std::chrono::minutes kToMeet{5};
 constexpr std::chrono::hours kUnlimited{24 * 365};  // the heartbeat decides how long is too long
 constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between two looks at the heartbeat
 constexpr std::chrono::microseconds kPoll{200};     // of a GPU
+constexpr timeval kToConnect{.tv_sec = 2, .tv_usec = 0};
 
 // LibTorch puts a backtrace behind it.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// It writes a backtrace for every connection that breaks, which attend says in a line.
+void silence_c10d() {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr) return c10::initLogging();  // to look for a fault in c10d
+  FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
+
+// Why nobody can be reached where the ranks meet; empty where somebody listens.
+std::string unreachable(const Launch& launch) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const int error = getaddrinfo(launch.address.c_str(), std::to_string(launch.port).c_str(), &hints, &found);
+  if (error != 0) return gai_strerror(error);
+  std::string why = "it has no address";
+  for (const addrinfo* way = found; way != nullptr && !why.empty(); way = way->ai_next) {
+    const int socket_number = socket(way->ai_family, SOCK_STREAM, 0);
+    setsockopt(socket_number, SOL_SOCKET, SO_SNDTIMEO, &kToConnect, sizeof kToConnect);
+    const bool reached = socket_number >= 0 && connect(socket_number, way->ai_addr, way->ai_addrlen) == 0;
+    why = reached ? "" : errno == EINPROGRESS ? "it does not answer" : std::strerror(errno);
+    if (socket_number >= 0) close(socket_number);
+  }
+  freeaddrinfo(found);
+  return why;
+}
+
+// c10d would wait for as long, but is deaf to signals meanwhile.
+void wait_for_listener(const Launch& launch) {
+  const auto end = std::chrono::steady_clock::now() + kToMeet;
+  for (std::string why; !(why = unreachable(launch)).empty(); std::this_thread::sleep_for(kSlice)) {
+    if (signals::stop_requested()) throw Interrupted("stopped before all processes had come");
+    if (std::chrono::steady_clock::now() < end) continue;
+    throw UserError("MASTER_ADDR and MASTER_PORT are " + launch.where() + ": " + why,
+                    "start the process of rank 0 there, or correct the address, the port and the firewall");
+  }
+}
 
 // A client of the store where the ranks of this attempt meet, and its server on the rank that listens.
 c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
@@ -39,6 +79,7 @@ c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
   options.isServer = serves;
   options.waitWorkers = false;
   options.timeout = kToMeet;
+  if (!serves) wait_for_listener(launch);
   try {
     auto store = c10::make_intrusive<c10d::TCPStore>(launch.address, options);
     return c10::make_intrusive<c10d::PrefixStore>("attend/attempt_" + std::to_string(launch.attempt), store);
@@ -198,7 +239,7 @@ class C10dCommunicator : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend backend) {
-  FLAGS_caffe2_log_level = 3;  // c10d warns of every connection that breaks, with a backtrace
+  silence_c10d();
   try {
     return std::make_unique<C10dCommunicator>(launch, backend);
   } catch (const c10::Error& error) {
