@@ -101,9 +101,10 @@ Ending Trainer::train() {
     if (!stop_ && validation_due()) {
       try {
         validate();
-      } catch (const Interrupted&) {  // it is due again when the run goes on
+        agree();
+      } catch (const Interrupted&) {
+        agree();  // the validation is due again when the run goes on
       }
-      agree();
     }
     const std::optional<Ending> end = ending();
     if (stop_ || end || save_wanted()) save();

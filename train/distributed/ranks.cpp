@@ -95,6 +95,7 @@ std::vector<std::string> Ranks::gather(const std::string& text) {
   if (!text.empty()) rows[rank()].narrow(0, 0, std::ssize(text)).copy_(bytes_of(text));
   begin_sum(rows)->wait();
   std::vector<std::string> texts;
+  texts.reserve(sizes.size());
   for (int r = 0; r < size(); ++r) {
     texts.push_back(text_of(rows[r].narrow(0, 0, static_cast<std::int64_t>(sizes[static_cast<std::size_t>(r)]))));
   }

@@ -100,7 +100,7 @@ class Heartbeat::Beats {
       try {
         write();
         read();
-      } catch (const std::exception&) {  // the store is lost: what counts is for how long
+      } catch (const std::exception&) {  // NOLINT: the store is lost, and what counts is for how long
       }
       lock.lock();
       changed_.notify_all();
