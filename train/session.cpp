@@ -197,9 +197,9 @@ void Session::open_run() {
 void Session::resolve_options() {
   if (resumed_) {
     check_is_run(run_.run, job_.kind());
-    const RunConfig own = run_;
+    const std::string device = run_.device;
     resume_options(config_.options, run_, origins_);
-    if (!ranks_.first()) run_.threads = own.threads, run_.device = own.device;
+    if (!ranks_.first()) run_.device = device;  // not that of the first rank
     run_.resolve(ranks_.launch());
   } else if (run_.skip_batch) {
     throw UserError(run_.run + ": --skip-batch, but there is no run to resume", "leave it out, or add --resume auto");
