@@ -147,19 +147,12 @@ void Session::train() {
 
 void Session::train_together() {
   compare_ranks();
-  if (ranks_.first()) {
-    open_run();
-    resolve_options();
-    build();
-    record();
-    hand_over();
-  } else {
-    join_run();
-    resolve_options();
-    build();
-    record();
-  }
-  if (!checkpoint_) {
+  ranks_.first() ? open_run() : join_run();
+  resolve_options();
+  build();
+  record();
+  if (ranks_.first()) hand_over();
+  if (ranks_.several() && !checkpoint_) {
     for (const auto& [name, tensor] : parameters_of(task_->model())) ranks_.from_first(tensor.detach());
     refresh_weights(task_->model());
   }

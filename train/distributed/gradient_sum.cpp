@@ -32,14 +32,13 @@ GradientSum::GradientSum(const torch::nn::Module& model, Ranks& ranks) : ranks_(
     if (parameter.requires_grad()) parameters.push_back(parameter);
   }
   // The backward pass makes the gradients of the last layers first.
-  std::int64_t size = 0;
   for (const torch::Tensor& parameter : std::views::reverse(parameters)) {
-    if (buckets_.empty() || size >= (buckets_.size() == 1 ? kFirstBucket : kBucket)) buckets_.emplace_back(), size = 0;
+    const std::int64_t full = buckets_.size() == 1 ? kFirstBucket : kBucket;
+    if (buckets_.empty() || buckets_.back().end >= full) buckets_.emplace_back();
     Bucket& bucket = buckets_.back();
     bucket.parameters.push_back(parameter);
-    bucket.begins.push_back(size);
-    size += (parameter.numel() + kAlignment - 1) / kAlignment * kAlignment;
-    bucket.end = size;
+    bucket.begins.push_back(bucket.end);
+    bucket.end += (parameter.numel() + kAlignment - 1) / kAlignment * kAlignment;
   }
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     Bucket& bucket = buckets_[b];

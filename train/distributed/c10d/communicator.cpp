@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -21,6 +23,7 @@
 #endif
 
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/signals.hpp"
 #include "train/distributed/c10d/heartbeat.hpp"
 #include "train/distributed/communicator.hpp"
@@ -43,22 +46,31 @@ void silence_c10d() {
   FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }
 
-// Why nobody can be reached where the ranks meet; empty where somebody listens.
-std::string unreachable(const Launch& launch) {
+// Opens a socket for each address of the place where the ranks meet, until `take` is content with one. What is wrong
+// with the name, if it has no address.
+std::string open_ways(const Launch& launch, int type, const std::function<bool(int, const addrinfo&)>& take) {
   addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_socktype = type;
   const int error = getaddrinfo(launch.address.c_str(), std::to_string(launch.port).c_str(), &hints, &found);
   if (error != 0) return gai_strerror(error);
-  std::string why = "it has no address";
-  for (const addrinfo* way = found; way != nullptr && !why.empty(); way = way->ai_next) {
-    const int socket_number = socket(way->ai_family, SOCK_STREAM, 0);
-    setsockopt(socket_number, SOL_SOCKET, SO_SNDTIMEO, &kToConnect, sizeof kToConnect);
-    const bool reached = socket_number >= 0 && connect(socket_number, way->ai_addr, way->ai_addrlen) == 0;
-    why = reached ? "" : errno == EINPROGRESS ? "it does not answer" : std::strerror(errno);
-    if (socket_number >= 0) close(socket_number);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> freed(found, freeaddrinfo);
+  for (const addrinfo* way = found; way != nullptr; way = way->ai_next) {
+    const Descriptor descriptor(socket(way->ai_family, type, 0));
+    if (take(descriptor.number(), *way)) break;
   }
-  freeaddrinfo(found);
-  return why;
+  return "";
+}
+
+// Why nobody can be reached where the ranks meet; empty where somebody listens.
+std::string unreachable(const Launch& launch) {
+  std::string why = "it has no address";
+  const std::string wrong = open_ways(launch, SOCK_STREAM, [&](int number, const addrinfo& way) {
+    setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &kToConnect, sizeof kToConnect);
+    const bool reached = number >= 0 && connect(number, way.ai_addr, way.ai_addrlen) == 0;
+    why = reached ? "" : errno == EINPROGRESS ? "it does not answer" : std::strerror(errno);
+    return reached;
+  });
+  return wrong.empty() ? why : wrong;
 }
 
 // c10d would wait for as long, but is deaf to signals meanwhile.
@@ -90,26 +102,20 @@ c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
   }
 }
 
-// This machine's address in the network in which `address` is reached; nothing is sent.
-std::optional<std::string> own_address(const std::string& address, std::uint16_t port) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_DGRAM;
-  if (getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return std::nullopt;
+// This machine's address in the network where the ranks meet; nothing is sent.
+std::optional<std::string> own_address(const Launch& launch) {
   std::optional<std::string> result;
-  for (const addrinfo* way = found; way != nullptr && !result; way = way->ai_next) {
-    const int socket_number = socket(way->ai_family, SOCK_DGRAM, 0);
+  open_ways(launch, SOCK_DGRAM, [&](int number, const addrinfo& way) {
     sockaddr_storage own{};
+    auto* const generic = reinterpret_cast<sockaddr*>(&own);
     socklen_t size = sizeof own;
     std::array<char, NI_MAXHOST> text{};
-    if (socket_number >= 0 && connect(socket_number, way->ai_addr, way->ai_addrlen) == 0 &&
-        getsockname(socket_number, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-        getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) ==
-            0) {
+    if (number >= 0 && connect(number, way.ai_addr, way.ai_addrlen) == 0 && getsockname(number, generic, &size) == 0 &&
+        getnameinfo(generic, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0) {
       result = text.data();
     }
-    if (socket_number >= 0) close(socket_number);
-  }
-  freeaddrinfo(found);
+    return result.has_value();
+  });
   return result;
 }
 
@@ -117,7 +123,7 @@ std::shared_ptr<gloo::transport::Device> gloo_device(const Launch& launch) {
   using Gloo = c10d::ProcessGroupGloo;
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
   if (interface != nullptr && *interface != '\0') return Gloo::createDeviceForInterface(interface);
-  const auto address = own_address(launch.address, launch.port);
+  const auto address = own_address(launch);
   return address ? Gloo::createDeviceForHostname(*address) : Gloo::createDefaultDevice();
 }
 
