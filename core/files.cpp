@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 
 namespace attend {
 namespace fs = std::filesystem;
@@ -255,9 +256,7 @@ DirectoryLock::DirectoryLock(const fs::path& directory) : path_(directory / "loc
     struct stat named {};
     if (fstat(file_.number(), &ours) == 0 && stat(path_.c_str(), &named) == 0 && ours.st_ino == named.st_ino) break;
   }
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  const std::string holder = std::string(kHolder) + std::to_string(getpid()) + " on " + host.data();
+  const std::string holder = std::string(kHolder) + std::to_string(getpid()) + " on " + host_name();
   try {
     if (ftruncate(file_.number(), 0) != 0) fail(path_, "cannot be written");
     write_all(file_.number(), path_, std::as_bytes(std::span(holder)));

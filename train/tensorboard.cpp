@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 
 namespace attend {
 namespace {
@@ -70,9 +71,7 @@ std::uint32_t crc32c(std::string_view bytes) {
 }
 
 TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& directory, std::int64_t step) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  const auto name = "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now())) + "." + host.data() +
+  const auto name = "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now())) + "." + host_name() +
                     "." + std::to_string(getpid());
   file_.open(directory / name, std::ios::binary | std::ios::app);
   if (!file_) throw UserError((directory / name).string() + ": cannot be written", "check the directory's permissions");

@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 
@@ -27,12 +27,6 @@ constexpr seconds kSilence{20};       // after which a rank is lost
 constexpr seconds kBrokenSilence{5};  // the same once a connection broke
 constexpr seconds kPatience{30};      // until a broken connection is reported without a culprit
 constexpr seconds kTimeForOthers{3};  // to read that this rank ends
-
-std::string host() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 std::string key_of(int rank) { return "alive/" + std::to_string(rank); }
 
@@ -69,7 +63,7 @@ class Heartbeat::Beats {
   };
 
   Beats(const Launch& launch, c10::intrusive_ptr<c10d::Store> store)
-      : rank_(launch.rank), where_(launch.where()), store_(std::move(store)), host_(host()) {
+      : rank_(launch.rank), where_(launch.where()), store_(std::move(store)), host_(host_name()) {
     for (int rank = 0; rank < launch.size; ++rank) keys_.push_back(key_of(rank));
     beats_.resize(keys_.size());
   }
