@@ -19,6 +19,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench" / "peers"
+TORCHRUN = ROOT / "build" / "venv" / "bin" / "torchrun"
 
 
 class Refused(Exception):
@@ -63,6 +64,13 @@ def run(words, stdin=None, env=None):
         if process.returncode != 0:
             raise Refused(f"exit {process.returncode}: {err.read().strip()[-300:]}")
         return out.read(), usage.ru_maxrss / 1024
+
+
+def toy_corpus(attend, folder, pieces):
+    """The built-in corpus in `folder`, with a tokenizer of so many pieces as pieces.model."""
+    run([attend, "toy", folder, "--quiet"])
+    run([attend, "vocab", "--input", f"{folder}/train.en", f"{folder}/train.de", "--size", pieces, "--output", f"{folder}/pieces.model",
+         "--quiet"])
 
 
 def machine():
