@@ -40,6 +40,7 @@
 #include "eval/metrics/ter.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/score.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/device.hpp"
 
 namespace attend {
@@ -47,12 +48,6 @@ namespace {
 
 using Lines = std::vector<std::string>;
 constexpr ScoreConfig kScoring = {};
-
-std::int64_t count_parameters(const torch::nn::Module& model) {
-  std::int64_t count = 0;
-  for (const torch::Tensor& parameter : model.parameters()) count += parameter.numel();
-  return count;
-}
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

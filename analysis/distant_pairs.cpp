@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
+#include "analysis/recall.hpp"
 #include "core/error.hpp"
 #include "eval/metrics/labels.hpp"
 #include "eval/metrics/text.hpp"
@@ -60,7 +60,7 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
                                   const std::vector<std::vector<std::string>>& outputs,
                                   const std::vector<SentenceLinks>& gold) {
   ensure(reference.size() == gold.size(), "links for each line");
-  std::vector<std::vector<std::vector<double>>> found(kGroups.size());  // [group][system][pair]: 100 or 0
+  std::vector<std::vector<std::vector<Found>>> found(kGroups.size());  // [group][system][pair]
   for (auto& group : found) group.resize(outputs.size());
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const std::vector<std::string> words = words_of(reference[i]);
@@ -72,7 +72,8 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
       for (std::size_t system = 0; system < outputs.size(); ++system) {
         const bool has = has_in_order(translated[system], words[static_cast<std::size_t>(first)],
                                       words[static_cast<std::size_t>(last)]);
-        found[static_cast<std::size_t>(group - kGroups.begin())][system].push_back(has ? 100 : 0);
+        found[static_cast<std::size_t>(group - kGroups.begin())][system].push_back(
+            {.all = 1, .found = has ? 1.0 : 0.0});
       }
     }
   }
@@ -86,17 +87,7 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
     BreakdownGroup& group = result.groups.emplace_back();
     group.name = kGroups[g].name;
     group.count = std::ssize(found[g][0]);
-    for (const std::vector<double>& pairs : found[g]) {
-      const auto mean = [&](std::span<const std::size_t> chosen) {
-        double sum = 0;
-        for (const std::size_t pair : chosen) sum += pairs[pair];
-        return sum / static_cast<double>(chosen.size());
-      };
-      std::vector<std::size_t> all(pairs.size());
-      for (std::size_t p = 0; p < all.size(); ++p) all[p] = p;
-      const metrics::Interval interval = metrics::bootstrap(pairs.size(), mean);
-      group.values.push_back(Estimate{.value = mean(all), .low = interval.low, .high = interval.high});
-    }
+    for (const std::vector<Found>& pairs : found[g]) group.values.push_back(recall_of(pairs));
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "analysis/recall.hpp"
 #include "data/text/lines.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/metrics/significance.hpp"
@@ -35,28 +36,6 @@ std::vector<bool> found_words(const Words& reference, const Words& translation) 
   return found;
 }
 
-// Of a sentence and a group: how many of its words are of the group, and how many are found.
-struct Found {
-  double words = 0;
-  double found = 0;
-};
-
-std::optional<Estimate> recall_of(const std::vector<Found>& sentences) {
-  const auto recall = [&](auto&& chosen) {
-    Found sum;
-    for (const std::size_t i : chosen) {
-      sum.words += sentences[i].words;
-      sum.found += sentences[i].found;
-    }
-    return 100 * sum.found / sum.words;
-  };
-  std::vector<std::size_t> all(sentences.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  const double value = recall(all);
-  const metrics::Interval interval = metrics::bootstrap(sentences.size(), recall);
-  return Estimate{.value = value, .low = interval.low, .high = interval.high};
-}
-
 // Recall by groups of reference words. `group_of(sentence, words, i)` is the group of a word, or none.
 template <class GroupOf>
 Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::vector<std::string>& names,
@@ -76,14 +55,14 @@ Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::ve
       for (std::size_t i = 0; i < reference.size(); ++i) {
         if (!groups[i]) continue;
         Found& cell = counts[*groups[i]][system][sentence];
-        ++cell.words;
+        ++cell.all;
         cell.found += found[i] ? 1 : 0;
       }
     }
   }
   for (std::size_t group = 0; group < names.size(); ++group) {
     double words = 0;
-    for (const Found& sentence : counts[group].at(0)) words += sentence.words;
+    for (const Found& sentence : counts[group].at(0)) words += sentence.all;
     if (words == 0) continue;
     BreakdownGroup& shown = breakdown.groups.emplace_back(
         BreakdownGroup{.name = names[group], .count = static_cast<std::int64_t>(words), .values = {}});

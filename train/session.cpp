@@ -22,6 +22,7 @@
 #include "core/signals.hpp"
 #include "core/version.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
 #include "train/checkpoint.hpp"
@@ -84,12 +85,6 @@ void refuse_foreign_options(const SessionConfig& config, const OptionOrigins& or
   const ScheduleKind schedule = config.schedule.schedule.value();
   refuse_changed(bind(config.schedule), bind(config.schedule_defaults), foreign_options(schedule),
                  "the schedule " + std::string(name_of(schedule)), origins);
-}
-
-std::int64_t count_parameters(const torch::nn::Module& model) {
-  std::int64_t count = 0;
-  for (const torch::Tensor& parameter : model.parameters()) count += parameter.numel();
-  return count;
 }
 
 // A training, step by step.

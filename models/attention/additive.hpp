@@ -1,4 +1,4 @@
-// The additive score (Bahdanau et al. 2014, arXiv 1409.0473, A.1.2), which is Luong's concat (1508.04025, eq. 8):
+// The additive score (Bahdanau et al. 2014, arXiv 1409.0473, A.1.2), which is Luong's concat (1508.04025, 3.1):
 // score(s, h_s) = vᵀ tanh(W s + U h_s). The keys U h_s are computed once per sentence.
 //
 //   W s = (1 0), U h_s = (-1 0), (1 1), v = (1 1):  energies tanh(0) + tanh(0) = 0, tanh(2) + tanh(1) = 1.73,

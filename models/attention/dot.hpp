@@ -1,4 +1,4 @@
-// The dot score (arXiv 1508.04025, eq. 8): score(h_t, h_s) = h_tᵀ h_s. The memory must have the width of the decoder's
+// The dot score (arXiv 1508.04025, 3.1): score(h_t, h_s) = h_tᵀ h_s. The memory must have the width of the decoder's
 // states.
 //
 //   h_t = (1 2), h_s = (1 0), (0 1):  energies 1, 2, weights 0.27, 0.73

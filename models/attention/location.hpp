@@ -1,4 +1,4 @@
-// The location score (Luong et al. 2015, arXiv 1508.04025, eq. 9): a_t = softmax(W_a h_t), from the decoder's state
+// The location score (Luong et al. 2015, arXiv 1508.04025, 3.1): a_t = softmax(W_a h_t), from the decoder's state
 // alone. Row s of W_a scores position s of the source, so sources have a greatest length.
 //
 //   W_a h_t = (0 1 2), a source of two words:  energies 0, 1, weights 0.27, 0.73

@@ -82,6 +82,12 @@ NamedTensors parameters_of(const torch::nn::Module& module) {
   return result;
 }
 
+std::int64_t count_parameters(const torch::nn::Module& module) {
+  std::int64_t count = 0;
+  for (const torch::Tensor& parameter : module.parameters()) count += parameter.numel();
+  return count;
+}
+
 void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const TensorMetadata& metadata) {
   std::vector<torch::Tensor> kept;  // owners of the views' memory
   std::vector<TensorView> views;

@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@ using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 // Every parameter under its full name, such as "encoder.layers.0.norm1.weight". Buffers are not weights.
 NamedTensors parameters_of(const torch::nn::Module& module);
+// The number of their elements.
+std::int64_t count_parameters(const torch::nn::Module& module);
 
 // Writes fp32 tensors atomically. UserError when the file cannot be written.
 void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const TensorMetadata& metadata = {});

@@ -4,10 +4,9 @@
 // target side. A family defines the order of attention and recurrence in a step (luong.hpp).
 //
 //   encoder   h_s = stack of recurrent layers over the source
-//   bridge decoder layer l starts from the final state of encoder layer l (or the top one, if the decoder is deeper),
-//   each
-//             part of the state through its own affine map: hidden tanh(W h + b), an LSTM's cell W c + b. The papers
-//             copy the state, which takes an encoder of one direction and the decoder's width.
+//   bridge    decoder layer l starts from the final state of encoder layer l, or of the top one if the decoder is
+//             deeper, each part of the state through its own affine map: hidden tanh(W h + b), an LSTM's cell W c + b.
+//             The papers copy the state, which takes an encoder of one direction and the decoder's width.
 //
 // Embedding tables start with small values, as an output layer needs, so embeddings are multiplied by sqrt(E), as in
 // arXiv 1706.03762, 3.4: otherwise gates and energies start near zero, and learning takes several times as long.

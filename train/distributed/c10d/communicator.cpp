@@ -31,6 +31,12 @@
 namespace attend {
 namespace {
 
+#ifdef ATTEND_NCCL
+constexpr bool kHasNccl = true;
+#else
+constexpr bool kHasNccl = false;
+#endif
+
 constexpr std::chrono::minutes kToMeet{5};
 constexpr std::chrono::hours kUnlimited{24 * 365};  // the heartbeat decides how long is too long
 constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between two looks at the heartbeat
@@ -130,19 +136,14 @@ std::shared_ptr<gloo::transport::Device> gloo_device(const Launch& launch) {
 class C10dCommunicator : public Communicator {
  public:
   C10dCommunicator(const Launch& launch, CommunicationBackend backend)
-      : store_(store_of(launch, launch.listens)), heartbeat_(launch, store_of(launch, false)) {
+      : launch_(launch),
+        backend_(backend),
+        store_(store_of(launch, launch.listens)),
+        heartbeat_(launch, store_of(launch, false)) {
     auto options = c10d::ProcessGroupGloo::Options::create(kUnlimited);
     options->devices.push_back(gloo_device(launch));
     processors_ = c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store_),
                                                               launch.rank, launch.size, options);
-#ifdef ATTEND_NCCL
-    if (backend != CommunicationBackend::gloo) {
-      gpus_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store_),
-                                                          launch.rank, launch.size);
-    }
-#else
-    static_cast<void>(backend);
-#endif
   }
 
   // The destructor of one that lost a rank waits for it.
@@ -191,8 +192,24 @@ class C10dCommunicator : public Communicator {
     Work work_;
   };
 
-  c10d::Backend& carrier(const torch::Tensor& tensor) const { return tensor.is_cuda() ? *gpus_ : *processors_; }
-  torch::Tensor on_carrier(const torch::Tensor& tensor) const { return gpus_ ? tensor : tensor.cpu(); }
+  // Where a tensor lies when it is carried: NCCL's stay on their GPU.
+  torch::Tensor on_carrier(const torch::Tensor& tensor) const {
+    return kHasNccl && backend_ != CommunicationBackend::gloo ? tensor : tensor.cpu();
+  }
+
+  // NCCL begins with the first tensor on a GPU: where all work on processors, there may be none.
+  c10d::Backend& carrier([[maybe_unused]] const torch::Tensor& tensor) {
+#ifdef ATTEND_NCCL
+    if (tensor.is_cuda()) {
+      if (!gpus_) {
+        gpus_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store_),
+                                                            launch_.rank, launch_.size);
+      }
+      return *gpus_;
+    }
+#endif
+    return *processors_;
+  }
 
   template <class Begin>
   Work begin(const Begin& operation) {
@@ -235,10 +252,12 @@ class C10dCommunicator : public Communicator {
     heartbeat_.find_lost(first_line(error.what()));
   }
 
+  const Launch launch_;
+  const CommunicationBackend backend_;
   c10::intrusive_ptr<c10d::Store> store_;
   Heartbeat heartbeat_;
   c10::intrusive_ptr<c10d::Backend> processors_;
-  c10::intrusive_ptr<c10d::Backend> gpus_;  // none without NCCL: what lies on GPUs goes by the processors
+  c10::intrusive_ptr<c10d::Backend> gpus_;
   bool broken_ = false;
 };
 
@@ -256,10 +275,10 @@ std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend ba
 
 void check_backend(CommunicationBackend backend, bool on_cpu) {
   if (backend != CommunicationBackend::nccl) return;
-#ifndef ATTEND_NCCL
-  throw UserError("--backend nccl: this build of attend has no NCCL",
-                  "leave it out, or build attend with a LibTorch for CUDA where nccl.h is installed");
-#endif
+  if (!kHasNccl) {
+    throw UserError("--backend nccl: this build of attend has no NCCL",
+                    "leave it out, or build attend with a LibTorch for CUDA where nccl.h is installed");
+  }
   if (on_cpu) throw UserError("--backend nccl: the device is the processor", "leave it out: Gloo joins processors");
 }
 
