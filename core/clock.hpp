@@ -1,11 +1,11 @@
-// The time of day, for files.
+// The current time, as written into files.
 #pragma once
 
 #include <string>
 
 namespace attend {
 
-// Of this second in UTC, as ISO 8601: 2026-01-31T23:59:59Z.
+// The current second in UTC, as ISO 8601: 2026-01-31T23:59:59Z.
 std::string now_utc();
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// The two kinds of failure. A UserError is the user's mistake: printed as one or two lines, the problem and the remedy,
-// exit code 2, no stack trace. Any other exception is a fault of ours: exit code 1. No library of attend exits.
+// The two kinds of failure. A UserError is the user's mistake: problem and remedy are printed on one or two lines,
+// without a stack trace; exit code 2. Other exceptions are defects of the program: exit code 1. No library exits.
 #pragma once
 
 #include <source_location>
@@ -30,15 +30,15 @@ class UserError : public std::runtime_error {
   std::string remedy_;
 };
 
-// Thrown when a signal stopped the work, or the loss of another process, and everything is saved or said; the program
-// exits with 75. An empty message is not shown.
+// Thrown after a signal, or the loss of another process, has stopped the work, and once everything is saved and
+// reported; the program exits with 75. An empty message is not shown.
 class Interrupted : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Throws std::logic_error naming the invariant and the source line if `condition` is false: a fault of ours, never the
-// user's.
+// Throws std::logic_error naming the invariant and the source line if `condition` is false, which is a defect of the
+// program, never the user's mistake.
 inline void ensure(bool condition, std::string_view invariant,
                    std::source_location where = std::source_location::current()) {
   if (!condition) {

@@ -1,4 +1,4 @@
-// POSIX calls, with errors that a user understands.
+// POSIX calls with readable errors.
 #include "core/files.hpp"
 
 #include <fcntl.h>
@@ -58,7 +58,7 @@ Descriptor open_for_reading(const fs::path& path, struct stat& status) {
   return file;
 }
 
-// A name in the directory of `path` that no other thread or process of this machine gives.
+// A name in the directory of `path` that is unique among the threads and processes of this machine.
 fs::path name_beside(const fs::path& path, std::string_view prefix) {
   static std::atomic<unsigned> counter = 0;
   const fs::path parent = path.parent_path();
@@ -106,9 +106,8 @@ std::string read_file(const fs::path& path, std::size_t max_bytes) {
   read_blocks(path, [&](std::span<const std::byte> block) {
     content.append(reinterpret_cast<const char*>(block.data()), block.size());
     if (content.size() > max_bytes) {
-      throw UserError(
-          path.string() + ": longer than the " + std::to_string(max_bytes) + " bytes that such a file may have",
-          "check that it is the right file");
+      throw UserError(path.string() + ": longer than the allowed " + std::to_string(max_bytes) + " bytes",
+                      "check that it is the right file");
     }
   });
   return content;
@@ -128,7 +127,7 @@ void refuse_existing(const fs::path& path, std::string_view option) {
 
 namespace {
 
-// The directories of `path` that do not exist, the deepest first.
+// The missing directories of `path`, the deepest first.
 std::vector<fs::path> missing_of(const fs::path& path) {
   std::vector<fs::path> missing;
   std::error_code error;
@@ -161,15 +160,15 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
     file_ = Descriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (!file_ && errno == EEXIST);
   if (!file_) fail(path_, "cannot be written");
-  flock(file_.number(), LOCK_EX | LOCK_NB);  // a file system without locks: only its age protects the file
+  flock(file_.number(), LOCK_EX | LOCK_NB);  // if the file system has no locks, only the file's age protects it
 }
 
 bool AtomicFile::is_leftover(const fs::path& path) { return path.filename().string().starts_with(kHiddenPrefix); }
 
-// The name of a process says nothing: it may live on another host that shares the directory, or in a container with
-// process numbers of its own. A lock does: the kernel releases it with its holder, containers of one host share it, and
-// Linux passes it on to an NFS server (for which the file must be open for writing). Where a mount keeps locks to
-// itself (nolock), a file that is still being written is younger than an hour.
+// A process number proves nothing: the process may live on another host that shares the directory, or in a container
+// with its own process numbers. A lock does: the kernel releases it with its holder, containers of one host share it,
+// and Linux forwards it to an NFS server (for which the file must be open for writing). Where a mount keeps locks local
+// (nolock), a file younger than an hour counts as still being written.
 void AtomicFile::remove_leftovers(const fs::path& directory) {
   constexpr std::time_t kLongestPause = 3600;
   std::error_code error;
@@ -270,7 +269,7 @@ bool DirectoryLock::was_held(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_regular_file(directory / "lock", error) || fs::file_size(directory / "lock", error) > 1024) return false;
   const std::string holder = read_file(directory / "lock", 1024);
-  return holder.empty() || holder.starts_with(kHolder);  // empty: killed between two calls
+  return holder.empty() || holder.starts_with(kHolder);  // empty: killed between creating and filling it
 }
 
 DirectoryLock::~DirectoryLock() { unlink(path_.c_str()); }
@@ -278,7 +277,7 @@ DirectoryLock::~DirectoryLock() { unlink(path_.c_str()); }
 MappedFile::MappedFile(const fs::path& path) {
   struct stat status {};
   const Descriptor file = open_for_reading(path, status);
-  if (!S_ISREG(status.st_mode)) throw UserError(path.string() + ": not a regular file, which this must be");
+  if (!S_ISREG(status.st_mode)) throw UserError(path.string() + ": not a regular file");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;
   void* start = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);

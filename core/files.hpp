@@ -1,8 +1,8 @@
-// Files that are whole or absent. What is written goes to a temporary name in the same directory, is synced, and is
-// renamed; whatever fails (a full disk, a read-only directory, kill -9), the file or directory that was there before is
-// intact.
+// Files that are complete or absent. Data are written to a temporary name in the same directory, synced, and renamed
+// into place; after any failure (a full disk, a read-only directory, kill -9) the file or directory that was there
+// before is intact.
 //
-// Every failure of the file system is a UserError naming the path.
+// Every file-system error is a UserError naming the path.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@
 
 namespace attend {
 
-// The content of a file or pipe. UserError when it is missing, a directory, unreadable or longer than `max_bytes`.
+// The content of a file or pipe. Throws UserError if it is missing, a directory, unreadable or longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path,
                       std::size_t max_bytes = std::numeric_limits<std::size_t>::max());
 
-// Passes on the content of a file from start to end, block by block. UserError as read_file.
+// Passes the content of a file to `take`, block by block, from start to end. Throws UserError as read_file does.
 void read_blocks(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
-// UserError when `path`, which the user gave with `option`, exists.
+// Throws UserError if `path`, the value of `option`, exists.
 void refuse_existing(const std::filesystem::path& path, std::string_view option);
 
-// Creates a directory and its parents unless they exist, and syncs what is new.
+// Creates a directory and its parents unless they exist, and syncs the new ones.
 void make_directories(const std::filesystem::path& path);
 
-// Creates a directory and its parents; those that are still empty are deleted with this object.
+// Creates a directory and its parents; the destructor deletes those that are still empty.
 class NewDirectories {
  public:
   explicit NewDirectories(const std::filesystem::path& path);
@@ -44,7 +44,7 @@ class NewDirectories {
   std::vector<std::filesystem::path> missing_;  // the deepest first
 };
 
-// An open file descriptor, which it closes.
+// An open file descriptor, closed by the destructor.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -61,7 +61,7 @@ class Descriptor {
   int number_;
 };
 
-// A file that is written piece by piece and appears at `path` on commit(), or not at all. Its temporary file is
+// A file that is written in pieces and appears at `path` on commit(), or not at all. Its temporary file is
 // .attend-tmp-NAME-PROCESS-COUNT, locked (flock) while it is written.
 class AtomicFile {
  public:
@@ -74,7 +74,7 @@ class AtomicFile {
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void commit();
 
-  // Deletes the temporary files that killed processes left in a directory, which others may be writing in.
+  // Deletes temporary files left in a directory by killed processes; other processes may be writing there.
   static void remove_leftovers(const std::filesystem::path& directory);
   // Deletes all temporary files of a directory. Only for the holder of its lock.
   static void remove_all_leftovers(const std::filesystem::path& directory);
@@ -86,10 +86,10 @@ class AtomicFile {
   Descriptor file_;
 };
 
-// A directory that is filled at path() and appears, synced, at its final place on commit(), or not at all.
+// A directory that is filled at path() and appears, synced, at its final path on commit(), or not at all.
 class StagedDirectory {
  public:
-  // The final place must not exist when commit() is called.
+  // The final path must not exist when commit() is called.
   explicit StagedDirectory(std::filesystem::path final_path);
   StagedDirectory(const StagedDirectory&) = delete;
   StagedDirectory& operator=(const StagedDirectory&) = delete;
@@ -98,7 +98,7 @@ class StagedDirectory {
   const std::filesystem::path& path() const { return path_; }
   void commit();
 
-  // Deletes what killed processes left in `parent`. Only for the holder of its lock.
+  // Deletes directories left in `parent` by killed processes. Only for the holder of its lock.
   static void remove_leftovers(const std::filesystem::path& parent);
 
  private:
@@ -106,17 +106,17 @@ class StagedDirectory {
   std::filesystem::path path_;
 };
 
-// The right to write in `directory`, held by one process at a time through its file `lock`, which names the holder's
-// process and host. The kernel releases it when the holder dies, however it dies.
+// An exclusive write lock on `directory`, held through its file `lock`, which names the holder's process and host. The
+// kernel releases it when the holder dies, for any reason.
 class DirectoryLock {
  public:
-  // UserError naming the holder when another process, or another object of this one, holds it.
+  // Throws UserError naming the holder if another process, or another object of this one, holds the lock.
   explicit DirectoryLock(const std::filesystem::path& directory);
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
   ~DirectoryLock();
 
-  // Whether a process that was killed left its lock in `directory`, or one holds it.
+  // True if a process holds the lock of `directory` or was killed while holding it.
   static bool was_held(const std::filesystem::path& directory);
 
  private:
@@ -124,7 +124,7 @@ class DirectoryLock {
   Descriptor file_;
 };
 
-// A file's bytes, mapped read-only. Never overwrite a file that may be mapped: rename a new one into its place.
+// The bytes of a file, mapped read-only. Never overwrite a file that may be mapped: rename a new one over it.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);

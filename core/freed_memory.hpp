@@ -1,12 +1,12 @@
-// Memory that was freed and that the allocator keeps for its next use.
+// Freed memory that the allocator keeps for reuse.
 #pragma once
 
 namespace attend {
 
-// Returns pages that the allocator keeps to the system, at most once in two seconds; does nothing where the allocator
-// is not jemalloc. For loops over batches of ever different sizes, each of which would leave pages behind between
-// longer-lived tensors: 30 to 45 kB for every translated line (bench/memory). A training step takes and frees about the
-// same sizes over and over, and pages that are cleared for it each time cost a sixth of its speed.
+// Returns pages kept by the allocator to the system, at most once every two seconds; does nothing unless the allocator
+// is jemalloc. For loops over batches of varying sizes, each of which would leave unused pages between longer-lived
+// tensors: 30 to 45 kB per translated line (bench/memory). Not for training: an update allocates and frees about the
+// same sizes again and again, and fresh pages, which the kernel clears, would cost a sixth of its speed.
 void return_freed_memory();
 
 }  // namespace attend

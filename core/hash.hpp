@@ -1,4 +1,4 @@
-// XXH3 of 128 bits: recognises equal bytes. Not for secrets.
+// XXH3 with 128 bits, to recognise equal bytes. Not cryptographic.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace attend {
 
-// 32 hexadecimal digits.
+// The hash as 32 hexadecimal digits.
 std::string hash_hex(std::span<const std::byte> bytes);
 std::string hash_hex_of_file(const std::filesystem::path& path);
 

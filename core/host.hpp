@@ -5,7 +5,7 @@
 
 namespace attend {
 
-// As the system calls it.
+// The host name of the system.
 std::string host_name();
 
 }  // namespace attend

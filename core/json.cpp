@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// Checks a text before anything is built from it. (A callback of json::parse sees the same, in a time quadratic in the
-// members of an object.)
+// Validates a text before anything is built from it. (A callback of json::parse sees the same events, but in time
+// quadratic in the members of an object.)
 class Guard final : public nlohmann::json_sax<json> {
  public:
   Guard(const std::string& file, int max_depth) : file_(file), max_depth_(max_depth) {}
@@ -42,7 +42,8 @@ class Guard final : public nlohmann::json_sax<json> {
   bool string(std::string& /*value*/) override { return true; }
   bool binary(json::binary_t& /*value*/) override { return true; }
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& error) override {
-    const bool is_number = dynamic_cast<const json::parse_error*>(&error) == nullptr;  // beyond what a double holds
+    const bool is_number =
+        dynamic_cast<const json::parse_error*>(&error) == nullptr;  // a number beyond the range of double
     throw UserError(file_ + ": not valid JSON" + (is_number ? "" : " at byte " + std::to_string(position)),
                     "fix the file or use another copy");
   }
@@ -57,7 +58,7 @@ class Guard final : public nlohmann::json_sax<json> {
   const std::string& file_;
   int max_depth_;
   int depth_ = 0;
-  std::vector<std::set<std::string>> open_objects_;  // the keys met in each
+  std::vector<std::set<std::string>> open_objects_;  // the keys seen so far in each
 };
 
 }  // namespace

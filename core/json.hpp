@@ -13,14 +13,14 @@
 
 namespace attend {
 
-// UserError naming `file` and the position if `text` is not JSON, has a duplicate key or nests deeper than `max_depth`.
+// Throws UserError naming `file` and the position if `text` is not JSON, has duplicate keys or exceeds `max_depth`.
 nlohmann::json parse_json(std::string_view text, const std::string& file, int max_depth = 32);
 
-// Parses a file; UserError also if it is longer than `max_bytes`.
+// Parses a file; also throws UserError if it is longer than `max_bytes`.
 nlohmann::json read_json(const std::filesystem::path& file, std::size_t max_bytes = std::size_t{64} << 20);
 
-// The member `key` of an object. UserError naming `file` and the key if it is missing or of another type; an integer
-// must be written as one and fit T.
+// The member `key` of an object. Throws UserError naming `file` and the key if it is missing or of another type; an
+// integer must be written as an integer and fit T.
 template <class T>
 T json_member(const nlohmann::json& object, const std::string& key, const std::string& file) {
   const std::string remedy = "fix the file or use another copy";

@@ -1,4 +1,4 @@
-// The log on spdlog, through a sink that a full pipe does not keep from heeding signals.
+// The log on spdlog, through a sink that still reacts to signals when a pipe is full.
 #include "core/log.hpp"
 
 #include <spdlog/sinks/base_sink.h>
@@ -18,7 +18,7 @@ class StandardError : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t text;
     formatter_->format(message, text);
-    output::write(STDERR_FILENO, {text.data(), text.size()});  // there is nowhere to say that it failed
+    output::write(STDERR_FILENO, {text.data(), text.size()});  // a failure cannot be reported anywhere
   }
   void flush_() override {}
 };
@@ -42,7 +42,7 @@ std::string coloured(const char* word, int colour) {
   return is_terminal() ? fmt::format("\033[{}m{}\033[0m", colour, word) : word;
 }
 
-// Messages quote files: control characters (also U+0080 to U+009F), which a terminal would obey, are escaped.
+// Messages quote files, so control characters (also U+0080 to U+009F), which a terminal would interpret, are escaped.
 std::string harmless(const std::string& message) {
   std::string text;
   for (std::size_t i = 0; i < message.size(); ++i) {

@@ -1,4 +1,4 @@
-// The program's messages while it works, a plain line each, on stderr. Results are not messages: they go to stdout.
+// Messages of the running program, one plain line each, on stderr. Results are not messages: they go to stdout.
 //
 //   log::info("{} sentences, {} skipped", read, skipped);
 #pragma once
@@ -10,14 +10,14 @@
 
 namespace attend::log {
 
-// Whether stderr is a terminal, on which progress may be redrawn and coloured.
+// True if stderr is a terminal, where progress may be redrawn and coloured.
 bool is_terminal();
 
 // Silences info; warnings and errors still appear.
 void set_quiet(bool quiet);
 bool is_quiet();
 
-// Only errors from now on, each with this name in front: of a process beside the one that speaks for all.
+// From now on prints errors only, prefixed with `name`: for every process but the main one.
 void speak_as(const std::string& name);
 
 void say_info(const std::string& message);
@@ -29,13 +29,13 @@ void info(fmt::format_string<Args...> format, Args&&... args) {
   say_info(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// As "warning: ...", in yellow on a terminal.
+// Printed as "warning: ...", in yellow on a terminal.
 template <class... Args>
 void warn(fmt::format_string<Args...> format, Args&&... args) {
   say_warning(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// As "attend: error: ...", in red on a terminal.
+// Printed as "attend: error: ...", in red on a terminal.
 template <class... Args>
 void error(fmt::format_string<Args...> format, Args&&... args) {
   say_error(fmt::format(format, std::forward<Args>(args)...));

@@ -37,7 +37,7 @@ void verify_manifest(const fs::path& directory) {
   }
   const auto files = json_member<nlohmann::json::object_t>(manifest, "files", name);
   for (const auto& [file, expected] : files) {
-    if (file != fs::path(file).filename()) throw UserError(name + ": \"" + file + "\" is not the name of a file");
+    if (file != fs::path(file).filename()) throw UserError(name + ": \"" + file + "\" is not a file name");
     const fs::path there = directory / file;
     std::error_code missing;
     const std::uintmax_t size = fs::file_size(there, missing);
@@ -47,7 +47,7 @@ void verify_manifest(const fs::path& directory) {
                       " (manifest.json)");
     }
     if (hash_hex_of_file(there) != json_member<std::string>(expected, "xxh3", name)) {
-      throw UserError(there.string() + ": damaged, its checksum is not that of manifest.json");
+      throw UserError(there.string() + ": damaged: its checksum differs from manifest.json");
     }
   }
 }

@@ -1,5 +1,5 @@
-// The content of a directory that is written once: manifest.json lists each file with its size and XXH3, and is written
-// last, so that an incomplete directory is recognised.
+// The manifest of a directory that is written once: manifest.json lists each file with its size and XXH3 hash, and is
+// written last, so that an incomplete directory is recognised.
 //
 //   {"version": 1, "files": {"model.safetensors": {"bytes": 33161216, "xxh3": "…32 digits…"}, …}}
 #pragma once
@@ -11,7 +11,7 @@ namespace attend {
 // Writes DIRECTORY/manifest.json, which lists every other regular file of the directory.
 void write_manifest(const std::filesystem::path& directory);
 
-// UserError naming the first file that is missing, or whose size or content differs from the manifest.
+// Throws UserError naming the first file that is missing or whose size or content differs from the manifest.
 void verify_manifest(const std::filesystem::path& directory);
 
 }  // namespace attend

@@ -9,7 +9,7 @@
 
 namespace attend {
 
-// Parses all of `text` as a number, in the C locale, with or without a sign; nothing if it is not a number, does not
+// Parses all of `text` as a number, in the C locale, with or without a sign; nullopt if it is not a number, does not
 // fit the type or is not finite.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {

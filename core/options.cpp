@@ -1,8 +1,8 @@
-// The parser and printer of option values, and the two sources of values: words and TOML.
+// Parsing and printing of option values, and their two sources: command lines and TOML.
 #include "core/options.hpp"
 
-// toml++ 3.3 asserts (or, with NDEBUG, lets clang assume) that no value of an array is `}`, although the lines behind
-// the assertion refuse such a file properly.
+// toml++ 3.3 asserts (or, with NDEBUG, lets clang assume) that no value of an array is `}`, although the code after the
+// assertion rejects such a file properly.
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_assert(true)
 #include <toml++/toml.h>
@@ -36,7 +36,7 @@ bool is_plain_text(std::string_view text) {
   return true;
 }
 
-// The shortest text that reads back to the same bits.
+// The shortest text that parses back to the same bits.
 std::string print_number(double value) {
   std::array<char, 32> buffer;
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
@@ -83,7 +83,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return static_cast<std::int64_t>(*value);
 }
 
-// The value of `option` that `words` spell, or nothing if they do not spell one.
+// The value that `words` spell for `option`, or nullopt.
 std::optional<OptionValue> parse(const BoundOption& option, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (!is_plain_text(word)) return std::nullopt;
@@ -150,7 +150,7 @@ std::string toml_of(const OptionValue& value) {
   return bare ? text_of(value) : quote(text_of(value));
 }
 
-// A TOML value as words of a command line; nothing if it has no such form.
+// A TOML value as words of a command line; nullopt if it has no such form.
 std::optional<std::vector<std::string>> words_of(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) return {{flag->get() ? "true" : "false"}};
   if (const auto* integer = node.as_integer()) return {{std::to_string(integer->get())}};
@@ -166,7 +166,7 @@ std::optional<std::vector<std::string>> words_of(const toml::node& node) {
   return words;
 }
 
-// Whether the TOML type fits, so that max-tokens = "4096" and precision = 32 are refused.
+// True if the TOML type fits the option: max-tokens = "4096" and precision = 32 do not.
 bool fits(const BoundOption& option, const toml::node& node) {
   if (option.may_be_auto && node.value<std::string_view>() == "auto") return true;
   switch (option.kind) {
@@ -182,7 +182,7 @@ bool fits(const BoundOption& option, const toml::node& node) {
   }
 }
 
-// The start of a TOML value, for a message.
+// The beginning of a TOML value, for a message.
 std::string printed(const toml::node& node) {
   constexpr std::size_t kLongest = 60;
   std::ostringstream stream;
@@ -210,7 +210,7 @@ std::size_t behind_quoted(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// toml++ reads a dotted key by recursion, a call for each dot, without a limit.
+// toml++ recurses once for each dot of a key, without a limit.
 void refuse_deep_keys(std::string_view text, const std::string& file) {
   constexpr std::int64_t kMostDots = 200;
   std::int64_t line = 1, dots = 0;

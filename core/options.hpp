@@ -4,7 +4,7 @@
 //   struct ScheduleConfig {
 //     ScheduleKind schedule = ScheduleKind::inverse_sqrt;
 //     double learning_rate = 5e-4;
-//     std::optional<std::int64_t> warmup_steps;  // nothing: chosen by the program, printed as "auto"
+//     std::optional<std::int64_t> warmup_steps;  // nullopt: chosen by the program, printed as "auto"
 //
 //     template <class Self, class Visitor>
 //     static void visit(Self& self, Visitor& visit) {
@@ -22,7 +22,7 @@
 // A value is a bool, std::int64_t, double, std::string, std::vector<std::string>, Duration, an enum with EnumNames, or
 // std::optional of one of them ("auto" when empty).
 //
-// Reading: bind(config) lists the options of one object with their types erased; everything else works on that list.
+// bind(config) lists the options of one object with their types erased; everything else works on that list.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@
 
 namespace attend {
 
-// The properties of an option besides its name and value. `min` and `max` are inclusive and bound numbers and, in
+// The properties of an option besides its name and value. `min` and `max` are inclusive; they bound numbers and, in
 // seconds, durations. `positional`: may also be given without its flag, in the order of declaration.
 struct Option {
   std::string_view help;
@@ -62,7 +62,7 @@ struct Duration {
   bool operator==(const Duration&) const = default;
 };
 
-// The names of an enum, once: specialise with `static constexpr std::array<std::pair<E, std::string_view>, N> names`.
+// The names of an enum: specialise with `static constexpr std::array<std::pair<E, std::string_view>, N> names`.
 template <class E>
 struct EnumNames;
 
@@ -74,7 +74,7 @@ constexpr std::string_view name_of(E value) {
   return "?";
 }
 
-// The value of any option; an enum is its name.
+// The value of any option: Auto is an empty std::optional, and an enum is stored as its name.
 struct Auto {
   bool operator==(const Auto&) const = default;
 };
@@ -188,7 +188,7 @@ class OptionBinder {
   std::string_view group_;
 };
 
-// The options of `config` in the order of declaration, as references into it.
+// The options of `config` in the order of declaration, referring to its members.
 template <class Config>
 BoundOptions bind(Config& config) {
   OptionBinder binder;
@@ -211,33 +211,33 @@ class OptionOrigins {
   std::map<std::string, std::string, std::less<>> places_;
 };
 
-// Whether an unknown key is a mistake (in a user's file) or expected (by a reader that knows only a part of a run's
-// config.toml).
+// Handling of unknown keys: an error in a user's file, expected by a reader that knows only a part of a run's
+// config.toml.
 enum class UnknownKeys { refuse, ignore };
 
-// Sets option `name` to the words of a command line, a list at once. UserError names --name, also if there are no
-// words.
+// Sets option `name` from the words of a command line, a list in one call. Throws UserError naming --name, also if
+// there are no words.
 void apply_words(BoundOptions& options, std::string_view name, const std::vector<std::string>& words,
                  OptionOrigins& origins);
 
-// Sets the options of a TOML text; `file` is its name in messages. UserError names file:line.
+// Sets options from a TOML text; messages name it `file`. Throws UserError naming file:line.
 void apply_toml(BoundOptions& options, std::string_view text, const std::string& file, OptionOrigins& origins,
                 UnknownKeys unknown = UnknownKeys::refuse);
 
-// UserError if a required option is empty. `command` is named in the remedy.
+// Throws UserError if a required option is empty. The remedy names `command`.
 void check_required(const BoundOptions& options, std::string_view command);
 
-// As printed in --help and read by apply_words: 0.1, auto, 45m; the words of a list joined by spaces.
+// The value as printed in --help and read by apply_words: 0.1, auto, 45m; the words of a list joined by spaces.
 std::string text_of(const OptionValue& value);
 
-// The values of an option: "an integer from 1 to 100", "one of greedy, beam".
+// The allowed values of an option: "an integer from 1 to 100", "one of greedy, beam".
 std::string expected_of(const BoundOption& option);
 
-// UserError for the first of these options that differs from its default, though `what` does not use it. The message
-// starts with `place` and its name.
+// Throws UserError for the first of the options `names` that differs from its default although `what` does not use it.
+// The message starts with `place` and the name.
 void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
                     const std::vector<std::string_view>& names, std::string_view what, std::string_view place);
-// The same where the origins of values are known.
+// The same if the origins of the values are known.
 void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
                     const std::vector<std::string_view>& names, std::string_view what, const OptionOrigins& origins);
 template <class Config>
@@ -247,18 +247,18 @@ void refuse_changed(const Config& config, const std::vector<std::string_view>& n
   refuse_changed(bind(config), bind(defaults), names, what, place);
 }
 
-// Sets each of `ours` that is not given to the value in `theirs`, the same options of a run. Dropouts are left as they
-// are: they belong to the training, not to the model.
+// Sets each of `ours` that was not given to its value in `theirs`, the options of a run. Dropout rates are not adopted:
+// they belong to the training, not to the model.
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
 
-// The same for a model whose weights are loaded from `from`. UserError for a given option that differs there.
+// The same for a model whose weights are loaded from `from`. Throws UserError if a given option differs there.
 void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
                          const OptionOrigins& origins);
 
 // A commented TOML file that reads back to equal values.
 std::string to_toml(const BoundOptions& options);
 
-// The entry of `names` that is probably meant by `word`, or nothing.
+// The entry of `names` that `word` probably misspells, or an empty view.
 std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names);
 
 template <class Config>
@@ -266,15 +266,15 @@ std::string to_toml(const Config& config) {
   return to_toml(bind(config));
 }
 
-// The values, as text, of the options for which `counts` holds. Recorded, they later show what has changed, whatever
-// options a later program has.
+// The values, as text, of the options for which `counts` holds. The record shows later what has changed, whatever
+// options later versions have.
 using OptionTexts = std::map<std::string, std::string>;
 OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts);
 
-// The longest config file that is read.
+// Maximum size of a config file.
 inline constexpr std::size_t kMaxConfigBytes = 1 << 20;
 
-// A config from one file, over the defaults of Config. UserError.
+// Sets options from one file. Throws UserError as apply_toml does.
 void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, OptionOrigins& origins,
                      UnknownKeys unknown = UnknownKeys::refuse);
 template <class Config>

@@ -52,12 +52,12 @@ class StandardOutput : public std::streambuf {
   void clear() { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
   void flush() {
     const std::string_view text(pbase(), static_cast<std::size_t>(pptr() - pbase()));
-    clear();  // what could not be written is not tried again
+    clear();  // text that failed is not written again
     switch (write(STDOUT_FILENO, text)) {
       case Written::all:
         return;
       case Written::interrupted:
-        throw Interrupted("interrupted while nobody read standard output");
+        throw Interrupted("interrupted while standard output was not being read");
       case Written::failed:
         throw UserError("standard output cannot be written: " + std::generic_category().message(errno),
                         "check that its disk has space and that it is open for writing");
@@ -82,7 +82,7 @@ Written write(int descriptor, std::string_view text) {
         continue;
       }
     }
-    // A pipe with room at all has room for so much.
+    // A pipe that has room at all has room for PIPE_BUF bytes.
     const ssize_t written =
         ::write(descriptor, text.data(), is_file ? text.size() : std::min<std::size_t>(text.size(), PIPE_BUF));
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -108,7 +108,7 @@ std::size_t columns() {
 void replace_cout() {
   static auto* output = new StandardOutput;  // outlives the last flush, which comes after main
   std::cout.rdbuf(output);
-  std::cout.exceptions(std::ios::badbit);  // hands on what the buffer throws
+  std::cout.exceptions(std::ios::badbit);  // rethrows the exceptions of the buffer
 }
 
 }  // namespace attend::output

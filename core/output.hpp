@@ -1,5 +1,5 @@
-// Standard output and standard error, which may be pipes that nobody reads: a writer waits until there is room, or
-// until a signal asks to stop (core/signals.hpp).
+// Standard output and standard error, which may be pipes without a reader: a write blocks until there is room or a
+// signal requests a stop (core/signals.hpp).
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@ namespace attend::output {
 
 enum class Written { all, interrupted, failed };  // failed: errno says why
 
-// Writes all of `text`; interrupted where the reader does not read and a signal asked to stop.
+// Writes all of `text`; `interrupted` if the pipe was full when a signal requested a stop.
 Written write(int descriptor, std::string_view text);
 
-// The colours that standard output shows: none unless it is a terminal, or where NO_COLOR is set (no-color.org).
+// The colours supported by standard output: none unless it is a terminal, or if NO_COLOR is set (no-color.org).
 enum class Colours { none, of_256, of_24_bits };
 Colours colours();
 
-// The columns of the terminal that standard output is; 80 where it is none.
+// The width of the terminal on standard output; 80 if it is not a terminal.
 std::size_t columns();
 
-// From now on std::cout writes through write(): UserError where it fails, Interrupted where it was interrupted. On a
+// From now on std::cout writes through write(): it throws UserError on failure and Interrupted when interrupted. On a
 // terminal each line appears at once.
 void replace_cout();
 

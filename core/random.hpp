@@ -1,5 +1,5 @@
-// Random numbers as pure functions of a key and a position, so that a stream is resumed by two integers and never
-// depends on threads or on what was drawn elsewhere.
+// Random numbers as pure functions of a key and a position: two integers restore a stream, and it depends neither on
+// threads nor on other streams.
 //
 // The mixer is splitmix64's finaliser (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators").
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace attend {
 
-// A bijection of 64 bits in which every input bit changes every output bit with probability near one half.
+// A bijection of 64-bit integers in which each input bit flips each output bit with a probability near one half.
 constexpr std::uint64_t mix_bits(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -18,7 +18,7 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// One key out of several numbers: combine_keys(seed, epoch, position).
+// Combines several numbers into one key: combine_keys(seed, epoch, position).
 template <class... Rest>
 constexpr std::uint64_t combine_keys(std::uint64_t first, Rest... rest) {
   std::uint64_t key = mix_bits(first);
@@ -26,8 +26,8 @@ constexpr std::uint64_t combine_keys(std::uint64_t first, Rest... rest) {
   return key;
 }
 
-// A stream of random numbers: draw i is mix(key, i). Its whole state is (key, counter).
-// Satisfies UniformRandomBitGenerator.
+// A stream of random numbers: draw i is mix(key, i), and (key, counter) is its whole state. Satisfies
+// UniformRandomBitGenerator.
 class RandomStream {
  public:
   using result_type = std::uint64_t;
@@ -52,7 +52,7 @@ class RandomStream {
   std::uint64_t counter_;
 };
 
-// Fisher and Yates' shuffle, the same on every platform (std::shuffle is not).
+// The Fisher-Yates shuffle, identical on every platform (std::shuffle is not).
 template <class Container>
 void shuffle(Container& items, RandomStream& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);

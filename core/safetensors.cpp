@@ -49,8 +49,8 @@ const TypeEntry& entry_of(DType dtype) { return *std::ranges::find(kTypes, dtype
   throw UserError(where + ": " + what, "the file is damaged, incomplete or not a safetensors file: use another copy");
 }
 
-// The bytes of a tensor, or nothing when the shape is beyond what 63 bits can count. Sizes of zero are left out of that
-// count, so that strides computed from the others cannot overflow either.
+// The bytes of a tensor, or nullopt if the shape exceeds 63 bits. Sizes of zero are left out of the count, so that
+// strides computed from the others cannot overflow either.
 std::optional<std::uint64_t> checked_bytes(const std::vector<std::int64_t>& shape, std::uint64_t item_bytes) {
   std::int64_t count = static_cast<std::int64_t>(item_bytes);
   bool empty = false;
@@ -99,8 +99,8 @@ TensorView read_entry(const std::string& name, const nlohmann::json& entry, std:
   }
   const auto bytes = checked_bytes(*shape, type->bytes);
   if (!bytes || *bytes != end - begin) {
-    refuse(where, "shape " + entry["shape"].dump() + " of " + std::string(type->name) + " does not take the " +
-                      std::to_string(end - begin) + " bytes it is given");
+    refuse(where, "shape " + entry["shape"].dump() + " of " + std::string(type->name) + " does not match its " +
+                      std::to_string(end - begin) + " bytes");
   }
   return {name, type->dtype, *shape, data.subspan(begin, end - begin)};
 }
@@ -113,14 +113,14 @@ std::size_t bytes_of(DType dtype) { return entry_of(dtype).bytes; }
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   const std::string file = path.string();
   const std::span<const std::byte> bytes = file_.bytes();
-  if (bytes.size() < kLengthBytes) refuse(file, "only " + std::to_string(bytes.size()) + " bytes long");
+  if (bytes.size() < kLengthBytes) refuse(file, "the file has only " + std::to_string(bytes.size()) + " bytes");
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
   if (header_bytes > kMaxHeaderBytes || header_bytes > bytes.size() - kLengthBytes) {
     refuse(file, "a header of " + std::to_string(header_bytes) + " bytes in a file of " + std::to_string(bytes.size()));
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, header_bytes);
-  if (!text.starts_with('{')) refuse(file, "its header is not a JSON object");
+  if (!text.starts_with('{')) refuse(file, "the header is not a JSON object");
   const nlohmann::json header = parse_json(text, file, 3);
   const std::span<const std::byte> data = bytes.subspan(kLengthBytes + header_bytes);
 
@@ -136,7 +136,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     }
   }
 
-  // An empty tensor begins where the next one does, so the end decides between the two.
+  // An empty tensor begins where the next tensor does, so the end decides their order.
   std::ranges::sort(tensors_, [](const TensorView& left, const TensorView& right) {
     return std::pair(left.bytes.data(), left.bytes.size()) < std::pair(right.bytes.data(), right.bytes.size());
   });

@@ -1,8 +1,8 @@
-// safetensors files (github.com/huggingface/safetensors): eight bytes of header length, a JSON header, then the
-// tensors' bytes, row-major and little-endian. Read by memory map, nothing copied; written whole or not at all.
+// safetensors files (github.com/huggingface/safetensors): eight bytes of header length, a JSON header, then the bytes
+// of the tensors, row-major and little-endian. Files are read by memory map, without a copy, and written atomically.
 //
-// Files are untrusted: every length, type, shape and offset is checked against the file before it is used, and the
-// tensors must cover the file exactly, without holes or overlaps. Not supported: types of less than a byte.
+// Files are untrusted: every length, type, shape and offset is checked against the file before use, and the tensors
+// must cover the file exactly, without holes or overlaps. Types of less than a byte are not supported.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ namespace attend {
 
 enum class DType { boolean, u8, i8, f8_e4m3, f8_e5m2, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
 
-// As in a header: "F32".
+// The type's name in a header: "F32".
 std::string_view name_of(DType dtype);
 std::size_t bytes_of(DType dtype);
 
-// One tensor: bytes.size() is the product of the shape times bytes_of(dtype). A shape without sizes is a scalar.
+// One tensor: bytes.size() is the product of the shape times bytes_of(dtype). An empty shape is a scalar.
 struct TensorView {
   std::string name;
   DType dtype;
@@ -36,13 +36,13 @@ using TensorMetadata = std::map<std::string, std::string>;
 
 class SafetensorsFile {
  public:
-  // UserError naming the file and its fault.
+  // Throws UserError naming the file and the defect.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  // In the order of their bytes; the views live as long as this object.
+  // The tensors in the order of their bytes; the views live as long as this object.
   const std::vector<TensorView>& tensors() const { return tensors_; }
   const TensorMetadata& metadata() const { return metadata_; }
-  // nullptr if the file has no tensor of this name.
+  // Returns nullptr if the file has no tensor of this name.
   const TensorView* find(std::string_view name) const;
 
  private:
@@ -52,8 +52,8 @@ class SafetensorsFile {
   TensorMetadata metadata_;
 };
 
-// Writes atomically, tensor by tensor. Wider types come first, so that every tensor is aligned to its type; otherwise
-// the order is kept. Names are unique.
+// Writes atomically, tensor by tensor. Wider types come first, so that every tensor is aligned to its type; within a
+// type the order is kept. Names must be unique.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 

@@ -8,7 +8,7 @@
 namespace attend::signals {
 namespace {
 
-// Lock-free atomics may be touched by a handler (C++20 [support.signal]).
+// A signal handler may access lock-free atomics (C++20 [support.signal]).
 std::atomic<bool> stop = false;
 std::atomic<bool> save = false;
 static_assert(std::atomic<bool>::is_always_lock_free);

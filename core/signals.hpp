@@ -1,17 +1,17 @@
-// Signals, polled. SIGINT, SIGTERM and SIGHUP (a terminal that was closed) ask to save and stop, and a second SIGINT
-// ends the program at once with 130; SIGUSR1 asks to save and continue. A handler sets a flag and nothing else.
+// Signals, polled. SIGINT, SIGTERM and SIGHUP (a closed terminal) request to save and stop, and a SIGINT after that
+// ends the program at once with 130; SIGUSR1 requests to save and continue. A handler only sets a flag.
 #pragma once
 
 namespace attend::signals {
 
-// Handles these signals from now on, but for a SIGHUP that is ignored (nohup). Programs that do not call it keep the
-// system's behaviour.
+// Installs the handlers, except for a SIGHUP that is ignored (nohup). Programs that do not call it keep the system's
+// behaviour.
 void install();
 
-// Whether SIGINT, SIGTERM or SIGHUP came. Loops that can save poll it, and throw Interrupted when they have saved.
+// True after SIGINT, SIGTERM or SIGHUP. Loops that can save poll it, save, and throw Interrupted.
 bool stop_requested();
 
-// Whether SIGUSR1 came since the last call.
+// True if SIGUSR1 arrived since the last call.
 bool take_save_request();
 
 }  // namespace attend::signals

@@ -72,7 +72,7 @@ TEST(Files, ReadingNamesWhatIsWrong) {
             directory.path().string() + ": is a directory, expected a file");
   write_file_atomic(path, "12345");
   EXPECT_EQ(read_file(path, 5), "12345");
-  EXPECT_EQ(mistake([&] { read_file(path, 4); }), path + ": longer than the 4 bytes that such a file may have");
+  EXPECT_EQ(mistake([&] { read_file(path, 4); }), path + ": longer than the allowed 4 bytes");
   EXPECT_EQ(mistake([&] { write_file_atomic(directory / "b/c", "x"); }),
             (directory / "b/c").string() + ": cannot be written: No such file or directory");
   EXPECT_EQ(mistake([&] { write_file_atomic(directory.path(), "x"); }),

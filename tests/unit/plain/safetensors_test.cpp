@@ -68,10 +68,10 @@ TEST(Safetensors, EveryLieIsRefusedByName) {
   EXPECT_EQ(complaint(with_length(one("F32", "[1]", "[0,4]") + "   ", "abcd")), "none");
   EXPECT_EQ(complaint(with_length("{}", "")), "none");
 
-  EXPECT_EQ(complaint(""), "only 0 bytes long");
+  EXPECT_EQ(complaint(""), "the file has only 0 bytes");
   EXPECT_EQ(complaint(std::string(8, '\xff')), "a header of 18446744073709551615 bytes in a file of 8");
   EXPECT_EQ(complaint(std::string("\3\0\0\0\0\0\0\0{}", 10)), "a header of 3 bytes in a file of 10");
-  EXPECT_EQ(complaint(with_length(" {}", "")), "its header is not a JSON object");
+  EXPECT_EQ(complaint(with_length(" {}", "")), "the header is not a JSON object");
   EXPECT_EQ(complaint(with_length("{\"a\":}", "")), "not valid JSON at byte 6");
   EXPECT_EQ(complaint(with_length("{\"\xff\":{}}", "")), "not valid JSON at byte 3");
   EXPECT_EQ(complaint(with_length(R"({"x":[[[[1]]]]})", "")), "nested deeper than 3 levels");
@@ -92,9 +92,9 @@ TEST(Safetensors, EveryLieIsRefusedByName) {
   EXPECT_EQ(complaint(with_length(one("F32", "[1]", "[0,8]"), "abcd")), "tensor \"x\": bytes 0 to 8 of 4");
   EXPECT_EQ(complaint(with_length(one("F32", "[1]", "[4,0]"), "abcd")), "tensor \"x\": bytes 4 to 0 of 4");
   EXPECT_EQ(complaint(with_length(one("F32", "[2]", "[0,4]"), "abcd")),
-            "tensor \"x\": shape [2] of F32 does not take the 4 bytes it is given");
+            "tensor \"x\": shape [2] of F32 does not match its 4 bytes");
   EXPECT_EQ(complaint(with_length(one("F32", "[4611686018427387904,4]", "[0,0]"), "")),
-            "tensor \"x\": shape [4611686018427387904,4] of F32 does not take the 0 bytes it is given");
+            "tensor \"x\": shape [4611686018427387904,4] of F32 does not match its 0 bytes");
   EXPECT_EQ(complaint(with_length(one("F32", "[1]", "[1,5]"), "abcde")), "a hole or an overlap before tensor \"x\"");
   EXPECT_EQ(complaint(with_length(one("F32", "[1]", "[0,4]"), "abcde")), "bytes after the last tensor");
   EXPECT_EQ(complaint(with_length("{" + x + R"(,"y":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", "ab")),
