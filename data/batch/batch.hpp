@@ -1,4 +1,4 @@
-// Batches as the models see them: ragged, the concatenation of their sentences, without padding.
+// Batches as the models see them: ragged, that is, sentences concatenated without padding.
 //
 // Legend: B sentences, M tokens in all. Two sentences of 3 and 2 tokens:
 //   ids_M = [5 9 3 | 7 3],  offsets_B1 = [0 3 5],  max_length = 3
@@ -37,7 +37,7 @@ struct Selection {
   torch::Tensor of(const torch::Tensor& x_MH) const { return x_MH.index_select(0, rows_K); }
 };
 
-// `rows` must be ascending.
+// `rows` must be in ascending order.
 Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device);
 
 // The first row of every sentence; no sentence may be empty.
@@ -77,7 +77,7 @@ struct PretrainingBatch {
   std::vector<torch::Tensor*> tensors() { return {&input.tokens.ids_M, &input.segments_M, &labels_K, &relations_B}; }
 };
 
-// The batch with its tensors on a device.
+// The batch, its tensors moved to a device.
 template <class SomeBatch>
 SomeBatch on_device(SomeBatch batch, torch::Device device) {
   for (torch::Tensor* tensor : batch.tensors()) {

@@ -1,4 +1,4 @@
-// The stream of training batches: epoch after epoch without end, made ahead of their use on a background thread.
+// The stream of training batches: an endless sequence of epochs, prepared ahead on a background thread.
 #pragma once
 
 #include <concepts>
@@ -10,7 +10,7 @@
 
 namespace attend {
 
-// Of `count` processes that share a stream, which one: of every `count` batches it takes number `index`.
+// The share of one of `count` processes that split a stream: number `index` of every `count` batches.
 struct Shard {
   std::int64_t index = 0, count = 1;
 };
@@ -19,20 +19,20 @@ template <class Batch>
 struct StreamedBatch {
   Batch batch;
   DataPosition position;
-  DataPosition after;  // of the next `count` batches: what a checkpoint keeps once these are consumed
+  DataPosition after;  // the position `count` batches later, which a checkpoint stores once these are consumed
 };
 
-// Where the batches of an epoch come from: pure functions of the epoch and the number of the batch.
+// The source of an epoch's batches: a pure function of the epoch and the number of the batch.
 template <class Source, class Batch>
 concept BatchSource = requires(Source& source, std::int64_t n) {
-  { source.begin_epoch(n) } -> std::convertible_to<std::int64_t>;  // how many batches it has
-  { source.batch(n) } -> std::convertible_to<Batch>;               // of that epoch
+  { source.begin_epoch(n) } -> std::convertible_to<std::int64_t>;  // returns the number of batches
+  { source.batch(n) } -> std::convertible_to<Batch>;               // a batch of that epoch
 };
 
 template <class Batch>
 class BatchStream {
  public:
-  // Starts at `start`; a position behind the last batch of its epoch is the first of the next.
+  // Starts at `start`; a position past the last batch of an epoch is the first of the next epoch.
   template <BatchSource<Batch> Source>
   BatchStream(Source source, DataPosition start, Shard shard = {})
       : batches_([source = std::move(source), position = start, shard, epoch = std::int64_t{-1},
@@ -47,13 +47,13 @@ class BatchStream {
             begin(here.epoch);
             if (i == shard.index) own.batch = source.batch(here.batch), own.position = here;
             position = {here.epoch, here.batch + 1,
-                        here.phase};  // perhaps behind the epoch: the next is made when needed
+                        here.phase};  // may be past the end: the next epoch is made when needed
           }
           own.after = position.within(size);
           return own;
         }) {}
 
-  // Waits for the next batch. Throws what the background thread threw.
+  // Waits for the next batch. Rethrows exceptions of the background thread.
   StreamedBatch<Batch> next() { return batches_.next(); }
 
  private:

@@ -1,4 +1,4 @@
-// Samples to tensors: a batch of labelled texts.
+// Batches of labelled texts: samples as tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace attend {
 
-// Of the labels those of the task's kind are there; none where the samples have none.
+// Only the labels of the task's kind are set, or none if the samples have none.
 struct LabelledBatch {
   SegmentedSequences input;
   torch::Tensor label_B = {};               // classification, int64: the number of the label
   torch::Tensor labels_BL = {};             // multi-label, fp32: 1 for every label that a text has, else 0
   torch::Tensor number_B = {};              // regression, fp32
   torch::Tensor begin_B = {}, end_B = {};   // spans, int64: the first and last token of the answer in its sequence
-  torch::Tensor tag_K = {};                 // tags, int64: of the words
+  torch::Tensor tag_K = {};                 // tags, int64: the tag of each word
   std::vector<std::int64_t> words = {};     // tags: the row of each word's first token, ascending
-  std::vector<std::int64_t> examples = {};  // which texts, questions or sentences these are of
+  std::vector<std::int64_t> examples = {};  // numbers of their texts, questions or sentences
 
   std::vector<torch::Tensor*> tensors() {
     return {&input.tokens.ids_M, &input.segments_M, &label_B, &labels_BL, &number_B, &begin_B, &end_B, &tag_K};
   }
 };
 
-// On the CPU, in the order given.
+// Makes the batch on the CPU, in the given order.
 LabelledBatch make_labelled_batch(std::span<const Sample* const> samples);
 
 }  // namespace attend

@@ -3,7 +3,7 @@
 namespace attend {
 
 Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids) {
-  // Ids are gathered in two vectors; sentences are spans of these.
+  // Ids are collected in two vectors; the sentences are spans of these.
   std::vector<std::int32_t> src;
   std::vector<std::int32_t> tgt;
   for (const auto example : examples) {

@@ -21,7 +21,7 @@ struct BatchIds {
 // Makes a batch of these examples, on the CPU.
 Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids);
 
-// The batches of a parallel corpus in their order, for a BatchStream; both must outlive it.
+// The batches of a parallel corpus in order, for a BatchStream; both arguments must outlive it.
 class ParallelBatches {
  public:
   ParallelBatches(const EncodedCorpus& corpus, const BatchOrder& order, const BatchIds& ids)

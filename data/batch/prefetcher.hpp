@@ -1,4 +1,4 @@
-// Produces values in advance on a background thread, in order.
+// Produces values ahead of their use on a background thread, in order.
 #pragma once
 
 #include <condition_variable>

@@ -54,7 +54,7 @@ std::int64_t PretrainingData::begin_epoch(std::int64_t epoch) {
 }
 
 PretrainingBatch PretrainingData::batch(std::int64_t number) const {
-  ensure(number >= 0 && number < num_batches(), "the number is a batch of the epoch");
+  ensure(number >= 0 && number < num_batches(), "the batch is in the epoch");
   const std::int64_t copy = masking_.duplicates ? epoch_ % *masking_.duplicates : epoch_;
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> segments, labels, relations;

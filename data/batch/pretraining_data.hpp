@@ -18,11 +18,11 @@ namespace attend {
 
 class PretrainingData {
  public:
-  // `corpus` must outlive it. UserError as make_instances, and if a sequence may be longer than a batch.
+  // `corpus` must outlive the object. Throws UserError as make_instances does, and if a sequence may exceed a batch.
   PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer, const InstanceConfig& instances,
                   const MaskingConfig& masking, std::int64_t max_tokens, std::uint64_t seed);
 
-  // Makes the instances of an epoch, from which batch() is taken, and returns how many batches they make.
+  // Makes the instances of an epoch, which batch() uses, and returns the number of its batches.
   std::int64_t begin_epoch(std::int64_t epoch);
   std::int64_t num_batches() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
   PretrainingBatch batch(std::int64_t number) const;

@@ -12,12 +12,12 @@ namespace {
 
 std::int64_t longest_side(PairLength length) { return std::int64_t{std::max(length.src, length.tgt)} + 1; }
 
-// A length, increased at random by up to an eighth.
+// A length, randomly increased by up to an eighth.
 std::uint32_t lift(std::uint32_t length, std::uint64_t random) {
   return length + static_cast<std::uint32_t>(random % (2 + length / 8));
 }
 
-// Stable, and linear in the number of items: 10 million of them take a second.
+// A stable sort in linear time: 10 million items take a second.
 template <class Key>
 void counting_sort(std::vector<std::uint32_t>& items, std::uint32_t num_keys, const Key& key) {
   std::vector<std::uint32_t> place(num_keys + 1);
@@ -95,7 +95,7 @@ BatchOrder::Epoch BatchOrder::epoch(std::int64_t epoch) const {
 }
 
 std::span<const std::uint32_t> BatchOrder::Epoch::batch(std::int64_t index) const {
-  ensure(index >= 0 && index < size(), "the index is a batch of the epoch");
+  ensure(index >= 0 && index < size(), "the batch is in the epoch");
   const std::uint32_t b = order_[static_cast<std::size_t>(index)];
   return std::span(examples_).subspan(begins_[b], begins_[b + 1] - begins_[b]);
 }

@@ -47,15 +47,15 @@ class BatchOrder {
     std::vector<std::uint32_t> order_;
   };
 
-  // Lengths without bos and eos, one per example. `name_of_example` is for messages. UserError if a sentence with its
-  // end token exceeds the budget.
+  // Lengths without bos and eos, one per example. `name_of_example` is for messages. Throws UserError if a sentence
+  // with its end token exceeds the budget.
   BatchOrder(std::vector<PairLength> lengths, const BatchConfig& config, std::uint64_t seed,
              const std::function<std::string(std::int64_t)>& name_of_example = {});
   BatchOrder(const EncodedCorpus& corpus, const BatchConfig& config, std::uint64_t seed);
 
   Epoch epoch(std::int64_t epoch) const;
 
-  // Sentences times the longest on either side, with end tokens: the quantity that the budget limits.
+  // The number of sentences times the longest on either side, with end tokens; `max_tokens` limits it.
   std::int64_t padded_tokens(std::span<const std::uint32_t> examples) const;
 
   // The batch of the epoch with the most padded tokens.

@@ -9,7 +9,7 @@ namespace attend {
 struct DataPosition {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;  // in that epoch
-  std::int64_t phase = 0;  // for runs whose sequences change during training; restarts the epoch count
+  std::int64_t phase = 0;  // for runs whose sequences change during training; a new phase restarts the epoch count
 
   // The same position, normalised for epochs of `num_batches`: the end of one epoch is the start of the next.
   DataPosition within(std::int64_t batches) const {

@@ -14,7 +14,7 @@ namespace attend {
 struct DocumentCorpus::Record {
   std::uint64_t begin;
   std::uint32_t line;
-  std::uint32_t first;  // 1: of its document
+  std::uint32_t first;  // 1: the first sentence of its document
 };
 
 namespace {

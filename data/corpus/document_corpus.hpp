@@ -29,12 +29,12 @@ class DocumentCorpus {
   // Maximum length of a sentence in pieces; a longer one is split, between words if possible.
   static constexpr std::size_t kLongestSentence = 256;
 
-  // Opens the corpus in the cache, encoding it first if necessary. UserError as DocumentReader, and if no sentence is
-  // left.
+  // Opens the corpus in the cache, encoding it first if necessary. Throws UserError as DocumentReader does, and if no
+  // sentence is left.
   static DocumentCorpus open(const std::vector<std::string>& files, const Tokenizer& tokenizer,
                              const std::filesystem::path& cache = CacheConfig().resolved());
 
-  // Its files, as name_of_files names them.
+  // The names of its files, as name_of_files joins them.
   const std::string& name() const { return name_; }
   std::int64_t num_documents() const { return static_cast<std::int64_t>(first_sentences_.size()) - 1; }
   std::int64_t num_sentences() const { return first_sentences_.back(); }
@@ -53,7 +53,7 @@ class DocumentCorpus {
   std::uint64_t line_of_token(std::uint64_t token) const;
 
   const DocumentCounts& counts() const;
-  // Identifies the text and the way it is split: a run must resume with the same sentences.
+  // Identifies the text and its splitting into sentences: a run must resume with the same sentences.
   std::string identity() const;
   bool from_cache() const { return cache_.found(); }
 

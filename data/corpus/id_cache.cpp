@@ -39,7 +39,7 @@ constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 
 using Bytes = std::span<const std::byte>;
 
-// Of the cache, not of the text: the run does without the cache.
+// A failure of the cache rather than of the text: temporary files replace the cache.
 class Unwritable : public UserError {
  public:
   explicit Unwritable(const UserError& error) : UserError(error.what(), error.remedy()) {}
@@ -63,7 +63,7 @@ class Checksum {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
 };
 
-// Gathers small writes, and sums them up.
+// Buffers small writes and computes the checksum of what is written.
 class BufferedFile {
  public:
   explicit BufferedFile(const fs::path& path) {
@@ -97,7 +97,7 @@ class BufferedFile {
   Checksum checksum_;
 };
 
-// A directory of this process alone, deleted with this object; files that are mapped live on.
+// A private temporary directory, deleted by the destructor; files that are still mapped stay readable.
 class TemporaryPlace {
  public:
   TemporaryPlace() {
@@ -121,7 +121,7 @@ class TemporaryPlace {
   fs::path path_;
 };
 
-// Of the libraries that make ids, and sentences, out of text.
+// The versions of the libraries that produce ids and sentences from text.
 std::string library_versions() {
   UVersionInfo icu;
   u_getVersion(icu);
@@ -167,7 +167,7 @@ class FileWriter : public IdCache::Writer {
       index_.commit();
     } catch (...) {
       std::error_code ignored;
-      fs::remove(ids_path_, ignored);  // a full disk has no room for ids that nobody can read
+      fs::remove(ids_path_, ignored);  // frees the space of ids without an index
       throw;
     }
   }
@@ -221,8 +221,8 @@ IdCache IdCache::open(const std::vector<std::string>& files, const std::string& 
     FileWriter writer(stem, shape);
     encode(writer);
     if (hash_of_files(files) != content) {
-      throw UserError(files.front() + " or a file read with it changed while it was read",
-                      "start again when nobody writes to it");
+      throw UserError(files.front() + " or a file read with it changed during reading",
+                      "start again when no program writes to it");
     }
     writer.commit(key);
     auto cache = read(stem, key, shape);
@@ -237,14 +237,15 @@ IdCache IdCache::open(const std::vector<std::string>& files, const std::string& 
     AtomicFile::remove_leftovers(directory);
     return make(directory);
   } catch (const Unwritable& error) {
-    log::warn("{}; the encoded text is not kept for the next run (--cache-dir names another directory)", error.what());
+    log::warn("{}; the encoded text is not kept for the next run (choose another directory with --cache-dir)",
+              error.what());
   }
   const TemporaryPlace place;
   try {
     return make(place.path());
   } catch (const Unwritable& error) {
     throw UserError(error.what(), "free some space in the cache (" + directory.string() +
-                                      "), or name directories with space: --cache-dir DIR or TMPDIR");
+                                      "), or choose directories with free space (--cache-dir DIR, TMPDIR)");
   }
 }
 
@@ -274,7 +275,7 @@ std::optional<IdCache> IdCache::read(const fs::path& stem, const std::string& ke
   if (checksum.value() != trailer.checksum) return damaged();
   const std::size_t ids_bytes = cache.ids_.bytes().size();
   if (ids_bytes % trailer.id_bytes != 0 || ids_bytes / trailer.id_bytes != trailer.num_ids) return damaged();
-  // Reads all ids, as fast as memory or the disk gives them; the text itself was just read for its hash.
+  // Reads all ids, at the speed of memory or disk; the text itself was just read for its hash.
   if (XXH3_64bits(cache.ids_.bytes().data(), ids_bytes) != trailer.ids_checksum) return damaged();
   cache.ids_path_ = ids_path;
   cache.shape_ = shape;

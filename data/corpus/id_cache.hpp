@@ -1,12 +1,12 @@
-// Encoded text in files that are mapped into memory and kept from run to run: a stream of token ids, and records of
-// fixed size that say what lies where in it.
+// Encoded text in memory-mapped files that are kept between runs: a stream of token ids, and fixed-size records that
+// point into it.
 //
-// The name of a cache is a hash of everything that it was made of, so one made of other things is never taken for it.
-// Two files: KEY.ids (16 bits an id where the vocabulary has room), and KEY.index, the records, a summary and a trailer
-// with counts and a checksum of each file. KEY.index is put in place last, and neither exists half: a cache that was
-// cut short, belongs to something else or has a flipped bit is noticed when it is opened, and made again. Ids are
-// checked against the vocabulary as they are read. Plain numbers, as this machine has them: the cache never leaves it.
-// Nothing is ever deleted: the whole directory may be deleted whenever no run is reading.
+// The name of a cache is a hash of all its ingredients, so that a cache made from others is never used by mistake. It
+// has two files: KEY.ids (16 bits per id if the vocabulary is small enough) and KEY.index, with the records, a summary,
+// and a trailer with counts and a checksum of each file. KEY.index is written last, and each file appears complete or
+// not at all: a truncated, foreign or corrupted cache is detected when it is opened, and made again. Ids are checked
+// against the vocabulary as they are read. Numbers are in native byte order, since the cache never leaves the machine.
+// Nothing is ever deleted; the whole directory may be deleted whenever no run is reading it.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,13 @@ struct CacheConfig {
            .may_change = true});
   }
 
-  // The directory given, or the usual one; empty where there is no home.
+  // The given directory, or the default; empty if there is no home directory.
   std::filesystem::path resolved() const;
 };
 
 class IdCache {
  public:
-  // What is written into a cache that is made, in order.
+  // Writes the content of a new cache, in order.
   class Writer {
    public:
     virtual ~Writer() = default;
@@ -68,10 +68,10 @@ class IdCache {
     std::size_t summary_bytes = 0;
   };
 
-  // Opens the cache of the text of these files, one or more, and of all other `ingredients` in the directory, or makes
-  // it there with `encode`, which adds one record or more and sets the summary; an exception of it leaves nothing
-  // behind. Where the directory cannot be written to, or is full, temporary files take its place and `encode` is called
-  // again. UserError when a file changes meanwhile, and when there is no place for temporary files either.
+  // Opens the cache of the text of `files` (at least one) and all other `ingredients` in `directory`, or makes it there
+  // with `encode`, which adds at least one record and sets the summary; if it throws, no file is left. If the directory
+  // is full or not writable, temporary files are used instead and `encode` is called again. Throws UserError if a file
+  // changes meanwhile, or if temporary files cannot be written either.
   static IdCache open(const std::vector<std::string>& files, const std::string& ingredients, const Shape& shape,
                       const std::filesystem::path& directory, const std::function<void(Writer&)>& encode);
 
@@ -85,12 +85,12 @@ class IdCache {
   }
   std::uint64_t num_ids() const { return num_ids_; }
 
-  // Appends ids begin … begin + count. UserError when one of them is not below `vocabulary`.
+  // Appends ids begin … begin + count - 1. Throws UserError if one of them is not below `vocabulary`.
   void append(std::uint64_t begin, std::size_t count, std::int32_t vocabulary, std::vector<std::int32_t>& ids) const;
 
-  // XXH3 of the bytes of all files: tells whether a run resumes with the text that it started with.
+  // XXH3 of the bytes of all files: tells if a run resumes with the text it started with.
   const std::string& content_hash() const { return content_hash_; }
-  // Whether open() found it.
+  // True if open() found the cache, false if it made it.
   bool found() const { return found_; }
 
  private:

@@ -75,7 +75,7 @@ class Maker {
         if (other) std::swap(instance.first, instance.second);
       } else if (other) {
         instance.second = elsewhere(document, count > instance.first.count ? count - instance.first.count : 1);
-        to = split;  // the rest is used again
+        to = split;  // the unused sentences are used again
       } else {
         instance.second = range(split, to);
       }

@@ -59,7 +59,7 @@ struct Instance {
   std::int32_t relation = 0;  // of the second part to the first: 0 next, or in order; 1 random, or swapped
 };
 
-// The instances of an epoch, in corpus order. UserError if there are none, or if `next` finds only one document.
+// The instances of an epoch, in corpus order. Throws UserError if there are none, or if `next` finds only one document.
 std::vector<Instance> make_instances(const DocumentCorpus& corpus, const InstanceConfig& config, std::uint64_t seed,
                                      std::int64_t epoch);
 

@@ -58,7 +58,7 @@ struct MaskedToken {
 };
 
 // Selects min(max_predictions, max(1, round(n * mask_rate))) of the n tokens of `ids` ([CLS] a [SEP] b [SEP]), never
-// cls or sep (halves round to even; fewer only if whole words do not fit), and replaces them. Returned in order of
+// cls or sep (halves round to even; fewer only if whole words do not fit), and replaces them. Returns them in order of
 // position.
 std::vector<MaskedToken> mask_tokens(std::span<std::int32_t> ids, const MaskVocabulary& vocabulary,
                                      const MaskingConfig& config, RandomStream random);

@@ -1,5 +1,5 @@
-// A parallel corpus as token ids, in a memory-mapped cache that is kept between runs (id_cache.hpp). The cache's key is
-// a hash of all files, the tokenizers and the options. Hashing reads every file at each start (about a second for 10
+// A parallel corpus as token ids, in a memory-mapped cache that is kept between runs (id_cache.hpp). The cache key is a
+// hash of all files, the tokenizers and the options. Every start reads all files to hash them (about a second for 10
 // million pairs); encoding happens once.
 #pragma once
 
@@ -44,26 +44,26 @@ struct CorpusSource {
 // Examples are numbered from 0, not counting skipped pairs. Reading is thread-safe.
 class EncodedCorpus {
  public:
-  // Opens the corpus in the cache, encoding it first if necessary. UserError as ParallelReader, and if no pair is left.
+  // Opens the corpus in the cache, encoding it first if necessary. UserError as ParallelReader, or if no pair is left.
   static EncodedCorpus open(const CorpusSource& source, const CorpusConfig& config,
                             const std::filesystem::path& cache = CacheConfig().resolved());
 
   std::int64_t size() const;
   PairLength length(std::int64_t example) const;
-  // Appends the ids, without bos and eos. UserError if an id in the cache is not in the vocabulary.
+  // Appends the ids, without bos and eos. Throws UserError if an id in the cache is not in the vocabulary.
   void append_src(std::int64_t example, std::vector<std::int32_t>& ids) const;
   void append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const;
-  // Its line, from 1, counted over all files of a side.
+  // The line of an example, from 1, counted over all files of a side.
   std::uint64_t line(std::int64_t example) const;
 
-  // Pairs skipped and lines cleaned while encoding, and the remaining tokens, without bos and eos.
+  // Counts of skipped pairs, cleaned lines and remaining tokens, without bos and eos.
   const ParallelCounts& counts() const;
   std::uint64_t num_src_tokens() const;
   std::uint64_t num_tgt_tokens() const;
 
   // XXH3 of the text's bytes: a run must resume with the same text.
   const std::string& content_hash() const { return cache_.content_hash(); }
-  // Whether open() found the corpus in the cache.
+  // True if open() found the corpus in the cache.
   bool from_cache() const { return cache_.found(); }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using Words = std::set<std::string, std::less<>>;
 
-// A part of a word, [begin, end) in its bytes.
+// The bytes [begin, end) of a word.
 struct Part {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -45,7 +45,7 @@ Words words_and_parts(const WordCounts& words) {
   return all;
 }
 
-// The one that most of [begin, end) lies in, the first of several; nullptr where none has a byte of it.
+// The part that contains most of the piece, the first of several; nullptr if none contains a byte of it.
 const Part* part_of(const std::vector<Part>& parts, const Piece& piece) {
   const Part* most = nullptr;
   std::size_t bytes = 0;
@@ -58,7 +58,7 @@ const Part* part_of(const std::vector<Part>& parts, const Piece& piece) {
   return most;
 }
 
-// The pieces of a text, one word after another.
+// Accumulates the vectors of words for the pieces of a text.
 class Means {
  public:
   Means(const WordVectors& vectors, std::int64_t width, const Tokenizer& tokenizer)
@@ -95,11 +95,11 @@ class Means {
   }
 
  private:
-  // Of the vectors of the words that a piece occurred in.
+  // The sum of the vectors of the words in which a piece occurs.
   struct Sum {
     std::vector<double> numbers = {};
-    std::uint64_t weight = 0;       // of the words with a vector
-    std::uint64_t occurrences = 0;  // in any word
+    std::uint64_t weight = 0;       // the number of these words, with their frequency
+    std::uint64_t occurrences = 0;  // in any word, with or without a vector
 
     void add(const float* vector, std::size_t width, std::uint64_t count) {
       numbers.resize(width);
@@ -137,8 +137,8 @@ PieceVectors read_piece_vectors(const std::string& file, std::int64_t width, con
   for (const auto& [word, count] : words) means.add(word, count);
   PieceVectors result = means.means();
   if (!result.pieces.empty()) return result;
-  throw UserError(file + ": none of its words occurs in the training text, expected vectors of its language",
-                  "check that it is the right file, and that the text is lower-cased if its words are");
+  throw UserError(file + ": none of its words occurs in the training text",
+                  "use vectors of the language of the text; if their words are lower-cased, lower-case the text");
 }
 
 }  // namespace attend

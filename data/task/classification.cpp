@@ -1,4 +1,4 @@
-// One label a text, or pair of texts.
+// One label per text or pair of texts.
 #include "core/error.hpp"
 #include "data/task/record_format.hpp"
 #include "data/text/lines.hpp"

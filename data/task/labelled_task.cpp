@@ -86,7 +86,7 @@ const Tasks& built_in() {
   return tasks;
 }
 
-// "SST-2" is sst2.
+// The key of a name: sst2 for "SST-2".
 std::string key_of(std::string_view name) {
   std::string key;
   for (const char c : name) {

@@ -1,6 +1,6 @@
-// Description of a fine-tuning task: the files and columns of its texts and labels, and the metrics of its answers. A
-// task is a built-in name (the files of GLUE, SQuAD and CoNLL-2003 and the sets of `attend toy`) or a TOML file with
-// these keys.
+// Description of a fine-tuning task: its files, the columns of texts and labels, and the metrics of its answers. A task
+// is a built-in name (the files of GLUE, SQuAD and CoNLL-2003 and the sets of `attend toy`) or a TOML file with these
+// keys.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct EnumNames<TaskKind> {
                                     std::pair{TaskKind::tags, std::string_view("tags")}};
 };
 
-// Whether a text or pair gets a single answer, rather than one per token.
+// True if a text or pair gets a single answer rather than one per token.
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }
 
 struct LabelledTask {
@@ -79,21 +79,21 @@ struct LabelledTask {
     visit("test-text", self.test_text, {.help = "columns of the test file, if named differently; none: as text"});
   }
 
-  // The keys that do not apply to its kind.
+  // The keys that do not apply to this kind of task.
   std::vector<std::string_view> foreign_keys() const;
 
-  // UserError naming `source` for contradictory keys.
+  // Throws UserError naming `source` if keys contradict each other.
   void validate(const std::string& source) const;
 };
 
-// Where the tags of a task of tags are found.
+// The column and kind of the tags of a tagging task.
 TagColumn tag_column(const LabelledTask& task);
 
-// A built-in task by name (case-insensitive), or the TOML file at that path. UserError suggests the nearest name.
+// A built-in task by name (case-insensitive), or the TOML file at that path. The UserError suggests the nearest name.
 LabelledTask find_task(const std::string& name_or_file);
 std::vector<std::string> built_in_tasks();
 
-// FOLDER/name, "a|b" being the first that exists. If none exists: empty if the last alternative is empty, else a
+// FOLDER/name; "a|b" is the first that exists. If none exists: nullopt if the last alternative is empty, else a
 // UserError naming all of them.
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& folder, const std::string& name);
 

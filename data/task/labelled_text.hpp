@@ -1,4 +1,4 @@
-// A text, or pair of texts, and what is known of it.
+// A text or pair of texts with its gold label.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace attend {
 
-// What is known of a text: of these the one of its task's kind, or none where it is not labelled.
+// The gold label of a text: the member of the task's kind is set, or none if the text is not labelled.
 struct Gold {
   std::optional<std::size_t> label = {};  // classification: the number of the label
-  std::vector<float> labels = {};         // multi-label: 1 for every label that it has, 0 for the others
+  std::vector<float> labels = {};         // multi-label: 1 for each label of the text, 0 for the others
   std::optional<double> number = {};      // regression
 
   bool operator==(const Gold&) const = default;
@@ -20,7 +20,7 @@ struct Gold {
 struct LabelledText {
   std::uint64_t line = 0;  // of the file, from 1
   std::string first = {};
-  std::optional<std::string> second = {};  // where the task reads two
+  std::optional<std::string> second = {};  // if the task reads pairs
   Gold gold = {};
 };
 

@@ -1,4 +1,4 @@
-// Lines of text as records of a task. A line without text is no record: no encoder is asked about it.
+// Lines of text as records of a task. A blank line is not a record, so no encoder sees it.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ class LineRecords {
   LineRecords(const LabelledTask& task, const Tokenizer& tokenizer, const SampleConfig& config)
       : task_(task), format_(format_of(task.kind)), maker_(tokenizer, config) {}
 
-  // UserError naming `place` for a line with another number of texts than the task's.
+  // Throws UserError naming `place` if the line has another number of texts than the task.
   void add(const std::string& line, const std::string& place);
-  // To be called after the last line.
+  // Must be called after the last line.
   void finish() { format_.finish_lines(split_, task_, maker_); }
 
   const TaskSplit& split() const { return split_; }
   std::int64_t num_cut() const { return maker_.num_cut(); }
-  // The record of every line, or nothing.
+  // The record of every line; nullopt for blank lines.
   const std::vector<std::optional<std::int64_t>>& records() const { return records_; }
 
  private:

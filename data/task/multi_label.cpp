@@ -1,4 +1,4 @@
-// Any number of labels a text, or pair of texts, in one column with a separator between.
+// Any number of labels per text or pair of texts, in one column, joined by a separator.
 #include <algorithm>
 
 #include "core/error.hpp"
@@ -20,7 +20,7 @@ class MultiLabelFormat : public TextFormat {
     TextFormat::validate(task, source);
     if (task.separator.empty() || task.separator.find_first_of("\t\r\n") != std::string::npos) {
       throw UserError(source + ": separator is empty or contains a tab or line break",
-                      "choose one that can join labels on a line");
+                      "choose a separator without them");
     }
     for (const std::string& name : task.labels) {
       if (name.find(task.separator) == std::string::npos) continue;

@@ -19,7 +19,7 @@ const RecordFormat& format_of(TaskKind kind) {
     case TaskKind::tags:
       return *tags;
   }
-  ensure(false, "a known kind of task");
+  ensure(false, "the kind of task is known");
   return *classification;
 }
 

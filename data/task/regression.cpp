@@ -1,4 +1,4 @@
-// A number a text, or pair of texts.
+// One number per text or pair of texts.
 #include <algorithm>
 #include <cmath>
 
@@ -36,7 +36,8 @@ class RegressionFormat : public TextFormat {
   Gold gold_of(const std::string& value, const LabelledTask& /*task*/, const std::string& place) const override {
     const std::optional<double> number = parse_number<double>(trimmed(value));
     if (!number)
-      throw UserError(place + "\"" + value + "\" is not a number", "write a number as the label of a regression");
+      throw UserError(place + "\"" + value + "\" is not a number",
+                      "write a number; the labels of a regression task are numbers");
     if (std::abs(*number) > kLargest) {
       throw UserError(place + "\"" + value + "\" exceeds 1e15, so its squared error would lose precision",
                       "use a larger unit for the labels");

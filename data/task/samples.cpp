@@ -126,7 +126,7 @@ std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> se
                                               const std::vector<std::string>& tags, std::int64_t example) {
   std::vector<Words> words;
   for (const TaggedSentence& sentence : sentences) words.push_back(words_of(sentence));
-  // The nearest pieces of the same document before (step -1) or after (1) sentence `s`, in order.
+  // The nearest pieces of the same document before (step -1) or after (step 1) sentence `s`, in order.
   const auto beside = [&](std::size_t s, std::ptrdiff_t step) {
     std::vector<std::int32_t> pieces;
     for (std::size_t i = s + step; i < sentences.size() && sentences[i].document == sentences[s].document; i += step) {
@@ -152,7 +152,7 @@ std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> se
       std::int64_t tag = 0;
       if (!sentences[s].tags.empty()) {
         tag = std::ranges::find(tags, sentences[s].tags[word]) - tags.begin();
-        ensure(tag < std::ssize(tags), "the tags were checked while reading");
+        ensure(tag < std::ssize(tags), "the tags were checked when they were read");
       }
       sample.tags.push_back(tag);
       append(sample.ids, pieces);

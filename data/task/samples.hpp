@@ -29,7 +29,7 @@ struct SampleConfig {
   std::int64_t question_length = 64;
   std::int64_t document_context = 0;
 
-  // Maximum tokens of a question: half of the sequence is reserved for the context. `length` must be resolved.
+  // Maximum tokens of a question: half of the sequence is reserved for the context. `length` must be set.
   std::int64_t longest_question() const { return std::min(question_length, *length / 2); }
 
   template <class Self, class Visitor>
@@ -72,12 +72,12 @@ std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Samp
 
 class SampleMaker {
  public:
-  // `config.length` must be resolved. UserError if the tokenizer lacks cls or sep.
+  // `config.length` must be set. Throws UserError if the tokenizer lacks cls or sep.
   SampleMaker(Tokenizer tokenizer, const SampleConfig& config);
 
   Sample of_text(const LabelledText& text, std::int64_t example);
-  // `context` holds the pieces of its context. If there are answers, the windows that contain all of the first one are
-  // labelled with it.
+  // `context` holds the pieces of its context. If there are answers, the windows that contain the whole first answer
+  // are labelled with it.
   std::vector<Sample> of_question(const Question& question, const std::vector<Piece>& context, std::int64_t example);
   // `tags` holds the names of all tags; without gold tags (sentence.tags is empty) all are 0. The first sentence gets
   // number `example`.

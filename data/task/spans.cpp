@@ -1,4 +1,4 @@
-// Questions whose answers are spans of their context, as SQuAD's JSON has them.
+// Questions whose answers are spans of their context, in SQuAD's JSON.
 #include <algorithm>
 #include <iterator>
 

@@ -1,4 +1,4 @@
-// A tag for every word of a sentence, as CoNLL's columns have them.
+// One tag per word of a sentence, in CoNLL's columns.
 #include <algorithm>
 #include <sstream>
 
@@ -49,7 +49,7 @@ class TagFormat : public RecordFormat {
     std::istringstream words(line.text);
     for (std::string word; words >> word;) sentence.tokens.push_back(word);
   }
-  // Sentences are read with those around them.
+  // Sentences are read together with their neighbours.
   void finish_lines(TaskSplit& split, const LabelledTask& task, SampleMaker& maker) const override {
     split.samples = maker.of_sentences(split.sentences, task.labels, 0);
   }

@@ -30,7 +30,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
   TaskSplit split{.file = file};
   SampleMaker maker(tokenizer, config);
   format_of(task.kind).read_file(split, task, labelled, maker);
-  split.hash = hash_hex_of_file(file);  // the readers have refused endless files
+  split.hash = hash_hex_of_file(file);  // not endless: the readers have checked it
   split.num_cut = maker.num_cut();
   split.length = format_of(task.kind).longest(config);
   return split;

@@ -1,4 +1,4 @@
-// One file of a task in memory: its records and the encoder's samples of them.
+// One file of a task in memory: its records and their samples for the encoder.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct TaskSplit {
 
   // Number of records to answer.
   std::int64_t size() const;
-  // Position of a record in the file: its line, or for a question its number from 1.
+  // The position of a record in the file: its line, or for a question its number from 1.
   std::int64_t line(std::int64_t example) const;
   // "8551 texts, 12 cut to 128 tokens".
   std::string report() const;
@@ -33,7 +33,7 @@ struct TaskSplit {
   std::int64_t length = 0;  // maximum tokens of a sample (spans: of a question)
 };
 
-// UserError naming file and line, as the readers, and for a tag that is not in task.labels.
+// Throws UserError naming file and line as the readers do, and for a tag that is not in task.labels.
 TaskSplit read_split(const std::string& file, const LabelledTask& task, const Tokenizer& tokenizer,
                      const SampleConfig& config, Labelled labelled);
 

@@ -1,4 +1,4 @@
-// Tables of one or two texts and their labels: what the kinds of tasks on whole texts have in common.
+// Tables of one or two texts and their labels: the common part of the kinds of tasks on whole texts.
 #include <algorithm>
 #include <set>
 #include <tuple>

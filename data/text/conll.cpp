@@ -12,7 +12,7 @@
 namespace attend {
 namespace {
 
-// From IOB1, IOB2 or IOBES: an I- or E- without an open chunk of its type starts one.
+// Converts from IOB1, IOB2 or IOBES: an I- or E- without an open chunk of its type starts one.
 void to_iob2(std::vector<std::string>& tags) {
   std::string open;  // type of the open chunk, empty if none
   for (std::string& tag : tags) {

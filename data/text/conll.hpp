@@ -12,25 +12,25 @@
 
 namespace attend {
 
-// Where the tags stand and what they are.
+// The column of the tags and their kind.
 struct TagColumn {
   std::size_t number = 0;  // from 1; 0: the last column
-  bool chunks = true;      // they mark chunks; else each stands for itself
+  bool chunks = true;      // chunk tags; false: independent tags
 };
 
 struct TaggedSentence {
-  std::uint64_t line = 0;     // of its first token
+  std::uint64_t line = 0;     // line of its first token
   std::int64_t document = 0;  // from 0
   bool after_mark = false;    // a -DOCSTART- line precedes it
   std::vector<std::string> tokens = {};
   std::vector<std::string> tags = {};
 };
 
-// UserError naming file and line for a missing tag, a number of columns that differs from the first line's or, for
-// chunks, an invalid tag; also when the file has no sentences. Tags of a file to predict are not read.
+// Throws UserError naming file and line for a missing tag, a number of columns that differs from the first line's or,
+// for chunks, an invalid tag; also if the file has no sentences. Tags of a file to predict are not read.
 std::vector<TaggedSentence> read_conll(const std::string& file, const TagColumn& tags, Labelled labelled);
 
-// Whether `tag` is O, B-TYPE, I-TYPE, E-TYPE or S-TYPE.
+// True for O, B-TYPE, I-TYPE, E-TYPE and S-TYPE.
 bool marks_chunk(const std::string& tag);
 
 // Each tag once: for chunks O first, then by type (B-LOC I-LOC B-ORG …); otherwise sorted by name.

@@ -20,12 +20,12 @@ struct DocumentLine {
   std::string text;
 };
 
-// How messages name a list of files: "FILE", "FIRST … LAST", or "none".
+// A list of files in messages: "FILE", "FIRST … LAST", or "none".
 std::string name_of_files(const std::vector<std::string>& files);
 
 class DocumentReader {
  public:
-  // The end of a file ends a document. UserError, before anything is read, if a file is unreadable or not text.
+  // The end of a file ends a document. Throws UserError, before anything is read, if a file is unreadable or not text.
   explicit DocumentReader(std::vector<std::string> files);
 
   // The next non-blank line; false at the end. Invalid UTF-8 is replaced by U+FFFD and counted.

@@ -1,9 +1,9 @@
-// Whether a file must have labels.
+// Files with and without labels.
 #pragma once
 
 namespace attend {
 
-// A file to learn from or to score has labels; one that is to be predicted may lack them, and is read without.
+// A file to learn from or to score must have labels; in a file to predict they may be missing and are not read.
 enum class Labelled { yes, no };
 
 }  // namespace attend

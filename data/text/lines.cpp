@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // bytes; anything longer is not text, or an attack
 
-// Whether some program treats this character, given as bytes, as a line break.
+// True if some program treats this character, given as bytes, as a line break.
 bool ends_line(std::string_view character) {
   const char first = character.front();
   return (first >= '\n' && first <= '\r') || (first >= '\x1C' && first <= '\x1E') || character == "\xC2\x85" ||
@@ -103,7 +103,7 @@ class LineReader::Source {
       }
     } else {
       const int count = gzread(gz_, block_.data(), static_cast<unsigned>(block_.size()));
-      if (count <= 0) refuse_damage();  // after a damage the whole lines before it come first
+      if (count <= 0) refuse_damage();  // the complete lines before the damage come first
       end_ = static_cast<std::size_t>(std::max(count, 0));
     }
     return end_ > 0;

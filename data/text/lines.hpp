@@ -18,7 +18,7 @@
 
 namespace attend {
 
-// Number of lines read, and of those in which each kind of fault was cleaned.
+// Number of lines read, and of lines cleaned of each kind of fault.
 struct LineCounts {
   std::uint64_t lines = 0;
   std::uint64_t carriage_returns = 0;
@@ -37,19 +37,19 @@ struct LineCounts {
 
 class LineReader {
  public:
-  // "-" is standard input; a gzip file, recognised by its magic number, is decompressed. UserError if the file cannot
-  // be read; next() throws one after the last whole line if it is truncated, and if standard input is gzip.
+  // "-" is standard input; a gzip file, recognised by its magic number, is decompressed. Throws UserError if the file
+  // cannot be read; next() throws it if standard input is gzip, and after the last whole line of a truncated file.
   explicit LineReader(const std::filesystem::path& path);
   ~LineReader();
 
-  // False at the end, leaving `line` unchanged. UserError for a line of more than 64 MB, Interrupted when a signal
-  // requests a stop.
+  // False at the end, leaving `line` unchanged. Throws UserError for a line of more than 64 MB, Interrupted when a
+  // signal requests a stop.
   bool next(std::string& line);
 
-  // Whether the last line read contained invalid UTF-8.
+  // True if the last line read contained invalid UTF-8.
   bool invalid() const { return invalid_; }
   const LineCounts& counts() const { return counts_; }
-  // Warns of lines with invalid UTF-8: how many, and the first.
+  // Logs the number of lines with invalid UTF-8 and the first of them.
   void warn_of_invalid_utf8() const;
   // Position of the last line read, "corpus.en:12".
   std::string place() const;
@@ -71,22 +71,22 @@ class LineReader {
 // The name of a file in messages; "standard input" for -.
 std::string name_of_input(const std::filesystem::path& path);
 
-// Whether `text` contains only spaces and tabs.
+// True if `text` contains only spaces and tabs.
 inline bool is_blank(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
 
 // `text` without surrounding spaces, tabs and line breaks.
 std::string trimmed(std::string_view text);
 
-// The two texts of a line, separated by a tab. UserError naming `place` for another number of texts.
+// The two texts of a line, separated by a tab. Throws UserError naming `place` if there are not two.
 std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,
                                               const std::string& remedy);
-// UserError naming `place` for a line with a tab, that is of more than one text.
+// Throws UserError naming `place` if the line has a tab, and so more than one text.
 void refuse_tab(const std::string& line, const std::string& place);
 
 // `text` with every line break and NUL replaced by a space.
 std::string as_one_line(std::string_view text);
 
-// UserError unless `path` is a readable, non-empty regular text file (plain or gzip); the message distinguishes
+// Throws UserError unless `path` is a readable, non-empty regular text file (plain or gzip); the message distinguishes
 // missing, directory, empty, UTF-16 and binary. Reads only the start of the file.
 void check_text_file(const std::filesystem::path& path);
 

@@ -11,7 +11,7 @@
 namespace attend {
 namespace {
 
-// A link as it is written.
+// A link as written in the file.
 struct WrittenLink {
   std::int64_t first = 0;
   std::int64_t second = 0;

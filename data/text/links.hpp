@@ -1,12 +1,12 @@
-// Word alignments in text: for each sentence pair a line of links between word positions, separated by spaces. `1-2` is
-// a sure link and `1?2` a possible one: annotators agree on the first and may differ on the second (Och and Ney 2003, A
-// Systematic Comparison of Various Statistical Alignment Models, section 6). Without possible links it is the Pharaoh
+// Word alignments as text: for each sentence pair a line of links between word positions, separated by spaces. `1-2` is
+// a sure link, on which annotators agree, and `1?2` a possible one, on which they may differ (Och and Ney 2003, A
+// Systematic Comparison of Various Statistical Alignment Models, section 6). Without possible links this is the Pharaoh
 // format.
 //
 //   "0-0 1-2 3?2"    source word 0 is linked to target word 0, 1 to 2, and perhaps 3 to 2
 //
-// Files differ in the side that is named first and in the number of the first word; LinkFormat says which. Not
-// included: the NAACL format, a link per line with the number of its sentence.
+// Files differ in the side named first and in the number of the first word; both are given by LinkFormat. The NAACL
+// format, one link per line with its sentence number, is not supported.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct Link {
 // "0-0 2-1".
 std::string to_text(const std::vector<Link>& links);
 
-// The links of a sentence pair, each list sorted and without duplicates. A sure link is possible, too.
+// The links of a sentence pair, each list sorted and without duplicates. Sure links are also possible links.
 struct SentenceLinks {
   std::vector<Link> sure;
   std::vector<Link> possible;
@@ -43,17 +43,17 @@ struct EnumNames<LinkDirection> {
                                     std::pair{LinkDirection::target_source, std::string_view("target-source")}};
 };
 
-// What a file of links does not say itself.
+// The properties of a link file that the file does not state.
 struct LinkFormat {
   LinkDirection direction = LinkDirection::source_target;
   std::int64_t base = 0;                        // the number of the first word
   bool may_be_possible = true;                  // whether `1?2` is allowed
-  std::string remedy = {};                      // of links that leave their sentence
+  std::string remedy = {};                      // for links outside their sentence
   std::vector<std::int64_t> source_words = {};  // of every line, or empty: positions are not checked
   std::vector<std::int64_t> target_words = {};
 };
 
-// A file of gold links, and how it counts.
+// A file of gold links and its conventions.
 struct GoldConfig {
   std::string gold;
   LinkDirection gold_direction = LinkDirection::source_target;
@@ -68,11 +68,11 @@ struct GoldConfig {
   }
 };
 
-// One entry for each line. UserError naming file and line for anything but links, a possible link where none may be,
-// and a position below `base` or outside its sentence; naming the file if it is empty.
+// Returns one entry per line. Throws UserError naming file and line for malformed links, a possible link where none is
+// allowed, and a position below `base` or outside its sentence; naming the file if it is empty.
 std::vector<SentenceLinks> read_links(const std::string& file, const LinkFormat& format);
 
-// The gold links of sentences with these numbers of words, which may be left empty. UserError also if no link is sure.
+// The gold links of sentences with these numbers of words (empty: not checked). UserError also if no link is sure.
 std::vector<SentenceLinks> read_gold_links(const GoldConfig& config, std::vector<std::int64_t> source_words,
                                            std::vector<std::int64_t> target_words);
 

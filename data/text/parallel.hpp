@@ -19,7 +19,7 @@ struct TextPair {
   std::string tgt;
 };
 
-// Lines read and cleaned, and pairs skipped. `too_long` and `empty` include pairs found so after tokenization.
+// Lines read and cleaned, and pairs skipped. `too_long` and `empty` include pairs found to be so after tokenization.
 struct ParallelCounts {
   LineCounts src;
   LineCounts tgt;
@@ -28,18 +28,18 @@ struct ParallelCounts {
   std::uint64_t invalid_utf8 = 0;
 
   std::uint64_t skipped() const { return empty + too_long + invalid_utf8; }
-  // One line: "29000 pairs, 3 skipped: 1 empty, 2 too long"
+  // One line, such as "29000 pairs, 3 skipped: 1 empty, 2 too long".
   std::string report() const;
 };
 
 class ParallelReader {
  public:
-  // Both sides have the same number of files; file k of one is aligned with file k of the other. UserError, before
-  // anything is read, if a file is unreadable or not text.
+  // Both sides have the same number of files; file k of one is aligned with file k of the other. Throws UserError,
+  // before anything is read, if a file is unreadable or not text.
   ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files);
 
-  // The next pair with both sides valid and non-blank; false at the end. UserError naming both files and their numbers
-  // of lines if these differ.
+  // The next pair with both sides valid and non-blank; false at the end. Throws UserError naming both files and their
+  // numbers of lines if these differ.
   bool next(TextPair& pair);
 
   const ParallelCounts& counts() const { return counts_; }

@@ -29,15 +29,15 @@ struct QuestionSet {
   std::uint64_t moved = 0;        // answers with a wrong offset, found elsewhere in their context
   std::uint64_t lost = 0;         // answers that their context does not contain
 
-  // Whether the position of the answer is known, or the question is marked unanswerable.
+  // True if the position of the answer is known or the question is marked unanswerable.
   bool can_be_learnt(const Question& question) const {
     return question.answers.empty() ? may_lack_answers : question.answers[0].begin.has_value();
   }
 };
 
-// Offsets in the file count code points. An answer that is not at its offset is moved to its nearest occurrence.
-// UserError naming the file and the question, or its path in the JSON, for a missing member, one of the wrong type, or
-// a duplicate id. Questions of a file to predict may lack `answers`.
+// Offsets in the file count code points. An answer that is not at its offset is moved to its nearest occurrence. Throws
+// UserError naming the file and the question, or its path in the JSON, for a missing member, a member of the wrong
+// type, or a duplicate id. In a file to predict, questions may lack `answers`.
 QuestionSet read_squad(const std::string& file, Labelled labelled);
 
 }  // namespace attend

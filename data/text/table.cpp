@@ -34,8 +34,8 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// A JSON value as a table would hold it; a list is joined by the separator, if there is one. UserError naming `where`
-// for an element that contains the separator.
+// A JSON value as a table would hold it; the elements of a list are joined by the separator, if there is one. Throws
+// UserError naming `where` if an element contains the separator.
 std::optional<std::string> text_of(const nlohmann::json& value, const std::string& separator,
                                    const std::string& where) {
   if (value.is_string()) return value.get<std::string>();

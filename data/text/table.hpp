@@ -27,7 +27,7 @@ struct EnumNames<TableFormat> {
 };
 
 struct TableShape {
-  // Names from the header, "a|b" being the first that exists; without a header, numbers from 1.
+  // Names from the header, "a|b" meaning the first that exists; without a header, numbers from 1.
   std::vector<std::string> columns = {};
   TableFormat format = TableFormat::automatic;  // from the file's extension
   bool header = true;                           // of TSV and CSV: the first line names the columns
@@ -35,7 +35,7 @@ struct TableShape {
   bool skip_incomplete = false;                 // skip rows with too few or too many values, or a blank one
 };
 
-// "a|b" is a and b.
+// The alternatives of a name: a and b for "a|b".
 std::vector<std::string> alternatives(const std::string& name);
 
 struct Record {
@@ -45,17 +45,17 @@ struct Record {
 
 class TableReader {
  public:
-  // UserError listing the existing columns if a requested one is missing, and as LineReader.
+  // Throws UserError listing the existing columns if a requested one is missing, and as LineReader does.
   TableReader(const std::string& file, const TableShape& shape);
   ~TableReader();
 
-  // The next record; false at the end. Blank lines are skipped. UserError naming file and line for a row whose number
-  // of values differs from the first row's, an unclosed quote or text after a closed one, and for anything but a JSON
-  // object with the requested members (strings, numbers or booleans).
+  // The next record; false at the end. Blank lines are skipped. Throws UserError naming file and line for a row whose
+  // number of values differs from the first row's, an unclosed quote, text after a closing quote, and for anything but
+  // a JSON object with the requested members (strings, numbers or booleans).
   bool next(Record& record);
-  // Rows that were skipped.
+  // The number of skipped rows.
   std::uint64_t num_incomplete() const { return num_incomplete_; }
-  // As LineReader.
+  // Forwards to LineReader.
   void warn_of_invalid_utf8() const { lines_.warn_of_invalid_utf8(); }
 
  private:

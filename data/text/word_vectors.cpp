@@ -13,7 +13,7 @@
 namespace attend {
 namespace {
 
-// "dog 0.5 -1" is "dog" and "0.5 -1".
+// A line split at its first space: "dog 0.5 -1" into "dog" and "0.5 -1".
 struct Entry {
   std::string_view word;
   std::string_view numbers;
@@ -30,7 +30,7 @@ std::string_view first_field(std::string_view text) { return text.substr(0, text
 
 }  // namespace
 
-// Reads one file; each line is looked at once.
+// Reads one file in a single pass.
 class WordVectors::Reader {
  public:
   Reader(const std::string& file, std::int64_t width) : lines_(file), file_(name_of_input(file)) {
@@ -60,12 +60,12 @@ class WordVectors::Reader {
   }
 
   [[noreturn]] void refuse_width(std::int64_t found) const {
-    refuse(std::to_string(found) + " numbers a word, expected " + std::to_string(result_.width_) +
+    refuse(std::to_string(found) + " numbers per word, expected " + std::to_string(result_.width_) +
                ", the width of the embeddings",
            "set --width " + std::to_string(found) + ", or choose vectors of the model's width");
   }
 
-  // "COUNT WIDTH". A vector has at least two numbers.
+  // True for a first line "COUNT WIDTH"; a vector has at least two numbers.
   bool is_header() {
     if (count_fields(line_) != 2) return false;
     const Entry fields = split(line_);
@@ -76,21 +76,21 @@ class WordVectors::Reader {
     return true;
   }
 
-  // Nothing where the word has a space inside or is one. UserError for another number of numbers.
+  // Returns nullopt if the word is a space or contains one. Throws UserError if the count of numbers is wrong.
   std::optional<Entry> entry_of_line() const {
     const Entry entry = split(line_);
     const std::int64_t count = count_fields(entry.numbers);
     if (count == result_.width_) return entry.word.empty() ? std::nullopt : std::optional(entry);
     if (num_vectors_ == 1 && count > 0) refuse_width(count);
     if (count > result_.width_ && !parse_number<double>(first_field(entry.numbers))) return std::nullopt;
-    refuse(
-        "a word and " + std::to_string(count) + " numbers, expected " + std::to_string(result_.width_),
-        "restore the line, or download the file again: every line is a word and its numbers, one space between them");
+    refuse("a word and " + std::to_string(count) + " numbers, expected " + std::to_string(result_.width_),
+           "restore the line, or download the file again: every line is a word and its numbers, separated by single "
+           "spaces");
   }
 
   void add(const Entry& entry) {
     if (!result_.rows_.emplace(entry.word, result_.rows_.size()).second) {
-      refuse("the word \"" + std::string(entry.word) + "\" occurs a second time, expected once", "remove one of them");
+      refuse("the word \"" + std::string(entry.word) + "\" is a duplicate", "remove one of them");
     }
     for (std::string_view rest = entry.numbers; !rest.empty();) {
       const std::string_view field = first_field(rest);
@@ -111,9 +111,9 @@ class WordVectors::Reader {
       throw UserError(file_ + ": no vectors, expected a word and its numbers on each line",
                       "check that it is the right file");
     if (promised_.value_or(num_vectors_) == num_vectors_) return;
-    throw UserError(
-        file_ + ": " + std::to_string(num_vectors_) + " vectors, but its first line says " + std::to_string(*promised_),
-        "download it again, it is cut short, or correct its first line");
+    throw UserError(file_ + ": " + std::to_string(num_vectors_) + " vectors, but its first line states " +
+                        std::to_string(*promised_),
+                    "the file is probably truncated: download it again, or correct its first line");
   }
 
   LineReader lines_;

@@ -1,14 +1,14 @@
-// Vectors of words from a text file, as GloVe (Pennington, Socher and Manning 2014) and fastText (Bojanowski et al.
-// 2017, arXiv 1607.04606) are published: a line for each word, with its numbers behind it, all separated by single
-// spaces. fastText's files begin with a line "COUNT WIDTH", which the others lack. Plain or gzip.
+// Word vectors from a text file in the formats of GloVe (Pennington, Socher and Manning 2014) and fastText (Bojanowski
+// et al. 2017, arXiv 1607.04606): a word and its numbers on each line, separated by single spaces. A fastText file
+// starts with a line "COUNT WIDTH"; a GloVe file has none. Plain or gzip.
 //
 //   2 3
 //   dog 0.5 -1 2.25
 //   cat 0.25 0 1
 //
-// The file is untrusted. Every line must have the width that is asked for, and numbers are read for wanted words alone,
-// so that memory is what these need, whatever the file says of itself. A word with spaces inside, of which published
-// files have a few (". . ."), is passed over: no text has such a word.
+// The file is untrusted. Every line must have the requested width, and only the vectors of wanted words are parsed and
+// stored, so that memory does not depend on the size of the file. Words that contain spaces, of which published files
+// have a few (". . ."), are skipped: they occur in no text.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ namespace attend {
 
 class WordVectors {
  public:
-  // The vectors of those words of the file for which `wanted` holds. UserError naming file and line, what is there and
-  // what is expected: for another width, a line with too few or too many numbers, a number that is none or not finite,
-  // a wanted word that occurs twice, another count than the first line says, and a file without vectors.
+  // Reads the vectors of the words for which `wanted` holds. Throws UserError naming file and line, what was found and
+  // what was expected: for a wrong width, a line with too few or too many numbers, an invalid or non-finite number, a
+  // duplicate of a wanted word, a count that differs from the first line, and a file without vectors.
   static WordVectors read(const std::string& file, std::int64_t width,
                           const std::function<bool(std::string_view)>& wanted);
 
-  // `width` numbers, or nullptr.
+  // The vector of `word`, `width` numbers, or nullptr.
   const float* find(const std::string& word) const;
   std::size_t size() const { return rows_.size(); }
 

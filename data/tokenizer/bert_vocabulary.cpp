@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As in BERT's own reader, only \n, \r or \r\n ends a line.
+// Only \n, \r or \r\n ends a line, as in BERT's own reader.
 std::vector<std::string> read_pieces(const fs::path& path) {
   const std::string text = read_file(path, kMaxTokenizerBytes);
   std::vector<std::string> pieces;

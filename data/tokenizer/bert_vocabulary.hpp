@@ -12,8 +12,8 @@ namespace attend {
 inline constexpr const char* kSentencePieceFile = "sentencepiece.model";
 
 // Reads DIRECTORY/sentencepiece.model, or else tokenizer.json, or else vocab.txt (one piece per line) with the
-// do_lower_case, strip_accents and tokenize_chinese_chars of an optional tokenizer_config.json. UserError as
-// load_encoder_tokenizer, naming the file.
+// do_lower_case, strip_accents and tokenize_chinese_chars of an optional tokenizer_config.json. Throws UserError naming
+// the file as load_encoder_tokenizer does.
 Tokenizer import_bert_tokenizer(const std::filesystem::path& directory);
 
 }  // namespace attend

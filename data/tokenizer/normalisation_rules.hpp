@@ -9,10 +9,10 @@
 
 namespace attend {
 
-// The replacement of every key. The table must have been checked; UserError if it has more rules than any real one.
+// The replacement of every key of a validated table. Throws UserError if it has more rules than any real table.
 std::map<std::string, std::string> normalisation_rules(std::string_view table);
 
-// The number of rules that differ from this: compose (NFC), replace single characters by their rules, compose again.
+// The number of rules that differ from composition (NFC), replacement of single characters, and composition again.
 std::size_t num_rules_beyond_nfc(const std::map<std::string, std::string>& rules);
 
 }  // namespace attend

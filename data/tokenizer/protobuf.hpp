@@ -14,7 +14,7 @@
 
 #include "core/error.hpp"
 
-// Errors are UserErrors that do not name the file.
+// Thrown UserErrors do not name the file.
 namespace attend::protobuf {
 
 static_assert(std::endian::native == std::endian::little, "protocol buffers are little-endian");

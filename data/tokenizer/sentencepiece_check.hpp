@@ -12,7 +12,7 @@
 
 namespace attend {
 
-// UserError with the reason; `name` is the model's name (path) in the message.
+// Throws UserError with the reason; `name` is the model's name (path) in the message.
 void check_sentencepiece_model(std::string_view bytes, const std::string& name);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// SentencePiece models (Kudo and Richardson 2018, arXiv 1808.06226), through their library.
+// SentencePiece models (Kudo and Richardson 2018, arXiv 1808.06226), read by the SentencePiece library.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace attend {
 
-// UserError naming the model `name` if the bytes are not a valid model; they are checked before the library sees them.
+// Validates the bytes before the library reads them. Throws UserError naming the model `name` if they are invalid.
 std::unique_ptr<const TokenizerModel> make_sentencepiece_model(const std::string& bytes, const std::string& name);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// The content of a SentencePiece model's file (sentencepiece_model.proto), once it has been checked.
+// The content of a SentencePiece model file (sentencepiece_model.proto) after validation.
 #pragma once
 
 #include <cstdint>

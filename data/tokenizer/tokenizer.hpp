@@ -1,7 +1,7 @@
-// Text to ids and back: the one tokenizer class, whatever the kind of vocabulary.
+// The tokenizer: text to ids and back, with any kind of vocabulary.
 //
-// Holds a SentencePiece model (sentencepiece_model.hpp) or BERT's WordPiece vocabulary (wordpiece.hpp), and takes the
-// special ids from it. A text is never encoded to a special id other than unk: "</s>" or "[MASK]" in it are ordinary
+// Holds a SentencePiece model (sentencepiece_model.hpp) or BERT's WordPiece vocabulary (wordpiece.hpp), which defines
+// the special ids. Text is never encoded to a special id other than unk: "</s>" or "[MASK]" in it are ordinary
 // characters.
 //
 //   Tokenizer tokenizer = Tokenizer::load("m30k.model");
@@ -44,38 +44,38 @@ struct Piece {
 // Larger tokenizer files are refused.
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 
-// The bytes of a text that are read for its first `most` pieces: 256 for each.
+// The bytes of a text that are read for its first `most` pieces: 256 per piece.
 std::string_view beginning_of(std::string_view text, std::size_t most);
 
-// The first pieces of a text, and whether it has more.
+// The first pieces of a text; `Beginning` also tells if there are more.
 struct Beginning {
   std::vector<std::int32_t> ids;
   bool cut = false;
 };
 
-// Cheap to copy: copies share the model. All members are thread-safe.
+// A tokenizer is cheap to copy: copies share the model. All members are thread-safe.
 class Tokenizer {
  public:
-  // The kind is detected from the content. UserError if it is valid as neither.
+  // Detects the kind from the content. Throws UserError if it is neither.
   static Tokenizer load(const std::filesystem::path& path);
   // `name` is used in messages.
   static Tokenizer from_bytes(std::string bytes, const std::string& name = "tokenizer");
 
-  // Without bos and eos. Any bytes are accepted; invalid UTF-8 counts as U+FFFD.
+  // Ids without bos and eos. Any bytes are accepted; invalid UTF-8 counts as U+FFFD.
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<Piece> encode_pieces(std::string_view text) const;
-  // At most the first `most` pieces of a text, of which no more than its beginning is read.
+  // At most the first `most` pieces of a text, read only as far as necessary.
   Beginning encode_beginning(std::string_view text, std::size_t most) const;
 
-  // Always one line of text: line breaks and NUL spelt by byte pieces become spaces. Special ids are skipped; unk gives
-  // " ⁇ ", or "[UNK]" with WordPiece, which puts one space between words. std::out_of_range for an invalid id.
+  // Always one line of text: line breaks and NUL spelt by byte pieces become spaces. Special ids are skipped; unk
+  // becomes " ⁇ ", or "[UNK]" with WordPiece, which puts one space between words. std::out_of_range for an invalid id.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   std::int32_t size() const;
   const SpecialIds& special() const;
   // The piece as the vocabulary writes it, such as "▁dog" or "##ing".
   const std::string& piece(std::int32_t id) const;
-  // Whether the piece starts a word, rather than continuing one.
+  // True if the piece starts a word.
   bool begins_word(std::int32_t id) const;
   // The id of a piece, or unk.
   std::int32_t id_of(std::string_view piece) const;
@@ -91,7 +91,7 @@ class Tokenizer {
   std::shared_ptr<const Content> content_;
 };
 
-// Tokenizer::load; UserError also if a piece that an encoder needs is missing: [CLS], [SEP] or [MASK].
+// Loads a tokenizer as Tokenizer::load does; also throws UserError if [CLS], [SEP] or [MASK] is missing.
 Tokenizer load_encoder_tokenizer(const std::filesystem::path& path);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// A tokenizer as Hugging Face's `tokenizers` and `transformers` load it.
+// Exports a tokenizer for Hugging Face's `tokenizers` and `transformers`.
 //
 // Loaded there, it should give the same normalisation, pieces and ids, and decode them to the same text unless one is
 // unknown. The two libraries differ in:
@@ -22,9 +22,9 @@
 
 namespace attend {
 
-// The content of tokenizer.json. Two texts become [CLS] A [SEP] B [SEP] if the vocabulary has these pieces. UserError
-// for features that attend vocab never produces: user-defined and unused pieces, word-final spaces, word models with
-// byte pieces, normalisation beyond character replacement and composition.
+// The content of tokenizer.json. Two texts become [CLS] A [SEP] B [SEP] if the vocabulary has these pieces. Throws
+// UserError for features that attend vocab never produces: user-defined and unused pieces, word-final spaces, word
+// models with byte pieces, normalisation beyond character replacement and composition.
 std::string to_tokenizer_json(const Tokenizer& tokenizer);
 
 // The content of tokenizer_config.json, which `transformers` also needs; `max_length` in pieces.

@@ -10,14 +10,14 @@
 
 namespace attend {
 
-// The file of a run with one tokenizer, in its directory of tokenizers.
+// File name of a joint tokenizer in the tokenizer directory of a run.
 inline constexpr const char* kJointTokenizer = "joint.model";
 
 struct TokenizerPair {
   Tokenizer src;
   Tokenizer tgt;  // shares src's model if joint
 
-  // From one file or two. UserError for another number, as Tokenizer::load, and if bos or eos is missing.
+  // From one file or two. Throws UserError for another number, as Tokenizer::load does, and if bos or eos is missing.
   static TokenizerPair from_files(const std::vector<std::string>& files);
   static TokenizerPair load(const std::filesystem::path& directory);
   void save(const std::filesystem::path& directory) const;

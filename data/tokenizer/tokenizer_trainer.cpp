@@ -29,8 +29,8 @@ constexpr std::uint64_t kUsualBytes = 20'000'000;
 // Fixed, so that the threads' sums are added in the same order on every machine.
 constexpr const char* kNumThreads = "4";
 
-// Whether the line is non-empty after the library's normalisation: it aborts if no line is. It also skips every line
-// with ▅, which it uses internally.
+// True if the line is non-empty after the library's normalisation: the library aborts if no line is. It also skips
+// lines with ▅, which it uses internally.
 bool has_text(const std::string& line) {
   if (line.find("▅") != std::string::npos) return false;
   const auto text = icu::UnicodeString::fromUTF8(line);
@@ -50,8 +50,8 @@ struct TextSample {
   std::uint64_t num_lines = 0;  // of all files
 };
 
-// Samples uniformly without knowing how much text there is: every line gets a random number, and those with the
-// smallest numbers are kept, as many as there is room for, in the order of the text.
+// A uniform sample of a text of unknown length: every line gets a random number, and the lines with the smallest
+// numbers are kept, as many as there is room for, in the order of the text.
 class Sampler {
  public:
   Sampler(std::uint64_t most_lines, std::uint64_t most_bytes)
@@ -163,7 +163,7 @@ std::string normalisation_rule(const TokenizerConfig& config) {
   return name + "_cf";
 }
 
-// The number after the last `words` of a message, or nothing.
+// The number after the last occurrence of `words` in a message, or nullopt.
 std::optional<std::string> number_after(const std::string& message, const std::string& words) {
   const std::size_t found = message.rfind(words);
   if (found == std::string::npos) return std::nullopt;
@@ -191,7 +191,7 @@ constexpr const char* kOfTrain = " (in attend train and pretrain: --vocab-type, 
                   "use more text, or another --type or --size" + std::string(kOfTrain));
 }
 
-// Measured on English Wikipedia and two cores.
+// Costs measured on English Wikipedia with two cores.
 void log_costs(const TextSample& sample, TokenizerType type) {
   struct Cost {
     double seconds_per_mb, bytes_per_byte;
@@ -207,8 +207,8 @@ void log_costs(const TextSample& sample, TokenizerType type) {
 
 using Options = std::unordered_map<std::string, std::string>;
 
-// SentencePiece cannot be interrupted: it runs in a thread of its own, which a request to stop leaves behind until the
-// process ends, so the thread owns all that it uses.
+// SentencePiece cannot be interrupted: it runs in its own thread, which survives a stop request until the process ends,
+// so the thread owns all its data.
 std::string run_sentencepiece(Options options, std::vector<std::string> lines, std::int64_t size) {
   struct Work {
     Options options;
@@ -227,7 +227,7 @@ std::string run_sentencepiece(Options options, std::vector<std::string> lines, s
   constexpr auto kPoll = std::chrono::milliseconds(100);
   constexpr std::int64_t kPollsPerLine = 300;
   for (std::int64_t polls = 1; trained.wait_for(kPoll) != std::future_status::ready; ++polls) {
-    if (signals::stop_requested()) throw Interrupted("interrupted while a tokenizer was trained; nothing was written");
+    if (signals::stop_requested()) throw Interrupted("interrupted while training a tokenizer; nothing was written");
     if (polls % kPollsPerLine == 0) log::info("tokenizer: still training, {} s", polls / 10);
   }
   trained.get();
@@ -274,7 +274,7 @@ void warn_of_other(const TokenizerConfig& wanted, const Tokenizer& given) {
   if (wanted.type != usual.type) unmet += " --vocab-type " + std::string(name_of(wanted.type));
   if (wanted.lower_case) unmet += " --lower-case";
   if (unmet.empty()) return;
-  log::warn("a tokenizer of {} pieces is given, so none is trained:{} has no effect", given.size(), unmet);
+  log::warn("a tokenizer of {} pieces was given, so none is trained:{} has no effect", given.size(), unmet);
 }
 
 }  // namespace attend

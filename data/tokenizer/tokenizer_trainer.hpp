@@ -71,12 +71,12 @@ struct TokenizerConfig {
   }
 };
 
-// Reads all lines of all files. UserError if a file cannot be read, there is no text, or the vocabulary is too large or
-// too small for it. Interrupted if a signal asks to stop: a thread may still be training then, so the process must end
-// without running destructors of static objects (_exit).
+// Reads all lines of all files. Throws UserError if a file cannot be read, there is no text, or the vocabulary is too
+// large or too small for it, and Interrupted if a signal requests a stop: a thread may still be training then, so the
+// process must end without running destructors of static objects (_exit).
 Tokenizer train_tokenizer(const std::vector<std::string>& files, const TokenizerConfig& config);
 
-// Warns if a training's options ask for a tokenizer other than the given one, which is not trained.
+// Warns if the options of a training request a tokenizer other than the given one, since none is trained.
 void warn_of_other(const TokenizerConfig& wanted, const Tokenizer& given);
 
 }  // namespace attend

@@ -19,7 +19,7 @@ bool is_ideograph(UChar32 c) {
          (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-// Whether Unicode 8 had the character.
+// True if Unicode 8 had the character.
 bool is_old(UChar32 c) {
   UVersionInfo age;
   u_charAge(c, age);
@@ -38,8 +38,8 @@ bool is_punctuation(UChar32 c) {
 }
 
 bool is_accent(UChar32 c) {
-  if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;  // it became one since
-  return (u_charType(c) == U_NON_SPACING_MARK && is_old(c)) || c == 0x1734;     // that was one
+  if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;  // reclassified as punctuation since
+  return (u_charType(c) == U_NON_SPACING_MARK && is_old(c)) || c == 0x1734;     // was a nonspacing mark then
 }
 
 }  // namespace

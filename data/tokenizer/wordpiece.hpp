@@ -31,8 +31,8 @@ struct WordPieceConfig {
 
 class WordPiece : public TokenizerModel {
  public:
-  // Piece k has id k. UserError naming the vocabulary `name` for an empty, invalid (not UTF-8) or duplicate piece, and
-  // if [PAD], [UNK], [CLS], [SEP] or [MASK] is missing.
+  // Piece k has id k. Throws UserError naming the vocabulary `name` for an empty, invalid (not UTF-8) or duplicate
+  // piece, and if [PAD], [UNK], [CLS], [SEP] or [MASK] is missing.
   WordPiece(std::vector<std::string> pieces, const WordPieceConfig& config, const std::string& name);
   WordPiece(WordPiece&&) = default;
   WordPiece(const WordPiece&) = delete;

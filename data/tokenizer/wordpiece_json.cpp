@@ -37,7 +37,7 @@ void expect(const json& object, const char* key, const json& value, const std::s
   }
 }
 
-// Requires each id from 0 exactly once.
+// Requires each id, from 0, exactly once.
 std::vector<std::string> pieces_of(const json& vocabulary, const std::string& name) {
   std::vector<std::string> pieces(vocabulary.size());
   std::vector<bool> seen(pieces.size());

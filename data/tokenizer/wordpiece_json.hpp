@@ -10,14 +10,14 @@
 
 namespace attend {
 
-// Whether the bytes are such a file rather than a SentencePiece model, whose protocol buffers cannot start with a
+// True if the bytes are such a file rather than a SentencePiece model, whose protocol buffers cannot start with a
 // brace: they have no field of that number and type.
 inline bool is_wordpiece_json(std::string_view bytes) { return bytes.starts_with('{'); }
 
-// UserError naming the file `name` and the expectation.
+// Throws UserError naming the file `name` and the expectation.
 WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name);
 
-// The same bytes for the same pieces and config.
+// Equal pieces and options give equal bytes.
 std::string to_wordpiece_json(const WordPiece& vocabulary);
 
 }  // namespace attend

@@ -30,7 +30,8 @@ std::size_t find_noun(const Words& words, const NounPhrase& phrase) {
   return at;
 }
 
-// The words without initial capital and full stop. The sentence must not start with a name or contain "a" or "an".
+// The words without the initial capital and the full stop. The sentence must not start with a name or contain "a" or
+// "an".
 Words without_dress(Words words) {
   std::string& first = words.front().text;
   first[0] = static_cast<char>(first[0] - 'A' + 'a');

@@ -64,7 +64,7 @@ struct ToyReport {
   std::vector<ToyPart> parts;       // documents, then the tasks
 };
 
-// Writes all files. UserError if one exists (without overwrite) or cannot be written.
+// Writes all files. Throws UserError if one exists (without overwrite) or cannot be written.
 ToyReport write_toy_corpus(const ToyConfig& config);
 
 }  // namespace attend

@@ -119,7 +119,7 @@ class English {
     return clause.tense == Tense::past ? "did" : is_third(clause) ? "does" : "do";
   }
 
-  // The words of a verb that has several ("look for") are one concept.
+  // The words of a multi-word verb ("look for") form one concept.
   void verb_words(std::string_view text, const std::vector<Concept>& concepts) {
     while (!text.empty()) {
       const std::size_t end = std::min(text.find(' '), text.size());
@@ -128,7 +128,7 @@ class English {
     }
   }
 
-  // The rest after subject, auxiliary, negation and frequency.
+  // The words after subject, auxiliary, negation and frequency.
   void main_verb(const Clause& clause, bool has_auxiliary) {
     const Concept finite{&clause, Part::finite}, meaning{&clause, Part::verb};
     if (clause.verb == nullptr) return;
@@ -174,7 +174,7 @@ class English {
     rest(clause);
   }
 
-  // The rest after the verb.
+  // The words after the verb.
   void rest(const Clause& clause) {
     if (clause.very) writer_.word("very", {{&clause, Part::very}});
     if (clause.predicate) writer_.word(std::string(clause.predicate->english), {{&clause, Part::predicate}});

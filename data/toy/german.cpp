@@ -70,7 +70,7 @@ std::string_view agree(const NounPhrase& subject, std::string_view third, std::s
   return is_plural(subject) ? plural : subject.first_person ? first : third;
 }
 
-// What a noun phrase expresses for its context.
+// How the context of a noun phrase changes its form.
 struct Context {
   const Clause* negated = nullptr;  // the clause whose negation it absorbs
   const void* recipient = nullptr;  // the clause whose recipient it is: English "to"
@@ -111,7 +111,7 @@ class German {
     writer_.word(std::string(text), std::move(concepts));
   }
 
-  // Determiner, or nothing; returns whether a word was written.
+  // Writes the determiner, if any; returns true if a word was written.
   bool determiner(const NounPhrase& phrase, Case case_, std::vector<Concept> concepts, bool negated) {
     const int row = static_cast<int>(case_);
     const Column col = column(phrase);
@@ -304,7 +304,7 @@ class German {
     extraposed(clause);
   }
 
-  // Writes the constituent before the finite verb that replaces the subject; returns whether there is one.
+  // Writes the constituent before the finite verb that replaces the subject; returns true if there is one.
   bool first_place(const Clause& clause) {
     for (const Subordinate& subordinate : clause.subordinates) {
       if (!subordinate.first) continue;

@@ -13,7 +13,7 @@ bool same_thing(const Claim& a, const Claim& b) {
   return a.owner == b.owner && same(*a.event.agent.noun, *b.event.agent.noun);
 }
 
-// Whether both state the same property of the same thing.
+// True if both claims state the same property of the same thing.
 bool same_property(const Claim& a, const Claim& b) {
   return is_state(a) && is_state(b) && same_thing(a, b) && a.event.verb == b.event.verb &&
          (a.event.state != nullptr) == (b.event.state != nullptr);
@@ -23,7 +23,7 @@ bool same_value(const Claim& a, const Claim& b) {
   return a.event.state == b.event.state && a.event.object == b.event.object && a.event.place == b.event.place;
 }
 
-// Whether `premise` without its negation implies `hypothesis` without its own.
+// True if `premise` without its negation implies `hypothesis` without its own.
 bool implies(const Claim& premise, const Claim& hypothesis) {
   if (is_state(premise) || is_state(hypothesis)) {
     return same_property(premise, hypothesis) && same_value(premise, hypothesis);
@@ -210,7 +210,7 @@ InferencePair draw_inference(Draw& draw, Relation wanted) {
   Claims claims(draw);
   while (true) {
     const Claim hypothesis = claims.hypothesis();
-    // Some have no premise: "Ann did not lose an egg" is only entailed by itself.
+    // Some hypotheses have no premise: "Ann did not lose an egg" is entailed only by itself.
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       Claim premise = claims.near(hypothesis);
       if (relation(premise, hypothesis) == wanted && to_text(premise) != to_text(hypothesis)) {

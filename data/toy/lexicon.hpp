@@ -16,7 +16,7 @@ enum class Case { nominative, accusative, dative };
 enum Kind : unsigned {
   kPerson = 1U << 0,
   kAnimal = 1U << 1,
-  kGoods = 1U << 2,  // what is bought, carried, lost
+  kGoods = 1U << 2,  // can be bought, carried, lost
   kFood = 1U << 3,
   kText = 1U << 4,
   kClothes = 1U << 5,
@@ -24,7 +24,7 @@ enum Kind : unsigned {
   kRepairable = 1U << 7,
   kPlace = 1U << 8,
   kCompound = 1U << 9,     // takes a Modifier
-  kEnterprise = 1U << 10,  // what people work on: meals, reports, presents
+  kEnterprise = 1U << 10,  // people work on it: meals, reports, presents
 };
 
 struct Preposition {

@@ -151,9 +151,9 @@ std::string to_pharaoh(const std::vector<Link>& alignment);
 std::vector<Word> to_english(const Sentence& sentence);
 std::vector<Word> to_german(const Sentence& sentence);
 
-// Whether the verb agrees with a plural.
+// True if the verb agrees with a plural.
 bool is_plural(const NounPhrase& phrase);
-// Whether the phrase opens its clause in both languages.
+// True if the phrase opens its clause in both languages.
 bool is_fronted(const NounPhrase& phrase);
 
 // A sentence under construction: appends words, and attaches punctuation to the word before it.

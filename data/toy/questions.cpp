@@ -40,7 +40,7 @@ class Questions {
 
   const std::string& context() const { return context_; }
 
-  // A new question, or nothing after some attempts.
+  // A new question, or nullopt after 100 attempts.
   std::optional<Asked> ask(bool answerable, const std::vector<Asked>& before) {
     for (int tries = 0; tries < 100; ++tries) {
       std::optional<Asked> asked = try_to_ask(answerable);
@@ -93,11 +93,11 @@ class Questions {
     return false;
   }
 
-  // Whether a query may ask about `event`.
+  // True if a query may ask about `event`.
   static bool answers(const Event& event, const Query& query) {
     const Event& wanted = query.event;
     if (event.negated || event.verb == nullptr) return false;
-    // Whom a thing is sold to buys it.
+    // The recipient of a sale is the buyer.
     const bool bought = wanted.verb == &verb("buy") && event.verb == &verb("sell") && event.recipient;
     if (event.verb != wanted.verb && !bought) return false;
     const Entity& agent = bought ? *event.recipient : event.agent;
@@ -124,7 +124,7 @@ class Questions {
     }
     const Entity& other = draw_.pick(story_.people);
     if (other == query.event.agent) return false;
-    // Who would give to himself gives to the one who gave.
+    // If the recipient would become the agent as well, the former agent becomes the recipient.
     if (query.event.recipient == other) query.event.recipient = query.event.agent;
     if (query.event.object == other) query.event.object = query.event.agent;
     query.event.agent = other;

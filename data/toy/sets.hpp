@@ -29,8 +29,8 @@ struct ToyPart {
 // The names of all these files, relative to the corpus.
 std::vector<std::string> toy_set_files();
 
-// Writes them. Test and dev depend only on the seed and their own sizes (dev also on the size of test, whose texts it
-// does not repeat). UserError if a file cannot be written.
+// Writes these files. Test and dev depend only on the seed and their own sizes (dev also on the size of test, whose
+// texts it does not repeat). Throws UserError if a file cannot be written.
 std::vector<ToyPart> write_toy_sets(const std::filesystem::path& directory, const ToySetSizes& sizes);
 
 }  // namespace attend

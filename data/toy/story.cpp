@@ -45,7 +45,7 @@ class Narrator {
     return !a.person() || a.gender == b.gender;
   }
 
-  // Whether a pronoun is unambiguous, given the entities of this sentence and the previous one.
+  // True if a pronoun is unambiguous, given the entities of this sentence and the previous one.
   bool pronoun_is_clear(const Entity& entity) const {
     if (entity.kind == NounPhraseKind::company_name || entity.place()) return false;
     const auto is_rival = [&](const Entity& other) { return !other.place() && rival(entity, other); };
@@ -167,7 +167,7 @@ class Plot {
   int euros(std::uint64_t least, std::uint64_t range) { return static_cast<int>(least + draw_.below(range)); }
   bool maybe(double probability = 0.5) { return draw_.chance(probability); }
 
-  // "happy because ...", with the reason or without.
+  // "happy because ...", with or without the reason.
   void feels(const Entity& person, std::string_view state, const Event& reason) {
     Event event{.agent = person, .state = &adjective(state)};
     if (maybe()) event.because.push_back(reason);

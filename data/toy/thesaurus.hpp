@@ -19,9 +19,9 @@ const Adjective* synonym(const Adjective& adjective);
 // The hypernym of the noun (dog: animal), or nullptr.
 const Noun* general(const Noun& noun);
 
-// Whether `wide` is equal to `special`, a synonym or a hypernym.
+// True if `wide` is equal to `special`, a synonym or a hypernym.
 bool is_a(const Noun& special, const Noun& wide);
-// Whether both words are synonyms.
+// True if the words are synonyms.
 bool same(const Noun& a, const Noun& b);
 bool same(const Verb& a, const Verb& b);
 bool same(const Adjective& a, const Adjective& b);

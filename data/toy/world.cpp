@@ -300,7 +300,8 @@ class World : private Draw {
         // A pronoun follows its noun.
         Clause other = first ? plain_clause(depth - 1) : following_clause(clause, depth - 1);
         const Conjunction& conjunction = pick_where(subordinators(past_), [&](const Conjunction& candidate) {
-          return other.verb != nullptr || candidate.english != "before";  // before one is old
+          return other.verb != nullptr ||
+                 candidate.english != "before";  // "before" a clause without a verb is implausible
         });
         if (conjunction.english == "before") other.negated = false;
         clause.subordinates.push_back({&conjunction, std::move(other), first});

@@ -82,10 +82,10 @@ TEST_F(WordVectorsTest, KeepsWantedWordsAndPassesOverThoseWithSpaces) {
 TEST_F(WordVectorsTest, RefusesAnotherWidth) {
   EXPECT_EQ(
       refusal("dog 1 2 3\n"),
-      "vectors:1: 3 numbers a word, expected 2, the width of the embeddings / set --width 3, or choose vectors of "
+      "vectors:1: 3 numbers per word, expected 2, the width of the embeddings / set --width 3, or choose vectors of "
       "the model's width");
-  EXPECT_EQ(refusal("1 300\ndog 1 2\n").substr(0, 35), "vectors:1: 300 numbers a word, expe");
-  EXPECT_EQ(refusal("dog 1 2\n", 3).substr(0, 33), "vectors:1: 2 numbers a word, expe");
+  EXPECT_EQ(refusal("1 300\ndog 1 2\n").substr(0, 35), "vectors:1: 300 numbers per word, ex");
+  EXPECT_EQ(refusal("dog 1 2\n", 3).substr(0, 33), "vectors:1: 2 numbers per word, ex");
 }
 
 TEST_F(WordVectorsTest, RefusesMalformedLines) {
@@ -102,9 +102,8 @@ TEST_F(WordVectorsTest, RefusesMalformedLines) {
 }
 
 TEST_F(WordVectorsTest, RefusesDuplicatesMissingLinesAndEmptyFiles) {
-  EXPECT_EQ(refusal("dog 1 2\ncat 1 2\ndog 3 4\n"),
-            "vectors:3: the word \"dog\" occurs a second time, expected once / remove one of them");
-  EXPECT_EQ(refusal("3 2\ndog 1 2\n").substr(0, 48), "vectors: 1 vectors, but its first line says 3 / ");
+  EXPECT_EQ(refusal("dog 1 2\ncat 1 2\ndog 3 4\n"), "vectors:3: the word \"dog\" is a duplicate / remove one of them");
+  EXPECT_EQ(refusal("3 2\ndog 1 2\n").substr(0, 50), "vectors: 1 vectors, but its first line states 3 / ");
   EXPECT_EQ(refusal("999999999999999 2\n").substr(0, 19), "vectors: no vectors");
   EXPECT_EQ(refusal("").substr(0, 19), "vectors: no vectors");
 }
