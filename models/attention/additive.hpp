@@ -13,7 +13,7 @@ namespace attend {
 
 class AdditiveScore : public Score {
  public:
-  // The inner width is that of the query.
+  // The inner width is the width of the query.
   AdditiveScore(std::int64_t query_width, std::int64_t memory_width);
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }

@@ -60,7 +60,7 @@ std::string option(std::string_view name, Kind kind) {
   return "--" + std::string(name) + " " + std::string(name_of(kind));
 }
 
-// The score, with a line for its constructor's arguments.
+// Constructs a score; a specialisation per signature of the constructors.
 template <class S>
 std::shared_ptr<Score> of_widths(const AttentionConfig& config) {
   return std::make_shared<S>(config.query_width, config.memory_width);
@@ -143,7 +143,7 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
   }
   if (ops::may_fuse_steps(query_RH) && !pass.needs_weights()) {
     if (const auto [form, unknown] = fused_step(); unknown.empty()) {
-      const Keys& keys = memory.keys();  // the same as below, over the ragged memory
+      const Keys& keys = memory.keys();  // the equations below, over the ragged memory
       const auto [context_RW, weights_RS] =
           ops::attention_step(form, query_RH, {keys.keys_SA, keys.values_SW, keys.layout},
                               {.sentences = memory.sentences(), .step = step, .coverage_RS = state.coverage_RS});

@@ -1,4 +1,4 @@
-// The parts of recurrent attention together, and the factory that makes them: the only place that switches on their
+// Recurrent attention, composed of its parts, and the factory that makes them: the only place that switches on their
 // kinds.
 //
 //   e_ts = score(query, key_s),  a_t = softmax_s(e_t) within the scope,  c_t = choice(a_t, values)
@@ -36,13 +36,13 @@ struct AttentionConfig {
   std::int64_t memory_width = 0;
 };
 
-// What attention remembers between steps, for R rows.
+// The state of attention between steps, for R rows.
 struct AttentionState {
   MemoryRows memory;            // the sentence that each row attends to
   std::int64_t step = 0;        // steps so far
-  torch::Tensor coverage_RS;    // sum of past weights, if the model has coverage
-  torch::Tensor weights_RS;     // of the previous step; undefined if it was fused
-  SampledChoices sampled = {};  // in the previous step
+  torch::Tensor coverage_RS;    // sum of past weights, if the model uses coverage
+  torch::Tensor weights_RS;     // of the previous step; undefined if the step was fused
+  SampledChoices sampled = {};  // sampled in the previous step
 
   AttentionState select(std::span<const std::int64_t> rows) const;
   void keep_first(std::int64_t count);
@@ -57,14 +57,14 @@ class Attention {
 
   const Score& score() const { return *score_; }
 
-  // The context vector [R, W] of queries [R, H], in the type of the query. Advances the state.
+  // Computes the context vectors [R, W] of queries [R, H], in the type of the query, and advances the state.
   torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;
 
-  // How the fused ops (ops/recurrent.hpp) compute this combination, a step or whole sequences, or the option that they
-  // do not know: "--attention hard".
+  // The form in which the fused ops (ops/recurrent.hpp) compute this combination, or the option that they do not
+  // support: "--attention hard".
   struct FusedForm {
     ops::AttentionForm form;
-    std::string unknown;  // empty: it has a fused form
+    std::string unknown;  // empty: a fused form exists
   };
   FusedForm fused_step() const;
   FusedForm fused_sequence() const;
@@ -77,7 +77,7 @@ class Attention {
   std::shared_ptr<Coverage> coverage_;  // nullptr: none
 };
 
-// How a score is made. A score that compares queries with the memory directly needs both to have the same width.
+// The properties of a score. A score that compares queries with the memory directly needs both to have the same width.
 struct ScoreRecipe {
   bool needs_equal_widths = false;
   std::function<std::shared_ptr<Score>(const AttentionConfig&)> make;

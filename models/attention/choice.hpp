@@ -1,5 +1,5 @@
-// A choice turns weights into a context vector: the third part of recurrent attention. The soft choice is their
-// expectation (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s; the hard one has its own file.
+// A choice turns weights into a context vector: the third part of recurrent attention. Soft attention takes the
+// expectation of the values (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s; hard attention has its own file.
 #pragma once
 
 #include <torch/types.h>
@@ -12,12 +12,12 @@ class Choice {
  public:
   virtual ~Choice() = default;
 
-  // Weights [R, S] and values [R, S, W], fp32, give a context vector [R, W], fp32. What was sampled is recorded in
+  // Computes context vectors [R, W], fp32, from weights [R, S] and values [R, S, W], fp32. Records samples in
   // `sampled`.
   virtual torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& pass,
                                 SampledChoices& sampled) const = 0;
 
-  // Whether it is the weighted sum that the fused ops (ops/recurrent.hpp) compute.
+  // True for the weighted sum that the fused ops (ops/recurrent.hpp) compute.
   virtual bool is_soft() const { return false; }
 };
 

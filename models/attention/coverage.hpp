@@ -1,6 +1,6 @@
-// Coverage (Tu et al. 2016, arXiv 1601.04811, 3.1, linguistic coverage of one dimension): the sum of a position's past
-// weights, C_t(s) = Σ_{u<t} a_u(s), enters the score through its key, which becomes key_s + C_t(s) w. With the additive
-// score that is the paper's vᵀ tanh(W q + U h_s + w C_t(s)).
+// Coverage (Tu et al. 2016, arXiv 1601.04811, 3.1, one-dimensional linguistic coverage): the sum of a position's past
+// weights, C_t(s) = Σ_{u<t} a_u(s), is added to its key, which becomes key_s + C_t(s) w. With the additive score this
+// gives the paper's vᵀ tanh(W q + U h_s + w C_t(s)).
 #pragma once
 
 #include <torch/types.h>
@@ -20,7 +20,7 @@ class Coverage : public Layer {
     return keys_RSA + coverage_RS.unsqueeze(2) * weight_;
   }
 
-  // Says in `form` how the fused step (ops/recurrent.hpp) does the same.
+  // Describes coverage in `form` for the fused step (ops/recurrent.hpp).
   void enter(ops::AttentionForm& form) const { form.coverage_A = weight_; }
 
   void initialise(RandomStream& random) override { fill_uniform(weight_, 0.1, random); }

@@ -1,4 +1,4 @@
-// The kinds of recurrent attention, as options name them.
+// The kinds of recurrent attention, with their names in options.
 #pragma once
 
 #include <array>

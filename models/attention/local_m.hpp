@@ -1,5 +1,5 @@
 // Local attention with monotonic alignment (Luong et al. 2015, arXiv 1508.04025, 3.2, local-m): target position t
-// attends to source positions [p - D, p + D] around p = t, or the last position if the source is shorter.
+// attends to source positions [p - D, p + D] around p = t, or around the last position if the source is shorter.
 //
 //   D = 1, a source of 4 words:  step 0 attends to 0 1, step 1 to 0 1 2, step 9 to 2 3
 #pragma once

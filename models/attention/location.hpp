@@ -1,5 +1,5 @@
-// The location score (Luong et al. 2015, arXiv 1508.04025, 3.1): a_t = softmax(W_a h_t), from the decoder's state
-// alone. Row s of W_a scores position s of the source, so sources have a greatest length.
+// The location score (Luong et al. 2015, arXiv 1508.04025, 3.1): a_t = softmax(W_a h_t), computed from the decoder's
+// state alone. Row s of W_a scores position s of the source, so the length of sources is limited.
 //
 //   W_a h_t = (0 1 2), a source of two words:  energies 0, 1, weights 0.27, 0.73
 #pragma once
@@ -14,9 +14,9 @@ class LocationScore : public Score {
  public:
   LocationScore(std::int64_t query_width, std::int64_t longest);
 
-  // The keys carry the lengths of sentences and nothing else.
+  // The keys only carry the lengths of the sentences.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.detach().narrow(1, 0, 1); }
-  // UserError for sentences beyond the greatest length.
+  // Throws UserError for sentences longer than the limit.
   torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
 
  private:

@@ -1,5 +1,5 @@
-// The memory for the rows of a decoding step: row r attends to sentence sentences[r]. Several rows may share a sentence
-// (a beam), and sentences without a row are unused.
+// The memory as seen by the rows of a decoding step: row r attends to sentence sentences[r]. Several rows may share a
+// sentence (a beam), and sentences without a row are unused.
 #pragma once
 
 #include <torch/types.h>
@@ -16,7 +16,7 @@ namespace attend {
 // Keys and values of a batch of sentences, ragged.
 struct Keys {
   torch::Tensor keys_SA;    // from Score::prepare
-  torch::Tensor values_SW;  // to be weighted and summed
+  torch::Tensor values_SW;  // averaged by attention
   Layout layout;
 };
 
@@ -35,7 +35,7 @@ class MemoryRows {
   const torch::Tensor& values_RSW() const { return rows().values; }   // fp32
   const torch::Tensor& padding_RS() const { return rows().padding; }  // true after the end of a sentence
 
-  // The given rows, in that order.
+  // Selects the given rows, in the given order.
   MemoryRows select(std::span<const std::int64_t> rows) const;
   // Keeps the first `count` rows.
   void keep_first(std::int64_t count);

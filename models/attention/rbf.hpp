@@ -1,6 +1,6 @@
-// A Gaussian kernel as score, which makes attention the kernel regression of Nadaraya (1964) and Watson (1964):
+// A Gaussian kernel as a score, which makes attention the kernel regression of Nadaraya (1964) and Watson (1964):
 // score(h_t, h_s) = -b ‖h_t - W h_s‖², so that weights are proportional to exp(-b ‖h_t - W h_s‖²). The precision b > 0
-// is learnt as its logarithm; b starts at 1 / sqrt(A), as scaled dot products do.
+// is parameterised by its logarithm; b starts at 1 / sqrt(A), the factor of scaled dot products.
 //
 //   h_t = (1 0), W h_s = (1 0), (0 1), b = 1:  energies 0, -2, weights 0.88, 0.12
 #pragma once
@@ -15,7 +15,7 @@ class RbfScore : public Score {
  public:
   RbfScore(std::int64_t query_width, std::int64_t memory_width);
 
-  // W h_s and, as a last column, ‖W h_s‖²; fp32.
+  // W h_s with ‖W h_s‖² as an additional last column; fp32.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override;
   torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
   void initialise(RandomStream& random) override;

@@ -1,6 +1,6 @@
-// A scope restricts the positions of its sentence that a row attends to, and may scale their weights: the second part
-// of recurrent attention. Global attention uses all positions (arXiv 1508.04025, 3.1); the local scopes have a file
-// each.
+// A scope restricts the source positions that a row attends to, and may scale their weights: the second part of
+// recurrent attention. Global attention uses all positions (arXiv 1508.04025, 3.1); each of the local scopes has its
+// own file.
 #pragma once
 
 #include <torch/types.h>
@@ -14,19 +14,19 @@
 namespace attend {
 
 struct Window {
-  torch::Tensor outside_RS;  // true where a row does not attend: after its sentence, and outside the window
+  torch::Tensor outside_RS;  // true where a row does not attend: past its sentence, or outside the window
   torch::Tensor factor_RS;   // factor of the weights after the softmax; undefined: 1
 };
 
 class Scope : public Layer {
  public:
-  // The window of R rows at the given step (from 0) with query [R, H].
+  // The window of each row at the given step (from 0), from its query [R, H].
   virtual Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const = 0;
 
-  // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp) need of this scope.
+  // Describes this scope in `form`, which is global by default, for the fused ops (ops/recurrent.hpp).
   virtual void enter(ops::AttentionForm& form) const = 0;
 
-  // Scopes with parameters of their own, not only in linear maps, initialise them.
+  // Scopes with parameters outside linear maps override this.
   void initialise(RandomStream& /*random*/) override {}
 };
 

@@ -1,5 +1,5 @@
-// A score rates how well each position of a sentence matches a query: the first of the parts of recurrent attention
-// (score, scope, choice, and the decoder). Each kind of score is one class in its own file.
+// A score rates how well each source position matches a query: the first part of recurrent attention (score, scope,
+// choice). Each kind of score is a class in its own file.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -15,17 +15,17 @@ namespace attend {
 
 class Score : public Layer {
  public:
-  // Prepares the keys once per sentence: memory [S, W] to keys [S, A], whatever is the same at every step.
+  // Computes the keys [S, A] from the memory [S, W], once per sentence: the part that is the same at every step.
   virtual torch::Tensor prepare(const torch::Tensor& memory_SW) const = 0;
 
-  // The energy of each row's query [R, H] at every position of the sentence it reads, keys [R, S, A] in fp32: [R, S],
-  // fp32. Positions after the end of a shorter sentence are ignored.
+  // The energy of each row's query [R, H] at every position of its sentence, with keys [R, S, A] in fp32: [R, S], fp32.
+  // Positions past the end of a shorter sentence are ignored.
   virtual torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const = 0;
 
-  // Says in `form` how the fused ops (ops/recurrent.hpp) compute the energies from the keys; false if they do not.
+  // Describes in `form` how the fused ops (ops/recurrent.hpp) compute the energies; false if they do not support it.
   virtual bool enter(ops::AttentionForm& /*form*/) const { return false; }
 
-  // Scores with parameters of their own, not only in linear maps, initialise them.
+  // Scores with parameters outside linear maps override this.
   void initialise(RandomStream& /*random*/) override {}
 };
 

@@ -1,10 +1,10 @@
-// BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, below a
+// BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, then a
 // stack of encoder blocks; and the pretraining heads. The factorised embeddings and shared layers of ALBERT (Lan et al.
 // 2019, arXiv 1909.11942) are separate classes.
 //
-// Parameters of the embeddings and heads are named as Hugging Face's, those of the blocks as torch.nn.Transformer's.
+// Parameters of the embeddings and heads have Hugging Face's names, those of the blocks torch.nn.Transformer's.
 //
-// Legend: docs/architecture.md; K masked tokens, or those that are wanted.
+// Legend: docs/architecture.md; K masked or selected tokens.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -22,7 +22,7 @@
 
 namespace attend {
 
-// The parts of an input, each with an embedding.
+// The number of parts of an input, each with its own embedding.
 constexpr std::int64_t kBertSegments = 2;
 
 struct BertConfig {
@@ -72,13 +72,13 @@ class FactorisedEmbeddingsImpl : public BertEmbeddingsImpl {
   Linear projection_;
 };
 
-// The encoder: knows no task.
+// The encoder, independent of any task.
 class BertImpl : public torch::nn::Module {
  public:
   explicit BertImpl(const BertConfig& config);
 
   // The hidden state of every token, [M, H], or only of the wanted ones, [K, H], which is cheaper. The pass's observer
-  // sees the attention of all tokens in every layer in either case.
+  // receives the attention of all tokens in every layer in either case.
   torch::Tensor forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted = {}) const;
 
   const BertConfig& config() const { return config_; }
@@ -116,14 +116,14 @@ class BertForPretrainingImpl : public torch::nn::Module {
 
   struct Losses {
     ops::CrossEntropy masked;    // summed over the masked tokens
-    ops::CrossEntropy sequence;  // of the pairs, if these are labelled
+    ops::CrossEntropy sequence;  // over the pairs, if they have labels
   };
   Losses forward(const PretrainingBatch& batch, Pass& pass) const;
 
   Bert bert;
   ClsPooling pooler;
   MaskedLanguageHead predictions;
-  Linear seq_relationship;  // [2, H]: the second part follows the first, or not
+  Linear seq_relationship;  // [2, H]: the second part follows the first, or it does not
 };
 TORCH_MODULE(BertForPretraining);
 

@@ -38,7 +38,7 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
   const std::int64_t embedding_width = options.embedding_width.value_or(width);
   if (embedding_width > width) {
     throw UserError("embedding-width " + std::to_string(embedding_width) + " is above width " + std::to_string(width),
-                    "lower it to the width at most");
+                    "lower it to at most the width");
   }
   return {.vocabulary = vocabulary,
           .max_length = options.positions,

@@ -1,4 +1,4 @@
-// Options of a BERT encoder: a shape by name, and overrides of its sizes.
+// Options of a BERT encoder: a named shape and overrides of its sizes.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace attend {
 
-// layers / width: 2/128, 4/256, 4/512, 8/512, 12/768 (Turc et al. 2019, arXiv 1908.08962) and 24/1024 (1810.04805);
-// heads of 64, feed-forward of four times the width.
+// Layers / width: 2/128, 4/256, 4/512, 8/512, 12/768 (Turc et al. 2019, arXiv 1908.08962) and 24/1024 (1810.04805);
+// heads of 64 columns, a feed-forward layer of four times the width.
 enum class BertShape { tiny, mini, small, medium, base, large };
 template <>
 struct EnumNames<BertShape> {
@@ -23,7 +23,7 @@ struct EnumNames<BertShape> {
       std::pair{BertShape::base, std::string_view("base")},   std::pair{BertShape::large, std::string_view("large")}};
 };
 
-// The exact GELU, or the tanh approximation of the original code.
+// The exact GELU or the tanh approximation of the original code.
 enum class GeluForm { erf, tanh };
 template <>
 struct EnumNames<GeluForm> {
@@ -31,8 +31,8 @@ struct EnumNames<GeluForm> {
                                     std::pair{GeluForm::tanh, std::string_view("tanh")}};
 };
 
-// Initialisation of the learned position table: random (BERT), or sinusoids, where shifting by one position is the same
-// linear map everywhere, so attention to neighbours is learned much earlier.
+// Initialisation of the learned position table: random (BERT), or sinusoids, where a shift by one position is the same
+// linear map everywhere, so that attention to neighbours is learned much earlier.
 enum class InitialPositions { random, sinusoids };
 template <>
 struct EnumNames<InitialPositions> {
@@ -80,10 +80,10 @@ struct BertOptions {
   }
 };
 
-// The value of the options, or of their shape.
+// The value given in the options, or else that of the shape.
 std::int64_t width_of(const BertOptions& options);
 
-// UserError if the sizes are incompatible.
+// Throws UserError if the sizes are incompatible.
 BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary);
 
 }  // namespace attend

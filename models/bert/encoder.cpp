@@ -78,7 +78,8 @@ std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const T
     case TextEncoderKind::lstm: {
       const std::int64_t width = width_of(encoder);
       if (width % 2 != 0) {
-        throw UserError("--width " + std::to_string(width) + ": a bidirectional LSTM halves it", "make it even");
+        throw UserError("--width " + std::to_string(width) + " is odd, but a bidirectional LSTM halves it",
+                        "choose an even width");
       }
       return std::make_unique<LstmTextEncoder>(model, LstmTextConfig{.vocabulary = vocabulary,
                                                                      .width = width,
@@ -86,7 +87,7 @@ std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const T
                                                                      .dropout = encoder.dropout});
     }
   }
-  ensure(false, "a known encoder");
+  ensure(false, "the encoder is known");
   return nullptr;
 }
 

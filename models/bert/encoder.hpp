@@ -1,6 +1,6 @@
-// Encoders of texts below the head of a task: BERT, or an LSTM that reads both ways.
+// Text encoders below the head of a task: BERT, or a bidirectional LSTM.
 //
-// Legend: M tokens (ragged), K wanted ones, H width.
+// Legend: M tokens (ragged), K selected tokens, H width.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -17,30 +17,30 @@
 
 namespace attend {
 
-// Its parameters are those of a child of the model, which is called as `name`.
+// An encoder whose parameters are registered under the child `name` of the model.
 class TextEncoder {
  public:
   explicit TextEncoder(std::string_view name) : name_(name) {}
   virtual ~TextEncoder() = default;
 
-  // The hidden states of all tokens, [M, H], or of those that are wanted, [K, H].
+  // The hidden states of all tokens, [M, H], or of the wanted ones, [K, H].
   virtual Encoded forward(const SegmentedSequences& input, Pass& pass,
                           const std::optional<Selection>& wanted) const = 0;
 
   virtual std::int64_t width() const = 0;
-  // The standard deviation that the weights of a head above it start with; 0: the head's own.
+  // The standard deviation of the initial weights of a head above this encoder; 0: the head's own default.
   virtual double deviation() const { return 0; }
-  // The BERT that it is; nothing where it is none.
+  // The BERT, or null.
   virtual Bert bert() const { return nullptr; }
 
-  // Whether a parameter of the model is its own, and of which layer: 0 the embeddings, 1 the lowest one. Nothing for
-  // one above all layers.
+  // True if a parameter of the model belongs to the encoder; and its layer: 0 for the embeddings, 1 for the lowest
+  // layer, nullopt above all layers.
   bool owns(std::string_view parameter) const;
   std::optional<std::int64_t> layer_of(std::string_view parameter) const;
 
  protected:
   virtual bool in_embeddings(std::string_view parameter) const = 0;
-  // What the number of a layer follows in the names of its parameters.
+  // The prefix of the layer number in parameter names.
   virtual std::string_view before_layer() const = 0;
 
  private:
@@ -64,7 +64,7 @@ class BertTextEncoder : public TextEncoder {
   Bert bert_;
 };
 
-// Embeddings and LSTM layers, each reading both ways with half of the width.
+// Embeddings and bidirectional LSTM layers, each direction of half the width.
 struct LstmTextConfig {
   std::int64_t vocabulary = 0;
   std::int64_t width = 256;
@@ -99,7 +99,7 @@ class LstmTextEncoder : public TextEncoder {
   BidirectionalLstm lstm_;
 };
 
-// The encoder of the options, a child of `model`. UserError where they do not go together.
+// Makes the encoder of the options as a child of `model`. Throws UserError if the options contradict each other.
 std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,
                                                std::int64_t vocabulary);
 

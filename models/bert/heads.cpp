@@ -29,12 +29,12 @@ std::optional<Tensor> if_defined(const Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
-// Registered below the linear map, as its parameters stand in the files of weights.
+// Registered before the linear map, in the order of the weight files.
 std::shared_ptr<PoolingImpl> add_pooling(torch::nn::Module& model, const HeadConfig& config) {
   return model.register_module("pooler", make_pooling(config.pooling, config.width, config.deviation));
 }
 
-// A head that reads one vector a sequence.
+// A head that reads one vector per sequence.
 class PooledHead : public Head {
  public:
   PooledHead(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs)
@@ -103,7 +103,7 @@ class SpanHead : public Head {
   Tensor predict(const Tensor& logits_M2) const override { return logits_M2; }
 
  private:
-  // -log of the softmax over the tokens of each sequence at `places_B`, summed.
+  // The sum over sequences of -log of the softmax over their tokens at `places_B`.
   static Tensor nll(const Tensor& logits_M, const Tensor& places_B, const Layout& layout) {
     const Tensor exists = ops::pad(at::ones_like(logits_M), layout);
     const Tensor logits_BT =
@@ -143,7 +143,7 @@ std::unique_ptr<Head> make_head(torch::nn::Module& model, TaskKind kind, const H
     case TaskKind::tags:
       return std::make_unique<TagHead>(model, config);
   }
-  ensure(false, "a known kind of task");
+  ensure(false, "the kind of task is known");
   return nullptr;
 }
 

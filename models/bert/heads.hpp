@@ -1,5 +1,5 @@
-// The head of a task on an encoder of texts: which hidden states it reads, its linear map, its loss and what it
-// predicts.
+// The head of a task on a text encoder: the hidden states that it reads, its linear map, its loss and its
+// predictions.
 //
 //   classification   softmax over the labels of the pooled vector; cross-entropy
 //   multi-label      a sigmoid for every label of the pooled vector; the mean of their binary cross-entropies
@@ -8,7 +8,7 @@
 //                    here; the mean of both cross-entropies (arXiv 1810.04805, section 4.2)
 //   tags             softmax over the tags of every word's first token; cross-entropy (section 5.3)
 //
-// Legend: B sequences, M tokens (ragged), K words, R rows that are read (B, M or K), H width, L labels, O outputs.
+// Legend: B sequences, M tokens (ragged), K words, R rows read (B, M or K), H width, L labels, O outputs.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -27,37 +27,37 @@ namespace attend {
 
 struct HeadConfig {
   std::int64_t width = 0;
-  std::int64_t labels = 0;         // or tags, where the task has any
-  double deviation = 0;            // of initial weights
-  double dropout = 0;              // of what the linear map reads
-  Pooling pooling = Pooling::cls;  // of a head that reads one vector a sequence
+  std::int64_t labels = 0;         // number of labels or tags, if the task has any
+  double deviation = 0;            // standard deviation of initial weights
+  double dropout = 0;              // on the input of the linear map
+  Pooling pooling = Pooling::cls;  // for a head that reads one vector per sequence
 };
 
-// Its parameters are the model's own, under the names that Hugging Face gives them.
+// The parameters are registered in the model itself, under Hugging Face's names.
 class Head {
  public:
   virtual ~Head() = default;
 
-  // The tokens whose hidden states it reads; nothing: all of them.
+  // The tokens whose hidden states the head reads; nullopt: all.
   virtual std::optional<Selection> wanted(const LabelledBatch& batch) const = 0;
 
-  // [R, O]. In fp32 whatever the encoder computes in, so that numbers have all their digits.
+  // The logits, [R, O], always in fp32 for full precision.
   torch::Tensor logits(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const;
 
-  // The loss, a scalar, summed over the `count` sequences or words of the batch. Errors weigh as much as their label
-  // where `label_weights_L` is defined, in heads that have labels.
+  // The loss, a scalar summed over the `count` sequences or words of the batch. In heads with labels, errors are
+  // weighted by `label_weights_L` if it is defined.
   virtual torch::Tensor loss(const torch::Tensor& logits_RO, const LabelledBatch& batch,
                              const torch::Tensor& label_weights_L) const = 0;
   virtual std::int64_t count(const LabelledBatch& batch) const { return batch.input.tokens.layout.size(); }
 
-  // Probabilities of the labels, [B, L], or tags, [K, L]; of a regression the number, [B, 1]; of spans the logits of
-  // begin and end, [M, 2].
+  // Probabilities of the labels, [B, L], or tags, [K, L]; the number of a regression, [B, 1]; the logits of the begin
+  // and end of spans, [M, 2].
   virtual torch::Tensor predict(const torch::Tensor& logits_RO) const = 0;
 
  protected:
   Head(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs);
 
-  // What the linear map reads: [R, H].
+  // The input of the linear map, [R, H].
   virtual torch::Tensor read(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
     return encoded.hidden_MH;
   }
@@ -67,7 +67,7 @@ class Head {
   Linear classifier_;
 };
 
-// The head of a task, a part of `model`.
+// Makes the head of a task and registers it in `model`.
 std::unique_ptr<Head> make_head(torch::nn::Module& model, TaskKind kind, const HeadConfig& config);
 
 }  // namespace attend

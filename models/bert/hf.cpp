@@ -22,15 +22,16 @@ using nlohmann::ordered_json;
 constexpr std::string_view kInProjection = "self_attn.in_proj.";
 constexpr std::array<std::string_view, 3> kThirds = {"attention.self.query.", "attention.self.key.",
                                                      "attention.self.value."};
-// Ours and theirs, of whole tensors: the first that a name begins or goes on with is taken.
+// Prefixes of the names of whole tensors (after the layer number in `layers`), ours and Hugging Face's; the first match
+// applies.
 using Names = std::array<std::pair<std::string_view, std::string_view>, 5>;
 
-// A family of their models, and how it names what attend has in one class.
+// A family of Hugging Face models, and its names for what is one class in attend.
 struct Family {
-  std::string_view type;         // its model_type
-  std::string_view name;         // what its classes begin with
-  std::string_view pretraining;  // and end with, with the heads of pretraining
-  std::string_view prefix;       // of the encoder's tensors, ours are kEncoderPrefix
+  std::string_view type;         // model_type in config.json
+  std::string_view name;         // prefix of its class names
+  std::string_view pretraining;  // suffix of the class with the pretraining heads
+  std::string_view prefix;       // prefix of the encoder's tensors; ours is kEncoderPrefix
   Names layers;
   Names heads;
 };
@@ -64,7 +65,7 @@ constexpr Family kPreLayerNorm = {.type = "roberta-prelayernorm",
                                              {"predictions.bias", "lm_head.bias"},
                                              {"bert.encoder.norm.", "bert.LayerNorm."}}}};
 
-// The head of a kind of task: what their classes end with, their problem_type, and what they call its linear map.
+// The head of a task in Hugging Face: class suffix, problem_type, and name of the linear map.
 struct HfHead {
   TaskKind task;
   std::string_view architecture;
@@ -84,18 +85,18 @@ const HfHead& head_of(TaskKind task) { return *std::ranges::find(kHeads, task, &
 bool is_pre(const HfConfig& config) { return config.options.norm == NormPlace::pre; }
 const Family& family_of(const HfConfig& config) { return is_pre(config) ? kPreLayerNorm : kBert; }
 
-// Rows of their table of positions before the first token's.
+// The number of rows of Hugging Face's position table before the first token's.
 std::int64_t unused_positions(const HfConfig& config) { return is_pre(config) ? config.pad + 1 : 0; }
 
-// A tensor of theirs, which third of ours it is (0 to 2 of a fused product) where it is but a third, and how many rows
-// of zeros stand before ours.
+// A Hugging Face tensor; for a third of a fused projection the index of the third (0 to 2); and the number of rows of
+// zeros before ours.
 struct HfPart {
   std::string name;
   std::optional<int> third = {};
   std::int64_t rows_before = 0;
 };
 
-// Tensors of theirs that are no weights of their own.
+// True for Hugging Face tensors that are not weights of their own.
 bool is_copy(std::string_view name) {
   return name.ends_with("position_ids") || name.starts_with("cls.predictions.decoder.") ||
          name.starts_with("lm_head.decoder.");
@@ -103,7 +104,7 @@ bool is_copy(std::string_view name) {
 
 at::Tensor as_fp32(const TensorView& view) {
   const auto type = view.dtype == DType::f32 ? at::kFloat : view.dtype == DType::f16 ? at::kHalf : at::kBFloat16;
-  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // read only: from_blob knows no const
+  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // never written: from_blob lacks a const version
   return at::from_blob(bytes, view.shape, type).to(at::kFloat);
 }
 
@@ -136,7 +137,7 @@ at::Tensor third_of(const at::Tensor& fused, int third) {
 
 bool is_of_sequences(const HfConfig& config) { return config.task && is_of_sequences(*config.task); }
 
-// The names in their family, but with our prefix.
+// The names in this family, but with our prefix.
 std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const HfConfig& config) {
   constexpr std::string_view kLayers = "bert.encoder.layers.", kPooler = "pooler.", kClassifier = "classifier.";
   if (parameter.starts_with(kLayers)) {
@@ -155,7 +156,7 @@ std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const H
       if (rest.starts_with(ours)) return {{layer + std::string(theirs) + std::string(rest.substr(ours.size()))}};
     }
   }
-  if (is_pre(config) && is_of_sequences(config)) {  // their head of labels holds both maps
+  if (is_pre(config) && is_of_sequences(config)) {  // Hugging Face's classification head contains both maps
     if (parameter.starts_with(kPooler)) return {{"classifier." + parameter.substr(kPooler.size())}};
     if (parameter.starts_with(kClassifier)) return {{"classifier.out_proj." + parameter.substr(kClassifier.size())}};
   }
@@ -168,7 +169,7 @@ std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const H
   return {{parameter}};
 }
 
-// What a parameter of attend is in their model; nothing where that has no such head.
+// The Hugging Face tensors that make up a parameter of attend; empty if that model lacks the head.
 std::vector<HfPart> hf_parts_of(const std::string& parameter, const HfConfig& config) {
   if (is_pre(config) && parameter.starts_with("seq_relationship.")) return {};
   std::vector<HfPart> parts = parts_under_our_prefix(parameter, config);
@@ -242,7 +243,8 @@ WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn:
 std::string to_hf_config(const HfConfig& theirs) {
   const BertConfig config = bert_config(theirs.options, theirs.vocabulary);
   const auto refuse = [](const std::string& what) {
-    throw UserError("Hugging Face's encoders of this kind have no " + what, "such a model stays with attend");
+    throw UserError("cannot be exported: Hugging Face's encoders of this kind have no " + what,
+                    "use the model with attend");
   };
   if (config.share_layers) refuse("shared layers");
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
@@ -281,7 +283,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   const nlohmann::json json = read_json(path, std::size_t{4} << 20);
   const auto refuse = [&](const std::string& key, const std::string& found, const std::string& expected) {
     throw UserError(file + ": \"" + key + "\" is " + found + ", expected " + expected,
-                    "attend import reads encoders of BERT's kind");
+                    "attend import reads BERT and RoBERTa-PreLayerNorm encoders");
   };
   const auto type = json_member<std::string>(json, "model_type", file);
   const bool pre = type == kPreLayerNorm.type;
@@ -317,7 +319,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   }
   options.feed_forward = size("intermediate_size", 1, 65536);
   options.norm = pre ? NormPlace::pre : NormPlace::post;
-  std::int64_t pad = pre ? 1 : 0;  // their defaults
+  std::int64_t pad = pre ? 1 : 0;  // the defaults of transformers
   if (json.contains("pad_token_id") && !json["pad_token_id"].is_null()) {
     pad = json_member<std::int64_t>(json, "pad_token_id", file);
   }
@@ -340,7 +342,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   options.initial_deviation = number("initializer_range", 1e-6, 1, 0.02);
   options.dropout = number("hidden_dropout_prob", 0, 0.95, 0.1);
   options.attention_dropout = number("attention_probs_dropout_prob", 0, 0.95, 0.1);
-  bert_config(options, config.vocabulary);  // do the sizes fit each other?
+  bert_config(options, config.vocabulary);  // throws if the sizes are incompatible
 
   std::string architecture;
   if (json.contains("architectures") && json["architectures"].is_array() && !json["architectures"].empty() &&
@@ -353,7 +355,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   const std::string problem = json.contains("problem_type") && json["problem_type"].is_string()
                                   ? json["problem_type"].get<std::string>()
                                   : std::string();
-  for (const HfHead& head : kHeads) {  // of the heads of an architecture the one of the problem, else the first
+  for (const HfHead& head : kHeads) {  // an architecture's head for the problem_type, or else its first
     if (head.architecture == architecture && (!config.task || head.problem == problem)) config.task = head.task;
   }
   if (!config.task) return config;
@@ -366,7 +368,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   if (config.task == TaskKind::regression) {
     config.labels.clear();
   } else if (config.labels.empty()) {
-    config.labels = {"LABEL_0", "LABEL_1"};  // their default
+    config.labels = {"LABEL_0", "LABEL_1"};  // the default of transformers
   }
   return config;
 }

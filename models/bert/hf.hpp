@@ -4,8 +4,8 @@
 //   bert.encoder.layers.0.norm1.weight              =  bert.encoder.layer.0.attention.output.LayerNorm.{weight,gamma}
 //   predictions.dense.weight                        =  cls.predictions.transform.dense.weight
 //
-// Their BERT is post-norm. A pre-norm encoder becomes their RoBERTa-PreLayerNorm, which lacks the next-sentence head
-// and whose position table starts with some unused rows:
+// Hugging Face's BERT is post-norm. A pre-norm encoder is exchanged as RoBERTa-PreLayerNorm, which lacks the
+// next-sentence head and whose position table starts with some unused rows:
 //
 //   bert.encoder.layers.0.norm1.weight              =  roberta_prelayernorm.encoder.layer.0.attention.LayerNorm.weight
 //   predictions.dense.weight                        =  lm_head.dense.weight
@@ -32,26 +32,26 @@ struct HfConfig {
   BertOptions options;
   std::int64_t vocabulary = 0;
   std::int32_t pad = 0;             // id of the padding piece
-  std::optional<TaskKind> task;     // by its architecture; nothing: an encoder, or one with the heads of pretraining
+  std::optional<TaskKind> task;     // from the architecture; nullopt: an encoder, perhaps with the pretraining heads
   std::vector<std::string> labels;  // of that task
-  bool heads = true;                // without a task: the heads of pretraining; false: their encoder alone
+  bool heads = true;                // without a task: true with the pretraining heads; false: the encoder alone
 };
 
-// UserError naming the file for an unsupported model_type, activation or position embedding, and for inconsistent
-// sizes.
+// Throws UserError naming the file for an unsupported model_type, activation or position embedding, and for
+// inconsistent sizes.
 HfConfig read_hf_config(const std::filesystem::path& file);
 
-// Writes config.json. UserError for features that their models lack: shared layers and narrow embeddings.
+// Writes config.json. Throws UserError for features that these models lack: shared layers and narrow embeddings.
 std::string to_hf_config(const HfConfig& theirs);
 
-// These parameters of a model under their names. Views of the model's memory where they are whole.
+// These parameters of a model under Hugging Face's names; whole tensors are views of the model's memory.
 NamedTensors to_hf(const NamedTensors& parameters, const HfConfig& config);
 
-// Whether a file of theirs holds a parameter of ours, or a part of it.
+// True if a Hugging Face file contains the parameter or a part of it.
 bool has_hf_weight(const SafetensorsFile& file, const std::string& parameter, const HfConfig& config);
 
-// Copies a file of theirs into these parameters of the model, and refreshes its ops::Weights. The report names tensors
-// of theirs; buffers and tied copies are not counted.
+// Copies a Hugging Face file into these parameters of the model, and refreshes its ops::Weights. The report uses
+// Hugging Face's names; buffers and tied copies are not counted.
 WeightReport load_hf_weights(const std::filesystem::path& file, const torch::nn::Module& model,
                              const NamedTensors& parameters, const HfConfig& config);
 

@@ -16,8 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const fs::path& file, const std::string& what) {
-  throw UserError(file.string() + ": " + what + ", which attend does not have",
-                  "delete modules.json to import the encoder alone");
+  throw UserError(file.string() + ": " + what + " is not supported", "delete modules.json to import only the encoder");
 }
 
 nlohmann::json read_object(const fs::path& file) {
@@ -26,7 +25,7 @@ nlohmann::json read_object(const fs::path& file) {
   return json;
 }
 
-// The Pooling module's config.json: {"pooling_mode": "mean"}, or as older versions write it a flag for every mode.
+// The config.json of the Pooling module: {"pooling_mode": "mean"}, or in older versions a flag per mode.
 SentencePooling pooling_of(const fs::path& file) {
   const nlohmann::json json = read_object(file);
   std::vector<std::string> modes;
@@ -43,7 +42,7 @@ SentencePooling pooling_of(const fs::path& file) {
       modes.push_back(name == "cls_token" ? "cls" : name);
     }
   }
-  if (modes.size() > 1) refuse(file, "several poolings side by side");
+  if (modes.size() > 1) refuse(file, "a combination of poolings");
   const std::string pooling = modes.empty() ? "mean" : modes[0];
   if (pooling == "cls") return SentencePooling::cls;
   if (pooling != "mean") refuse(file, "the pooling \"" + pooling + "\"");
@@ -67,7 +66,7 @@ std::optional<SentenceOptions> read_sentence_transformer(const fs::path& directo
   const nlohmann::json modules = read_json(file);
   if (!modules.is_array()) throw UserError(file.string() + ": not a list of modules", "use another copy");
   SentenceOptions options;
-  std::string order;  // T, P and N of the modules
+  std::string order;  // the modules as letters: T, P and N
   for (const nlohmann::json& module : modules) {
     if (!module.is_object()) throw UserError(file.string() + ": a module is not an object", "use another copy");
     const auto type = json_member<std::string>(module, "type", file.string());
@@ -86,19 +85,19 @@ std::optional<SentenceOptions> read_sentence_transformer(const fs::path& directo
       refuse(file, "the module " + name + (path.empty() ? "" : " in \"" + path + "\""));
     }
   }
-  if (order != "TP" && order != "TPN") refuse(file, "another order than Transformer, Pooling, Normalize");
+  if (order != "TP" && order != "TPN") refuse(file, "a module order other than Transformer, Pooling, Normalize");
 
   const fs::path settings = directory / "sentence_bert_config.json", tokens = directory / "tokenizer_config.json";
   options.max_length = length_in(settings, "max_seq_length");
   if (!options.max_length) options.max_length = length_in(tokens, "model_max_length");
   options.max_length = std::min(options.max_length.value_or(positions), positions);
   if (read_object(settings).value("do_lower_case", false) && tokenizer.encode("A B C") != tokenizer.encode("a b c")) {
-    refuse(settings, "do_lower_case of a tokenizer that knows case");
+    refuse(settings, "do_lower_case with a cased tokenizer");
   }
   const fs::path prompts = directory / "config_sentence_transformers.json";
   const nlohmann::json json = read_object(prompts);
   if (const auto found = json.find("default_prompt_name"); found != json.end() && found->is_string()) {
-    log::warn("{}: the prompt {} is not put before texts; write it at the beginning of each line", prompts.string(),
+    log::warn("{}: the prompt {} is not prepended; write it at the start of each line", prompts.string(),
               found->dump());
   }
   return options;

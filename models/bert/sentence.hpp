@@ -1,11 +1,11 @@
-// How an encoder makes one vector of a text, and where a directory of sentence-transformers (Reimers and Gurevych 2019,
-// arXiv 1908.10084) says it:
+// Sentence embeddings: the pooling of an encoder's states into one vector, and its description in a
+// sentence-transformers directory (Reimers and Gurevych 2019, arXiv 1908.10084):
 //
 //   modules.json                  Transformer, Pooling and perhaps Normalize, in this order
-//   1_Pooling/config.json         the mean of all tokens, [CLS] and [SEP] among them, or the state of [CLS]
+//   1_Pooling/config.json         the mean of all tokens, including [CLS] and [SEP], or the state of [CLS]
 //   sentence_bert_config.json     max_seq_length, else model_max_length of tokenizer_config.json: where texts are cut
 //
-// RUN/embed.toml keeps it with an imported run.
+// An imported run keeps these settings in RUN/embed.toml.
 #pragma once
 
 #include <array>
@@ -45,10 +45,10 @@ struct SentenceOptions {
   }
 };
 
-inline constexpr const char* kEmbedFile = "embed.toml";  // of a run
+inline constexpr const char* kEmbedFile = "embed.toml";  // in a run
 
-// What a directory says of an encoder that reads `positions` tokens; nothing where it has no modules.json. UserError
-// naming the file for modules, poolings and tokenization that attend does not have.
+// Reads the settings of a directory for an encoder with `positions` positions; nullopt without modules.json. Throws
+// UserError naming the file for unsupported modules, poolings and tokenization.
 std::optional<SentenceOptions> read_sentence_transformer(const std::filesystem::path& directory,
                                                          const Tokenizer& tokenizer, std::int64_t positions);
 

@@ -1,4 +1,4 @@
-// An encoder of texts and the head of a task above it.
+// A text encoder with the head of a task.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,15 +18,15 @@
 
 namespace attend {
 
-// The options that such a model does not read.
+// The options that do not apply to such a model.
 std::vector<std::string_view> foreign_options(const TextModelOptions& options, TaskKind task);
 
 class TextModelImpl : public torch::nn::Module {
  public:
-  // `task` has all its labels. UserError where the options do not go together, or not with the task.
+  // `task` must have all its labels. Throws UserError if the options contradict each other or the task.
   TextModelImpl(const TextModelOptions& options, const LabelledTask& task, std::int64_t vocabulary);
 
-  // What its head makes of a batch (Head::logits).
+  // The logits of the head for a batch (Head::logits).
   torch::Tensor logits(const LabelledBatch& batch, Pass& pass) const;
 
   const TextEncoder& encoder() const { return *encoder_; }

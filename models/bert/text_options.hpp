@@ -1,4 +1,4 @@
-// Which model of texts, as options: the encoder, and what its head reads of it.
+// Options of a text model: the encoder and its pooling.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct TextModelOptions {
     BertOptions::visit(self.encoder, visit);
   }
 
-  // What a run pools by whose own pooling is auto, such as one that was imported.
+  // The pooling that `auto` stands for in a finished run, for example an imported one.
   Pooling pooling_of_run() const {
     return pooling.value_or(model == TextEncoderKind::lstm ? Pooling::last : Pooling::cls);
   }

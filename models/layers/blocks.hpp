@@ -1,7 +1,7 @@
-// Blocks of self-attention and feed-forward (arXiv 1706.03762, section 3.1), stacked in the Transformer's encoder and
-// in BERT. Post-norm (as in the paper) and pre-norm (arXiv 2002.04745) are two classes.
+// Blocks of self-attention and feed-forward layers (arXiv 1706.03762, section 3.1), stacked in the Transformer's
+// encoder and in BERT. Post-norm (as in the paper) and pre-norm (arXiv 2002.04745) are two classes.
 //
-// Legend: docs/architecture.md; K are the tokens whose result is needed, C = 3H.
+// Legend: docs/architecture.md; K tokens whose result is needed, C = 3H.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -22,7 +22,7 @@
 
 namespace attend {
 
-// Where a Transformer block normalises: after the residual sum (arXiv 1706.03762) or before each sub-layer
+// The position of the norm in a Transformer block: after the residual sum (arXiv 1706.03762) or before each sub-layer
 // (2002.04745).
 enum class NormPlace { post, pre };
 template <>
@@ -43,17 +43,17 @@ struct BlockConfig {
   double activation_dropout = 0;
 };
 
-// Fused projections are initialised with the variance of Xavier's rule for [3H, H], as PyTorch's in_proj_weight and
+// Fused projections are initialised with the variance of Xavier's rule for [3H, H], like PyTorch's in_proj_weight and
 // fairseq's gain of 1 / sqrt(2).
 inline constexpr double kAttentionGain = 0.70710678118654752;
 
-// The number of attention heads of about 64 columns each that divides the width.
+// The number of attention heads that divides the width into about 64 columns each.
 std::int64_t default_heads(std::int64_t width);
 
 // A linear map of a block, initialised according to `config`; see LinearConfig.
 Linear linear_of(const BlockConfig& config, std::int64_t in, std::int64_t out, std::int64_t fused = 1, double gain = 1);
 
-// The projections around self-attention, with a fused q | k | v.
+// The projections of self-attention, with a fused q | k | v.
 class SelfAttentionImpl : public torch::nn::Module {
  public:
   explicit SelfAttentionImpl(const BlockConfig& config);
@@ -66,8 +66,8 @@ TORCH_MODULE(SelfAttention);
 torch::Tensor feed_forward(const Linear& linear1, const Linear& linear2, const torch::Tensor& x_MH,
                            const BlockConfig& config, Pass& pass);
 
-// The input of an encoder block. If only some tokens are wanted, these attend to all tokens, but only they go through
-// the residual sum, the norms and the feed-forward.
+// The input of an encoder block. If only some tokens are wanted, their queries attend to all tokens, but only they pass
+// through the residual sum, the norms and the feed-forward layer.
 struct EncoderInput {
   const torch::Tensor& x_MH;
   const Layout& layout;
@@ -82,11 +82,11 @@ class EncoderBlockImpl : public torch::nn::Module {
  public:
   explicit EncoderBlockImpl(const BlockConfig& config);
 
-  // [M, H], or [K, H] for the wanted tokens. The pass's observer sees the attention of all tokens in either case.
+  // Returns [M, H], or [K, H] for the wanted tokens. In either case the observer sees all attention.
   virtual torch::Tensor forward(const EncoderInput& input, Pass& pass) const = 0;
 
  protected:
-  // Self-attention of `x_MH`, which is the input or its norm.
+  // Self-attention over `x_MH`, which is the input or its norm.
   torch::Tensor attend(const torch::Tensor& x_MH, const EncoderInput& input, Pass& pass) const;
 
   BlockConfig config_;
@@ -111,12 +111,12 @@ class PreNormEncoderBlockImpl : public EncoderBlockImpl {
 
 std::shared_ptr<EncoderBlockImpl> make_encoder_block(NormPlace norm, const BlockConfig& config);
 
-// The sum of a residual and a sub-layer's output, without a norm.
+// Residual plus the output of a sub-layer, without a norm.
 inline torch::Tensor add(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout) {
   return residual + ops::dropout(x, dropout);
 }
 
-// A stack of blocks; with pre-norm, the residual stream is normalised once more after the last.
+// A stack of blocks; with pre-norm, the residual stream is normalised once more after the last block.
 template <class Block>
 class StackImpl : public torch::nn::Module {
  public:
@@ -137,13 +137,13 @@ class StackImpl : public torch::nn::Module {
   LayerNorm norm_{nullptr};
 };
 
-// The blocks of an encoder: one per layer, or `distinct` blocks used in turn; a single block in every layer is ALBERT's
-// sharing (Lan et al. 2019, arXiv 1909.11942, section 3.1).
+// The blocks of an encoder: one per layer, or `distinct` blocks used in turn; a single block for all layers is ALBERT's
+// parameter sharing (Lan et al. 2019, arXiv 1909.11942, section 3.1).
 class EncoderStackImpl : public StackImpl<EncoderBlockImpl> {
  public:
   EncoderStackImpl(std::int64_t layers, std::int64_t distinct, NormPlace norm, const BlockConfig& config);
 
-  // [M, H], or [K, H] for the tokens that are wanted from the last layer.
+  // Returns [M, H], or [K, H] for the tokens wanted from the last layer.
   torch::Tensor forward(torch::Tensor x_MH, const Layout& layout, Pass& pass,
                         const std::optional<Selection>& wanted = {}) const;
 

@@ -1,5 +1,5 @@
 // A recurrent cell: the function that one layer applies to one token (ops/recurrent.hpp has the kinds and their
-// equations). Nothing outside it depends on the number of its gates or state tensors.
+// equations). Other code does not depend on the number of gates or state tensors.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -19,11 +19,11 @@ namespace attend {
 
 using ops::CellState;
 
-// One part of a state: its name, and the activation that maps unbounded numbers to its range.
+// A part of a cell's state: its name, and the activation that maps any number into its range.
 struct StatePart {
   std::string_view name;
   ops::Activation activation;
-  bool fp32;  // whether it is fp32 even if activations are bf16
+  bool fp32;  // true if it is fp32 even when activations are bf16
 };
 
 class Cell {
@@ -35,13 +35,13 @@ class Cell {
   // The parts of the state of a kind of cell.
   static std::span<const StatePart> state_parts(CellKind kind);
 
-  // Reads one token for each of R rows, x [R, I].
+  // One step for R rows, x [R, I].
   CellState step(const torch::Tensor& x_RI, const CellState& state) const {
     return ops::cell_step(x_RI, state, weights_);
   }
 
-  // Weights uniformly in ±0.1 (arXiv 1508.04025, 4.1) and biases 0, but 1 for an LSTM's forget gate, so that it
-  // remembers from the start (Jozefowicz, Zaremba and Sutskever 2015).
+  // Initialises weights uniformly in ±0.1 (arXiv 1508.04025, 4.1) and biases to 0, except the bias of an LSTM's forget
+  // gate to 1, so that the cell remembers from the start (Jozefowicz, Zaremba and Sutskever 2015).
   void initialise(RandomStream& random);
 
   void visit_weights(const std::function<void(ops::Weight&)>& f);

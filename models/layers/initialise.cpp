@@ -13,15 +13,15 @@
 namespace attend {
 namespace {
 
-// A matrix, how many are stored in it one above the other, and what it is to a model.
+// A matrix, the number of matrices stacked in it, and its role in the model.
 struct Matrix {
   torch::Tensor tensor;
   std::int64_t stacked = 1;
-  bool is_table = false;      // of embeddings
+  bool is_table = false;      // embedding table
   bool is_recurrent = false;  // from hidden state to gates
 };
 
-// weight_hh_l0 has H columns and H rows a gate; weight_ih_l0 has as many gates.
+// weight_hh_l0 has H columns and H rows per gate; weight_ih_l0 has as many gates.
 std::int64_t gates_of(const Layer& layer, std::string name) {
   const auto at = name.find("weight_ih");
   if (at != name.npos) name.replace(at, 9, "weight_hh");
@@ -69,7 +69,7 @@ void initialise_matrix(const Matrix& matrix, const InitialiserConfig& config, Ra
   }
 }
 
-// Eight sums, which a processor computes side by side, in an order that is always the same.
+// Eight sums in a fixed order, which a processor computes in parallel.
 double dot(std::span<const double> a, std::span<const double> b) {
   constexpr std::size_t kSums = 8;
   std::array<double, kSums> sums{};
@@ -83,13 +83,12 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// row -= share * other.
 void subtract(std::span<double> row, std::span<const double> other, double share) {
   for (std::size_t i = 0; i < row.size(); ++i) row[i] -= share * other[i];
 }
 
-// The rows of a square matrix by Gram and Schmidt, each time from the row's rest. Of a matrix of normal numbers that is
-// the orthogonal factor of its QR decomposition with a positive diagonal, and so uniform (Mezzadri 2007,
+// Gram-Schmidt orthogonalisation of the rows of a square matrix. For a matrix of normal numbers, this gives the
+// orthogonal factor of its QR decomposition with a positive diagonal, which is uniformly distributed (Mezzadri 2007,
 // math-ph/0609050).
 void make_orthogonal(std::span<double> matrix, std::size_t width) {
   const auto row = [&](std::size_t i) { return matrix.subspan(i * width, width); };
@@ -116,7 +115,7 @@ void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random) {
 }
 
 void initialise_matrices(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed) {
-  constexpr std::uint64_t kStream = 0x6d617472;  // streams other than those of initialise()
+  constexpr std::uint64_t kStream = 0x6d617472;  // streams different from those of initialise()
   std::vector<Matrix> matrices;
   for (const auto& module : root.modules(/*include_self=*/false)) {
     const auto* layer = dynamic_cast<const Layer*>(module.get());

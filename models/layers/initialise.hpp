@@ -1,5 +1,5 @@
-// Initial weights other than a family's own, which layers define themselves (Layer::initialise). For a matrix that maps
-// n_in numbers to n_out:
+// Initialisation other than the default of a model family, which the layers define themselves (Layer::initialise). For
+// a matrix that maps n_in numbers to n_out:
 //
 //   xavier-uniform    uniform in ±sqrt(6 / (n_in + n_out))    (Glorot and Bengio 2010, eq. 16)
 //   xavier-normal     normal, variance 2 / (n_in + n_out)     (the same, eq. 12)
@@ -7,9 +7,9 @@
 //   uniform           uniform in ±0.1                         (Luong et al. 2015, 1508.04025, 4.1)
 //   orthogonal        W Wᵀ = 1, uniform over all such W       (Saxe, McClelland and Ganguli 2014, 1312.6120)
 //
-// Matrices that are stored as one, such as the gates of a cell or q | k | v, are each a matrix of their own: n_out is
-// that of one. Biases, norms and vectors keep what the family gives them. So do embedding tables, whose rows are looked
-// up and have no n_in; only `uniform` includes them, as in its paper.
+// Matrices stored as one, such as the gates of a cell or q | k | v, are initialised separately: n_out is that of one of
+// them. Biases, norms and vectors keep the default of the family. So do embedding tables, whose rows are looked up and
+// have no n_in; only `uniform` includes them, as in its paper.
 //
 //   an LSTM from 3 to 5 has weight_ih [20, 3]; by xavier-uniform its bound is sqrt(6 / (3 + 5)), not sqrt(6 / (3 + 20))
 #pragma once
@@ -37,7 +37,7 @@ struct EnumNames<Initialiser> {
                                     std::pair{Initialiser::uniform, std::string_view("uniform")}};
 };
 
-// Of the matrices from a cell's hidden state to its gates.
+// Initialisation of the matrices from a cell's hidden state to its gates.
 enum class RecurrentInitialiser { of_others, orthogonal };
 template <>
 struct EnumNames<RecurrentInitialiser> {
@@ -61,8 +61,8 @@ struct InitialiserConfig {
   }
 };
 
-// Initialises the matrices below `root` again where `config` differs from the default. As with initialise()
-// (layers.hpp), every matrix has a stream of its own, so that neither threads nor machines change a bit.
+// Initialises the matrices below `root` again if `config` differs from the default. As in initialise() (layers.hpp),
+// every matrix has its own random stream, so that the result does not depend on threads or the machine.
 void initialise_matrices(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed);
 
 // Fills a contiguous fp32 matrix [blocks * H, H] with an orthogonal matrix for each block.

@@ -26,7 +26,7 @@ void fill(const torch::Tensor& parameter, const Draw& draw) {
   for (std::int64_t i = 0; i < parameter.numel(); ++i) data[i] = static_cast<float>(draw());
 }
 
-// Box and Muller 1958; 1 - u keeps the logarithm finite.
+// The Box-Muller transform (1958); 1 - u keeps the logarithm finite.
 double draw_normal(RandomStream& random) {
   const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
   return radius * std::cos(2 * std::numbers::pi * random.uniform());
@@ -125,7 +125,7 @@ void EmbeddingImpl::initialise(RandomStream& random) {
   const double deviation = deviation_ > 0 ? deviation_ : 1 / std::sqrt(static_cast<double>(table.size(1)));
   if (sinusoids_) {
     const at::NoGradGuard no_grad;
-    // A sine has standard deviation 1 / sqrt(2).
+    // The standard deviation of a sine is 1 / sqrt(2).
     table.copy_(sinusoids(0, table.size(0), table.size(1)) * (deviation * std::numbers::sqrt2));
   } else if (deviation_ > 0) {
     fill_truncated_normal(table, deviation, random);

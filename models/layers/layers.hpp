@@ -1,6 +1,6 @@
 // The leaf modules of the models: linear map, norm and embedding table. Each registers its parameters under PyTorch's
 // names, pairs the fp32 master with the ops::Weight that matrix products read, and defines its initialisation.
-// Recurrences are `Layer`s, too.
+// Recurrent layers are also of class `Layer`.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -28,8 +28,8 @@ class Layer : public torch::nn::Module {
   virtual void visit_weights(const std::function<void(ops::Weight&)>& /*f*/) {}
 };
 
-// Initialises every Layer below `root`, each from its own stream, so that a seed and architecture give the same bits on
-// every machine and with any number of threads.
+// Initialises every Layer below `root` from its own random stream, so that the same seed and architecture give the same
+// bits on every machine and with any number of threads.
 void initialise(const torch::nn::Module& root, std::uint64_t seed);
 
 // Calls f on every ops::Weight below `root`.
@@ -40,7 +40,7 @@ void refresh_weights(const torch::nn::Module& root);
 // Fills an fp32 parameter: uniform in [-bound, bound), or normal with mean 0.
 void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random);
 void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
-// A truncated normal: numbers beyond two standard deviations are drawn again.
+// Fills with a normal distribution truncated at two standard deviations (values beyond are redrawn).
 void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
 
 // sin(t / 10000^(2i / H)) in column 2i and the cosine in 2i + 1, for `length` positions t from `first`: [length, H]
@@ -60,7 +60,7 @@ class LinearImpl : public Layer {
  public:
   explicit LinearImpl(const LinearConfig& config);
 
-  // x [..., in] to [..., out] in x's type; `after` is dropout on the result.
+  // Maps x [..., in] to [..., out] in the type of x; `after` is dropout on the result.
   torch::Tensor forward(const torch::Tensor& x, ops::Activation activation = ops::Activation::none,
                         ops::Dropout after = {}) const {
     return ops::linear(x, weight, bias, activation, after);
@@ -70,14 +70,14 @@ class LinearImpl : public Layer {
   std::int64_t fused() const { return config_.fused; }
 
   ops::Weight weight;
-  torch::Tensor bias;  // undefined without one
+  torch::Tensor bias;  // undefined if there is none
 
  private:
   LinearConfig config_;
 };
 TORCH_MODULE(Linear);
 
-// Ba et al. 2016 (arXiv 1607.06450); eps 1e-5 as PyTorch's.
+// Layer norm, Ba et al. 2016 (arXiv 1607.06450); eps is 1e-5 as in PyTorch.
 struct LayerNormConfig {
   std::int64_t width = 0;
   double eps = 1e-5;
@@ -101,8 +101,8 @@ class LayerNormImpl : public Layer {
 };
 TORCH_MODULE(LayerNorm);
 
-// A table of V rows. Initialised normally, by default with standard deviation width^-0.5, so that rows scaled by
-// sqrt(width) have unit variance and, as an output table, logits do too.
+// A table of V rows, initialised normally, by default with standard deviation width^-0.5, so that rows scaled by
+// sqrt(width) have unit variance and, as an output table, so do the logits.
 struct EmbeddingConfig {
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;
@@ -113,7 +113,7 @@ class EmbeddingImpl : public Layer {
  public:
   explicit EmbeddingImpl(const EmbeddingConfig& config);
 
-  // [M, width]: table[ids] * scale + positions[position in its sentence], then dropout. `positions_TH` may be
+  // Returns [M, width]: table[ids] * scale + positions[position in its sentence], then dropout. `positions_TH` may be
   // undefined.
   torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH,
                         ops::Dropout dropout) const {

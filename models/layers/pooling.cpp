@@ -38,7 +38,7 @@ Text text_of(const Tensor& hidden_MH, const SegmentedSequences& input, std::int6
     }
     layout.append(std::ssize(rows) - layout.num_tokens());
   }
-  layout.max_length = std::max<std::int64_t>(layout.max_length, 1);  // also where no sequence has such a text
+  layout.max_length = std::max<std::int64_t>(layout.max_length, 1);  // even if no sequence has such a text
   const Tensor chosen = hidden_MH.index_select(0, to_tensor(rows, hidden_MH)).to(at::kFloat);
   const Tensor lengths_B = lengths(layout, hidden_MH);
   return {ops::pad(chosen, layout), missing(lengths_B, layout.max_length), lengths_B.unsqueeze(1).to(at::kFloat)};

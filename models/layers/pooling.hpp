@@ -1,4 +1,4 @@
-// Reduces the hidden states of a sequence to one vector for a classifier.
+// Pooling: reduces the hidden states of a sequence to one vector.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -27,10 +27,10 @@ struct Encoded {
 
 class PoolingImpl : public torch::nn::Module {
  public:
-  // Whether it reads only the first token of every sequence: `encoded` then has only these, [B, H].
+  // True if it reads only the first token of every sequence; `encoded` then contains only these, [B, H].
   virtual bool reads_first() const { return false; }
 
-  // [B, P].
+  // Returns [B, P].
   virtual torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Layers of recurrent cells, stacked as torch.nn.LSTM stacks them and with parameters under its names, so that weights
-// are exchanged without renaming. Sentences are ragged; a layer that reads in reverse starts at each one's last token.
+// Stacked recurrent layers, in the order and with the parameter names of torch.nn.LSTM, so that weights are exchanged
+// without renaming. Sentences are ragged; a reversed layer starts at the last token of each sentence.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -18,8 +18,8 @@
 
 namespace attend {
 
-// How layers read sentences: with two cells, one from each end (Schuster and Paliwal 1997); from the first token; or
-// from the last (Sutskever et al. 2014, arXiv 1409.3215).
+// The reading direction: both, with two cells (Schuster and Paliwal 1997); from the first token; or from the last
+// (Sutskever et al. 2014, arXiv 1409.3215).
 enum class Reading { both, forward, reversed };
 template <>
 struct EnumNames<Reading> {
@@ -39,7 +39,7 @@ struct RecurrenceConfig {
 // The output of the top layer at each token, [M, directions * H], and the final state of each layer.
 struct RecurrenceOutput {
   torch::Tensor output_MC;
-  torch::Tensor memory_MC;  // memories of the top layer's LSTM cells, fp32, if wanted
+  torch::Tensor memory_MC;  // cell states of the top LSTM layer, fp32, if wanted
   std::vector<CellState> last;
 };
 
@@ -47,11 +47,11 @@ class RecurrenceImpl : public Layer {
  public:
   explicit RecurrenceImpl(const RecurrenceConfig& config);
 
-  // Reads whole sentences from the given states of each layer, or from zeros. Dropout is applied between layers.
+  // Reads whole sentences from the given start states of each layer, or from zeros. Dropout is applied between layers.
   RecurrenceOutput forward(const torch::Tensor& x_MI, const Layout& layout, double dropout, Pass& pass,
                            const std::vector<CellState>& start = {}, bool wants_memory = false) const;
 
-  // The cells of all layers, from the bottom; in a layer of two directions the forward one comes first.
+  // The cells of all layers, from the bottom; in a bidirectional layer the forward cell comes first.
   const std::vector<Cell>& cells() const { return cells_; }
   std::vector<ops::CellWeights> cell_weights() const;
 

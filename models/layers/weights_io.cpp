@@ -11,7 +11,7 @@
 namespace attend {
 namespace {
 
-// "encoder.norm.weight, encoder.norm.bias and 5 more".
+// A list such as "encoder.norm.weight, encoder.norm.bias and 5 more".
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 3;
   std::string text;
@@ -64,7 +64,7 @@ void check_fit(const SafetensorsFile& file, const std::string& path, const Named
   add("unused", found.unused);
   if (!report.empty()) {
     throw UserError(path + " does not fit the model: " + report,
-                    "use the file of this run, or restore the model options that it was trained with");
+                    "use the weights of this run, or restore the model options they were trained with");
   }
 }
 

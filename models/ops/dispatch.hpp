@@ -1,5 +1,5 @@
-// Which tensors have fast paths. The functions of ops.hpp, recurrent.hpp, decode.hpp and top_k.hpp ask here, and
-// nothing else, before they choose between the plain formulation of an op and its fast path.
+// Selection of fast paths. The functions of ops.hpp, recurrent.hpp, decode.hpp and top_k.hpp ask only these functions
+// before they choose between the plain formulation of an op and its fast path.
 #pragma once
 
 #include <torch/types.h>
@@ -8,26 +8,26 @@
 
 namespace attend::ops {
 
-// Whether tensors like `x` have fast paths: fp32 and bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps exists.
+// True if tensors like `x` have fast paths: fp32 and bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps exists.
 bool has_fast_path(const torch::Tensor& x);
 
-// The same for a matrix product of x and the weight's working form, which have the same type.
+// The same for a matrix product of x and the weight's working form, which must have the same type.
 bool has_fast_product(const torch::Tensor& x, const Weight& weight);
 
-// The same for whole sequences of a recurrence, at least one row of them, and for a step of one, which decoding takes
-// without gradients.
+// The same for a recurrence over whole sequences with at least one row, and for a single step in decoding, which has no
+// gradients.
 bool has_fast_sequence(const torch::Tensor& x);
 bool has_fast_step(const torch::Tensor& x);
 
-// Whether this processor has bf16 instructions, so that bf16 products are faster than fp32 ones.
+// True if this processor has bf16 instructions, so that bf16 products are faster than fp32 ones.
 bool has_native_bf16();
 
-// Whether a recurrent decoder may run as one fused op over a whole batch such as `x`, and its attention as one op over
-// the queries `x` of a step without gradients: if there are fast paths, unless ATTEND_UNROLLED=1 or an Unrolled exists.
+// True if a recurrent decoder may run as one fused op over a whole batch like `x`, and its attention as one op over the
+// queries `x` of a step without gradients: if there are fast paths, unless ATTEND_UNROLLED=1 or an Unrolled exists.
 bool may_fuse_sequences(const torch::Tensor& x);
 bool may_fuse_steps(const torch::Tensor& x);
 
-// While it exists, every op in the process uses its plain formulation. For tests and benchmarks.
+// During its lifetime every op in the process uses its plain formulation. For tests and benchmarks.
 class PlainOps {
  public:
   PlainOps();
@@ -36,7 +36,7 @@ class PlainOps {
   PlainOps& operator=(const PlainOps&) = delete;
 };
 
-// While it exists, recurrent decoders are unrolled step by step, with the fast paths of the ops in a step. For tests
+// During its lifetime recurrent decoders are unrolled step by step, with the fast paths of the ops in a step. For tests
 // and benchmarks.
 class Unrolled {
  public:

@@ -15,14 +15,14 @@ using torch::Tensor;
 
 namespace {
 
-// `kv` is keys, values or both.
+// `kv` is the keys, the values or both.
 void check_attention(const Tensor& q, const Tensor& kv, std::int64_t width, const Layout& queries, const Layout& keys,
                      AttentionShape shape) {
   ensure(queries.size() == keys.size(), "queries and keys have the same number of sentences");
-  ensure(q.size(0) == queries.num_tokens(), "the layout is that of the queries");
-  ensure(kv.size(0) == keys.num_tokens(), "the layout is that of the keys");
+  ensure(q.size(0) == queries.num_tokens(), "the layout matches the queries");
+  ensure(kv.size(0) == keys.num_tokens(), "the layout matches the keys");
   ensure(q.scalar_type() == kv.scalar_type(), "queries and keys have the same type");
-  ensure(!shape.causal || queries.offsets == keys.offsets, "causal attention is over the queries' own sentences");
+  ensure(!shape.causal || queries.offsets == keys.offsets, "causal attention is self-attention");
   ensure(width % shape.heads == 0, "the width is a multiple of the number of heads");
 }
 
@@ -33,7 +33,7 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
 }
 
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
-  ensure(x.size(-1) == weight.master().size(1), "the rows of x match those of the weight");
+  ensure(x.size(-1) == weight.master().size(1), "x has as many columns as the weight");
   if (weight.packed() != nullptr && weight.packed()->precision == Precision::int8) {
     return fast::linear_int8(x, weight.packed()->integers, bias, activation,
                              has_fast_path(x) ? kernels::best_int8_kernel() : kernels::Int8Kernel::plain);
@@ -43,7 +43,7 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
 }
 
 Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
-  ensure(x.dim() == 2 && x.size(1) == weight.master().size(1), "rows are as long as those of the weight");
+  ensure(x.dim() == 2 && x.size(1) == weight.master().size(1), "x has as many columns as the weight");
   if (x.scalar_type() == at::kFloat) return linear(x, weight, bias);
   return has_fast_product(x, weight) ? fast::logits(x, weight, bias) : plain::logits(x, weight, bias);
 }

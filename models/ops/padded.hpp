@@ -1,4 +1,4 @@
-// Blocks of sequences padded to the longest, for the plain formulations: their padding mask, and a masked softmax.
+// Sequences padded to the longest one, for the plain formulations: the padding mask and a masked softmax.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,7 +11,7 @@
 
 namespace attend::ops {
 
-// int64, on the device of `like`.
+// An int64 tensor on the device of `like`.
 inline torch::Tensor to_tensor(std::span<const std::int64_t> numbers, const torch::Tensor& like) {
   return at::tensor(at::ArrayRef<std::int64_t>(numbers.data(), numbers.size()), at::kLong).to(like.device());
 }
@@ -24,12 +24,12 @@ inline torch::Tensor lengths(const Layout& layout, const torch::Tensor& like) {
   return to_tensor(lengths, like);
 }
 
-// True at the padding of a block padded to `longest`, [rows, longest].
+// The padding mask of sequences padded to `longest`, [rows, longest]; true at padding.
 inline torch::Tensor missing(const torch::Tensor& lengths_R, std::int64_t longest) {
   return at::arange(longest, lengths_R.options()).unsqueeze(0).ge(lengths_R.unsqueeze(1));
 }
 
-// Softmax over the last dimension, excluding missing elements, which get 0; all zeros if everything is missing.
+// Softmax over the last dimension without missing elements, which get 0; all zeros if everything is missing.
 inline torch::Tensor masked_softmax(const torch::Tensor& scores, const torch::Tensor& missing) {
   return at::softmax(scores.masked_fill(missing, std::numeric_limits<float>::lowest()), -1).masked_fill(missing, 0);
 }

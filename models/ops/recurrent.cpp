@@ -13,16 +13,16 @@ namespace {
 
 void check(const AttentionMemory& memory, const Tensor& query) {
   const std::int64_t S = memory.layout.num_tokens();
-  ensure(memory.keys_SA.size(0) == S && memory.values_SW.size(0) == S, "the layout is that of keys and values");
+  ensure(memory.keys_SA.size(0) == S && memory.values_SW.size(0) == S, "the layout matches keys and values");
   ensure(query.scalar_type() == memory.keys_SA.scalar_type() && query.scalar_type() == memory.values_SW.scalar_type(),
          "queries, keys and values have the same type");
 }
 
 void check(const AttentionForm& form, const DecoderInput& input, std::size_t num_layers, std::size_t num_dropouts) {
   check(input.memory, input.embedded_ME);
-  ensure(!form.coverage_A.defined(), "only steps know coverage");
-  ensure(input.embedded_ME.size(0) == input.layout.num_tokens(), "the layout is that of the input");
-  ensure(input.layout.size() == input.memory.layout.size(), "each target sentence has its source sentence");
+  ensure(!form.coverage_A.defined(), "only single steps support coverage");
+  ensure(input.embedded_ME.size(0) == input.layout.num_tokens(), "the layout matches the input");
+  ensure(input.layout.size() == input.memory.layout.size(), "each target sentence has a source sentence");
   ensure(num_layers == input.start.size() && num_layers == num_dropouts + 1,
          "each layer has a start state, and each but the last a dropout");
 }
@@ -46,7 +46,7 @@ CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeight
 }
 
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions) {
-  ensure(input.x_MI.size(0) == input.layout.num_tokens(), "the layout is that of the input");
+  ensure(input.x_MI.size(0) == input.layout.num_tokens(), "the layout matches the input");
   ensure(directions.size() == 1 || directions.size() == 2, "a layer has one or two directions");
   return has_fast_sequence(input.x_MI) ? fast::recurrent_layer(input, directions)
                                        : plain::recurrent_layer(input, directions);
@@ -57,7 +57,7 @@ Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const
   const std::int64_t R = query_RH.size(0);
   ensure(R == std::ssize(rows.sentences), "there is one sentence per row");
   ensure(!form.coverage_A.defined() || rows.coverage_RS.sizes() == at::IntArrayRef({R, memory.layout.max_length}),
-         "coverage is laid out as weights");
+         "coverage is laid out like the weights");
   check(memory, query_RH);
   return fast::attention_step(form, query_RH, memory, rows);
 }

@@ -1,5 +1,5 @@
-// The order in which a recurrence reads a ragged batch without padding: sentences by decreasing length, position by
-// position, so that finished sentences leave and the rows of a step are a prefix of the previous step's.
+// The order in which a recurrence reads a ragged batch without padding: sentences by decreasing length, then position
+// by position, so that finished sentences drop out and the rows of a step are a prefix of the previous step's rows.
 //
 // Three sentences a0 a1, b0 b1 b2, c0 are
 //   order b a c,  rows b0 a0 c0 | b1 a1 | b2,  begin 0 3 5 6
@@ -36,8 +36,8 @@ struct Steps {
 
   std::vector<std::int64_t> order;
   std::vector<std::int64_t> begin = {0};
-  std::vector<std::int64_t> rows;    // the ragged row of each packed one
-  std::vector<std::int64_t> packed;  // the packed row of each ragged one
+  std::vector<std::int64_t> rows;    // the ragged row of each packed row
+  std::vector<std::int64_t> packed;  // the packed row of each ragged row
 };
 
 }  // namespace attend::ops

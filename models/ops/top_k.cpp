@@ -11,7 +11,7 @@ namespace attend::ops {
 
 TopLogProbs top_log_probs(const torch::Tensor& logits_RV, std::int64_t k) {
   k = std::min(k, logits_RV.size(1));
-  ensure(logits_RV.scalar_type() == at::kFloat && k > 0, "fp32 logits, at least one candidate");
+  ensure(logits_RV.scalar_type() == at::kFloat && k > 0, "logits are fp32 and k is positive");
   return has_fast_path(logits_RV) ? fast::top_log_probs(logits_RV, k) : plain::top_log_probs(logits_RV, k);
 }
 

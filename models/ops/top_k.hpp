@@ -10,7 +10,7 @@
 
 namespace attend::ops {
 
-// The K largest of log_softmax(logits) of each row, best first, ties to the smaller id; K = min(k, V). Where a row's
+// The K largest of log_softmax(logits) for each row, best first, ties by the smaller id; K = min(k, V). If a row's
 // normaliser is not finite, all its values are -infinity.
 struct TopLogProbs {
   std::int64_t k = 0;

@@ -10,7 +10,7 @@
 namespace attend::ops {
 
 void Weight::set_precision(Precision precision) {
-  ensure(precision == Precision::fp32 || precision == Precision::bf16, "training is in fp32 or bf16");
+  ensure(precision == Precision::fp32 || precision == Precision::bf16, "training uses fp32 or bf16");
   working_ = precision == Precision::bf16 ? master_.detach().to(at::kBFloat16) : torch::Tensor();
   for_logits_ = precision == Precision::bf16 ? std::make_shared<LogitsWeight>() : nullptr;
   packed_.reset();

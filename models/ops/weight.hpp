@@ -1,4 +1,4 @@
-// A weight for the arithmetic: the trained fp32 parameter (the master), and the form that matrix products read.
+// A weight: the trained fp32 parameter (the master), and the form that matrix products read.
 //
 // A module registers the master under PyTorch's name and keeps the Weight beside it:
 //   weight = ops::Weight(register_parameter("weight", torch::empty({out, in})));
@@ -29,7 +29,7 @@ struct EnumNames<Precision> {
 
 namespace attend::ops {
 
-struct PackedWeight;  // a form made once for decoding; only ops knows it
+struct PackedWeight;  // a form made once for decoding; private to ops
 struct LogitsWeight;  // a form made once after each refresh, for logits
 
 class Weight {
@@ -40,7 +40,7 @@ class Weight {
   // The fp32 parameter, [out, in]. Gradients arrive here, in fp32.
   const torch::Tensor& master() const { return master_; }
 
-  // The form read while training: the master itself, or its bf16 copy.
+  // The form read in training: the master itself or its bf16 copy.
   const torch::Tensor& working() const { return working_.defined() ? working_ : master_; }
 
   // Sets the precision for training (fp32 or bf16) and makes the copy.
@@ -53,9 +53,9 @@ class Weight {
   void freeze(Precision precision);
 
   const PackedWeight* packed() const { return packed_.get(); }
-  LogitsWeight& for_logits() const { return *for_logits_; }  // of a weight whose working form is bf16
+  LogitsWeight& for_logits() const { return *for_logits_; }  // if the working form is bf16
 
-  // A view of some rows as a weight of its own, never packed; it shares values and gradients with this one.
+  // A view of some rows as a separate weight, never packed; it shares values and gradients with this one.
   Weight rows(std::int64_t first, std::int64_t count) const;
 
  private:

@@ -1,4 +1,4 @@
-// A run of `attend pretrain` loaded for use: its options, its tokenizer and its encoder with the heads of pretraining.
+// A run of `attend pretrain` loaded for use: its options, its tokenizer, and its encoder with the pretraining heads.
 #pragma once
 
 #include <filesystem>
@@ -16,24 +16,24 @@ struct BertRun {
   BertOptions options;
   Tokenizer tokenizer;
   BertForPretraining model;
-  NamedTensors weights;  // those parameters of the model that the run has: an imported encoder may lack heads
+  NamedTensors weights;  // the model parameters that the run has: an imported encoder may lack heads
 
-  // Whether the head for masked tokens is among them.
+  // True if the run has the head for masked tokens.
   bool fills_masks() const;
 
   static BertRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                       torch::Device device = torch::kCPU);
 };
 
-// The parameters of a pretrained model but for those of its heads (pooler, predictions, seq_relationship) of which
-// nothing `is_there`.
+// The parameters of a pretrained model except those of heads (pooler, predictions, seq_relationship) for which
+// `is_there` returns false for every parameter.
 NamedTensors without_absent_heads(const BertForPretrainingImpl& model,
                                   const std::function<bool(const std::string&)>& is_there);
 
-// The same of the weights in a run's file, which are loaded. UserError as of load_tensors.
+// Loads the weights of a run; returns the parameters found, without absent heads. Throws UserError as load_tensors.
 NamedTensors load_pretrained(const std::filesystem::path& weights, const BertForPretrainingImpl& model);
 
-// RUN/tokenizer/joint.model.
+// Loads RUN/tokenizer/joint.model.
 Tokenizer load_run_tokenizer(const std::filesystem::path& run);
 void save_run_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& run);
 

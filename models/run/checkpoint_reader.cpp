@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kStepPrefix = "step-";
 constexpr const char* kWeights = "model.safetensors";
 
-// 1200 of "step-1200".
+// The number in a name: 1200 for "step-1200".
 std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with(kStepPrefix)) return std::nullopt;
   name.remove_prefix(kStepPrefix.size());
@@ -26,15 +26,14 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step && *step >= 0 ? step : std::nullopt;
 }
 
-// The step that RUN/best names, or nothing.
+// The step named by RUN/best, or nullopt.
 std::optional<std::int64_t> best_step(const fs::path& run) {
   const fs::path best = run / "best";
   if (!fs::exists(best)) return std::nullopt;
   std::string name = read_file(best, 1000);
   while (!name.empty() && name.back() == '\n') name.pop_back();
   const auto step = step_of(name);
-  if (!step)
-    throw UserError(best.string() + ": \"" + name + "\" is not the name of a checkpoint", "use --checkpoint last");
+  if (!step) throw UserError(best.string() + ": \"" + name + "\" is not a checkpoint name", "use --checkpoint last");
   return step;
 }
 
@@ -65,14 +64,14 @@ std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
 
 fs::path find_weights(const fs::path& run, const std::string& which) {
   if (which != "auto" && which != "best" && which != "last") return given_weights(which);
-  std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
+  std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last one is tried first
   if (which != "last") {
     if (const auto best = best_step(run)) {
       std::erase(candidates, *best);
       candidates.push_back(*best);
     }
   }
-  std::string problem;  // of the one that was asked for
+  std::string problem;  // with the requested checkpoint
   for (auto step = candidates.rbegin(); step != candidates.rend(); ++step) {
     const fs::path directory = checkpoint_path(run, *step);
     try {
@@ -85,9 +84,9 @@ fs::path find_weights(const fs::path& run, const std::string& which) {
     if (!problem.empty()) log::warn("{}; using {} instead", problem, directory.string());
     return directory / kWeights;
   }
-  throw UserError(
-      problem.empty() ? (run / "checkpoints").string() + ": no checkpoints" : problem + "; no other one is intact",
-      "train the run further: --resume auto");
+  throw UserError(problem.empty() ? (run / "checkpoints").string() + ": no checkpoints"
+                                  : problem + "; no other checkpoint is intact",
+                  "continue the training with --resume auto");
 }
 
 }  // namespace attend

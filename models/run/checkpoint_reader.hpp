@@ -1,4 +1,4 @@
-// Finds and verifies the checkpoint of a run.
+// Finds and verifies the checkpoints of a run.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace attend {
 
-// RUN/checkpoints/step-N.
+// The path RUN/checkpoints/step-N.
 std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int64_t step);
 
 // The steps of a run's checkpoints, ascending; they are not verified.
 std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
 
-// The model.safetensors of the checkpoint that `which` names, verified against its manifest:
+// The model.safetensors of the checkpoint `which`, verified against its manifest:
 //   best the one named by RUN/best; the newest if there is none yet
 //   last   the newest
 //   PATH   the directory of a checkpoint, or a .safetensors file, which has no manifest
 //   auto   best; where that is damaged, the newest intact one, with a warning that names both
-// UserError when it is missing or damaged.
+// Throws UserError if it is missing or damaged.
 std::filesystem::path find_weights(const std::filesystem::path& run, const std::string& which);
 
 }  // namespace attend

@@ -27,9 +27,9 @@ c10::Device device_named(const std::string& name) {
       }
       return c10::Device(c10::kCUDA, index);
     }
-  } catch (const c10::Error&) {  // not the name of a device
+  } catch (const c10::Error&) {  // not a device name
   }
-  throw UserError("--device " + name + ": not a device", "use auto, cpu, cuda or cuda:N");
+  throw UserError("--device " + name + " is not a device", "use auto, cpu, cuda or cuda:N");
 }
 
 Precision precision_for(Precision precision, c10::Device device) {
@@ -39,7 +39,7 @@ Precision precision_for(Precision precision, c10::Device device) {
 
 void warn_of_slow(Precision precision, c10::Device device) {
   if (precision != Precision::bf16 || !device.is_cpu() || ops::has_native_bf16()) return;
-  log::warn("--precision bf16 is slow here: this processor does not multiply it natively; fp32 is faster");
+  log::warn("--precision bf16 is slow on this processor, which has no bf16 instructions; fp32 is faster");
 }
 
 Precision freeze(const torch::nn::Module& root, Precision precision) {
@@ -49,7 +49,7 @@ Precision freeze(const torch::nn::Module& root, Precision precision) {
   if (!device.is_cpu() && precision == Precision::int8) {
     throw UserError("--precision int8 is not available on " + device.str(), "use bf16, or --device cpu");
   }
-  // A GPU's own library lays out its weights.
+  // On a GPU, LibTorch's libraries choose the layout of weights.
   visit_weights(
       root, [&](ops::Weight& weight) { device.is_cpu() ? weight.freeze(precision) : weight.set_precision(precision); });
   return precision;

@@ -1,4 +1,4 @@
-// The device that a model computes on, and the precision that suits it.
+// The device of a model and its precision.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,17 +10,17 @@
 
 namespace attend {
 
-// cpu, cuda or cuda:N; auto is CUDA where there is some. UserError where there is no such device.
+// Accepts cpu, cuda, cuda:N and auto (CUDA if available). Throws UserError if there is no such device.
 c10::Device device_named(const std::string& name);
 
-// Of `automatic` bf16 where the device multiplies it natively, else fp32; every other precision is itself.
+// Resolves `automatic`: bf16 if the device multiplies it natively, else fp32. Other precisions are returned unchanged.
 Precision precision_for(Precision precision, c10::Device device);
 
-// Warns of bf16 on a processor that has to widen every product to fp32.
+// Warns if bf16 runs on a processor without bf16 instructions, where every product is widened to fp32.
 void warn_of_slow(Precision precision, c10::Device device);
 
-// Packs every weight below `root` for inference; the model can then no longer be trained. Returns the precision of
-// precision_for. UserError for int8 on a GPU.
+// Packs every weight below `root` for inference; the model can then no longer be trained. Returns the resolved
+// precision. Throws UserError for int8 on a GPU.
 Precision freeze(const torch::nn::Module& root, Precision precision);
 
 }  // namespace attend

@@ -34,14 +34,14 @@ RunKind kind_of_old_run(const fs::path& path) {
 }  // namespace
 
 RunKind kind_of_run(const fs::path& path) {
-  const std::string remedy = "give the directory that --run named";
+  const std::string remedy = "give the RUN directory of a training";
   if (!fs::is_directory(path)) {
     throw UserError(path.string() + (fs::exists(path) ? ": not a directory" : ": no such run"), remedy);
   }
   if (!fs::exists(path / "config.toml")) {
     throw UserError(path.string() + ": not a run, config.toml is missing",
                     fs::exists(path / "config.json")
-                        ? "import the model of Hugging Face first: attend import " + path.string() + " --run RUN"
+                        ? "import the Hugging Face model first: attend import " + path.string() + " --run RUN"
                         : remedy);
   }
   const fs::path record = path / "run.json";
@@ -63,7 +63,7 @@ void check_is_run(const fs::path& path, RunKind expected) {
   if (found == expected) return;
   throw UserError(fmt::format("{}: a run of attend {}, expected one of attend {}", path.string(), name_of(found),
                               name_of(expected)),
-                  "give the directory that its --run named");
+                  "give the RUN directory of such a training");
 }
 
 void check_identity(const fs::path& weights, const TensorMetadata& expected, const fs::path& run) {
@@ -74,9 +74,9 @@ void check_identity(const fs::path& weights, const TensorMetadata& expected, con
     const std::string remedy = "one of them was edited or belongs to another run; restore the original";
     const auto dot = key.find('.');
     if (dot == std::string::npos) {
-      throw UserError(
-          weights.string() + " was trained with another " + key + " than " + (run / "tokenizer").string() + " has now",
-          remedy);
+      throw UserError(weights.string() + " was trained with a different " + key + " than the one in " +
+                          (run / "tokenizer").string(),
+                      remedy);
     }
     const fs::path options = run / (key.starts_with("task.") ? "task.toml" : "config.toml");
     throw UserError(fmt::format("{}: {} is {}, but {} was trained with {}", options.string(), key.substr(dot + 1),

@@ -23,8 +23,8 @@
 
 namespace attend {
 
-// What weights belong to, recorded in their file: the hashes of the tokenizers, the values of the model's options
-// (model.NAME), and of a fine-tuned model those of its task (task.NAME).
+// The identity of weights, recorded in their file: the hashes of the tokenizers, the values of the model's options
+// (model.NAME), and for a fine-tuned model those of its task (task.NAME).
 TensorMetadata hashes_of(const TokenizerPair& tokenizers);
 TensorMetadata hashes_of(const Tokenizer& tokenizer);
 void add_options(TensorMetadata& identity, const std::string& part, const BoundOptions& options);
@@ -42,8 +42,8 @@ TensorMetadata identity_of(const Options& model, const TaskOptions& task, const 
   return identity;
 }
 
-// UserError when the weights were recorded as belonging to a model, a task or tokenizers other than those `expected`;
-// values that their file does not record are not checked.
+// Throws UserError if the weights are recorded as belonging to a model, a task or tokenizers other than those
+// `expected`; values that their file does not record are not checked.
 void check_identity(const std::filesystem::path& weights, const TensorMetadata& expected,
                     const std::filesystem::path& run);
 
@@ -56,18 +56,18 @@ struct EnumNames<RunKind> {
                                     std::pair{RunKind::finetune, std::string_view("finetune")}};
 };
 
-// The kind that RUN/run.json records. UserError unless `path` is a directory with a config.toml.
+// The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml.
 RunKind kind_of_run(const std::filesystem::path& path);
 
-// The run.json of a run that was averaged or imported: its kind, and nothing about a training.
+// The content of run.json for an averaged or imported run: its kind, and nothing about a training.
 std::string record_of_kind(RunKind kind);
 
-// UserError unless it is a run of that kind.
+// Throws UserError unless it is a run of that kind.
 void check_is_run(const std::filesystem::path& path, RunKind expected);
 
-// A run's model with its weights, on a device and ready for use. `make` builds it from the options in config.toml;
-// `checkpoint` is auto, best, last or a path, see find_weights. UserError naming the file that is missing, damaged,
-// edited or of another run.
+// Loads the model of a run with its weights onto a device. `make` builds it from the options in config.toml;
+// `checkpoint` is auto, best, last or a path, see find_weights. Throws UserError naming the file that is missing,
+// damaged, edited or from another run.
 template <class Make, class Load>
 auto load_model(const std::filesystem::path& run, const std::string& checkpoint, torch::Device device,
                 const TensorMetadata& identity, const Make& make, const Load& load) {
@@ -76,7 +76,7 @@ auto load_model(const std::filesystem::path& run, const std::string& checkpoint,
   auto model = [&] {
     try {
       return make();
-    } catch (const UserError& error) {  // a run that is whole has valid options
+    } catch (const UserError& error) {  // the options of an intact run are valid
       throw UserError((run / "config.toml").string() + ": " + error.what(),
                       "it was truncated or edited; restore the original");
     }

@@ -42,8 +42,8 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
 LabelledTask load_run_task(const fs::path& run) {
   const fs::path file = run / "task.toml";
   if (!fs::exists(file)) {
-    throw UserError(run.string() + ": not a run of a task, task.toml is missing",
-                    "give the directory that attend finetune --run wrote");
+    throw UserError(run.string() + ": not a run of attend finetune, task.toml is missing",
+                    "give the RUN directory of attend finetune");
   }
   auto task = read_config<LabelledTask>(file);
   task.validate(file.string());

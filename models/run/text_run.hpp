@@ -1,5 +1,5 @@
-// A run of `attend finetune` loaded for use: its options, its task, its tokenizer and its model. A run of several seeds
-// stands for the one that was best on the validation data.
+// A run of `attend finetune` loaded for use: its options, its task, its tokenizer and its model. A run over several
+// seeds is represented by the seed with the best validation score.
 //
 //   RUN/config.toml, RUN/tokenizer/joint.model, RUN/checkpoints, RUN/best     as of every run
 //   RUN/task.toml                                                             the task, with all its labels
@@ -17,7 +17,7 @@
 
 namespace attend {
 
-// RUN, or of several seeds the best RUN/seed-N.
+// RUN itself, or for several seeds the best RUN/seed-N.
 std::filesystem::path run_of_best_seed(const std::filesystem::path& run);
 
 struct TextRun {

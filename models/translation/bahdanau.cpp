@@ -10,7 +10,7 @@ using torch::Tensor;
 
 namespace {
 
-// The larger number of each pair of neighbours (Goodfellow et al. 2013, arXiv 1302.4389).
+// The maximum of each pair of neighbours (Goodfellow et al. 2013, arXiv 1302.4389).
 Tensor maxout(const Tensor& x_RU) { return x_RU.unflatten(1, {-1, 2}).amax(2); }
 
 }  // namespace
@@ -57,7 +57,7 @@ std::vector<DropoutPlace> BahdanauImpl::dropout_places(Pass& pass) const {
   return places;
 }
 
-// The read-out is outside the recurrence.
+// The read-out is not part of the recurrence and follows the fused op.
 Tensor BahdanauImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                            std::span<const DropoutPlace> places) const {
   const auto [attention, unknown] = attention_.fused_sequence();

@@ -7,8 +7,8 @@
 //   read-out  t~_i = U_o s_{i-1} + V_o e_{i-1} + C_o c_i + b,  t_i = (max(t~_i,2j-1, t~_i,2j))_j,
 //             p = softmax(W_o t_i)
 //
-// s_{i-1} is the top layer's. W_o is the table of target embeddings. Dropout is applied to the embeddings of both
-// sides, between layers, to c_i as input of the decoder, and to t_i.
+// s_{i-1} is the state of the top layer. W_o is the table of target embeddings. Dropout is applied to the embeddings of
+// both sides, between layers, to c_i as input of the decoder, and to t_i.
 #pragma once
 
 #include <span>
@@ -31,7 +31,7 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
 
   void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const override;
   torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const override;
-  // t_i of R rows.
+  // Computes t_i for R rows.
   torch::Tensor read_out(const torch::Tensor& query_RH, const torch::Tensor& embedded_RE,
                          const torch::Tensor& context_RW) const;
   torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,

@@ -1,4 +1,4 @@
-// The kind of a translation model and its sizes: everything that the factory needs.
+// The kind of a translation model and its sizes: the input of the factory.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace attend {
 
-// Options of one family are refused by name for others. Training resolves those left to auto
+// An option of one family given for another is an error that names it. Training resolves options left at auto
 // (train/translation/defaults.hpp) before a model is built.
 struct ModelConfig {
   ModelKind model = ModelKind::transformer;
@@ -34,7 +34,7 @@ struct ModelConfig {
   StateKind keys = StateKind::hidden;
   StateKind values = StateKind::hidden;
   CoverageKind coverage = CoverageKind::none;
-  bool input_feeding = true;                   // luong: the attentional vector is fed back (arXiv 1508.04025, 3.3)
+  bool input_feeding = true;                   // luong: feed the attentional vector back (arXiv 1508.04025, 3.3)
   ContextUse context = ContextUse::once;       // fixed
   StateKind context_from = StateKind::hidden;  // fixed
   bool tie_embeddings =
@@ -42,7 +42,7 @@ struct ModelConfig {
   std::optional<double> dropout;
   double attention_dropout = 0.0;   // transformer: on the attention weights
   double activation_dropout = 0.0;  // transformer: inside the feed-forward
-  double initial_deviation = 0.0;   // transformer: of the weights
+  double initial_deviation = 0.0;   // transformer: standard deviation of initial weights; 0: Xavier's rule
   InitialiserConfig initial = {};
 
   template <class Self, class Visitor>
@@ -106,7 +106,7 @@ struct ModelConfig {
   }
 };
 
-// What a recurrent family has where the option is auto.
+// The cell of a recurrent family if the option is auto.
 inline CellKind cell_of(const ModelConfig& config) {
   return config.cell.value_or(config.model == ModelKind::bahdanau ? CellKind::gru : CellKind::lstm);
 }

@@ -19,7 +19,7 @@ namespace {
 template <class T>
 T chosen(const std::optional<T>& value, const char* option) {
   if (value) return *value;
-  throw UserError("option " + std::string(option) + " is auto, but there is no data to choose it from", "set a number");
+  throw UserError("option " + std::string(option) + " is auto, which requires training data", "set a number");
 }
 
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
@@ -49,7 +49,7 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
   throw UserError("option " + option + fault, remedy);
 }
 
-// Combinations that make no sense together.
+// Rejects contradictory combinations of options.
 void refuse_contradictions(const ModelConfig& config, CellKind cell, ScoreKind score) {
   const auto needs_lstm = [&](std::string_view option, StateKind kind) {
     if (kind != StateKind::cell || cell == CellKind::lstm) return;
@@ -98,7 +98,7 @@ RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySize
           .dropout = chosen(config.dropout, "dropout")};
 }
 
-// luong and bahdanau.
+// Makes luong and bahdanau models.
 Seq2Seq make_with_attention(const ModelConfig& config, const VocabularySizes& vocabulary) {
   RecurrentConfig recurrent = recurrent_config(config, vocabulary);
   const bool luong = config.model == ModelKind::luong;

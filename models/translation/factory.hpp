@@ -19,9 +19,9 @@ struct VocabularySizes {
   std::int64_t tgt = 0;
 };
 
-// Builds the model that `config` describes, initialised from `seed`; without a seed its parameters are left unset, for
-// weights to be loaded into. UserError when options contradict each other, belong to another family, or tie
-// vocabularies of different sizes.
+// Builds the model that `config` describes, initialised from `seed`; without a seed its parameters are left
+// uninitialised, for weights to be loaded. Throws UserError if options contradict each other, belong to another family,
+// or tie vocabularies of different sizes.
 Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed);
 
 }  // namespace attend

@@ -43,7 +43,7 @@ std::vector<DropoutPlace> FixedImpl::dropout_places(Pass& pass) const {
   return places;
 }
 
-// Nothing that a step reads depends on the output of the one before: the layers run over whole sentences.
+// No input of a step depends on the output of the previous one, so the layers run over whole sentences.
 Tensor FixedImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {
   std::vector<std::int64_t> sentences;

@@ -1,5 +1,5 @@
-// The recurrent encoder-decoder without attention: all that the decoder knows of the source is one vector c, the final
-// hidden state or LSTM memory of the encoder's top layer.
+// The recurrent encoder-decoder without attention: the decoder sees the source only as one vector c, the final hidden
+// state or LSTM cell state of the encoder's top layer.
 //
 //   once      (Sutskever et al. 2014, arXiv 1409.3215) c makes the decoder's first states, through an affine map each
 //   every     (Cho et al. 2014, arXiv 1406.1078) and enters every step and its read-out

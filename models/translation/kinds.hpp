@@ -1,4 +1,4 @@
-// The kinds of translation models and of their parts, as options name them.
+// The kinds of translation models and of their parts, with their names in options.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct EnumNames<ModelKind> {
                                     std::pair{ModelKind::fixed, std::string_view("fixed")}};
 };
 
-// What is taken of an LSTM's state: its hidden state h or its memory c.
+// The part of an LSTM's state that is used: its hidden state h or its cell state c.
 enum class StateKind { hidden, cell };
 template <>
 struct EnumNames<StateKind> {
@@ -26,7 +26,7 @@ struct EnumNames<StateKind> {
                                     std::pair{StateKind::cell, std::string_view("cell")}};
 };
 
-// When a decoder without attention reads its context.
+// The steps at which a decoder without attention reads its context.
 enum class ContextUse { once, every };
 template <>
 struct EnumNames<ContextUse> {

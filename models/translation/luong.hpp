@@ -7,7 +7,7 @@
 //   output    h~_t = tanh(W_c [c_t; h_t]),  p = softmax(W_s h~_t)                 (eq. 5, 6)
 //
 // W_s is the table of target embeddings. Dropout is applied to the embeddings of both sides, between layers, to the
-// fed-back h~_{t-1} and to [c_t; h_t] before W_c.
+// fed-back h~_{t-1}, and to [c_t; h_t] before W_c.
 #pragma once
 
 #include <span>

@@ -48,7 +48,7 @@ Tensor StepDropout::operator()(std::size_t place, const Tensor& x) const {
 
 namespace {
 
-// What hard attention samples, step after step.
+// Collects the samples of hard attention over the steps.
 class SampledSteps {
  public:
   void add(const SampledChoices& step) {
@@ -182,7 +182,7 @@ Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
 }
 
 Tensor RecurrentSeq2SeqImpl::with_own_words(const Tensor& embedded_RE, const Tensor& output_QH, Pass& pass) const {
-  const std::int64_t count = embedded_RE.size(0);  // the rows of the step before that go on
+  const std::int64_t count = embedded_RE.size(0);  // the rows of the previous step that continue
   const Tensor logits_RV = ops::logits(output_QH.detach().narrow(0, 0, count), output_table(), {});
   const Tensor own_RE =
       tgt_embedding_->forward({logits_RV.argmax(1), {}}, embedding_scale_, {}, pass.dropout(config_.dropout));
@@ -201,7 +201,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   const ops::Steps steps(target);
   const auto state = start_state(memory, steps.order);
   StepDropout dropout(places, steps, embedded_ME);
-  Tensor weights_BNTS;  // for an observer, of models with attention
+  Tensor weights_BNTS;  // for an observer, if the model has attention
   std::vector<std::int64_t> counts;
   for (std::int64_t t = 0; t < steps.size(); ++t) counts.push_back(steps.count(t));
   const Tensor order = ops::to_tensor(steps.order, embedded_ME);

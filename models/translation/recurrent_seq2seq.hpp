@@ -1,15 +1,15 @@
 // The common part of recurrent encoder-decoders: embeddings, an encoder that runs once, a bridge from its final states
-// to the decoder's first, and a decoder that is written once, as one step (`advance`). Decoding calls it token by
-// token; training unrolls it over rows ordered by length, so that finished sentences leave and nothing is padded on the
-// target side. A family defines the order of attention and recurrence in a step (luong.hpp).
+// to the decoder's start states, and a decoder that is written once, as one step (`advance`). Decoding calls it token
+// by token; training unrolls it over rows sorted by length, so that finished sentences drop out and there is no padding
+// on the target side. A family defines the order of attention and recurrence in a step (luong.hpp).
 //
 //   encoder   h_s = stack of recurrent layers over the source
 //   bridge    decoder layer l starts from the final state of encoder layer l, or of the top one if the decoder is
 //             deeper, each part of the state through its own affine map: hidden tanh(W h + b), an LSTM's cell W c + b.
 //             The papers copy the state, which takes an encoder of one direction and the decoder's width.
 //
-// Embedding tables start with small values, as an output layer needs, so embeddings are multiplied by sqrt(E), as in
-// arXiv 1706.03762, 3.4: otherwise gates and energies start near zero, and learning takes several times as long.
+// Embedding tables start with small values, as an output layer needs; therefore embeddings are multiplied by sqrt(E),
+// as in arXiv 1706.03762, 3.4. Otherwise gates and energies start near zero, and learning takes several times as long.
 //
 // Legend: docs/architecture.md; E = H is the model's width.
 #pragma once
@@ -37,8 +37,8 @@ struct RecurrentConfig {
   std::int64_t decoder_layers = 1;
   CellKind cell = CellKind::lstm;
   Reading reading = Reading::both;
-  StateKind keys = StateKind::hidden;    // what the keys of attention are made of
-  StateKind values = StateKind::hidden;  // what attention sums
+  StateKind keys = StateKind::hidden;    // source of the keys of attention
+  StateKind values = StateKind::hidden;  // source of the values of attention
   bool tie_embeddings = true;            // one table for both sides; the output layer always uses the target's
   double dropout = 0;
 
@@ -47,11 +47,11 @@ struct RecurrentConfig {
 
 // The encoder's output.
 struct RecurrentMemory : Memory {
-  Keys keys;                     // of models with attention
-  torch::Tensor context_BW;      // of models that feed the same context at every step
-  std::vector<CellState> start;  // of each decoder layer, one row per sentence
+  Keys keys;                     // if the model has attention
+  torch::Tensor context_BW;      // if the model feeds the same context at every step
+  std::vector<CellState> start;  // start state of each decoder layer, one row per sentence
 
-  // What a fused decoder with attention reads.
+  // The inputs of a fused decoder with attention.
   ops::DecoderInput decoder_input(const torch::Tensor& embedded_ME, const Layout& target) const {
     return {.embedded_ME = embedded_ME,
             .layout = target,
@@ -64,14 +64,14 @@ struct RecurrentMemory : Memory {
 struct RecurrentState : DecoderState {
   std::vector<CellState> layers;
   torch::Tensor output_RH;   // output of the previous step
-  torch::Tensor context_RW;  // of models that feed the same context at every step
+  torch::Tensor context_RW;  // if the model feeds the same context at every step
   AttentionState attention;
 
   void select(std::span<const std::int64_t> rows) override;
   void keep_first(std::int64_t count);
 };
 
-// A place of dropout in a decoder.
+// A place in the decoder where dropout is applied.
 struct DropoutPlace {
   ops::Dropout dropout;
   std::int64_t width = 0;
@@ -109,10 +109,10 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   // modules.
   RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width);
 
-  // Adds to the memory what the decoder reads: keys and values, or a context.
+  // Adds the decoder's inputs to the memory: keys and values, or a context.
   virtual void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const = 0;
 
-  // What a part of a decoder layer's first state is mapped from: the same part of the encoder layer's final state.
+  // The bridge's input for a part of a decoder layer's start state: the same part of the encoder layer's final state.
   virtual torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const;
 
   // The decoder: reads one embedded token per row, advances the state, and returns the input of the output layer, [R,
@@ -127,15 +127,15 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   virtual torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                               std::span<const DropoutPlace> places) const = 0;
 
-  // One step of the decoder's cells from x [R, input]: the state of the top one, [R, H]. `between`: the first place of
-  // dropout between layers.
+  // One step of the decoder's cells from x [R, input]; returns the state of the top cell, [R, H]. `between`: the first
+  // dropout place between layers.
   static torch::Tensor step_cells(const RecurrenceImpl& cells, torch::Tensor x, RecurrentState& state,
                                   const StepDropout& dropout, std::size_t between);
 
   // Appends the places of dropout between the decoder's layers.
   void add_places_between_layers(std::vector<DropoutPlace>& places, Pass& pass) const;
 
-  // Keys and values of the encoder's output.
+  // The keys and values made from the encoder's output.
   Keys keys_of(const Attention& attention, const RecurrenceOutput& read, const Layout& layout) const;
 
   RecurrentConfig config_;
@@ -144,14 +144,14 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   std::shared_ptr<RecurrentMemory> read(const Sequences& src, Pass& pass) const;
   std::unique_ptr<RecurrentState> start_state(const RecurrentMemory& memory,
                                               std::span<const std::int64_t> sentences) const;
-  // The embeddings of a step, in which some rows have those of the words that the step before (output [Q, H], Q ≥ R)
-  // prefers.
+  // The embeddings of a step, some replaced by those of the model's own predictions from the previous step (output [Q,
+  // H], Q ≥ R).
   torch::Tensor with_own_words(const torch::Tensor& embedded_RE, const torch::Tensor& output_QH, Pass& pass) const;
   torch::Tensor unrolled(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                          std::span<const DropoutPlace> places, Pass& pass) const;
 
   double embedding_scale_;
-  Embedding src_embedding_ = nullptr;  // the target's if tied
+  Embedding src_embedding_ = nullptr;  // the same as the target's if tied
   Embedding tgt_embedding_ = nullptr;
   Recurrence encoder_ = nullptr;
   std::vector<std::vector<Linear>> bridges_;  // for each decoder layer, one per part of the state

@@ -1,4 +1,4 @@
-// The interface of translation models: an encoder that is run once, a decoder that runs step by step, and the same
+// The interface of translation models: an encoder that runs once, a decoder that runs step by step, and the same
 // function over a whole batch for training. RNN and Transformer implement it; search depends on nothing else.
 //
 // Legend: docs/architecture.md.
@@ -35,7 +35,7 @@ class DecoderState {
   virtual void select(std::span<const std::int64_t> rows) = 0;
 };
 
-// A memory or state as the type of the family that made it. Debug builds check that it is.
+// Casts a memory or state to the type of the family that made it. Debug builds check the type.
 template <class Own, class Base>
 auto& own(Base& value) {
   using Result = std::conditional_t<std::is_const_v<Base>, const Own, Own>;
@@ -48,23 +48,23 @@ class Seq2SeqImpl : public torch::nn::Module {
   // Encodes the source sentences (with their eos).
   virtual std::shared_ptr<const Memory> encode(const Sequences& src, Pass& pass) const = 0;
 
-  // The state before the first target token, with one row per entry of `sentences` (the sentence of the memory that it
-  // attends to).
+  // The state before the first target token, with one row per entry of `sentences`, the index of the sentence it
+  // attends to.
   virtual std::unique_ptr<DecoderState> start(const Memory& memory, std::span<const std::int64_t> sentences) const = 0;
 
   // Feeds one token to every row (bos first), advances `state`, and returns the logits of the next token, [R, V], fp32.
   virtual torch::Tensor step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
                              Pass& pass) const = 0;
 
-  // Teacher forcing: the decoder's hidden states [M, H] at every target position of the batch; equal to repeated
-  // `step`. The pass's observer is shown the attention of every layer.
+  // Teacher forcing: the decoder's hidden states [M, H] at every target position of the batch; equal to repeated calls
+  // of `step`. The pass's observer receives the attention of every layer.
   virtual torch::Tensor forward(const Batch& batch, Pass& pass) const = 0;
 
   // The table W_VH that turns hidden states into logits, hidden Wᵀ.
   virtual const ops::Weight& output_table() const = 0;
 
-  // The option because of which `forward` goes step by step although there are fused ops, "--attention hard"; empty if
-  // there is none.
+  // The option because of which `forward` runs step by step although there are fused ops, such as "--attention hard";
+  // empty if there is none.
   virtual std::string unfused_option() const { return {}; }
 
   torch::Device device() const { return parameters().front().device(); }

@@ -16,17 +16,17 @@ using torch::Tensor;
 
 namespace {
 
-// Rows of sinusoids that are kept; a longer sentence makes its own.
+// Number of cached rows of sinusoids; a longer sentence computes its own.
 constexpr std::int64_t kKeptPositions = 1024;
 
-// What the encoder made: the keys and values that each decoder block reads, k | v, [M, 2H].
+// The encoder's output as the keys and values of each decoder block, k | v, [M, 2H].
 struct TransformerMemory : Memory {
   std::vector<Tensor> kv_MC;
 };
 
-// What R hypotheses have read. Nothing is copied when they split: see ops::Ancestry.
+// The cached keys and values of R hypotheses. Nothing is copied when hypotheses split: see ops::Ancestry.
 struct TransformerState : DecoderState {
-  std::vector<std::int64_t> sentences;  // which sentence of the memory each row reads
+  std::vector<std::int64_t> sentences;  // the sentence of the memory that each row reads
   std::vector<std::vector<Tensor>> kv;  // [layer][step]: k | v, [R_t, 2H]
   ops::Ancestry ancestry;               // [step][row]
 
@@ -46,7 +46,7 @@ struct TransformerState : DecoderState {
   }
 
  private:
-  // Rows of a step that no hypothesis descends from any more, once they are half of it.
+  // Drops the rows of a step without living descendants once they are half of it.
   void drop_unread(std::size_t step) {
     std::vector<std::int64_t> place(kv.front()[step].size(0), -1);
     for (const std::int64_t row : ancestry[step]) place[row] = 0;
@@ -63,7 +63,7 @@ struct TransformerState : DecoderState {
   }
 };
 
-// Queries q [M, H], ragged as `queries`, and what they attend to: k | v, [M, 2H].
+// The inputs of cross-attention: queries q [M, H], laid out by `queries`, and k | v, [M, 2H].
 struct CrossInput {
   Tensor q_MH;
   const Layout& queries;
@@ -77,7 +77,7 @@ Tensor cross_weights(const CrossInput& input, std::int64_t heads, double thresho
   return cut_weights(ops::attention_weights(input.q_MH, k_MH, input.queries, input.keys, shape), threshold);
 }
 
-// Cross-attention with the given weights, which no op has: softmax(q kᵀ / √D) after cut_weights, times v.
+// Cross-attention with the given weights, softmax(q kᵀ / √D) after cut_weights, times v; there is no op for it.
 Tensor weighted_values(const Tensor& weights_BNTS, const CrossInput& input) {
   const Tensor v_MH = input.kv_MC.chunk(2, 1)[1].to(at::kFloat);
   const Tensor v_BNSD = ops::pad(v_MH, input.keys).unflatten(2, {weights_BNTS.size(1), -1}).transpose(1, 2);
@@ -85,7 +85,7 @@ Tensor weighted_values(const Tensor& weights_BNTS, const CrossInput& input) {
   return ops::unpad(context_BTH, input.queries).to(input.q_MH.scalar_type());
 }
 
-// Teacher forcing: every position of every sentence at once, the future hidden by causality.
+// Teacher forcing: every position of every sentence at once, future positions hidden by the causal mask.
 class TeacherForcedAttention final : public DecoderAttention {
  public:
   TeacherForcedAttention(const TransformerConfig& config, const TransformerMemory& memory, const Layout& target,
@@ -121,7 +121,7 @@ class TeacherForcedAttention final : public DecoderAttention {
   Pass& pass_;
 };
 
-// One step: the newest position of every hypothesis over what it has read.
+// A single step: the newest position of every hypothesis attends to its cached prefix.
 class CachedAttention final : public DecoderAttention {
  public:
   CachedAttention(const TransformerConfig& config, const TransformerMemory& memory, TransformerState& state,
@@ -141,7 +141,7 @@ class CachedAttention final : public DecoderAttention {
   }
 
  private:
-  // Every row is a sentence of one query, over a copy of the sentence that it reads.
+  // Treats every row as a sentence with one query, over a copy of its source sentence.
   Tensor cut_cross(const Tensor& kv_MC, const Tensor& q_RH) const {
     Layout queries, keys;
     std::vector<Tensor> read;
@@ -275,7 +275,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   const auto step = static_cast<std::int64_t>(rows.ancestry.size());
   ensure(previous_R.size(0) == rows.num_rows(), "one previous token for every row");
 
-  // To the embedding, every row is a sentence of one token that stands at position `step`.
+  // For the embedding, every row is a sentence of one token at position `step`.
   Sequences tokens{.ids_M = previous_R, .layout = {}};
   tokens.layout.offsets.resize(rows.num_rows() + 1);
   std::iota(tokens.layout.offsets.begin(), tokens.layout.offsets.end(), 0);

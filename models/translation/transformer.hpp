@@ -1,7 +1,7 @@
 // The Transformer of Vaswani et al. 2017 (arXiv 1706.03762): embeddings scaled by sqrt(H) plus sinusoids, N blocks of
 // self-attention and feed-forward on each side, cross-attention in the decoder, dropout on every sub-layer's output.
 // Post-norm (as in the paper) and pre-norm (arXiv 2002.04745) are two classes of blocks. Not included: learned and
-// relative positions, final norms for post-norm, label smoothing (in ops::cross_entropy).
+// relative positions, final norms for post-norm, label smoothing (which is in ops::cross_entropy).
 //
 // Parameters are named as torch.nn.Transformer's, except for fused projections:
 //   PyTorch self_attn.in_proj_weight [3H, H]       = self_attn.in_proj.weight
@@ -37,7 +37,7 @@ struct TransformerConfig {
   BlockConfig block = {};      // of both sides; its dropout also applies to the embeddings
 };
 
-// The projections around attention to the memory: k | v are computed once per sentence, q at every position.
+// The projections of cross-attention: k | v are computed once per sentence, q at every position.
 class CrossAttentionImpl : public torch::nn::Module {
  public:
   explicit CrossAttentionImpl(const BlockConfig& config);
@@ -47,8 +47,8 @@ class CrossAttentionImpl : public torch::nn::Module {
 };
 TORCH_MODULE(CrossAttention);
 
-// The attention of the decoder's blocks to the target prefix and to the memory: over whole sentences with teacher
-// forcing, over caches when decoding. It lets a block be written once for both.
+// The attention of the decoder's blocks to the target prefix and to the memory: over whole sentences in teacher
+// forcing, over caches in decoding. It lets a block be written once for both.
 class DecoderAttention {
  public:
   virtual ~DecoderAttention() = default;
@@ -61,7 +61,7 @@ class DecoderBlockImpl : public torch::nn::Module {
   DecoderBlockImpl(const BlockConfig& config, std::int64_t layer);
   virtual torch::Tensor forward(const torch::Tensor& x_MH, DecoderAttention& attention, Pass& pass) const = 0;
 
-  // This block's keys and values of the memory, k | v, [M, 2H].
+  // The keys and values of this block for the memory, k | v, [M, 2H].
   torch::Tensor project_memory(const torch::Tensor& memory_MH) const {
     return multihead_attn_->kv_proj->forward(memory_MH);
   }
@@ -115,7 +115,7 @@ class TransformerImpl : public Seq2SeqImpl {
 
   TransformerConfig config_;
   Embedding tgt_embedding_;
-  Embedding src_embedding_;  // the same as the target's when tied
+  Embedding src_embedding_;  // the same as the target's if tied
   std::shared_ptr<EncoderStackImpl> encoder_;
   std::shared_ptr<StackImpl<DecoderBlockImpl>> decoder_;
   torch::Tensor positions_TH_;

@@ -1,5 +1,5 @@
-// attention: one work item per (sentence, head), see kernels/attention.hpp. The backward pass recomputes the weights
-// instead of storing [heads, queries, keys] of them for every layer.
+// The fast path of attention: one work item per (sentence, head), see kernels/attention.hpp. The backward pass
+// recomputes the weights instead of storing [heads, queries, keys] for every layer.
 #include <cmath>
 
 #include "core/error.hpp"
@@ -9,7 +9,7 @@
 namespace attend::ops::fast {
 namespace {
 
-// The tensors that hold q, k and v: one (q | k | v), two (q and k | v) or three.
+// The tensors that contain q, k and v: one (q | k | v), two (q and k | v) or three.
 struct Sources {
   Tensor first, second, third;
 
@@ -22,7 +22,7 @@ struct Sources {
   }
 };
 
-// Sizes and offsets; the offsets are tensors because autograd functions can save those.
+// Sizes and offsets; the offsets are tensors so that autograd functions can save them.
 struct Work {
   Tensor query_offsets, key_offsets;
   std::int64_t sentences, max_queries, max_keys;
@@ -67,7 +67,7 @@ struct Work {
             .drop = dropout.rate > 0};
   }
 
-  // One chunk of work items per thread, equal in number: sentences of a batch have similar lengths.
+  // One chunk of work items per thread, equal in number: the sentences of a batch have similar lengths.
   template <class F>
   void run(std::int64_t width, const F& f) const {
     Chunks(sentences * shape.heads, max_queries * max_keys + (max_queries + max_keys) * width / shape.heads)

@@ -1,11 +1,11 @@
-// attention_step: attention of single queries, without gradients.
+// The fast path of attention_step: attention of single queries, without gradients.
 #include "models/ops/fast/recurrent_support.hpp"
 #include "models/ops/kernels/query.hpp"
 
 namespace attend::ops::fast {
 namespace {
 
-// The centres of a local scope, fp32 [R], of rows that read sentences of the given lengths.
+// The centres of a local scope, fp32 [R], for sentences of the given lengths.
 Tensor centres_of(const AttentionForm& form, const Tensor& query_RH, const Tensor& length_R, std::int64_t step) {
   if (!form.is_predictive()) return (length_R - 1).clamp_max(step).to(at::kFloat);
   const Tensor inner_RH = ops::linear(query_RH, *form.inner_HH, {}, Activation::tanh);

@@ -1,6 +1,6 @@
-// The attention of a decoder over the steps of a batch, forward and backward: one part of the tapes of decoders.
+// Attention of a decoder over the steps of a batch, forward and backward: a component of the tapes of decoders.
 //
-// Forward, with query q_t, keys k_s and values v_s of the sentence that the row reads:
+// Forward, with query q_t, and keys k_s and values v_s of the sentence of the row:
 //   e_ts = q_t · k_s,  or  v · tanh(W q_t + k_s)                                       score
 //   p_t = min(t, S - 1),  or  S σ(x_t),  x_t = c · y_t,  y_t = tanh(P q_t)             centre of a local scope
 //   a_t = softmax_s(e_t)  over all s, or |s - p_t| <= D
@@ -15,7 +15,7 @@
 // and after the loop
 //   dv_s = Σ_t w_ts dcontext_t,   dk_s = Σ_t de_ts q_t,  or  Σ_t d_ts
 //   dW = Σ_t (Σ_s d_ts) q_tᵀ,   dv = Σ_ts de_ts tanh(W q_t + k_s),   dP = Σ_t dy_t (1 - y_t²) q_tᵀ,  dc = Σ_t dx_t y_t
-// The tanh of a score is computed again in the backward pass, not stored.
+// The backward pass recomputes the tanh of an additive score instead of storing it.
 #pragma once
 
 #include "models/ops/fast/recurrent_support.hpp"
@@ -23,7 +23,7 @@
 
 namespace attend::ops::fast {
 
-// The sentence of the memory that each packed row reads. The weights of a sentence's steps are adjacent.
+// The memory sentence of each packed row. The weights of a sentence's steps are adjacent.
 struct Reading {
   Reading(const Layout& target, const Layout& memory, const Steps& steps)
       : offsets(memory.offsets), tgt_offsets(target.offsets), packed(steps.packed), first_weight(steps.packed.size()) {
@@ -38,15 +38,15 @@ struct Reading {
     }
   }
 
-  std::vector<std::int64_t> offsets;       // of the sentences of the memory
-  std::vector<std::int64_t> tgt_offsets;   // of the sentences that read them
-  std::vector<std::int64_t> packed;        // the packed row of each ragged one
-  std::vector<std::int64_t> sentences;     // of each packed row
-  std::vector<std::int64_t> first_weight;  // of each packed row
+  std::vector<std::int64_t> offsets;       // of the memory sentences
+  std::vector<std::int64_t> tgt_offsets;   // of the target sentences
+  std::vector<std::int64_t> packed;        // the packed row of each ragged row
+  std::vector<std::int64_t> sentences;     // the memory sentence of each packed row
+  std::vector<std::int64_t> first_weight;  // the index of each packed row's first weight
   std::int64_t num_weights = 0;
 };
 
-// What attention reads that has a gradient, in the order of AttentionBackwardTape::finish.
+// The differentiable inputs of attention, in the order of AttentionBackwardTape::finish.
 inline variable_list inputs_of(const AttentionForm& form, const AttentionMemory& memory) {
   variable_list inputs = {memory.keys_SA, memory.values_SW};
   if (form.is_additive()) inputs.insert(inputs.end(), {form.query_AH->master(), form.energy_1A});
@@ -57,7 +57,7 @@ inline variable_list inputs_of(const AttentionForm& form, const AttentionMemory&
 // Saved by the forward pass for the backward pass. Packed: rows in the order of steps, [M, …].
 template <class T>
 struct AttentionTape {
-  // `queries`: packed, [M + spare, H]; those of a step are written before it attends.
+  // `queries`: packed, [M + spare, H]; a step's queries are written before it attends.
   AttentionTape(const AttentionForm& form, const AttentionMemory& memory, const Layout& target, const Steps& steps,
                 Tensor queries_MH)
       : reading(target, memory.layout, steps),
@@ -87,7 +87,7 @@ struct AttentionTape {
 
   bool is_additive() const { return weight_query.defined(); }
   bool is_predictive() const { return weight_inner.defined(); }
-  // Of the sentence that a packed row reads.
+  // The length of the memory sentence of a packed row.
   std::int64_t num_tokens(std::int64_t row) const {
     return reading.offsets[reading.sentences[row] + 1] - reading.offsets[reading.sentences[row]];
   }
@@ -106,12 +106,12 @@ struct AttentionTape {
             .half_width = static_cast<float>(half_width),
             .precision = precision};
   }
-  // The queries of a step as the score reads them.
+  // The queries of a step in the form that the score reads.
   Rows<T> scored(const Step& step) const {
     return is_additive() ? rows<T>(projected[step.index]) : rows<T>(queries, step.first);
   }
 
-  // The products of a step, after its queries.
+  // The matrix products of a step, once its queries are known.
   void multiply(const Step& step) {
     const Tensor of_step = block(queries, step.first, step.count).contiguous();
     if (is_additive()) projected.push_back(products::linear(of_step, weight_query, {}));
@@ -124,7 +124,7 @@ struct AttentionTape {
     }
   }
 
-  // The contexts of rows [begin, end) with dropout.
+  // Computes the contexts of rows [begin, end), with dropout.
   void forward(const Step& step, Rows<T> contexts, RowDropout dropout, std::int64_t begin, std::int64_t end) const {
     kernels::attend(kernels::Attend<T>{.memory = memory(step),
                                        .query = scored(step),
@@ -148,7 +148,7 @@ struct AttentionTape {
   std::vector<Tensor> inner;           // y of each step
 };
 
-// Runs the steps of attention backwards.
+// Backpropagates through the steps of attention.
 template <class T>
 class AttentionBackwardTape {
  public:
@@ -169,10 +169,10 @@ class AttentionBackwardTape {
     }
   }
 
-  // dcontext of the rows of a step, to be written before it runs.
+  // The context gradients of a step's rows, to be written before it runs.
   Rows<T> context_gradient(const Step& step) const { return rows<T>(context_gradients_, step.first); }
 
-  // Rows [begin, end); of dot products adds to dq.
+  // Processes rows [begin, end); dot products add to dq.
   void backward(const Step& step, Rows<float> dq, std::int64_t begin, std::int64_t end) const {
     float* share = tape_.is_predictive() ? share_gradients_.template mutable_data_ptr<float>() + step.first : nullptr;
     kernels::attend_backward(
@@ -188,7 +188,7 @@ class AttentionBackwardTape {
         begin, end);
   }
 
-  // The products of a step, after its rows.
+  // The matrix products of a step, after its rows are processed.
   void multiply(const Step& step) {
     if (tape_.is_additive()) {
       from_score_ = products::linear(block(sum_gradients_, step.first, step.count), weight_query_, {});
@@ -200,7 +200,7 @@ class AttentionBackwardTape {
     from_centre_ = products::linear(inner_gradients_.back(), weight_inner_, {});
   }
 
-  // Adds to dq of rows [begin, end) what the products hold.
+  // Adds the results of the products to dq of rows [begin, end).
   void receive(Rows<float> dq, std::int64_t begin, std::int64_t end) const {
     for (const Tensor& from : {from_score_, from_centre_}) {
       if (!from.defined()) continue;
@@ -209,11 +209,11 @@ class AttentionBackwardTape {
     }
   }
 
-  // The gradients of inputs_of, over all steps.
+  // The gradients of inputs_of, summed over all steps.
   variable_list finish(const Steps& steps) const {
     const std::int64_t M = std::ssize(tape_.reading.packed);
     const auto all = [&](const Tensor& packed) { return packed.narrow(0, 0, M); };
-    // Of what each step has in a tensor of its own.
+    // Joins tensors stored per step.
     const auto joined = [&](const std::vector<Tensor>& of_steps, bool reversed) {
       std::vector<Tensor> parts;
       for (std::int64_t t = 0; t < steps.size(); ++t) {
@@ -239,7 +239,7 @@ class AttentionBackwardTape {
   }
 
  private:
-  // Σ_t factor_ts vector_t of each s, like `like`.
+  // Σ_t factor_ts vector_t for each s, in the type of `like`.
   Tensor summed(const Tensor& factors, const Tensor& vectors, const Tensor& like) const {
     const Reading& reading = tape_.reading;
     const Tensor sum = at::empty_like(like);
@@ -257,14 +257,14 @@ class AttentionBackwardTape {
   }
 
   const AttentionTape<T>& tape_;
-  Tensor score_gradients_;    // de, laid out as the weights
+  Tensor score_gradients_;    // de, laid out like the weights
   Tensor context_gradients_;  // packed
-  // Of the additive score: Wᵀ; Σ_s d, packed; dk, fp32; dv of each sentence, fp32.
+  // For the additive score: Wᵀ; Σ_s d, packed; dk, fp32; dv of each sentence, fp32.
   Tensor weight_query_, sum_gradients_, key_gradients_, energy_gradients_;
-  // Of a predicted centre: Pᵀ; dx, packed, fp32; dy (1 - y²) of each step, from the last.
+  // For a predicted centre: Pᵀ; dx, packed, fp32; dy (1 - y²) of each step, from the last.
   Tensor weight_inner_, share_gradients_;
   std::vector<Tensor> inner_gradients_;
-  Tensor from_score_, from_centre_;  // of the step just multiplied
+  Tensor from_score_, from_centre_;  // products of the latest step
 };
 
 }  // namespace attend::ops::fast

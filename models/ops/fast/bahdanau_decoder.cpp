@@ -1,12 +1,13 @@
-// bahdanau_decoder, forward and backward, as one tape: cells (cell_stack.hpp, cell_tape.hpp) and attention
-// (attention_tape.hpp). Rows of finished sentences are skipped.
+// The fused op bahdanau_decoder, forward and backward, as one tape of cells (cell_stack.hpp, cell_tape.hpp) and
+// attention (attention_tape.hpp). Rows of finished sentences are skipped.
 //
-// Forward, with m for a mask of dropout, [;] for concatenation; q_t = h_{t-1} of the top cell:
+// Forward, with dropout mask m, [;] for concatenation, and q_t = h_{t-1} of the top cell:
 //   context_t = attention with query q_t,  h_t = cells over [e_t; m context_t]
 //
 // Backward, d for the gradient of the loss; steps from last to first, from given dq_t and dcontext_t:
-//   cells with dh_t = dq_{t+1},   dcontext_t += m dx_t,   dq_t += that of the attention
-// and after the loop dq_1 joins the gradient of the first state, and the sums of cells and attention are made.
+//   cells with dh_t = dq_{t+1},   dcontext_t += m dx_t,   dq_t += the gradient from the attention
+// and after the loop dq_1 is added to the gradient of the start state, and the sums of cells and attention are
+// computed.
 #include "models/ops/fast/attention_tape.hpp"
 #include "models/ops/fast/cell_stack.hpp"
 
@@ -26,11 +27,11 @@ struct BahdanauTape {
 
   Steps steps;
   CellStack<T> cells;
-  AttentionTape<T> attention;  // its queries are the states before each step that the top cell keeps
+  AttentionTape<T> attention;  // its queries are the top cell's stored states before each step
   Dropout context_dropout;
 };
 
-// Fills the tape step by step; the contexts go to ragged rows of `contexts`.
+// Fills the tape step by step; the contexts are written to ragged rows of `contexts`.
 template <class T>
 void run_forwards(BahdanauTape<T>& tape, const Tensor& contexts) {
   const std::int64_t W = contexts.size(1);
@@ -55,14 +56,15 @@ void run_forwards(BahdanauTape<T>& tape, const Tensor& contexts) {
   }
 }
 
-// The gradients of what the attention reads and of what the cells read, from those of queries and contexts, ragged.
+// The gradients of the inputs of attention and cells, given those of queries and contexts, ragged.
 template <class T>
 variable_list run_backwards(const BahdanauTape<T>& tape, const Tensor& query_gradients,
                             const Tensor& context_gradients) {
   const std::int64_t H = query_gradients.size(1), W = context_gradients.size(1);
   CellStackBackward<T> cells(tape.cells);
   AttentionBackwardTape<T> attention(tape.attention);
-  // Of the query of the step just run, which is the top cell's state of the step before. Rows that end there are zero.
+  // The gradient of the query of the last processed step, which is the top cell's state of the previous step. It is
+  // zero for rows that end there.
   const Tensor query_gradient = at::zeros({std::ssize(tape.steps.order), H}, at::kFloat);
   const Rows<float> dq = rows<float>(query_gradient);
   for (std::int64_t t = tape.steps.size() - 1; t >= 0; --t) {
@@ -104,7 +106,7 @@ struct BahdanauCall {
 template <class T>
 class BahdanauFunction : public torch::autograd::Function<BahdanauFunction<T>> {
  public:
-  // inputs, for their gradients: what the attention reads, what the cells read. Returns queries and contexts.
+  // `inputs` is passed for autograd: the inputs of attention, then those of the cells. Returns queries and contexts.
   static variable_list forward(AutogradContext* context, at::TensorList /*inputs*/, const BahdanauCall& call) {
     auto tape = c10::make_intrusive<Held<std::optional<BahdanauTape<T>>>>();
     tape->value.emplace(call.decoder, call.input);
@@ -123,7 +125,7 @@ class BahdanauFunction : public torch::autograd::Function<BahdanauFunction<T>> {
     const auto outputs = context->get_saved_variables();
     variable_list all =
         run_backwards(tape, defined_or_zeros(gradients[0], outputs[0]), defined_or_zeros(gradients[1], outputs[1]));
-    all.emplace_back();  // the call
+    all.emplace_back();  // no gradient for `call`
     return all;
   }
 };

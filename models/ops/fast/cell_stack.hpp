@@ -1,12 +1,12 @@
-// The cells of a decoder, one above the other, over the steps of a batch: x of the bottom one is the decoder's, that of
-// another is m h of the one below, with a mask m of dropout.
+// The stacked cells of a decoder over the steps of a batch: the bottom cell reads the decoder's x, each other cell m h
+// of the cell below, with dropout mask m.
 #pragma once
 
 #include "models/ops/fast/cell_tape.hpp"
 
 namespace attend::ops::fast {
 
-// What cells read that has a gradient, in the order of CellStackBackward::finish.
+// The differentiable inputs of the cells, in the order of CellStackBackward::finish.
 inline variable_list inputs_of(std::span<const CellWeights> cells, const DecoderInput& input) {
   variable_list inputs = {input.embedded_ME};
   for (std::size_t l = 0; l < cells.size(); ++l) {
@@ -19,7 +19,7 @@ inline variable_list inputs_of(std::span<const CellWeights> cells, const Decoder
 
 template <class T>
 struct CellStack {
-  // The bottom cell reads [embedding; x]. `dropouts`: above each cell but the top one.
+  // The bottom cell reads [embedding; x]. `above`: dropout above each cell but the top one.
   CellStack(std::span<const CellWeights> weights, const std::vector<Dropout>& above, const DecoderInput& input,
             const Steps& steps)
       : dropouts(above) {
@@ -33,7 +33,7 @@ struct CellStack {
   const CellTape<T>& bottom() const { return cells.front(); }
   const CellTape<T>& top() const { return cells.back(); }
 
-  // Runs a step once x of the bottom cell is written. States of the top cell go to `top_states`.
+  // Runs a step once x of the bottom cell is written. The states of the top cell are written to `top_states`.
   void forward(const Step& step, Rows<T> top_states) const {
     for (std::size_t l = 0; l < cells.size(); ++l) {
       const CellTape<T>& cell = cells[l];
@@ -55,7 +55,7 @@ struct CellStack {
 
   std::vector<CellTape<T>> cells;
   std::vector<Dropout> dropouts;
-  Tensor hidden;  // states of a step, where nothing else keeps them
+  Tensor hidden;  // states of a step that are not stored elsewhere
 };
 
 template <class T>
@@ -65,7 +65,7 @@ class CellStackBackward {
     for (const CellTape<T>& cell : stack.cells) cells_.emplace_back(cell, stack.hidden.size(0), Tensor());
   }
 
-  // Runs a step. `dh`: of the top cell's states but for what the next step passes back, which is added;
+  // Backpropagates a step. `dh`: the gradient of the top cell's states, to which that from the following step is added;
   // `before(begin, end)` is called before rows of it are read.
   template <class F>
   void backward(const Step& step, Rows<float> dh, const F& before) {
@@ -92,11 +92,11 @@ class CellStackBackward {
     }
   }
 
-  // Of x of the bottom cell, at the step just run.
+  // The gradient of the bottom cell's x at the latest step.
   Rows<T> dx() const { return cells_.front().dx(); }
 
-  // The gradients of inputs_of, over all steps. `top_start`: what is to be added to that of the top cell's first state,
-  // fp32, in the order of steps; undefined: nothing.
+  // The gradients of inputs_of, summed over all steps. `top_start`: a further gradient of the top cell's start state,
+  // fp32, in the order of steps; undefined: none.
   variable_list finish(const Steps& steps, const Tensor& top_start) const {
     const std::int64_t started = steps.count(0);
     const Tensor order = index(steps.order).narrow(0, 0, started);
@@ -122,7 +122,7 @@ class CellStackBackward {
  private:
   const CellStack<T>& stack_;
   std::vector<CellBackwardTape<T>> cells_;
-  Tensor dh_;  // of a cell below the top
+  Tensor dh_;  // dh of a cell below the top
 };
 
 }  // namespace attend::ops::fast

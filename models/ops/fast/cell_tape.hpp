@@ -1,12 +1,12 @@
-// A recurrent cell over the steps of a batch, forward and backward: one part of the tapes of a layer and of decoders.
+// A recurrent cell over the steps of a batch, forward and backward: a component of the tapes of layers and decoders.
 //
-// Its input is [k_t; x_t]: k is known before the loop, x is written in it, and either may be missing. With the sums
+// Its input is [k_t; x_t]: k is known before the loop, x is written during it, and either may be missing. With the sums
 //   z_t = W_k k_t + W_x x_t + U h_{t-1} + b
-// the product with k is computed before the loop and those of the gradients of weights after it, as one product for all
-// steps. In the loop LSTM and tanh need one product, [W_x U] [x; h]. A GRU needs U h + b apart from the rest, so that
-// its loop has a product for x and one for h.
+// the product with k is computed before the loop and the gradients of weights after it, each as one product for all
+// steps. In the loop, LSTM and tanh cells need one product, [W_x U] [x; h]. A GRU needs U h + b separately, so its loop
+// has a product for x and one for h.
 //
-// Backward, from dh_t and what is carried besides (lower-case letters of gates as in cell_kind.hpp):
+// Backward, from dh_t and the carried gradient (lower-case letters are gates as in cell_kind.hpp):
 //   lstm  dc_t += dh o (1 - tanh²(c)),  dc_{t-1} = f dc_t,
 //         dz = [dc g i (1 - i), dc c_{t-1} f (1 - f), dc i (1 - g²), dh tanh(c) o (1 - o)]
 //   gru   dn = dh (1 - z) (1 - n²),  dz = dh (h_{t-1} - n) z (1 - z),  dr = dn (U_n h + b) r (1 - r),
@@ -50,18 +50,18 @@ struct CellTape {
     if (kind == CellKind::lstm) memory_start = start->parts[1].detach().index_select(0, order);
   }
 
-  // Whether x and h are columns of one buffer, with one product.
+  // True if x and h are columns of one buffer with one product.
   bool is_joined() const { return kind != CellKind::gru; }
   std::int64_t num_rows() const { return gates.size(0); }
   std::int64_t input_width() const { return x.size(1); }  // of x
 
-  // An LSTM's memory before a step.
+  // The cell state of an LSTM before a step.
   Rows<float> memory_before(const Step& step) const {
     if (kind != CellKind::lstm) return {};
     return step.before >= 0 ? rows<float>(inner, step.before) : rows_or_none<float>(memory_start);
   }
 
-  // The products of a step. h is zero at the start if no other is given.
+  // The matrix products of a step. Without a start state, h is zero at the first step.
   struct Products {
     Tensor product, recurrent;
   };
@@ -77,7 +77,7 @@ struct CellTape {
     return found;
   }
 
-  // Writes the states of rows [begin, end) to `hidden`, and those of the rows that continue to h.
+  // Writes the states of rows [begin, end) to `hidden`, and those of continuing rows to h.
   void forward(const Step& step, const Products& found, Rows<T> hidden, std::int64_t begin, std::int64_t end) const {
     kernels::cell_forward(kernels::CellForward<T>{.kind = kind,
                                                   .width = width,
@@ -101,12 +101,12 @@ struct CellTape {
   Tensor known;
   Tensor weight_known;        // W_k
   Tensor weight_x, weight_h;  // W_x; U, or [W_x U] if joined
-  Tensor bias_h;              // of U h, if apart
+  Tensor bias_h;              // bias of U h, if not joined
   Tensor inputs;              // [M + spare, X + H] if joined
   Tensor x, h;                // inputs of each step, [M + spare, …]
-  Tensor gates;               // sums, then the gates after their functions
-  Tensor inner;               // fp32, as the kernel's
-  Tensor memory_start;        // of an LSTM, of the first step's rows
+  Tensor gates;               // gate sums, then the gates after their activations
+  Tensor inner;               // fp32, as in the kernel
+  Tensor memory_start;        // start cell states of an LSTM, for the rows of the first step
 };
 
 struct CellGradients {
@@ -114,11 +114,11 @@ struct CellGradients {
   Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // fp32
 };
 
-// Runs the steps of a cell backwards.
+// Backpropagates through the steps of a cell.
 template <class T>
 class CellBackwardTape {
  public:
-  // `memory_gradient`: of the LSTM's final memory, in the order of steps, fp32; undefined: zeros.
+  // `memory_gradient`: gradient of an LSTM's final cell state, in the order of steps, fp32; undefined: zeros.
   CellBackwardTape(const CellTape<T>& tape, std::int64_t num_sentences, const Tensor& memory_gradient)
       : tape_(tape),
         weight_x_(transposed(tape.weight_x)),
@@ -130,17 +130,17 @@ class CellBackwardTape {
                    : at::zeros({num_sentences, tape.width}, tape.gates.options().dtype(at::kFloat));
   }
 
-  // dc, fp32, of the rows of a step, to be added to.
+  // The gradient dc of a step's rows, fp32, to which callers add.
   Rows<float> memory_gradient() const { return rows<float>(carried_); }
 
-  // Adds to dh of rows [begin, end) what the step after this one passes back.
+  // Adds to dh of rows [begin, end) the gradient from the following step.
   void receive(const Step& step, Rows<float> dh, std::int64_t begin, std::int64_t end) const {
     if (begin >= step.next) return;
     kernels::copy_rows(kernels::CopyRows<T, float>{.width = tape_.width, .from = rows<T>(dh_), .to = dh, .add = true},
                        begin, std::min(end, step.next));
   }
 
-  // The gradients of the sums of rows [begin, end).
+  // Computes the gate gradients of rows [begin, end).
   void backward(const Step& step, Rows<float> dh, std::int64_t begin, std::int64_t end) const {
     kernels::cell_backward(kernels::CellBackward<T>{.kind = tape_.kind,
                                                     .width = tape_.width,
@@ -155,7 +155,7 @@ class CellBackwardTape {
                            begin, end);
   }
 
-  // The products of a step, once the gradients of its sums exist.
+  // The matrix products of a step, once its gate gradients exist.
   void multiply(const Step& step) {
     const std::int64_t X = tape_.input_width();
     const bool no_state = tape_.from_zeros && step.before < 0;
@@ -167,10 +167,10 @@ class CellBackwardTape {
         tape_.is_joined() ? back.narrow(1, 0, X) : products::linear(block(dz_, step.first, step.count), weight_x_, {});
   }
 
-  // The gradient of x at the step just multiplied.
+  // The gradient of x at the latest step.
   Rows<T> dx() const { return rows<T>(dx_); }
 
-  // The gradients of the state before the first step, of its `count` rows.
+  // The gradients of the start state, for its `count` rows.
   CellState start(std::int64_t count) const {
     const Tensor carried = carried_.narrow(0, 0, count), dh = dh_.narrow(0, 0, count);
     if (tape_.kind == CellKind::lstm) return {{dh, carried}};
@@ -205,9 +205,9 @@ class CellBackwardTape {
  private:
   const CellTape<T>& tape_;
   Tensor weight_x_, weight_h_;  // transposed
-  Tensor dz_, dz_h_;            // packed gradients of the sums, of W x + b and of U h + b
-  Tensor carried_;              // fp32, of one step: as the kernel's
-  Tensor dx_, dh_;              // of the step just multiplied
+  Tensor dz_, dz_h_;            // packed gradients of W x + b and of U h + b
+  Tensor carried_;              // fp32, of one step, as in the kernel
+  Tensor dx_, dh_;              // of the latest step
 };
 
 }  // namespace attend::ops::fast

@@ -1,4 +1,4 @@
-// Attention of decoding: every row gathers pointers to its keys, and one loop goes over them where they lie.
+// The fast path of decoding attention: every row gathers pointers to its keys, and one loop reads them in place.
 #include "models/ops/fast/decode.hpp"
 
 #include "models/ops/fast/support.hpp"
@@ -7,8 +7,8 @@
 namespace attend::ops::fast {
 namespace {
 
-// Calls attend_query for rows 0 … R - 1. gather(r, keys) writes the pointers of row r's keys and gives their number, at
-// most `max_keys`; each value lies as far behind its key as the query is wide.
+// Calls attend_query for rows 0 … R - 1. gather(r, keys) writes the pointers to row r's keys and returns their number,
+// at most `max_keys`; each value follows its key at a distance of the query's width.
 template <class T, class Gather>
 Tensor attend_rows(const Tensor& q_RH, std::int64_t heads, std::int64_t max_keys, const Gather& gather) {
   const std::int64_t R = q_RH.size(0), width = q_RH.size(1);

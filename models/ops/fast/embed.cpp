@@ -1,4 +1,5 @@
-// embed: one pass forward; backward, a scatter in which each thread owns some columns of the table.
+// The fast path of embed: one pass forward; the backward pass is a scatter in which each thread owns some columns of
+// the table.
 #include "models/ops/kernels/embed.hpp"
 #include "core/error.hpp"
 #include "models/ops/fast/support.hpp"
@@ -91,7 +92,7 @@ Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, cons
          "token ids are within the table");
   Tensor place;
   if (positions_TH.defined()) {
-    ensure(ids.numel() == tokens.layout.num_tokens(), "the layout is that of the tokens");
+    ensure(ids.numel() == tokens.layout.num_tokens(), "the layout matches the tokens");
     ensure(tokens.layout.max_length <= positions_TH.size(0), "there are enough positions");
     place = places(tokens.layout);
   }

@@ -1,5 +1,5 @@
-// linear, feed_forward and dropout. The matrix product, bias, and relu or tanh are one call; gelu needs its input for
-// its gradient and is a separate pass, together with dropout.
+// The fast paths of linear, feed_forward and dropout. Matrix product, bias and relu or tanh are one call; gelu needs
+// its input for the gradient and is a separate pass, combined with dropout.
 #include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
@@ -11,7 +11,7 @@ namespace {
 bool is_gelu(Activation activation) { return activation == Activation::gelu || activation == Activation::gelu_tanh; }
 
 void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout dropout) {
-  // Treats the tensor as one row of elements, split at whole vectors.
+  // Treats the tensor as a flat array, split at multiples of whole vectors.
   constexpr std::int64_t kBlock = 4 * kernels::kWidest;
   const std::int64_t numel = x.numel();
   with_type(x.scalar_type(), [&](auto type) {
@@ -30,7 +30,7 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
 bool is_identity(Activation activation, Dropout dropout) { return activation == Activation::none && dropout.rate == 0; }
 
 // Writes the gradient to `dx`, which may be dy (and is dy if there is nothing to do), and recomputes gelu's y if it is
-// defined. Returns the column sums of dx, if requested.
+// defined. Returns the column sums of dx if requested.
 Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
                           const Tensor& dx, const Tensor& y, bool want_column_sums) {
   const bool identity = is_identity(activation, dropout);
@@ -106,7 +106,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 };
 
-// With gelu. Its input is stored; in the backward pass its output is recomputed in the same memory.
+// Feed-forward with gelu. Its input is stored; the backward pass recomputes its output in the same memory.
 class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x_MH, const Tensor& /*master1*/, const Tensor& bias1,
@@ -126,7 +126,8 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const Tensor dy_MH = gradients[0].contiguous();
     const Tensor hidden_MF = context->needs_input_grad(3) ? before_MF : Tensor();
     before_MF.unsafeGetTensorImpl()->bump_version();  // autograd refuses a second backward pass through the graph
-    const Tensor d_MF = products::linear(dy_MH, working2.t(), Tensor());  // of gelu's output, then of its input
+    const Tensor d_MF =
+        products::linear(dy_MH, working2.t(), Tensor());  // gradient of gelu's output, then of its input
     variable_list result(9);
     result[2] = pointwise_backward(d_MF, before_MF, activation, remembered_dropout(*context), d_MF, hidden_MF,
                                    context->needs_input_grad(2));
@@ -154,9 +155,9 @@ class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
   }
 };
 
-// f(rows begin, rows end, columns begin, columns end), a part a thread: threads share the rows where each gets many
-// tiles of them, else the columns, of which a product has as many as its weight has panels. A product of some thousand
-// numbers is over before a thread wakes up.
+// Calls f(rows begin, rows end, columns begin, columns end) for one part per thread. Threads split the rows if each
+// gets enough tiles, else the columns, that is, the panels of the weight. A product of a few thousand numbers finishes
+// before a thread wakes up and is not split.
 template <class F>
 void share_product(std::int64_t rows, std::int64_t columns, std::int64_t cost, const F& f) {
   constexpr std::int64_t kManyRows = 256;
@@ -171,7 +172,7 @@ void share_product(std::int64_t rows, std::int64_t columns, std::int64_t cost, c
   }
 }
 
-// The product's rows [begin, end).
+// Rows [begin, end) of the product.
 template <class Product>
 Product part_of(Product product, std::int64_t begin, std::int64_t end) {
   product.x += begin * product.weight.inputs;

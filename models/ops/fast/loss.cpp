@@ -1,6 +1,6 @@
-// cross_entropy. The forward pass already computes the gradients: for each block of rows it makes the logits, turns
-// them into their gradient in place, and multiplies that into the gradients of hidden states and table. The backward
-// pass only scales these.
+// The fast path of cross_entropy. The forward pass already computes the gradients: for each block of rows it computes
+// the logits, turns them into their gradient in place, and multiplies that into the gradients of hidden states and
+// table. The backward pass only scales these.
 #include "models/ops/kernels/loss.hpp"
 
 #include <memory>
@@ -15,12 +15,12 @@
 namespace attend::ops::fast {
 namespace {
 
-// What the gradients of one block's logits may take. A block costs an addition to the table's gradient, so they are not
-// small.
+// Memory limit for the logit gradients of one block. Every block costs an addition to the table's gradient, so blocks
+// should be large.
 constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;
-// Rows whose logits in bf16's fp32 form a thread holds at a time.
+// Number of rows whose fp32 logits a thread holds at a time with bf16.
 constexpr std::int64_t kRows = 48;
-// What the product for some rows of that gradient may take, before it is added.
+// Memory limit for a partial product of that gradient before it is added.
 constexpr std::int64_t kProductBytes = std::int64_t{2} << 20;
 
 void add_outer(const Tensor& dlogits_KV, const Tensor& hidden_KH, const Tensor& dtable_VH) {
@@ -39,7 +39,7 @@ struct LossResult {
 struct Wanted {
   bool hidden = false, table = false, bias = false;
 };
-// `panels`: the table as products of bf16 read it; null: products are made in fp32.
+// `panels`: the table packed for bf16 products; null: products are computed in fp32.
 LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const kernels::Bf16Panels* panels,
                         const Tensor& bias, const Tensor& labels, double smoothing, Wanted wanted) {
   const std::int64_t rows = hidden_MH.size(0), vocabulary = table_VH.size(0), width = hidden_MH.size(1);
@@ -98,7 +98,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const k
   return result;
 }
 
-// Null where x is fp32, or the processor has no instructions for bf16.
+// Null if x is fp32 or the processor has no bf16 instructions.
 const kernels::Bf16Panels* bf16_panels(const Tensor& x, const Weight& weight) {
   if (x.scalar_type() != at::kBFloat16 || !has_native_bf16()) return nullptr;
   LogitsWeight& form = weight.for_logits();

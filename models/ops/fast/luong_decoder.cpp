@@ -1,14 +1,14 @@
-// luong_decoder, forward and backward, as one tape: cells (cell_stack.hpp, cell_tape.hpp), attention
+// The fused op luong_decoder, forward and backward, as one tape of cells (cell_stack.hpp, cell_tape.hpp), attention
 // (attention_tape.hpp) and the attentional vector. Rows of finished sentences are skipped.
 //
-// Forward, with m for masks of dropout, [;] for concatenation, products of columns:
+// Forward, with dropout masks m and [;] for concatenation:
 //   h_t = cells over [e_t; m_f h~_{t-1}],  context_t = attention with query h_t
 //   h~_t = tanh(W_c m_c [context_t; h_t])
 //
 // Backward, d for the gradient of the loss; steps from last to first:
 //   dh~_t += m_f (fed part of the cells' dx_{t+1}),   du_t = dh~_t (1 - h~_t²)
 //   [dcontext_t; dh_t] = m_c W_cᵀ du_t
-//   dh_t += dq_t of the attention;  then the cells
+//   dh_t += dq_t from the attention;  then the cells
 // and after the loop dW_c = Σ_t du_t (m_c [context_t; h_t])ᵀ and the sums of cells and attention.
 #include "models/ops/fast/attention_tape.hpp"
 #include "models/ops/fast/cell_stack.hpp"
@@ -54,7 +54,7 @@ LuongTape<T> make_luong_tape(const LuongDecoder& decoder, const DecoderInput& in
           .output = at::empty({M, H}, like.options())};
 }
 
-// h~, and the part fed to the next step.
+// Computes h~ and the part fed to the next step.
 template <class T>
 void combine(const LuongTape<T>& tape, const Step& step) {
   const std::int64_t H = tape.width();
@@ -96,7 +96,7 @@ void run_forwards(LuongTape<T>& tape) {
   }
 }
 
-// Runs the tape backwards.
+// Backpropagates through the tape.
 template <class T>
 class LuongBackward {
  public:
@@ -109,7 +109,7 @@ class LuongBackward {
         du_(at::zeros({tape.output.size(0) + kRowBlock, tape.width()}, tape.output.options())),
         dh_(at::empty({std::ssize(tape.steps.order), tape.width()}, at::kFloat)) {}
 
-  // The gradients of W_c, of what the attention reads, and of what the cells read.
+  // Returns the gradients of W_c, of the inputs of attention, and of the inputs of the cells.
   variable_list run() {
     for (std::int64_t t = tape_.steps.size() - 1; t >= 0; --t) {
       const Step step(tape_.steps, t);
@@ -127,7 +127,7 @@ class LuongBackward {
   }
 
  private:
-  // du from dh~.
+  // Computes du from dh~.
   void feed(const Step& step) const {
     const std::int64_t H = tape_.width();
     const Rows<float> dh = rows<float>(dh_);
@@ -154,7 +154,7 @@ class LuongBackward {
     });
   }
 
-  // dh and dcontext from du, and the attention.
+  // Computes dh and dcontext from du, then backpropagates through the attention.
   void attend(const Step& step) {
     const std::int64_t H = tape_.width(), W = tape_.context_width();
     const Tensor combined = products::linear(block(du_, step.first, step.count), combine_, {});
@@ -194,7 +194,7 @@ struct LuongCall {
 template <class T>
 class LuongFunction : public torch::autograd::Function<LuongFunction<T>> {
  public:
-  // inputs, for their gradients: W_c, what the attention reads, what the cells read.
+  // `inputs` is passed for autograd: W_c, the inputs of attention, the inputs of the cells.
   static Tensor forward(AutogradContext* context, at::TensorList /*inputs*/, const LuongCall& call) {
     auto tape = c10::make_intrusive<Held<std::optional<LuongTape<T>>>>();
     tape->value = make_luong_tape<T>(call.decoder, call.input);
@@ -210,7 +210,7 @@ class LuongFunction : public torch::autograd::Function<LuongFunction<T>> {
     const auto capsule = context->saved_data["tape"].toCapsule();
     const auto& tape = *static_cast<Held<std::optional<LuongTape<T>>>&>(*capsule).value;
     variable_list all = LuongBackward<T>(tape, defined_or_zeros(output_gradients[0], tape.output)).run();
-    all.emplace_back();  // the call
+    all.emplace_back();  // no gradient for `call`
     return all;
   }
 };

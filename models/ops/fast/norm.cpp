@@ -1,4 +1,4 @@
-// layer_norm and add_layer_norm: one pass forward, one backward.
+// The fast paths of layer_norm and add_layer_norm: one pass forward, one backward.
 #include "models/ops/kernels/norm.hpp"
 #include "models/ops/fast/support.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 struct NormResult {
   Tensor sum, y, mean, rstd;
 };
-// `residual` may be undefined: then sum is x.
+// `residual` may be undefined; then `sum` is x.
 NormResult compute_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
                         Dropout dropout) {
   const std::int64_t width = x.size(-1), rows = x.numel() / std::max<std::int64_t>(width, 1);
@@ -41,7 +41,7 @@ NormResult compute_norm(const Tensor& x, const Tensor& residual, const Tensor& g
 
 class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
  public:
-  // {sum, norm}, or {norm} without a residual.
+  // Returns {sum, norm}, or {norm} without a residual.
   static variable_list forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& residual,
                                const Tensor& gamma, const Tensor& beta, double eps, Dropout dropout) {
     const NormResult result = compute_norm(x, defined_or_not(residual), gamma, beta, eps, dropout);

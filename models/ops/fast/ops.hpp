@@ -12,7 +12,7 @@ torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias, Activation activation,
                      Dropout after);
 torch::Tensor logits(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias);
-// Of a weight frozen to 8 bits: x and the result are fp32.
+// linear with a weight frozen to 8 bits: x and the result are fp32.
 torch::Tensor linear_int8(const torch::Tensor& x, const kernels::Int8Weight& weight, const torch::Tensor& bias,
                           Activation activation, kernels::Int8Kernel kernel);
 torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Dropout between, Affine second);

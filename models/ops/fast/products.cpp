@@ -34,7 +34,7 @@ const auto& reorder_linear_weight() {
 
 bool has_onednn() {
 #if defined(__x86_64__)
-  // oneDNN's requirements for bf16.
+  // The CPU features that oneDNN requires for bf16.
   static const bool has = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                           __builtin_cpu_supports("avx512dq") && linear_pointwise() && reorder_linear_weight();
   return has;
@@ -65,8 +65,8 @@ Tensor linear_onednn(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 bool multiplies_bf16() { return has_onednn(); }
 
 void set_primitive_cache(std::int64_t parameters, bool sizes_recur) {
-  const char* count = "64";                   // those of one update
-  if (parameters >= 40'000'000) count = "1";  // megabytes each
+  const char* count = "64";                   // the primitives of one update
+  if (parameters >= 40'000'000) count = "1";  // they take megabytes each
   if (parameters < 8'000'000 && sizes_recur) count = "2048";
   setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", count, 0);
 }

@@ -1,4 +1,4 @@
-// The matrix products of the fast paths, from the faster of LibTorch's two libraries: MKL (at::mm), or oneDNN, which is
+// The matrix products of the fast paths, by the faster of two libraries in LibTorch: MKL (at::mm) or oneDNN, which is
 // the only one for bf16 and the faster one for fp32 on AMD processors with AVX-512. oneDNN is called through the
 // dispatcher; it reads packed weights and fuses an activation. No product here has an autograd formula.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace attend::ops::products {
 
-// Whether the functions below accept bf16: LibTorch must have oneDNN and the processor AVX-512. fp32 always works.
+// True if the functions below accept bf16: LibTorch must have oneDNN and the processor AVX-512. fp32 always works.
 bool multiplies_bf16();
 
 // activation(x Wᵀ + b): x [M, I], W [O, I] (strides may be transposed) or packed bf16, b [O] of x's type or undefined.
@@ -25,9 +25,9 @@ torch::Tensor rounded_outer(const torch::Tensor& y, const torch::Tensor& x);
 // A bf16 weight [O, I] in the layout that `linear` reads fastest; opaque.
 torch::Tensor pack(const torch::Tensor& weight);
 
-// To be called before the first matrix product of a training. oneDNN compiles a primitive for each size and caches it.
-// A large cache pays only for small models whose batch sizes recur (a tenth of the time of a step); elsewhere the
-// cached primitives fragment the heap and cost gigabytes. Sets ONEDNN_PRIMITIVE_CACHE_CAPACITY where it is not set.
+// Must precede the first matrix product of a training. oneDNN compiles a primitive for each size and caches it. A large
+// cache pays off only for small models with recurring batch sizes (a tenth of a step's time); otherwise cached
+// primitives fragment the heap and cost gigabytes. Sets ONEDNN_PRIMITIVE_CACHE_CAPACITY unless it is set.
 void set_primitive_cache(std::int64_t parameters, bool sizes_recur);
 
 }  // namespace attend::ops::products

@@ -1,15 +1,15 @@
-// recurrent_layer and cell_step. A layer is fast because rows of finished sentences are skipped, and because in the
-// loop it needs one product and one pass of a vectorised kernel (cell_tape.hpp).
+// The fast paths of recurrent_layer and cell_step. Rows of finished sentences are skipped, and each step of the loop
+// needs one matrix product and one pass of a vectorised kernel (cell_tape.hpp).
 #include "models/ops/fast/cell_tape.hpp"
 
 namespace attend::ops::fast {
 namespace {
 
-// What a layer returns, or the gradients of that; each direction has its columns.
+// The output of a layer, or its gradients; each direction has its own columns.
 struct LayerResult {
   Tensor output;                    // ragged, [M, directions * H]
-  Tensor memory;                    // the same of LSTM memories, fp32, if wanted
-  Tensor last_hidden, last_memory;  // [B, directions * H]; the latter of an LSTM, fp32
+  Tensor memory;                    // cell states of an LSTM at each token, fp32, if wanted
+  Tensor last_hidden, last_memory;  // [B, directions * H]; the latter for an LSTM, fp32
 
   variable_list defined() const {
     variable_list all;
@@ -20,7 +20,7 @@ struct LayerResult {
   }
 };
 
-// A direction of a layer in both passes.
+// One direction of a layer, in both passes.
 template <class T>
 struct DirectionTape {
   Steps steps;
@@ -51,7 +51,7 @@ DirectionTape<T> run_forwards(const LayerInput& input, const Direction& directio
                                                  .to = rows<T>(result.output).columns(column),
                                                  .to_index = step.ragged},
                          begin, end);
-      const std::int64_t ended = std::max(begin, step.next);  // these rows stop here
+      const std::int64_t ended = std::max(begin, step.next);  // these rows end here
       kernels::copy_rows(kernels::CopyRows<T, T>{.width = H,
                                                  .from = rows<T>(hidden),
                                                  .to = rows<T>(result.last_hidden).columns(column),
@@ -75,8 +75,8 @@ DirectionTape<T> run_forwards(const LayerInput& input, const Direction& directio
   return {.steps = std::move(steps), .cell = std::move(cell), .column = column};
 }
 
-// Overwrites the rows of sentences with tokens in `start`, the gradients of the start states, which begin as those of
-// the final ones.
+// `start` holds the gradients of the final states; for sentences with tokens, the gradients of the start states replace
+// them.
 template <class T>
 CellGradients run_backwards(const DirectionTape<T>& tape, const LayerResult& gradients, const CellState& start) {
   const Steps& steps = tape.steps;
@@ -124,9 +124,9 @@ CellGradients run_backwards(const DirectionTape<T>& tape, const LayerResult& gra
   return found;
 }
 
-// f(0 … directions - 1): in parallel if each can have its own thread, which is faster than sharing every product. In
-// the forward pass f writes to the caller's tensors by kernels alone: in inference mode, which is the caller's
-// thread's, ATen refuses to change them in another.
+// Calls f(0 … directions - 1), in parallel if each direction can have its own thread, which is faster than splitting
+// every product. In the forward pass f writes to the caller's tensors only through kernels: in the caller's inference
+// mode, ATen does not allow another thread to modify them.
 template <class F>
 void for_directions(std::size_t directions, const F& f) {
   const auto run = [&](std::int64_t begin, std::int64_t end) {
@@ -155,14 +155,14 @@ struct LayerTape {
 template <class T>
 class LayerFunction : public torch::autograd::Function<LayerFunction<T>> {
  public:
-  // inputs, for their gradients: x, the parts of the start, the four parameters of each direction. Returns what is
-  // defined of LayerResult.
+  // `inputs` is passed for autograd: x, the parts of the start state, the four parameters of each direction. Returns
+  // the defined tensors of LayerResult.
   static variable_list forward(AutogradContext* context, at::TensorList inputs, const LayerCall& call) {
     const Tensor x = inputs[0].contiguous();
     const LayerInput input{x, call.input.layout, call.input.start, call.input.wants_memory};
     const CellWeights& cell = call.directions[0].cell;
     const std::int64_t B = input.layout.size(), width = std::ssize(call.directions) * cell.weight_hh.master().size(1);
-    const auto start = [&](std::size_t p, at::ScalarType type) {  // which a sentence without tokens keeps
+    const auto start = [&](std::size_t p, at::ScalarType type) {  // kept by a sentence without tokens
       return input.start != nullptr ? input.start->parts[p].detach().clone(at::MemoryFormat::Contiguous)
                                     : at::zeros({B, width}, type);
     };
@@ -215,7 +215,7 @@ class LayerFunction : public torch::autograd::Function<LayerFunction<T>> {
     for (const CellGradients& direction : found) {
       all.insert(all.end(), {direction.weight_ih, direction.weight_hh, direction.bias_ih, direction.bias_hh});
     }
-    all.emplace_back();  // the call
+    all.emplace_back();  // no gradient for `call`
     return all;
   }
 };

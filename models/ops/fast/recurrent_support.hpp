@@ -1,4 +1,4 @@
-// Shared by the fast paths over sequences: rows in step order, and the buffers that steps read and write.
+// Shared code of the fast paths over sequences: rows in step order, and the buffers that steps read and write.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,22 +17,22 @@ namespace attend::ops::fast {
 using kernels::RowDropout;
 using kernels::Rows;
 
-// Matrix products use blocks of rows, so that oneDNN compiles few primitives; results of rows beyond the step are
-// ignored.
+// Matrix products use blocks of rows, so that oneDNN compiles few primitives; results of rows past the end of a step
+// are ignored.
 inline constexpr std::int64_t kRowBlock = 16;
 inline constexpr std::int64_t kGrain = 16;  // minimum rows per thread
 
 inline Tensor index(const std::vector<std::int64_t>& rows) { return at::tensor(rows, at::kLong); }
 
 // A weight in the type of the activations. Pass whole weights (contiguous or transposed): for column slices oneDNN
-// falls back to a reference kernel, about 100× slower.
+// falls back to a reference kernel, which is about 100 times slower.
 inline Tensor working(const Weight& weight, const Tensor& like) {
   return weight.working().detach().to(like.scalar_type());
 }
 
 inline Tensor transposed(const Tensor& weight) { return weight.t().contiguous(); }
 
-// Rows of a buffer with kRowBlock spare rows, in whole blocks.
+// Rows of a buffer with kRowBlock spare rows, rounded up to whole blocks.
 inline Tensor block(const Tensor& buffer, std::int64_t first, std::int64_t count) {
   return buffer.narrow(0, first, (count + kRowBlock - 1) / kRowBlock * kRowBlock);
 }
@@ -41,7 +41,7 @@ inline Tensor defined_or_zeros(const Tensor& gradient, const Tensor& like) {
   return gradient.defined() ? gradient.to(like.scalar_type()).contiguous() : at::zeros_like(like);
 }
 
-// Rows of a tensor, or no data if it is undefined.
+// Rows of a tensor, or empty rows if it is undefined.
 template <class T>
 Rows<T> rows_or_none(const Tensor& x, std::int64_t first = 0) {
   return x.defined() ? rows<T>(x, first) : Rows<T>{};
@@ -67,13 +67,13 @@ inline RowDropout row_dropout(Dropout dropout, std::int64_t width, std::int64_t 
   return {.mask = DropoutMask(dropout), .active = dropout.rate > 0, .width = width, .column = column};
 }
 
-// f(begin, end) over the step's rows, shared among threads.
+// Calls f(begin, end) for parts of the step's rows, divided among threads.
 template <class F>
 void for_rows(const Step& step, const F& f) {
   at::parallel_for(0, step.count, kGrain, f);
 }
 
-// Arguments of a function's backward pass besides the tensors tracked by autograd.
+// Wraps the arguments that a backward pass needs besides the tensors tracked by autograd.
 template <class T>
 struct Held : torch::CustomClassHolder {
   T value;

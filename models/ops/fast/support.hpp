@@ -1,4 +1,4 @@
-// Shared by the fast paths: tensors as the kernels see them, rows split into chunks, and saving for autograd functions.
+// Shared code of the fast paths: tensors as kernel arguments, chunks of rows, and saving for autograd functions.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -19,7 +19,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Calls f with a float or a Bf16, the kernels' type.
+// Calls f with a float or a Bf16, the types of the kernels.
 template <class F>
 auto with_type(at::ScalarType type, const F& f) {
   return type == at::kFloat ? f(float{}) : f(kernels::Bf16{});
@@ -39,7 +39,7 @@ kernels::Rows<T> rows(const Tensor& x, std::int64_t first = 0) {
   return kernels::Rows<T>{static_cast<T*>(x.data_ptr()), x.stride(0)}.from(first);
 }
 
-// Rows in equal consecutive parts, one per thread, or fewer if there is little work.
+// Rows split into equal consecutive parts, one per thread, or fewer if there is little work.
 class Chunks {
  public:
   // `cost`: approximate number of elements touched per row.
@@ -49,7 +49,7 @@ class Chunks {
 
   std::int64_t count() const { return count_; }
 
-  // f(chunk, begin, end)
+  // Calls f(chunk, begin, end) for each part.
   template <class F>
   void run(const F& f) const {
     if (count_ == 1) return f(0, 0, rows_);
@@ -81,8 +81,8 @@ inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or
 
 inline bool wants_gradient(const Tensor& x) { return at::GradMode::is_enabled() && x.defined() && x.requires_grad(); }
 
-// A matrix product needs its input x again for the gradient of its weight. The output of a norm is not saved, a sixth
-// of all that a block would keep, but recomputed from the sum that the norm's own node has saved:
+// The gradient of a matrix product's weight needs its input x. If x is the output of a norm, it is not saved (a sixth
+// of the memory of a block) but recomputed from the sum saved by the norm's own node:
 //   forward:   save_for_backward({saved_unless_recomputable(x), …}), undefined where x is a norm's output
 //   backward:  saved_or_recomputed(saved), which finds the norm as the next node of edge 0: x is the function's first
 //   input

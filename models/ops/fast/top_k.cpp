@@ -1,4 +1,4 @@
-// top_log_probs: only blocks of 64 logits whose largest is among the k largest maxima are looked into.
+// The fast path of top_log_probs: searches only those blocks of 64 logits whose maximum is among the k largest maxima.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// The k largest of n logits into values and ids. Only blocks that reach the k-th largest block maximum can hold one.
+// The k largest of n logits into values and ids. Only blocks whose maximum reaches the k-th largest can contain one.
 void select_best(const float* logits, std::int64_t n, std::span<const float> block_max, std::span<float> values,
                  std::span<std::int64_t> ids) {
   const std::size_t k = values.size();

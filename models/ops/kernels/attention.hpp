@@ -1,7 +1,7 @@
 // Attention of one sentence and one head at a time (arXiv 1706.03762, eq. 1), forward and backward.
 //
-// The data of a (sentence, head) fits into the second-level cache, so the whole score matrix is computed: no tiling, no
-// online softmax. Matrix products are small register-blocked loops in fp32.
+// The data of a (sentence, head) pair fit into the second-level cache, so the whole score matrix is computed, without
+// tiling or online softmax. Matrix products are small register-blocked loops in fp32.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"

@@ -1,7 +1,7 @@
 // The loops of attention.hpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
-// The part of a matrix product that a causal sentence needs.
+// The part of a matrix product that causal attention needs.
 enum class Part {
   whole,
   result_lower,  // of the result only columns <= row
@@ -67,7 +67,7 @@ void product(const Product<T>& p) {
   }
 }
 
-// A stage of the transposition of a square: swaps the blocks off the diagonal of every 2 * distance square.
+// One stage of transposing a square: swaps the off-diagonal blocks of every square of 2 * distance.
 template <int distance>
 ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
   const Words lanes = lane_numbers();
@@ -83,10 +83,10 @@ ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
   }
 }
 
-// The padded length of a row: `n`, rounded up to whole vectors.
+// The padded length of a row: `n` rounded up to whole vectors.
 constexpr std::int64_t padded(std::int64_t n) { return (n + kWidest - 1) / kWidest * kWidest; }
 
-// to [columns, padded(count)] = rowsᵀ, zero after the last row.
+// Writes to [columns, padded(count)] = rowsᵀ, zero after the last row.
 template <class T>
 ATTEND_INLINE void transpose(Rows<const T> rows, std::int64_t count, std::int64_t columns, float* to) {
   const std::int64_t stride = padded(count);
@@ -106,7 +106,7 @@ ATTEND_INLINE void transpose(Rows<const T> rows, std::int64_t count, std::int64_
   }
 }
 
-// The rows in fp32, padded with zeros to whole vectors.
+// Converts the rows to fp32, padded with zeros to whole vectors.
 template <class T>
 ATTEND_INLINE void widen(Rows<const T> rows, std::int64_t count, std::int64_t columns, float* to) {
   const std::int64_t stride = padded(columns);
@@ -117,10 +117,10 @@ ATTEND_INLINE void widen(Rows<const T> rows, std::int64_t count, std::int64_t co
   }
 }
 
-// One sentence and head.
+// A work item: one head of one sentence.
 struct Item {
   std::int64_t first_query, queries, first_key, keys, column;
-  std::uint32_t first_index;  // of its elements, to dropout
+  std::uint32_t first_index;  // index of its first weight for dropout
 };
 
 ATTEND_INLINE Item item_of(const AttentionLayout& a, std::int64_t number) {
@@ -135,7 +135,7 @@ ATTEND_INLINE Item item_of(const AttentionLayout& a, std::int64_t number) {
   return item;
 }
 
-// Buffers of one thread, each for the largest sentence.
+// The buffers of a thread, each large enough for the largest sentence.
 class Scratch {
  public:
   Scratch(const AttentionLayout& a, int query_rows, int key_rows, int score_blocks)
@@ -155,7 +155,7 @@ class Scratch {
   float* next_;
 };
 
-// Turns the scores of row t into weights: softmax over the first n of `keys`, exactly 0 after them.
+// Turns the scores of a row into weights: softmax over the first n of `keys`, exactly 0 after them.
 ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
   Floats top = load(row);
   top = first(n, top, -INFINITY);
@@ -173,8 +173,8 @@ ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
   for (; s < padded(keys); s += kLanes) store(row + s, Floats{});
 }
 
-// to [queries, padded(keys)] = scale * rows columns: rows [queries, padded(size)], a column [size] for each of the
-// keys.
+// Writes to [queries, padded(keys)] = scale * rows columns, where rows is [queries, padded(size)] and there is a column
+// [size] for each of the keys.
 ATTEND_INLINE void score(const AttentionLayout& layout, const Item& item, const float* rows, const float* columns,
                          float scale, float* to) {
   const std::int64_t stride = padded(item.keys);
@@ -192,7 +192,7 @@ ATTEND_INLINE void score(const AttentionLayout& layout, const Item& item, const 
                          .part = layout.causal ? Part::result_lower : Part::whole});
 }
 
-// The weights before dropout: [queries, padded(keys)] of q [queries, padded(size)] and k_transposed [size,
+// The weights before dropout, [queries, padded(keys)], of q [queries, padded(size)] and k_transposed [size,
 // padded(keys)].
 ATTEND_INLINE void weigh(const AttentionLayout& layout, const Item& item, const float* q, const float* k_transposed,
                          float* weights) {
@@ -268,7 +268,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
     for (std::int64_t t = 0; t < item.queries; ++t) {
       const float* row = weights + t * stride;
       float* d_row = dscores + t * stride;
-      // Beyond the keys that row t sees, dscores may be uninitialised; the weights there are exactly 0.
+      // Past the keys visible to row t, dscores may be uninitialised; the weights there are exactly 0.
       const std::int64_t seen = layout.causal ? t + 1 : item.keys;
       const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
       Floats total = {};

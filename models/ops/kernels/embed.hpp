@@ -1,4 +1,4 @@
-// Rows of an embedding table and of positions, gathered and, backward, scattered.
+// Gathering rows of an embedding table and of positions, and scattering their gradients.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -21,8 +21,8 @@ struct Embed {
 void embed(const Embed<float>& a, std::int64_t begin, std::int64_t end);
 void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end);
 
-// dtable[ids[m]] += scale * d[m] and dpositions[places[m]] += d[m], where d is dy through the dropout. Here `begin` and
-// `end` number blocks of kWidest columns, so that threads write to disjoint columns and sums are in token order.
+// dtable[ids[m]] += scale * d[m] and dpositions[places[m]] += d[m], where d is dy after the dropout mask. Here `begin`
+// and `end` count blocks of kWidest columns, so that threads write to disjoint columns and sums are in token order.
 template <class T>
 struct EmbedBackward {
   const std::int64_t* ids;

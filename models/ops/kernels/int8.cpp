@@ -15,9 +15,9 @@
 namespace attend::ops::kernels {
 namespace {
 
-constexpr std::int64_t kOutputs = 16;  // of a block: the 32-bit lanes of one register
+constexpr std::int64_t kOutputs = 16;  // outputs per block: the 32-bit lanes of one register
 constexpr std::int64_t kGroup = Int8Weight::kGroup;
-constexpr std::int64_t kDepth = 4;  // inputs of a block: the bytes of one lane
+constexpr std::int64_t kDepth = 4;  // inputs per block: the bytes of one lane
 
 }  // namespace
 }  // namespace attend::ops::kernels
@@ -32,16 +32,16 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// What numbers of at most `largest` are multiplied by to become integers. Those of a row whose largest would overflow
-// it are zeros: no product of theirs is a number that fp32 keeps well.
+// The factor that maps numbers up to `largest` to integers. It is zero for rows whose largest number would overflow it;
+// the products of such a row are below the useful range of fp32.
 float inverse_scale(float largest) { return largest > 1e-36F ? 127.0F / largest : 0.0F; }
 
-// A row of activations as integers, padded with zeros to whole blocks.
+// Activations quantised to integers, row by row, padded with zeros to whole blocks.
 struct QuantisedRows {
   std::int64_t stride = 0;
   std::unique_ptr<std::int8_t[]> values;
   std::unique_ptr<float[]> scales;       // x = scale * integer
-  std::unique_ptr<std::int32_t[]> sums;  // 128 times the sum of the row
+  std::unique_ptr<std::int32_t[]> sums;  // 128 times the sum of each row
 };
 
 QuantisedRows quantise(const float* x, std::int64_t rows, std::int64_t inputs) {
@@ -53,7 +53,7 @@ QuantisedRows quantise(const float* x, std::int64_t rows, std::int64_t inputs) {
   for (std::int64_t r = 0; r < rows; ++r) {
     float largest = 0;
     ATTEND_CALL(largest_magnitude(x + r * inputs, inputs, largest));
-    // Keeps an infinite or NaN row visible: its scale makes every product NaN.
+    // An infinite or NaN row stays visible: its scale makes every product NaN.
     const bool finite = std::isfinite(largest);
     const float inverse = finite ? inverse_scale(largest) : 0.0F;
     std::int8_t* values = q.values.get() + r * q.stride;
@@ -64,7 +64,7 @@ QuantisedRows quantise(const float* x, std::int64_t rows, std::int64_t inputs) {
   return q;
 }
 
-// One value of the result from its integer sum.
+// Computes a result from its integer sum.
 inline float finish(std::int32_t sum, std::int32_t row_sum, float scale, float weight_scale, float bias, bool relu) {
   const float y = static_cast<float>(sum - row_sum) * (scale * weight_scale) + bias;
   return relu && y < 0 ? 0.0F : y;
@@ -97,9 +97,8 @@ struct Tile {  // the work of a kernel call: some rows of x and some blocks of o
 
 using Lanes = std::int32_t __attribute__((vector_size(64)));
 
-// kRows rows by kBlocks blocks of 16 outputs, kept in registers over the whole depth. `sums` has constant
-// indices (a fold, not a loop) and its own vector type: GCC 12 would spill an array indexed by a loop, or of
-// __m512i.
+// kRows rows by kBlocks blocks of 16 outputs, kept in registers over the whole depth. `sums` has constant indices (a
+// fold, not a loop) and its own vector type: GCC 12 would spill an array indexed by a loop, or of __m512i.
 template <int kRows, int kBlocks, std::size_t... I>
 void tile_vnni(const Tile& tile, std::int64_t row, std::int64_t output, std::index_sequence<I...>) {
   const std::int64_t stride = tile.q.stride;
@@ -159,12 +158,12 @@ void linear_vnni(const QuantisedRows& q, const Int8Product& p, std::int64_t begi
 #pragma GCC push_options
 #pragma GCC target("avx2")
 
-// Without VNNI, bytes are widened to 16 bits and multiplied in pairs: a register of sums holds four outputs, each as
-// the sum over inputs 0 and 1 of every block and the sum over inputs 2 and 3.
+// Without VNNI, bytes are widened to 16 bits and multiplied in pairs: a register of sums holds four outputs, each split
+// into the sum over inputs 0 and 1 of every block and the sum over inputs 2 and 3.
 constexpr std::int64_t kHalf = kOutputs / 2;  // outputs per tile: two registers of sums per row
 using Pairs = std::int32_t __attribute__((vector_size(32)));
 
-// kRows rows, widened, by 8 outputs; `a` is the first of them.
+// kRows widened rows by 8 outputs; `a` points to the first row.
 template <int kRows, std::size_t... I>
 void tile_avx2(const Tile& tile, const std::int16_t* a, std::int64_t row, std::int64_t output,
                std::index_sequence<I...>) {
@@ -188,7 +187,7 @@ void tile_avx2(const Tile& tile, const std::int16_t* a, std::int64_t row, std::i
   }
   const std::int64_t outputs = tile.product.weight.outputs;
   const auto finish_row = [&](Pairs low, Pairs high, std::int64_t r) {
-    // Outputs 0 1 4 5 2 3 6 7, then in order.
+    // The order of outputs is 0 1 4 5 2 3 6 7; it is restored next.
     const __m256i added = _mm256_hadd_epi32(reinterpret_cast<__m256i>(low), reinterpret_cast<__m256i>(high));
     const auto sum = reinterpret_cast<Pairs>(_mm256_permute4x64_epi64(added, _MM_SHUFFLE(3, 1, 2, 0)));
     if (outputs - output >= kHalf) {
@@ -197,7 +196,7 @@ void tile_avx2(const Tile& tile, const std::int16_t* a, std::int64_t row, std::i
       const __m256 bias = tile.product.bias ? _mm256_loadu_ps(tile.product.bias + output) : _mm256_setzero_ps();
       const auto integers = reinterpret_cast<__m256i>(sum - tile.q.sums[r]);
       __m256 y = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(integers), scale), bias);
-      if (tile.product.relu) y = _mm256_max_ps(_mm256_setzero_ps(), y);  // the second where one is NaN
+      if (tile.product.relu) y = _mm256_max_ps(_mm256_setzero_ps(), y);  // returns its second operand if one is NaN
       return _mm256_storeu_ps(tile.product.y + r * outputs + output, y);
     }
     for (std::int64_t lane = 0; lane < std::min(kHalf, outputs - output); ++lane) {

@@ -2,7 +2,7 @@
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
 inline void largest_magnitude(const float* x, std::int64_t n, float& result) {
-  std::uint32_t largest = 0;  // magnitudes order like their bits: a maximum of integers vectorises without -ffast-math
+  std::uint32_t largest = 0;  // magnitudes compare like their bits: an integer maximum vectorises without -ffast-math
   for (std::int64_t i = 0; i < n; ++i) {
     std::uint32_t bits;
     std::memcpy(&bits, x + i, sizeof bits);

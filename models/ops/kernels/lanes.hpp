@@ -1,6 +1,6 @@
-// A register of fp32 lanes, in the compiler's own vector types: ATTEND_LANES is 16 with AVX-512, 8 with AVX2, 4 with
-// SSE or NEON. (GCC splits types wider than a register into single lanes.) Included once per level by levels.hpp, for
-// the files *_loops.hpp, which are compiled with fast-math options (models/CMakeLists.txt).
+// A register of fp32 lanes, as a GCC vector type: ATTEND_LANES is 16 with AVX-512, 8 with AVX2, 4 with SSE or NEON.
+// (GCC splits types wider than a register into single lanes.) Included once per level by levels.hpp, for the files
+// *_loops.hpp, which are compiled with fast-math options (models/CMakeLists.txt).
 #define ATTEND_INLINE [[gnu::always_inline]] inline
 
 namespace attend::ops::kernels::ATTEND_LEVEL {
@@ -39,7 +39,7 @@ ATTEND_INLINE void store(Bf16* p, Floats x) {
   std::memcpy(p, &h, sizeof h);
 }
 
-// The first n lanes, the others 0.
+// Loads the first n lanes; the others are 0.
 template <class T>
 ATTEND_INLINE Floats load(const T* p, std::int64_t n) {
   if (n >= kLanes) return load(p);
@@ -66,12 +66,12 @@ ATTEND_INLINE float to_float(Bf16 x) {
 ATTEND_INLINE Floats select(Ints condition, Floats yes, Floats no) { return condition ? yes : no; }
 // Returns the second argument if either is NaN.
 ATTEND_INLINE Floats max(Floats a, Floats b) { return a > b ? a : b; }
-// x in the first n lanes, `rest` in the remaining ones.
+// x in the first n lanes, `rest` in the others.
 ATTEND_INLINE Floats first(std::int64_t n, Floats x, float rest) {
   return select(reinterpret_cast<Ints>(lane_numbers()) < static_cast<std::int32_t>(n), x, all(rest));
 }
 
-// Lane i takes lane i ^ distance: over all power-of-two distances, every lane combines with all others.
+// Lane i takes lane i ^ distance: over all power-of-two distances, every lane is combined with all others.
 template <int distance>
 ATTEND_INLINE Floats swap_lanes(Floats x) {
   return __builtin_shuffle(x, reinterpret_cast<Ints>(lane_numbers() ^ static_cast<std::uint32_t>(distance)));
@@ -133,8 +133,8 @@ ATTEND_INLINE float dot(const T* a, const U* b, std::int64_t n) {
   return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-// f(j, Σ_s factors[s * stride] vector(s)[j, j + 1, …]) for every whole vector of `width` columns, the last perhaps with
-// lanes beyond: four of them at a time, in registers over all s < count.
+// Calls f(j, Σ_s factors[s * stride] vector(s)[j, j + 1, …]) for every whole vector of `width` columns (the last may
+// extend past the width), four vectors at a time, kept in registers over all s < count.
 template <class Vector, class F>
 ATTEND_INLINE void weighted_sum(std::int64_t width, std::int64_t count, const float* factors, std::int64_t stride,
                                 const Vector& vector, const F& f) {

@@ -1,12 +1,12 @@
-// Compiles a file of loops once per level of x86-64, each in its own namespace, and calls the best that the processor
+// Compiles a file of loops once per x86-64 level, each in its own namespace, and calls the best one that the processor
 // supports:
 //
 //   #define ATTEND_LOOPS "models/ops/kernels/norm_loops.hpp"
 //   #include "models/ops/kernels/levels.hpp"
 //   void norm(const Norm<float>& a, …) { ATTEND_CALL(norm_rows(a, …)); }
 //
-// target_clones does not work: GCC splits vectors in inline functions, for the lowest level, before inlining them into
-// a clone. Other headers must be included first, outside the levels, so that their functions are not compiled for one.
+// target_clones does not work: GCC splits vectors in inline functions for the lowest level before inlining them into a
+// clone. Include other headers before, outside the levels, so that their functions are not compiled for one level.
 #include <cstdint>
 #include <cstring>
 

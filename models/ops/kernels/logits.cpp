@@ -11,7 +11,7 @@
 namespace attend::ops::kernels {
 namespace {
 
-constexpr std::int64_t kPanel = 16;  // outputs of a block: the fp32 lanes of one register
+constexpr std::int64_t kPanel = 16;  // outputs per block: the fp32 lanes of one register
 
 }  // namespace
 
@@ -36,8 +36,8 @@ namespace {
 
 using Sums = float __attribute__((vector_size(64)));
 
-// kRows rows by kPanels panels, kept in registers over all inputs. `sums` has constant indices and a vector type of its
-// own, as in int8.cpp.
+// kRows rows by kPanels panels, kept in registers over all inputs. `sums` has constant indices and its own vector type,
+// as in int8.cpp.
 template <int kRows, int kPanels, std::size_t... I>
 void tile(const LogitsProduct& p, std::int64_t row, std::int64_t output, std::index_sequence<I...>) {
   const std::int64_t inputs = p.weight.inputs, pairs = (inputs + 1) / 2;

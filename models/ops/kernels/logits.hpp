@@ -1,5 +1,5 @@
-// Logits: products of bf16 numbers whose sums and results are fp32. LibTorch's oneDNN rounds results to the type of the
-// factors, which leaves logits of 8 to 16 on a grid of 1 / 16. By vdpbf16ps, so only where has_native_bf16().
+// Logits: products of bf16 numbers with fp32 sums and results. LibTorch's oneDNN rounds results to the type of the
+// factors, which puts logits of 8 to 16 on a grid of 1 / 16. Uses vdpbf16ps and so requires has_native_bf16().
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct Bf16Panels {
   std::int64_t inputs = 0;
   std::vector<Bf16> numbers;
 
-  static constexpr std::int64_t kGroup = 64;  // outputs that one thread takes at least
+  static constexpr std::int64_t kGroup = 64;  // minimum outputs per thread
   std::int64_t groups() const { return (outputs + kGroup - 1) / kGroup; }
 };
 Bf16Panels make_panels(const Bf16* weight, std::int64_t outputs, std::int64_t inputs);
@@ -27,7 +27,7 @@ struct LogitsProduct {
   const float* bias;
   float* y;
 };
-// Groups of outputs `begin` to `end`.
+// Computes groups of outputs from `begin` to `end`.
 void multiply(const LogitsProduct& p, std::int64_t begin, std::int64_t end);
 
 }  // namespace attend::ops::kernels

@@ -6,11 +6,11 @@
 namespace attend::ops::kernels {
 
 // For each row: loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)), nll = -log p(y), and whether no logit exceeds the
-// label's. `gradient`, where wanted, receives p - (1 - ε) [v = y] - ε / V.
+// label's. `gradient`, if given, receives p - (1 - ε) [v = y] - ε / V.
 template <class T>
 struct LossRows {
   const float* logits;  // [rows, vocabulary]
-  T* gradient;          // the same, or null; may be the logits
+  T* gradient;          // like `logits`, or null; may be the same memory
   const std::int64_t* labels;
   std::int64_t vocabulary;
   float smoothing;

@@ -12,8 +12,8 @@ struct Norm {
   const T* residual;  // or null
   T* sum;             // or null
   T* y;
-  float* mean;  // a row
-  float* rstd;  // a row
+  float* mean;  // one per row
+  float* rstd;  // one per row
   const float* gamma;
   const float* beta;
   std::int64_t width;

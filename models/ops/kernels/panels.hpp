@@ -1,5 +1,5 @@
-// fp32 matrix products with a packed weight, for inference: with the few rows of a decoding step, the copies that a
-// library makes of a dense weight in each call would dominate; many rows gain a little, too.
+// fp32 matrix products with a packed weight, for inference: with the few rows of a decoding step, a library would spend
+// most of its time copying the dense weight in each call; many rows gain a little as well.
 #pragma once
 
 #include <vector>
@@ -26,7 +26,7 @@ struct PanelProduct {
   bool relu;
   float* y;
 };
-// Columns of panels `begin` to `end`.
+// Computes the columns of panels `begin` to `end`.
 void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end);
 
 }  // namespace attend::ops::kernels

@@ -27,7 +27,7 @@ ATTEND_INLINE Floats activate(Floats x) {
   return x;
 }
 
-// The derivative, from PointwiseBackward's `saved`.
+// The derivative, given PointwiseBackward's `saved`.
 template <Activation kind>
 ATTEND_INLINE Floats slope(Floats saved, float unscale) {
   if constexpr (kind == Activation::relu) return select(saved > 0, all(1), Floats{});
@@ -64,7 +64,7 @@ ATTEND_INLINE void backward_rows(const PointwiseBackward<T>& a, std::int64_t beg
       const Floats saved = kind == Activation::none ? Floats{} : load(a.saved + i, n);
       Floats dx = load(a.dy + i, n);
       if (kind == Activation::relu && a.drop) {
-        // Dropped elements are 0 in y, like those cut by relu, so there is no need to hash again.
+        // Dropped elements are 0 in y, like those cut by relu, so the hash is not needed again.
         dx = select(saved > 0, dx * a.mask.scale(), Floats{});
       } else {
         if (a.drop) dx *= keep(a.mask, static_cast<std::uint32_t>(i));

@@ -24,8 +24,8 @@ struct QueryOverKeys {
 void attend_query(const QueryOverKeys<float>& row);
 void attend_query(const QueryOverKeys<Bf16>& row);
 
-// What the rows of a step attend to, and how. Row i reads the tokens of sentence sentences[i]; its weights start at
-// weights + first_weight[i], one per token.
+// The memory that the rows of a step attend to, and the form of attention. Row i reads the tokens of sentence
+// sentences[i]; its weights start at weights + first_weight[i], one per token.
 //   e_s = query · key_s, or with an energy vector v, e_s = v · tanh(query + key_s); with coverage C, forward only,
 //   key_s + C_s coverage_key in place of key_s
 //   a_s = softmax_s(e_s) over all tokens, or those within half_width of centres[i], the others 0
@@ -55,25 +55,25 @@ struct Attend {
   Rows<T> query;
   Rows<T> context;
   RowDropout dropout = {};             // on the context
-  const std::int64_t* rows = nullptr;  // that dropout counts; read where it is active
+  const std::int64_t* rows = nullptr;  // indices of the rows for dropout; read if it is active
 };
 void attend(const Attend<float>& step, std::int64_t begin, std::int64_t end);
 void attend(const Attend<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// The gradients of scores and queries, and of centres. Those of values, and of keys of dot products, are
-// memory_backward's; of the additive score's keys and energy vector each sentence's sums are added to here, so that the
+// The gradients of scores, queries and centres. memory_backward computes those of values, and of keys with dot
+// products. For the additive score, the gradients of keys and energy vector are accumulated here per sentence, so the
 // rows of a step must read different sentences.
 template <class T>
 struct AttendBackward {
   QueryMemory<T> memory;
-  Rows<T> query;           // of the additive score
-  float* score_gradients;  // laid out as the weights
+  Rows<T> query;           // for the additive score
+  float* score_gradients;  // laid out like the weights
   Rows<T> context_gradient;
-  Rows<float> query_gradient;        // of dot products, added to
-  Rows<T> sum_gradient = {};         // of the additive score's query
+  Rows<float> query_gradient;        // for dot products; added to
+  Rows<T> sum_gradient = {};         // for the query of the additive score
   Rows<float> key_gradient = {};     // [S, A], added to
-  Rows<float> energy_gradient = {};  // row b is sentence b's, added to
-  float* share_gradients = nullptr;  // of x where a centre is tokens * sigmoid(x), if not null
+  Rows<float> energy_gradient = {};  // row b belongs to sentence b; added to
+  float* share_gradients = nullptr;  // of x, where centre = tokens * sigmoid(x); may be null
 };
 void attend_backward(const AttendBackward<float>& step, std::int64_t begin, std::int64_t end);
 void attend_backward(const AttendBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
@@ -83,11 +83,11 @@ void attend_backward(const AttendBackward<Bf16>& step, std::int64_t begin, std::
 template <class T>
 struct MemoryBackward {
   std::int64_t width;
-  const std::int64_t* offsets;      // of the sentences of the memory
-  const std::int64_t* tgt_offsets;  // of those that read them
-  const std::int64_t* packed_rows;  // of each ragged target token
+  const std::int64_t* offsets;      // of the memory sentences
+  const std::int64_t* tgt_offsets;  // of the target sentences
+  const std::int64_t* packed_rows;  // the packed row of each ragged target token
   const std::int64_t* first_weight;
-  const float* factors;  // laid out as the weights
+  const float* factors;  // laid out like the weights
   Rows<T> vectors;
   Rows<T> gradient;  // [S, width]
 };

@@ -1,7 +1,7 @@
 // The loops of query.hpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
-// In place, of n scores.
+// Softmax of n scores in place.
 ATTEND_INLINE void softmax(float* scores, std::int64_t n) {
   Floats top = all(n > 0 ? scores[0] : 0), total = {};
   for (std::int64_t s = 0; s < n; s += kLanes) top = max(top, first(n - s, load(scores + s, n - s), scores[0]));
@@ -15,7 +15,7 @@ ATTEND_INLINE void softmax(float* scores, std::int64_t n) {
   for (std::int64_t s = 0; s < n; ++s) scores[s] *= inverse;
 }
 
-// A stage of the sums below: vector i becomes the sums of neighbours of vectors i and i + distance.
+// One stage of the sums below: vector i becomes the pairwise sums of vectors i and i + distance.
 template <int distance>
 ATTEND_INLINE void add_stage(Floats (&x)[kLanes]) {
   const Words lanes = lane_numbers(), d = Words{} + distance;
@@ -28,7 +28,7 @@ ATTEND_INLINE void add_stage(Floats (&x)[kLanes]) {
   }
 }
 
-// Lane i: the sum of the lanes of vector i.
+// Sums the lanes: lane i of the result is the sum of vector i.
 ATTEND_INLINE Floats sums_of(Floats (&x)[kLanes]) {
   if constexpr (kLanes >= 16) add_stage<8>(x);
   if constexpr (kLanes >= 8) add_stage<4>(x);
@@ -37,14 +37,14 @@ ATTEND_INLINE Floats sums_of(Floats (&x)[kLanes]) {
   return x[0];
 }
 
-// Keys lie scattered, where no processor foresees the next: they are asked for some time before they are read.
+// Keys are scattered in memory, where hardware prefetchers cannot predict them.
 template <class T>
 ATTEND_INLINE void prefetch(const T* numbers, std::int64_t count) {
   constexpr std::int64_t kLine = 64 / sizeof(T);
   for (std::int64_t j = 0; j < count; j += kLine) __builtin_prefetch(numbers + j);
 }
 
-// sums += Σ_i weights[i] keys[i][column, …], some vectors of `n` numbers.
+// sums += Σ_i weights[i] keys[i][column, …], for some vectors of `n` numbers.
 template <int vectors, class T>
 ATTEND_INLINE void add_values(const T* const (&keys)[kLanes], std::int64_t column, const float (&weights)[kLanes],
                               float* sums, std::int64_t n) {
@@ -60,15 +60,15 @@ ATTEND_INLINE void add_values(const T* const (&keys)[kLanes], std::int64_t colum
   for (int v = 0; v < vectors; ++v) store(sums + v * kLanes, c[v]);
 }
 
-// A vector of keys at a time, each of which is read once, key and value: the softmax is that of the keys so far, and
-// what was summed is scaled down when a larger score comes (Milakov and Gimelshein 2018, arXiv 1805.02867).
+// Processes a vector of keys at a time and reads each key and value once: the softmax is that of the keys so far, and
+// the sums are scaled down when a larger score appears (Milakov and Gimelshein 2018, arXiv 1805.02867).
 template <class T>
 void over_keys(const QueryOverKeys<T>& row) {
   const std::int64_t size = row.head_size, n = row.num_keys, stride = padded_head(size);
   const float scale = 1.0f / std::sqrt(static_cast<float>(size));
-  float* sums = row.scratch;                   // [heads, stride], of values
-  float* totals = sums + row.heads * stride;   // of each head, of weights
-  float* largest_scores = totals + row.heads;  // of each head
+  float* sums = row.scratch;                   // [heads, stride], sums of values
+  float* totals = sums + row.heads * stride;   // per head, sums of weights
+  float* largest_scores = totals + row.heads;  // per head
   std::fill(sums, largest_scores, 0.0f);
   std::fill(largest_scores, largest_scores + row.heads, -INFINITY);
   for (std::int64_t s = 0; s < n; s += kLanes) {
@@ -124,7 +124,7 @@ void over_keys(const QueryOverKeys<T>& row) {
   }
 }
 
-// e_s of the additive score, of a query and a key, C_s of which is covered.
+// The additive score e_s of a query and a key with coverage C_s.
 template <class T>
 ATTEND_INLINE float additive_score(const QueryMemory<T>& memory, const T* query, const T* key, float covered) {
   const std::int64_t n = memory.key_width;
@@ -200,7 +200,7 @@ void forward(const Attend<T>& step, std::int64_t begin, std::int64_t end) {
   }
 }
 
-// From the gradients of weights w those of scores, in place; returns that of the centre.
+// Turns the gradients of the weights w into those of the scores, in place; returns the gradient of the centre.
 //   de_s = w_s (dw_s - (Σ_r w_r dw_r) / g_s),   dcentre = precision Σ_s w_s dw_s (s - centre)
 template <class T>
 ATTEND_INLINE float score_backward(const QueryMemory<T>& memory, std::int64_t i, const Reach& span,
@@ -223,8 +223,8 @@ ATTEND_INLINE float score_backward(const QueryMemory<T>& memory, std::int64_t i,
   return memory.precision * sum(moved);
 }
 
-// Of row i of the additive score, whose keys are those of its reach: with x_s = tanh(query + key_s) and
-// d_s = de_s v (1 - x_s²), dquery = Σ_s d_s, dkey_s += d_s, dv += Σ_s de_s x_s.
+// Backpropagates the additive score of row i: with x_s = tanh(query + key_s) and d_s = de_s v (1 - x_s²), dquery = Σ_s
+// d_s, dkey_s += d_s, dv += Σ_s de_s x_s.
 template <class T>
 ATTEND_INLINE void additive_backward(const AttendBackward<T>& step, std::int64_t i, const Reach& span,
                                      const float* gradients) {
@@ -287,7 +287,7 @@ void backward(const MemoryBackward<T>& memory, std::int64_t begin, std::int64_t 
     const std::int64_t tokens = memory.offsets[b + 1] - memory.offsets[b];
     const std::int64_t steps = memory.tgt_offsets[b + 1] - memory.tgt_offsets[b];
     const std::int64_t* packed = memory.packed_rows + memory.tgt_offsets[b];
-    // The weights of a sentence's steps lie one after another.
+    // The weights of a sentence's steps are adjacent.
     const float* factors = steps > 0 ? memory.factors + memory.first_weight[packed[0]] : nullptr;
     for (std::int64_t s = 0; s < tokens; ++s) {
       T* gradient = memory.gradient.row(memory.offsets[b] + s);

@@ -1,4 +1,4 @@
-// Steps of recurrent cells without the matrix products: each function works on rows [begin, end) of a step, so that
+// Steps of recurrent cells except for the matrix products: each function works on rows [begin, end) of a step, so that
 // callers can divide rows among threads.
 #pragma once
 
@@ -7,25 +7,25 @@
 
 namespace attend::ops::kernels {
 
-// A step of a cell from the sums of its gates, whose blocks of H are i f g o, r z n, or h.
+// One step of a cell from the sums of its gates, in blocks of H: i f g o, r z n, or h.
 template <class T>
 struct CellForward {
   CellKind kind;
   std::int64_t width;        // H
   Rows<T> input;             // sums: W x + b
   Rows<T> product;           // further sums, or no data
-  Rows<T> recurrent;         // of a GRU, U h + b, which it needs apart
-  Rows<T> gates;             // out: the gates after their functions; may be `input`
-  Rows<float> inner_before;  // an LSTM's memory before the step; no data: zeros
-  Rows<float> inner;         // out: an LSTM's memory, a GRU's block n of U h + b; no data: not wanted
-  Rows<T> hidden_before;     // of a GRU
+  Rows<T> recurrent;         // for a GRU, which needs U h + b separately
+  Rows<T> gates;             // out: the gates after their activations; may be `input`
+  Rows<float> inner_before;  // an LSTM's cell state before the step; no data: zeros
+  Rows<float> inner;         // out: an LSTM's cell state, a GRU's block n of U h + b; no data: not wanted
+  Rows<T> hidden_before;     // for a GRU
   Rows<T> hidden;            // out
 };
 void cell_forward(const CellForward<float>& step, std::int64_t begin, std::int64_t end);
 void cell_forward(const CellForward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// The gradients of its sums. `carried` is what the gradient of the state before holds besides that of its products:
-// an LSTM's dc, a GRU's z dh.
+// The gradients of the gate sums. `carried` is the part of the previous state's gradient that does not come from the
+// products: dc for an LSTM, z dh for a GRU.
 template <class T>
 struct CellBackward {
   CellKind kind;
@@ -35,15 +35,15 @@ struct CellBackward {
   Rows<float> inner;
   Rows<T> hidden_before;
   Rows<float> hidden_gradient;
-  Rows<float> carried;         // of the state after the step; overwritten with that of the state before
-  Rows<T> gate_gradient;       // out: of the sums
-  Rows<T> recurrent_gradient;  // out: of a GRU, of U h + b
+  Rows<float> carried;         // for the state after the step; overwritten with that for the state before
+  Rows<T> gate_gradient;       // out: of the gate sums
+  Rows<T> recurrent_gradient;  // out: of U h + b, for a GRU
 };
 void cell_backward(const CellBackward<float>& step, std::int64_t begin, std::int64_t end);
 void cell_backward(const CellBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// to = from * dropout, or adds it to `to`; rows of either side may be selected by index (null: in order). Dropout is
-// keyed by `rows` of ragged tokens.
+// to = from * dropout, or to += from * dropout; rows of either side may be selected by index (null: in order). Dropout
+// is keyed by `rows` of ragged tokens.
 template <class From, class To>
 struct CopyRows {
   std::int64_t width;
@@ -53,7 +53,7 @@ struct CopyRows {
   const std::int64_t* to_index = nullptr;
   bool add = false;
   RowDropout dropout = {};
-  const std::int64_t* rows = nullptr;  // read where dropout is active
+  const std::int64_t* rows = nullptr;  // read if dropout is active
 };
 void copy_rows(const CopyRows<float, float>& copy, std::int64_t begin, std::int64_t end);
 void copy_rows(const CopyRows<Bf16, Bf16>& copy, std::int64_t begin, std::int64_t end);

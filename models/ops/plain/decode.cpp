@@ -12,7 +12,7 @@ namespace {
 
 using torch::Tensor;
 
-// One query a row over its own keys and values kv [R, S, 2H], of which the first lengths_R exist.
+// Attends with one query per row to its own keys and values kv [R, S, 2H], of which the first lengths_R exist.
 Tensor attend_rows(const Tensor& q_RH, const Tensor& kv_RSC, const Tensor& lengths_R, std::int64_t heads) {
   const std::int64_t rows = q_RH.size(0), longest = kv_RSC.size(1), size = q_RH.size(1) / heads;
   const auto split = [&](const Tensor& x) { return x.to(at::kFloat).reshape({rows, -1, heads, size}).transpose(1, 2); };

@@ -14,7 +14,7 @@ namespace {
 
 using torch::Tensor;
 
-// Each token's position in its sentence, [M].
+// The position of each token in its sentence, [M].
 Tensor places(const Layout& layout, const Tensor& like) {
   std::vector<std::int64_t> places;
   for (std::int64_t b = 0; b < layout.size(); ++b) {
@@ -23,7 +23,7 @@ Tensor places(const Layout& layout, const Tensor& like) {
   return to_tensor(places, like);
 }
 
-// Each token's row in the padded block flattened to [B * T], [M].
+// The row of each token in the padded block flattened to [B * T], [M].
 Tensor padded_rows(const Layout& layout, const Tensor& like) {
   std::vector<std::int64_t> rows;
   for (std::int64_t b = 0; b < layout.size(); ++b) {
@@ -51,7 +51,8 @@ Tensor pad_heads(const Tensor& x, const Layout& layout, std::int64_t heads) {
   return plain::pad(x.to(at::kFloat), layout).view({layout.size(), layout.max_length, heads, -1}).transpose(1, 2);
 }
 
-// [B, 1, 1, length] or, for causal attention, [B, 1, length, length]: true where a key may not be seen.
+// The mask of invisible keys, true where a key may not be seen: [B, 1, 1, length] or, for causal attention, [B, 1,
+// length, length].
 Tensor unseen(const Layout& queries, const Layout& keys, bool causal, const Tensor& like) {
   const Tensor lengths_B = lengths(keys, like);
   const Tensor missing_B11S = missing(lengths_B, keys.max_length).view({keys.size(), 1, 1, keys.max_length});

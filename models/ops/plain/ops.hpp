@@ -1,6 +1,6 @@
-// The plain formulations: a few lines of ATen that read like the equations of ops.hpp, on any device, in fp32 and bf16,
-// differentiated by autograd. They are the reference that the fast paths are tested against, and run wherever there is
-// no fast path. Weights are read from the master; arguments and results are those of ops.hpp.
+// The plain formulations: a few lines of ATen that read like the equations of ops.hpp, for any device, fp32 and bf16,
+// differentiated by autograd. They are the reference for tests of the fast paths, and run wherever there is no fast
+// path. Weights are read from the master; arguments and results are those of ops.hpp.
 #pragma once
 
 #include "models/ops/ops.hpp"

@@ -10,7 +10,7 @@ namespace {
 
 using torch::Tensor;
 
-// W x + b and U h + b, fp32, in as many parts as the cell has gates.
+// W x + b and U h + b in fp32, split into the gates of the cell.
 struct Gates {
   Gates(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
     const std::int64_t count = cell.weight_hh.master().size(0) / cell.weight_hh.master().size(1);
@@ -44,7 +44,7 @@ CellState tanh_step(const Tensor& x_RI, const CellState& state, const CellWeight
   return {{at::tanh(Gates(x_RI, state, cell).sum(0)).to(x_RI.scalar_type())}};
 }
 
-// The rows of each sentence in reverse.
+// The rows of the reversed sentences.
 Tensor reversed_rows(const Layout& layout, const Tensor& like) {
   std::vector<std::int64_t> rows;
   for (std::int64_t b = 0; b < layout.size(); ++b) {
@@ -59,15 +59,15 @@ CellState zero_state(const CellWeights& cell, std::int64_t count, const Tensor& 
   return {{hidden, at::zeros_like(hidden, at::kFloat)}};
 }
 
-// One direction over sentences that are read from their first token.
+// Reads sentences in one direction, from their first token.
 LayerOutput read_forwards(const LayerInput& input, const CellWeights& cell, CellState state) {
   const Layout& layout = input.layout;
   const Tensor x_BTI = pad(input.x_MI, layout);
   const Tensor length_B1 = lengths(layout, input.x_MI).unsqueeze(1);
-  std::vector<std::vector<Tensor>> states(state.parts.size());  // of each part, after each step
+  std::vector<std::vector<Tensor>> states(state.parts.size());  // [part][step]
   for (std::int64_t t = 0; t < layout.max_length; ++t) {
     const CellState next = plain::cell_step(x_BTI.select(1, t), state, cell);
-    const Tensor reading = length_B1.gt(t);  // a sentence that has ended keeps its state
+    const Tensor reading = length_B1.gt(t);  // a finished sentence keeps its state
     for (std::size_t p = 0; p < states.size(); ++p) {
       state.parts[p] = at::where(reading, next.parts[p], state.parts[p]);
       states[p].push_back(state.parts[p]);

@@ -11,7 +11,7 @@ namespace {
 
 using torch::Tensor;
 
-// Beyond the k best, so that ties at the k-th place are resolved among what came from the device.
+// Spare candidates beyond the k best, so that ties at the k-th place can be resolved on the host.
 constexpr std::int64_t kSpare = 8;
 
 struct Scored {
@@ -38,7 +38,7 @@ TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {
     if (!std::isfinite(values[0])) {  // NaN counts as the largest
       scored.assign(taken, {-std::numeric_limits<float>::infinity(), 0});
     } else if (taken < vocabulary && values[k - 1] == values[taken - 1] && std::isfinite(values[k - 1])) {
-      // Others that are as good may not have been taken.
+      // Further equal candidates may not have been transferred.
       const Tensor tied = log_probs_RV[r].ge(values[k - 1]).nonzero().flatten().cpu();
       const Tensor tied_values = log_probs_RV[r].cpu().index_select(0, tied);
       scored.clear();
