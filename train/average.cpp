@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 std::vector<std::int64_t> chosen_steps(const fs::path& run, const AverageConfig& config) {
   const std::vector<std::int64_t> all = checkpoint_steps(run);
-  if (all.empty()) throw UserError(run.string() + ": no checkpoint", "give the directory of a run that was trained");
+  if (all.empty()) throw UserError(run.string() + ": no checkpoint", "give the directory of a trained run");
   std::vector<std::int64_t> steps = all;
   std::string which = "checkpoints", keep = "keep-last";
   if (config.best) {
@@ -35,15 +35,15 @@ std::vector<std::int64_t> chosen_steps(const fs::path& run, const AverageConfig&
     for (const TrainState::Score& score : newest ? newest->state().scores : std::vector<TrainState::Score>()) {
       if (std::binary_search(all.begin(), all.end(), score.step)) steps.push_back(score.step);
     }
-    std::reverse(steps.begin(), steps.end());  // the best last, as the newest above
+    std::reverse(steps.begin(), steps.end());  // the best last, like the newest above
     which = "validated checkpoints";
     keep = "keep-best";
   }
   const auto wanted = static_cast<std::size_t>(config.best.value_or(config.last.value_or(std::ssize(steps))));
   if (steps.size() < wanted) {
-    throw UserError(fmt::format("{}: {} {}, but {} were asked for", run.string(), steps.size(), which, wanted),
-                    fmt::format("ask for fewer, or train with --{} {} or more, which may change when a run is resumed",
-                                keep, wanted));
+    throw UserError(
+        fmt::format("{}: {} {}, but {} were requested", run.string(), steps.size(), which, wanted),
+        fmt::format("request fewer, or train with --{} {} or more (it may be changed when resuming)", keep, wanted));
   }
   steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(wanted));
   return steps;
@@ -54,7 +54,7 @@ torch::Tensor as_tensor(const TensorView& view, const fs::path& run) {
   return torch::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, torch::kFloat);
 }
 
-// Tensor by tensor, summed in fp64.
+// Sums in fp64, one tensor at a time.
 NamedTensors mean_of(const std::deque<SafetensorsFile>& files, const fs::path& run) {
   NamedTensors means;
   for (const TensorView& first : files.front().tensors()) {
@@ -74,7 +74,7 @@ NamedTensors mean_of(const std::deque<SafetensorsFile>& files, const fs::path& r
 }  // namespace
 
 void AverageConfig::validate(const OptionOrigins& origins) const {
-  if (last && best) throw UserError(origins("best") + ": --last is given too", "choose one of them");
+  if (last && best) throw UserError(origins("best") + ": cannot be combined with --last", "remove one of them");
 }
 
 void average_checkpoints(const AverageConfig& config) {
@@ -97,18 +97,18 @@ void average_checkpoints(const AverageConfig& config) {
   for (fs::directory_iterator entry(run / "tokenizer", error), end; !error && entry != end; entry.increment(error)) {
     write_file_atomic(staged.path() / "tokenizer" / entry->path().filename(), read_file(entry->path()));
   }
-  if (error) throw UserError((run / "tokenizer").string() + ": cannot be read", "bring the run's tokenizer back");
+  if (error) throw UserError((run / "tokenizer").string() + ": cannot be read", "restore the run's tokenizer");
   if (fs::exists(run / "task.toml")) {
     write_file_atomic(staged.path() / "task.toml", read_file(run / "task.toml", kMaxConfigBytes));
   }
-  TensorMetadata metadata = files.front().metadata();  // what the weights belong to
+  TensorMetadata metadata = files.front().metadata();  // the identity of the weights
   metadata["mean_of"] = names.substr(1);
   const fs::path checkpoint = checkpoint_path(staged.path(), *std::max_element(steps.begin(), steps.end()));
   make_directories(checkpoint);
   save_tensors(checkpoint / "model.safetensors", mean_of(files, run), metadata);
   write_manifest(checkpoint);
   staged.commit();
-  log::info("the mean of{} is in {}", names, config.output);
+  log::info("wrote the mean of{} to {}", names, config.output);
 }
 
 }  // namespace attend

@@ -92,7 +92,7 @@ TrainState state_of(const fs::path& path) {
   return state;
 }
 
-// What an objective remembers stands beside the moments of the optimiser.
+// The state of the objective is stored beside that of the optimiser.
 void add_objective(NamedTensors& tensors, const NamedTensors& objective) {
   for (const auto& [name, tensor] : objective) tensors.emplace_back("objective." + name, tensor);
 }
@@ -104,8 +104,9 @@ void check_optimiser(const SafetensorsFile& file, const fs::path& path, const Op
   const std::string theirs =
       found == file.metadata().end() ? std::string(name_of(OptimiserKind::adamw)) : found->second;
   if (theirs == ours.at("optimiser")) return;
-  throw UserError(path.string() + ": the state of the optimiser " + theirs + ", expected " + ours.at("optimiser"),
-                  "resume with --optimiser " + theirs + ", or start another run (--init-from takes over its weights)");
+  throw UserError(
+      path.string() + ": contains the state of the optimiser " + theirs + ", expected " + ours.at("optimiser"),
+      "resume with --optimiser " + theirs + ", or start another run from its weights with --init-from");
 }
 
 }  // namespace
@@ -146,7 +147,7 @@ void clear_later_checkpoints(const fs::path& run, std::int64_t step, Later how) 
     if (error) {
       throw UserError(fmt::format("{}: cannot be {}: {}", path.string(), how == Later::deleted ? "deleted" : "renamed",
                                   error.message()),
-                      "move it out of the way: the run writes a checkpoint of that name");
+                      "move it away: the run will write a checkpoint of that name");
     }
   }
 }
@@ -158,7 +159,7 @@ void remove_old_checkpoints(const fs::path& run, std::int64_t keep_last, std::sp
     if (std::find(best.begin(), best.end(), step) != best.end()) continue;
     std::error_code error;
     fs::remove_all(checkpoint_path(run, step), error);
-    if (error) {  // a file that another host has open, on NFS: no reason to stop the training
+    if (error) {  // for example a file on NFS that another host has open: no reason to stop training
       log::warn("{}: cannot be deleted: {}", checkpoint_path(run, step).string(), error.message());
     }
   }
@@ -180,7 +181,7 @@ std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
     }
   }
   throw UserError(
-      (run / "checkpoints").string() + ": none of its " + std::to_string(steps.size()) + " checkpoints can be used",
+      (run / "checkpoints").string() + ": none of the " + std::to_string(steps.size()) + " checkpoints is usable",
       "restore one of them from a backup, or start another run");
 }
 

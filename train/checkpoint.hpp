@@ -1,6 +1,6 @@
 // A checkpoint: RUN/checkpoints/step-N with model.safetensors (fp32), optimizer.safetensors, state.json and
-// manifest.json (size and XXH3 of the others). The directory is written under another name, synced and renamed, so it
-// is whole or absent; reading verifies it against its manifest. RUN/best holds the name of the best one.
+// manifest.json (size and XXH3 of the others). The directory is written under a temporary name, synced and renamed, so
+// it is complete or absent; reading verifies it against its manifest. RUN/best names the best checkpoint.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -19,68 +19,68 @@
 
 namespace attend {
 
-// What a checkpoint remembers beside weights and moments.
+// The state of a training besides weights and moments.
 struct TrainState {
   struct Score {
     std::int64_t step = 0;
     double value = 0;
   };
 
-  // What the next line of the log is an average of: the updates since the last one.
+  // The sums behind the next line of the log, over the updates since the last line.
   struct Interval {
     std::int64_t updates = 0;
     std::int64_t tokens = 0;
-    double seconds = 0;                     // in updates, not in validation
+    double seconds = 0;                     // time in updates, without validation
     double loss = 0;                        // summed over updates
-    std::vector<double> nll = {};           // of each term
-    std::vector<std::int64_t> counts = {};  // what it is divided by
+    std::vector<double> nll = {};           // per term
+    std::vector<std::int64_t> counts = {};  // denominators of nll
   };
 
-  std::int64_t step = 0;             // updates made
-  std::int64_t processes = 0;        // that made the last update together; 0: not known
-  std::int64_t accumulate = 0;       // batches of each of them in an update
+  std::int64_t step = 0;             // updates so far
+  std::int64_t processes = 0;        // processes in the last update; 0: unknown
+  std::int64_t accumulate = 0;       // batches per process in an update
   DataPosition position;             // the next batch
-  std::int64_t tokens = 0;           // learnt from
-  double seconds = 0;                // spent training, validating and saving
+  std::int64_t tokens = 0;           // tokens trained on
+  double seconds = 0;                // time in training, validation and saving
   std::int64_t validated = 0;        // the step of the last validation
-  std::int64_t bad_validations = 0;  // since the best
-  std::vector<Score> scores = {};    // of checkpoints that are kept, best first
+  std::int64_t bad_validations = 0;  // since the best one
+  std::vector<Score> scores = {};    // scores of the kept checkpoints, best first
   Interval interval = {};
 };
 
-// Weights with their identity, moments, and what the objective remembers. UserError when it cannot be written; nothing
-// of it is left then, and earlier checkpoints are as they were.
+// Saves the weights with their identity, the moments, and the state of the objective. Throws UserError if it cannot be
+// written; then no part of it is left, and earlier checkpoints are unchanged.
 void save_checkpoint(const std::filesystem::path& run, Task& task, const Optimiser& optimiser, const TrainState& state);
 
-// Records which checkpoint is the best.
+// Records the best checkpoint in RUN/best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);
 
-// Makes way for a run that resumes from `step`: checkpoints of later steps are deleted where the user went back to an
-// earlier one by name, and otherwise renamed, since they were skipped for a fault that may pass. UserError where that
-// fails.
+// Makes way for a run that resumes from `step`: later checkpoints are deleted if the user chose an earlier one by name;
+// otherwise they were skipped because of a fault, perhaps a temporary one, and are renamed. Throws UserError on
+// failure.
 enum class Later { put_aside, deleted };
 void clear_later_checkpoints(const std::filesystem::path& run, std::int64_t step, Later how);
 
-// Deletes all but the newest `keep_last` and those of `best`; warns of what cannot be deleted.
+// Deletes all checkpoints but the newest `keep_last` and those of `best`; warns if one cannot be deleted.
 void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_last,
                             std::span<const std::int64_t> best);
 
-// A checkpoint that was found intact.
+// An intact checkpoint.
 class Checkpoint {
  public:
-  // UserError naming the file that is missing, damaged or of another version.
+  // Throws UserError naming the file that is missing, damaged or of another version.
   explicit Checkpoint(std::filesystem::path directory);
 
-  // The newest intact one of a run, or nothing where it has none; warns of those that are skipped. UserError when all
-  // are.
+  // The newest intact checkpoint of a run, or nullopt if it has none; warns about those it skips. Throws UserError if
+  // it skips all.
   static std::optional<Checkpoint> newest(const std::filesystem::path& run);
 
   const std::filesystem::path& directory() const { return directory_; }
   std::filesystem::path weights() const { return directory_ / "model.safetensors"; }
   const TrainState& state() const { return state_; }
 
-  // Copies weights and moments in. UserError when a tensor is missing or of another shape, or
-  // the state is another optimiser's.
+  // Restores weights and moments. Throws UserError if a tensor is missing or has another shape, or the state belongs to
+  // another optimiser.
   void load(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective = {}) const;
 
  private:

@@ -17,8 +17,8 @@ namespace attend {
 
 class EventLog {
  public:
-  // Continues the log of a run that resumes from the checkpoint of update `saved` (-1: none): later events are cut off,
-  // since they will happen again.
+  // Continues the log of a run that resumes from the checkpoint of update `saved` (-1: none); later events are removed,
+  // since they will be repeated.
   EventLog(const std::filesystem::path& run, std::int64_t saved);
 
   // Logs an event with its numbers; TensorBoard shows each as EVENT/NAME.

@@ -38,7 +38,7 @@ std::uint64_t number_of(const char* file, const std::string& key) {
   return 0;
 }
 
-// The number in a file; nothing if the file is missing or holds "max".
+// The number in a file; nullopt if the file is missing or contains "max".
 std::optional<std::uint64_t> number_in(const char* file) {
   std::ifstream in(file);
   std::uint64_t number = 0;
@@ -63,14 +63,14 @@ void refuse_memory_beyond_machine() {
   std::optional<std::uint64_t> free = proc_bytes("/proc/meminfo", "MemAvailable");
   const auto limit = number_in("/sys/fs/cgroup/memory.max");
   if (const auto current = number_in("/sys/fs/cgroup/memory.current"); limit && current) {
-    // Cached pages of files count as current, and are freed when memory is needed.
+    // The page cache counts as used but is freed when memory is needed.
     const std::uint64_t used = *current - std::min(*current, number_of("/sys/fs/cgroup/memory.stat", "inactive_file"));
     free = std::min(free.value_or(*limit), *limit - std::min(used, *limit));
   }
   const std::optional<std::uint64_t> data = proc_bytes("/proc/self/status", "VmData");
   rlimit bound{};
   if (!free || !data || getrlimit(RLIMIT_DATA, &bound) != 0) return;
-  // Some is left to other processes: at the very limit the kernel kills all the same.
+  // A margin for other processes: at the very limit the kernel would kill the process anyway.
   bound.rlim_cur = std::min<rlim_t>(bound.rlim_cur, *data + *free / 16 * 15);
   setrlimit(RLIMIT_DATA, &bound);
 }

@@ -1,4 +1,4 @@
-// Running out of memory ends in a message, not in a kill by the kernel.
+// Makes running out of memory end in an error message instead of a kill by the kernel.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 namespace attend {
 
 // From now on an allocation beyond the free memory of machine and container fails; Linux would grant it and kill the
-// process when the memory is used.
+// process once the memory is used.
 void refuse_memory_beyond_machine();
 
-// Runs `work`; an allocation that fails in it becomes a UserError with this remedy.
+// Runs `work`; a failed allocation in it becomes a UserError with this remedy.
 void with_memory_remedy(const std::string& remedy, const std::function<void()>& work);
 
 // The process's peak resident memory.

@@ -1,5 +1,5 @@
 // An objective: the terms of a loss, and their state between updates. Translation, BERT's pretraining and each head of
-// fine-tuning is one; the trainer knows none of them.
+// fine-tuning are objectives; the trainer knows none of them.
 #pragma once
 
 #include <torch/types.h>
@@ -13,19 +13,19 @@
 
 namespace attend {
 
-// One term of a loss: its weight, and the count that its sum over the batch is divided by. The gradient of an update is
-// that of Σ weight * (Σ loss) / (Σ count), the inner sums over all batches of the update: accumulation is exact.
+// One term of a loss: its weight, and the denominator of its sum over a batch. The gradient of an update is that of Σ
+// weight * (Σ loss) / (Σ count), with the inner sums over all batches of the update: accumulation is exact.
 struct LossTerm {
   std::string name;
   double weight = 1;
   std::int64_t count = 0;
-  bool has_perplexity = false;  // what it reports is nats a token, whose exponential is a perplexity
+  bool has_perplexity = false;  // the reported value is in nats per token, and its exponential a perplexity
 };
 
 // The sum of one term over a batch.
 struct LossSum {
   torch::Tensor loss;      // scalar, differentiable
-  torch::Tensor reported;  // scalar, for the log: nats without smoothing of a cross-entropy, else the loss itself
+  torch::Tensor reported;  // scalar, for the log: the unsmoothed cross-entropy in nats, or else the loss itself
 };
 
 template <class Batch>
@@ -36,12 +36,12 @@ class Objective {
   // Names, weights and counts of the terms, known before the forward pass.
   virtual std::vector<LossTerm> terms(const Batch& batch) const = 0;
 
-  // One forward pass: the sum of each term. pass.progress() is how far the training is. Not const: a loss may update
+  // One forward pass: the sum of each term. pass.progress() is the progress of training. Not const: a loss may update
   // its state.
   virtual std::vector<LossSum> losses(const Batch& batch, Pass& pass) = 0;
 
-  // What must survive between updates, such as a moving baseline. Checkpoints save these fp32 tensors under their names
-  // and restore them in place.
+  // State that must survive between updates, such as a moving baseline. Checkpoints save these fp32 tensors under their
+  // names and restore them in place.
   virtual NamedTensors state() const { return {}; }
 };
 

@@ -117,7 +117,7 @@ Adam::Adam(const torch::nn::Module& model, const OptimiserConfig& config, const 
 void Adam::update(Slice& slice) const {
   std::vector<torch::Tensor>& updates = slice.state[2];
   at::_foreach_add_(updates, 1);
-  // After this many updates 1 - beta^n is 1, so the correction has no effect.
+  // With this count of updates 1 - beta^n is 1, so the correction has no effect.
   if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
   fused(slice);
 }

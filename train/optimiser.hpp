@@ -1,6 +1,6 @@
-// The optimisers, over all parameters of a model, with the gradients clipped by their global norm (Pascanu et al.
-// 2013). In each, g is the clipped gradient, r the learning rate, d the weight decay; matrices decay, norms and biases,
-// which have one dimension, do not. All divisions are by element.
+// The optimisers of all parameters of a model, with gradients clipped by their global norm (Pascanu et al. 2013). g is
+// the clipped gradient, r the learning rate, d the weight decay, which applies to matrices but not to norms and biases,
+// which have one dimension. All divisions are element-wise.
 //
 //   adamw     m = β1 m + (1 - β1) g,  v = β2 v + (1 - β2) g²,  w = (1 - r d) w - r m̂ / (sqrt(v̂) + ε)
 //             with m̂ = m / (1 - β1^n), v̂ = v / (1 - β2^n) at the n-th update of the parameter (Kingma and Ba 2015,
@@ -11,9 +11,9 @@
 //   sgd       w = w - r g, with d w added to g; without momentum, as Luong et al. 2015 (1508.04025, 4.1)
 //
 // As in torch.optim, a parameter without a gradient is skipped and its updates are not counted, so the bias correction
-// of a head that starts to learn late uses its own number of updates. Losses here are means over tokens. That of Luong
-// et al. is a sum over the tokens of a sentence: where the norm is not clipped, the same step of sgd takes a rate that
-// is larger by the length of a sentence.
+// of a head that starts to train late uses its own number of updates. Losses here are means over tokens. The loss of
+// Luong et al. is a sum over the tokens of a sentence: without clipping, an equal step of sgd needs a rate that is
+// larger by the factor of the sentence length.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -44,7 +44,7 @@ struct EnumNames<OptimiserKind> {
                                     std::pair{OptimiserKind::sgd, std::string_view("sgd")}};
 };
 
-// Options of one optimiser are refused by name for others.
+// An option of one optimiser given for another is an error that names it.
 struct OptimiserConfig {
   OptimiserKind optimiser = OptimiserKind::adamw;
   double beta1 = 0.9;
@@ -78,19 +78,19 @@ struct OptimiserConfig {
     visit("clip-norm", self.clip_norm, {.help = "largest global norm of the gradient; 0: no clipping", .min = 0});
   }
 
-  // `epsilon`, resolved.
+  // The value of `epsilon`, or the optimiser's default.
   double chosen_epsilon() const { return epsilon.value_or(optimiser == OptimiserKind::adadelta ? 1e-6 : 1e-8); }
 };
 
-// The options that this optimiser does not read.
+// The options that do not apply to this optimiser.
 std::vector<std::string_view> foreign_options(OptimiserKind kind);
 
-// Resolves what the optimiser's paper says and no size of model or data changes: ε, the schedule of translation, and
-// for adadelta and sgd the learning rate, 1, without warm-up. Adam's schedule is inverse-sqrt, adadelta's constant and
-// sgd's halving.
+// Resolves the settings that come from the optimiser's paper and do not depend on the size of model or data: ε, the
+// schedule in translation, and for adadelta and sgd the learning rate, 1, without warm-up. The schedule of Adam is
+// inverse-sqrt, that of adadelta constant, and that of sgd halving.
 void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule);
 
-// Owns the moments, not the parameters.
+// An optimiser owns the moments, not the parameters.
 //
 //   loss.backward();
 //   const double norm = optimiser.gradient_norm();  // the caller checks that it is finite
@@ -111,11 +111,11 @@ class Optimiser {
   // The state as tensors under the names "PART.PARAMETER": the optimiser's own tensors, so that copying into them loads
   // a state.
   std::vector<std::pair<std::string, torch::Tensor>> state() const;
-  // Names the optimiser in the file that holds its state.
+  // The name of the optimiser, recorded in the file with its state.
   TensorMetadata identity() const;
 
  protected:
-  // A tensor that the optimiser keeps for each parameter: of its size, or one fp32 number, as fused kernels count.
+  // A tensor of state per parameter: of the parameter's size, or a single fp32 number, as the fused kernels count.
   struct Part {
     std::string_view name;
     bool number = false;
@@ -127,7 +127,7 @@ class Optimiser {
     std::vector<std::vector<torch::Tensor>> state = {};  // of each part
     double weight_decay = 0;
     double learning_rate = 0;
-    std::optional<torch::Tensor> divisor = {};  // of the gradients: norm / clip-norm, a number, where that exceeds 1
+    std::optional<torch::Tensor> divisor = {};  // of the gradients: norm / clip-norm, a number, if it exceeds 1
   };
 
   // Parameters that do not require a gradient are ignored.
@@ -142,7 +142,7 @@ class Optimiser {
  private:
   struct Group {
     double weight_decay = 0;
-    double rate = 1;  // times the learning rate
+    double rate = 1;  // factor of the learning rate
     std::vector<std::string> names = {};
     std::vector<torch::Tensor> parameters = {};
     std::vector<std::vector<torch::Tensor>> state = {};  // of each part
@@ -155,7 +155,7 @@ class Optimiser {
   std::vector<Group> groups_;
 };
 
-// Parts: "mean", "square" and "updates", the number of updates that the parameter had. One fused kernel a group.
+// Parts: "mean", "square" and "updates", the number of updates of the parameter. One fused kernel per group.
 class Adam : public Optimiser {
  public:
   Adam(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);
@@ -176,7 +176,7 @@ class AdamW : public Adam {
   void fused(Slice& slice) const override;
 };
 
-// Parts: "square", the mean of squared gradients, and "step", that of squared steps.
+// Parts: "square", the mean of squared gradients, and "step", the mean of squared steps.
 class Adadelta : public Optimiser {
  public:
   Adadelta(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);
@@ -185,7 +185,7 @@ class Adadelta : public Optimiser {
   void update(Slice& slice) const override;
 };
 
-// Remembers nothing.
+// Has no state.
 class Sgd : public Optimiser {
  public:
   Sgd(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);

@@ -1,4 +1,4 @@
-// The progress of a training: a bar that is redrawn on a terminal, a line an interval elsewhere.
+// The progress of a training: a bar that is redrawn on a terminal, one line per interval elsewhere.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ struct ProgressReport {
   std::int64_t max_steps = 0;
   std::int64_t epoch = 0;  // from 1
   double loss = 0;
-  bool has_perplexity = false;  // the loss is nats a token
+  bool has_perplexity = false;  // the loss is in nats per token
   double learning_rate = 0;
   double tokens_per_second = 0;
   double seconds_left = 0;
@@ -24,11 +24,11 @@ class Progress {
   Progress();
   ~Progress();
 
-  // Whether the bar may be redrawn now (only on a terminal, a few times a second).
+  // True if the bar may be redrawn now (only on a terminal, a few times a second).
   bool wants_update() const;
   void update(const ProgressReport& report);
 
-  // The end of an interval of the log: a line where there is no terminal.
+  // The end of an interval of the log; prints a line if there is no terminal.
   void interval(const ProgressReport& report);
 
   // Removes the bar, before another message.

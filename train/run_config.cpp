@@ -21,8 +21,9 @@ void RunConfig::resolve(const Launch& launch) {
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   if (!threads) threads = launch.several() ? std::max(1, cores / launch.local_size) : at::get_num_threads();
   if (launch.several() && launch.local_rank == 0 && *threads * launch.local_size > cores) {
-    log::warn("{} processes of {} threads on a machine of {} cores wait for each other: --threads {} leaves them room",
-              launch.local_size, *threads, cores, std::max(1, cores / launch.local_size));
+    log::warn(
+        "{} processes of {} threads share the {} cores of this machine and slow each other down; use --threads {}",
+        launch.local_size, *threads, cores, std::max(1, cores / launch.local_size));
   }
   if (device == "auto" && launch.several() && device_named("auto").is_cuda()) {
     device = "cuda:" + std::to_string(launch.local_rank);

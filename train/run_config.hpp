@@ -1,4 +1,4 @@
-// Options of every kind of training: the run, its initial weights and the device.
+// Options common to all kinds of training: the run, its initial weights and the device.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace attend {
 
-// A Precision to train in: int8 is for use alone.
+// The precisions for training; int8 is for inference only.
 enum class TrainingPrecision { automatic, fp32, bf16 };
 template <>
 struct EnumNames<TrainingPrecision> {
@@ -68,13 +68,13 @@ struct RunConfig {
           {.help = "of matrix products; auto: bf16 where the processor multiplies it natively, else fp32"});
   }
 
-  // UserError for contradictory options.
+  // Throws UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
-  // Resolves device, threads and precision if they are auto. UserError for a missing device or backend.
+  // Resolves device, threads and precision if they are auto. Throws UserError for a missing device or backend.
   void resolve(const Launch& launch);
 
-  // `precision`, resolved.
+  // The resolved `precision`.
   Precision products() const { return precision == TrainingPrecision::bf16 ? Precision::bf16 : Precision::fp32; }
 };
 

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 fs::path config_file(const fs::path& run) { return run / "config.toml"; }
 fs::path run_file(const fs::path& run) { return run / "run.json"; }
 
-// UserError when the directory holds anything but what a process leaves that is killed before its run begins: a lock,
-// and beside it perhaps the run's first files.
+// Throws UserError if the directory contains anything but the traces of a process killed before its run began: a lock,
+// and perhaps the first files of the run.
 void refuse_foreign_files(const fs::path& run) {
   const bool begun = DirectoryLock::was_held(run);
   std::error_code missing;
@@ -33,14 +33,14 @@ void refuse_foreign_files(const fs::path& run) {
                   AtomicFile::is_leftover(name))) {
       continue;
     }
-    throw UserError(run.string() + ": exists and holds " + name,
-                    name.starts_with("seed") ? "--seeds goes on with runs of several seeds" : "choose another --run");
+    throw UserError(run.string() + ": exists and contains " + name,
+                    name.starts_with("seed") ? "use --seeds to resume runs of several seeds" : "choose another --run");
   }
 }
 
 bool may_not_change(const BoundOption& option) { return !option.traits.may_change; }
 
-// Those that stand for "all of it" or "this one": they follow the command line, not the run.
+// The options of one call rather than of the run: they are taken from the command line.
 bool is_of_this_call(const BoundOption& option) {
   return option.name == "run" || option.name == "resume" || option.name == "skip-batch" || option.name == "dry-run";
 }
@@ -52,15 +52,14 @@ bool was_trained(const fs::path& run) {
 }
 
 bool is_resumed(const RunConfig& config) {
-  // The run.json of an average or an import says nothing of a training.
+  // The run.json of an averaged or imported run has no record of a training.
   const bool exists = fs::exists(run_file(config.run)) && read_json(run_file(config.run)).contains("options");
   if (config.resume == "never" && exists) {
-    throw UserError(config.run + ": holds a run already",
-                    "add --resume auto to go on with it, or choose another --run");
+    throw UserError(config.run + ": already contains a run", "add --resume auto to resume it, or choose another --run");
   }
   if (config.resume != "never" && config.resume != "auto" && !exists) {
-    throw UserError(config.run + ": no run that --resume " + config.resume + " could go on with",
-                    "--run is the directory of the run, and PATH one of its checkpoints");
+    throw UserError(config.run + ": not a run that --resume " + config.resume + " could resume",
+                    "give --run the directory of the run, and --resume one of its checkpoints");
   }
   if (!exists) refuse_foreign_files(config.run);
   return exists;
@@ -76,10 +75,10 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
   const auto began = json_member<OptionTexts>(read_json(record), "options", record);
   for (const auto& [name, now] : texts_of(options, may_not_change)) {
     const auto then = began.find(name);
-    if (then == began.end() || then->second == now) continue;  // an option of later programs has its default
-    throw UserError(fmt::format("{}: {} is {}, but the run began with {}: it was edited, or is cut short",
+    if (then == began.end() || then->second == now) continue;  // an option of a later version keeps its default
+    throw UserError(fmt::format("{}: {} is {}, but the run was started with {}: the file was edited or truncated",
                                 config_file(run).string(), name, now, then->second),
-                    "bring it back; what may change is given on the command line");
+                    "restore it; give changes on the command line");
   }
   for (const BoundOption& option : options) stored.push_back(option.get());
   const auto differs = [&](std::string_view name) {
@@ -91,10 +90,10 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
     if (is_of_this_call(option)) option.set(given[i]);
     if (!origins.given(option.name) || given[i] == stored[i] || is_of_this_call(option)) continue;
     if (may_not_change(option)) {
-      if (std::holds_alternative<Auto>(given[i])) continue;  // it was chosen when the run began
+      if (std::holds_alternative<Auto>(given[i])) continue;  // resolved when the run was started
       throw UserError(fmt::format("{}: {}, but the run in {} has {}", origins(option.name), text_of(given[i]),
                                   run.string(), text_of(stored[i])),
-                      "go on with the same value, or start another run (--init-from takes over its weights)");
+                      "resume with the same value, or start another run from its weights with --init-from");
     }
     option.set(given[i]);
   }
@@ -102,7 +101,7 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
     std::ranges::find(options, "max-steps", &BoundOption::name)->set(Auto{});
   }
   if (differs("threads") || differs("device")) {
-    log::warn("threads or device are not those that the run had: it goes on, but not bit for bit");
+    log::warn("threads or device have changed: the resumed run will not be bitwise reproducible");
   }
 }
 
@@ -129,7 +128,7 @@ void write_run(RunKind kind, const RunConfig& config, const BoundOptions& option
   try {
     save_inputs(run);
     write_config(run, options);
-    write_file_atomic(run_file(run), record.dump(1) + "\n");  // last: it says that the run exists
+    write_file_atomic(run_file(run), record.dump(1) + "\n");  // last: it marks the run as existing
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(run / "tokenizer", ignored);
@@ -142,18 +141,20 @@ void write_run(RunKind kind, const RunConfig& config, const BoundOptions& option
 void check_same_inputs(const fs::path& run, const Inputs& inputs) {
   const std::string file = run_file(run).string();
   auto recorded = json_member<std::map<std::string, std::string>>(read_json(file), "inputs", file);
-  const std::string remedy = "bring it back, or start another run (--init-from takes over its weights)";
+  const std::string remedy = "restore it, or start another run from its weights with --init-from";
   for (const Input& input : inputs) {
     const auto found = recorded.find(input.name);
     if (found == recorded.end() || found->second != input.hash) {
       throw UserError(
-          fmt::format("{} ({}) is not what the run in {} began with", input.name, input.place, run.string()), remedy);
+          fmt::format("{} ({}) has changed since the run in {} was started", input.name, input.place, run.string()),
+          remedy);
     }
     recorded.erase(found);
   }
   if (recorded.empty()) return;
   throw UserError(
-      fmt::format("{}, which the run in {} began with, is not there", recorded.begin()->first, run.string()), remedy);
+      fmt::format("{}, which the run in {} was started with, is missing", recorded.begin()->first, run.string()),
+      remedy);
 }
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// A run's directory: config.toml (all options, resolved), run.json (what made it and from what), tokenizer/, task.toml
-// (of fine-tuning), train.jsonl, TensorBoard events, checkpoints/, best, hyps/, and a lock while somebody trains in it.
+// The directory of a run: config.toml (all options, resolved), run.json (its origin and inputs), tokenizer/, task.toml
+// (for fine-tuning), train.jsonl, TensorBoard events, checkpoints/, best, hyps/, and a lock during training.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace attend {
 
-// Something that a run learns from or with: "the text to learn from", the XXH3 of its content, and where it was found.
+// An input of a run: a name such as "the text to learn from", the XXH3 of its content, and its location.
 struct Input {
   std::string name;
   std::string hash;
@@ -21,26 +21,26 @@ struct Input {
 };
 using Inputs = std::vector<Input>;
 
-// Whether its options say how the weights were trained, as those of an average do and of an import do not.
+// True if its options tell how the weights were trained, as in an averaged run but not in an imported one.
 bool was_trained(const std::filesystem::path& run);
 
-// Whether --resume leads into a run that exists. UserError where it must not exist, or must and does not, or the
-// directory holds something else.
+// True if the run exists and is to be resumed. Throws UserError if it must not exist, or must and does not, or the
+// directory contains something else.
 bool is_resumed(const RunConfig& config);
 
-// Sets `options` to those that the run goes on with: its own, with what was given now for options that may change.
-// UserError naming an option that was given another value than the run has and may not change, or that the run's config
-// was edited. `config` is among what the options refer to.
+// Sets `options` for a resumed run: its own options, with the given values of options that may change. Throws UserError
+// naming a given option that differs from the run's and may not change, or if the run's config was edited. `options`
+// refers to `config`, among others.
 void resume_options(BoundOptions& options, const RunConfig& config, const OptionOrigins& origins);
 
 void write_config(const std::filesystem::path& run, const BoundOptions& options);
 
-// A new run: run.json, config.toml, and what `save_inputs` writes into its directory (tokenizer/, task.toml); all of it
-// or nothing.
+// Writes a new run: run.json, config.toml, and the files that `save_inputs` writes into its directory (tokenizer/,
+// task.toml). If it fails, none of them is left.
 void write_run(RunKind kind, const RunConfig& config, const BoundOptions& options, const Inputs& inputs,
                const std::function<void(const std::filesystem::path&)>& save_inputs);
 
-// UserError naming what is not what the run began with.
+// Throws UserError naming an input that differs from the one the run was started with.
 void check_same_inputs(const std::filesystem::path& run, const Inputs& inputs);
 
 }  // namespace attend

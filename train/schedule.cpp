@@ -7,7 +7,7 @@
 namespace attend {
 namespace {
 
-// 0 before the share `after`, 1 from there on, and one more every `every`.
+// The number of halvings so far: 0 before the fraction `after`, 1 from there on, and one more every `every`.
 double halvings_at(const ScheduleConfig& config, double share) {
   constexpr double kRounding = 1e-9;  // 0.6 - 0.5 is a little less than 0.1
   const double past = (share - config.halve_after) / config.halve_every + kRounding;

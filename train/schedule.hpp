@@ -77,7 +77,7 @@ struct ScheduleConfig {
 // The rate is above 0 until max_steps + 1, so that no update is wasted. `config` must be resolved.
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps);
 
-// The options that this schedule does not read.
+// The options that do not apply to this schedule.
 std::vector<std::string_view> foreign_options(ScheduleKind kind);
 
 }  // namespace attend

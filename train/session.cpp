@@ -34,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Until what another machine wrote is seen on a file system that keeps what it read.
+// Time for another node's write to become visible on a caching file system (NFS).
 constexpr std::chrono::seconds kToAppear{35};
 
 std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
@@ -43,7 +43,7 @@ std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
   std::error_code absent;
   if (!fs::equivalent(checkpoint.directory(), checkpoint_path(config.run, checkpoint.state().step), absent)) {
     throw UserError("--resume " + config.resume + ": not a checkpoint of the run in " + config.run,
-                    "--init-from begins with the weights of another run");
+                    "use --init-from to start from the weights of another run");
   }
   return checkpoint;
 }
@@ -53,12 +53,12 @@ std::string_view describe(Ending ending) {
       {{Ending::max_steps, "max-steps reached"},
        {Ending::max_epochs, "max-epochs reached"},
        {Ending::max_time, "max-time reached"},
-       {Ending::patience, "no new best within patience"}}};
+       {Ending::patience, "no improvement within patience"}}};
   return std::ranges::find(kWords, ending, &std::pair<Ending, std::string_view>::first)->second;
 }
 
 void rehearse(Trainer& trainer) {
-  trainer.rehearse();  // the first time pays for memory and for code that is made to measure
+  trainer.rehearse();  // the first pass also allocates memory and compiles kernels for the sizes
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t tokens = trainer.rehearse();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -66,18 +66,18 @@ void rehearse(Trainer& trainer) {
             seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
 }
 
-// UserError where the options ask for what validation does not find.
+// Throws UserError if the options name a metric that validation does not compute.
 void check_validation(const Task& task, const TrainerConfig& config, const OptionOrigins& origins) {
   const std::vector<std::string> metrics = task.metrics();
   if (metrics.empty()) {
     config.refuse_validation(origins);
   } else if (std::ranges::find(metrics, config.best_metric) == metrics.end()) {
-    throw UserError(origins("best-metric") + ": validation finds no \"" + config.best_metric + "\"",
-                    fmt::format("it finds {}", fmt::join(metrics, ", ")));
+    throw UserError(origins("best-metric") + ": validation does not compute \"" + config.best_metric + "\"",
+                    fmt::format("choose from {}", fmt::join(metrics, ", ")));
   }
 }
 
-// UserError for an option of another optimiser or schedule that differs from its default.
+// Throws UserError for an option of another optimiser or schedule that differs from its default.
 void refuse_foreign_options(const SessionConfig& config, const OptionOrigins& origins) {
   const OptimiserKind optimiser = config.optimiser.optimiser;
   refuse_changed(bind(config.optimiser), bind(config.optimiser_defaults), foreign_options(optimiser),
@@ -87,7 +87,7 @@ void refuse_foreign_options(const SessionConfig& config, const OptionOrigins& or
                  "the schedule " + std::string(name_of(schedule)), origins);
 }
 
-// A training, step by step.
+// A training, one method per stage.
 class Session {
  public:
   Session(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks)
@@ -104,13 +104,13 @@ class Session {
 
  private:
   void train_together();
-  void compare_ranks();    // that they were started alike
+  void compare_ranks();    // checks that all ranks were started alike
   void open_run();         // locks the directory
-  void resolve_options();  // from those given, of a run that is resumed, and of one initialised from
+  void resolve_options();  // from the command line, a resumed run, and the run of --init-from
   void build();            // text, model and schedule
-  void record();           // in the directory, what the run is
-  void hand_over();        // to the ranks that wait for it
-  void join_run();         // as one of these
+  void record();           // writes the description of the run into its directory
+  void hand_over();        // lets the waiting ranks read the run
+  void join_run();         // reads the run as a waiting rank
   void fit();
 
   bool by_clock() const { return config_.schedule.end == ScheduleEnd::max_time; }
@@ -154,7 +154,7 @@ void Session::train_together() {
   fit();
 }
 
-// Each process may have its own threads and device.
+// Threads and device may differ between processes.
 void Session::compare_ranks() {
   std::vector<std::pair<std::string, std::string>> values = {{"attend", std::string(version())},
                                                              {"LibTorch", TORCH_VERSION}};
@@ -168,7 +168,8 @@ void Session::compare_ranks() {
 void Session::open_run() {
   run_.resolve(ranks_.launch());
   if (run_.dry_run) {
-    if (ranks_.several()) throw UserError("--dry-run: not with several processes", "try the batch with one process");
+    if (ranks_.several())
+      throw UserError("--dry-run: cannot be combined with several processes", "run it with one process");
     if (!run_.run.empty() && run_.resume != "never" && is_resumed(run_)) {
       throw UserError(run_.run + ": --dry-run cannot resume a run", "leave --resume out, or choose another --run");
     }
@@ -177,7 +178,7 @@ void Session::open_run() {
   resumed_ = is_resumed(run_);
   made_.emplace(run_.run);
   lock_.emplace(run_.run);
-  const fs::path directory = run_.run;  // a process that was killed may have left temporary files in it
+  const fs::path directory = run_.run;  // a killed process may have left temporary files in it
   StagedDirectory::remove_leftovers(directory / "checkpoints");
   for (const char* part : {"", "hyps", "tokenizer"}) AtomicFile::remove_all_leftovers(directory / part);
 }
@@ -187,14 +188,14 @@ void Session::resolve_options() {
     check_is_run(run_.run, job_.kind());
     const std::string device = run_.device;
     resume_options(config_.options, run_, origins_);
-    if (!ranks_.first()) run_.device = device;  // not that of the first rank
+    if (!ranks_.first()) run_.device = device;  // differs from the first rank's
     run_.resolve(ranks_.launch());
   } else if (run_.skip_batch) {
-    throw UserError(run_.run + ": --skip-batch, but there is no run to resume", "leave it out, or add --resume auto");
+    throw UserError(run_.run + ": no run to resume with --skip-batch", "leave it out, or add --resume auto");
   } else if (!run_.init_from.empty()) {
     job_.adopt_model(origins_);
   }
-  skip_batch_ = std::exchange(run_.skip_batch, false);  // of this call: not recorded
+  skip_batch_ = std::exchange(run_.skip_batch, false);  // applies to this call only: not recorded
   check_required(config_.options, fmt::format("attend {}", name_of(job_.kind())));
   job_.validate(origins_);
   resolve_optimiser(config_.optimiser, config_.schedule);
@@ -225,7 +226,7 @@ void Session::resolve_limits() {
                     "raise it, or resume from an earlier checkpoint with --resume PATH");
   }
   if (by_clock() && !trainer.max_time) {
-    throw UserError(origins_("schedule-end") + ": max-time, but --max-time is missing", "give --max-time, such as 90m");
+    throw UserError(origins_("schedule-end") + ": max-time requires --max-time", "give --max-time, such as 90m");
   }
 }
 
@@ -252,12 +253,12 @@ void Session::join_run() {
   const fs::path record = fs::path(run_.run) / "run.json";
   const auto end = std::chrono::steady_clock::now() + kToAppear;
   while (!fs::exists(record) && std::chrono::steady_clock::now() < end) {
-    if (signals::stop_requested()) throw Interrupted("stopped before the training began");
+    if (signals::stop_requested()) throw Interrupted("stopped before the start of training");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   if (!fs::exists(record) || read_file(record) != run["record"].get<std::string>()) {
-    throw UserError(run_.run + ": the run that rank 0 made there is not to be seen here",
-                    "--run must be a directory that all machines share");
+    throw UserError(run_.run + ": the run that rank 0 created there is not visible on this machine",
+                    "choose a --run directory that all machines share");
   }
   resumed_ = true;
   if (const std::string checkpoint = run["checkpoint"]; !checkpoint.empty()) checkpoint_.emplace(checkpoint);

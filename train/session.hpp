@@ -1,4 +1,4 @@
-// Runs a training from its options to its last checkpoint, whatever is trained.
+// Runs a training from its options to its last checkpoint, independent of the kind of model.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@
 
 namespace attend {
 
-// Effects on the whole process, which a library must not have by itself: a program that trains and does nothing else
-// asks for them.
+// Effects on the whole process, which a library must not have on its own: a program that does nothing but train
+// requests them.
 struct ProcessHooks {
   std::function<void(const RunConfig&)> begin = [](const RunConfig&) {};  // all options are known, nothing is read yet
-  // Before the first matrix product; whether the sizes of batches recur.
+  // Called before the first matrix product; `sizes_recur`: the sizes of batches recur.
   std::function<void(std::int64_t parameters, bool sizes_recur)> model_built = [](std::int64_t, bool) {};
   Launch launch = {};  // one process, or one of several that train together
 };
 
-// The parts of a config common to every kind of training.
+// The parts of a config that all kinds of training have in common.
 struct SessionConfig {
   template <class Config>
   explicit SessionConfig(Config& config)
@@ -40,7 +40,7 @@ struct SessionConfig {
         schedule_defaults(Config().schedule),
         optimiser_defaults(Config().optimiser) {}
 
-  BoundOptions options;  // all of the config's; they refer to it, as the others do
+  BoundOptions options;  // all options of the config; like the references below, they refer to it
   RunConfig& run;
   TrainerConfig& trainer;
   ScheduleConfig& schedule;
@@ -60,33 +60,33 @@ class Job {
   // Adopts the model options of the run named by --init-from (core/options.hpp).
   virtual void adopt_model(const OptionOrigins& origins) = 0;
 
-  // UserError for contradictory options, after merging those of the run being resumed or initialised from.
+  // Throws UserError for contradictory options, after those of a resumed run or of --init-from were merged.
   virtual void validate(const OptionOrigins& origins) const = 0;
 
   // Reads tokenizers (the run's own if it is resumed) and text, and resolves options that depend on their size. Returns
-  // hashes of all that it read.
+  // the hashes of everything it read.
   virtual Inputs load(bool resumed) = 0;
   // Writes the files needed to use the model: RUN/tokenizer, and for fine-tuning RUN/task.toml.
   virtual void save_inputs(const std::filesystem::path& run) const = 0;
 
-  // Builds the task and its model, on the CPU and in fp32, with the weights that options name (--init-from,
-  // --init-embeddings-*) if `initial_weights`; a checkpoint replaces them otherwise. Moves
-  // the text into the task: called once.
+  // Builds the task and its model, on the CPU and in fp32; if `initial_weights`, with the weights given by options
+  // (--init-from, --init-embeddings-*), otherwise for a checkpoint to be restored. Moves the text into the task, so it
+  // is called once.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
 
   // Resolves learning rate, limits and intervals.
   virtual void resolve_schedule(const Task& task) = 0;
 
-  // "transformer", and the options to lower if memory runs out.
+  // The model's name, such as "transformer", and the options to lower if memory runs out.
   virtual std::string model_name() const = 0;
   virtual std::string memory_remedy() const = 0;
 };
 
-// UserError for the user's mistakes; Interrupted after a signal, when everything is saved, and where another process
-// failed or was lost.
+// Throws UserError for the user's mistakes, and Interrupted after a signal, once everything is saved, or when another
+// process failed or was lost.
 //
-// Of several processes the first makes the run: its directory, tokenizer and cache of encoded text. The others wait,
-// then read it as a run that is resumed. All see one file system.
+// With several processes, the first one makes the run: its directory, tokenizer and cache of encoded text. The others
+// wait and then read it like a resumed run. All must share one file system.
 void train(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// A task: what a job gives the trainer, that is batches with their losses, and validation. The trainer knows no other
-// difference between translation, pretraining and fine-tuning.
+// A task: the interface between a job and the trainer, that is, batches with their losses, and validation. To the
+// trainer, translation, pretraining and fine-tuning do not differ otherwise.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -25,11 +25,11 @@ namespace attend {
 // A batch ready to be trained on.
 struct MicroBatch {
   DataPosition position;
-  DataPosition after;  // of the next one, or of the next one of each shard
+  DataPosition after;  // position of the next batch, or of the next batch of each shard
   std::vector<LossTerm> terms = {};
   std::int64_t tokens = 0;                                  // for the speed in the log
-  std::vector<std::int64_t> examples = {};                  // as a user can find them: lines of the text
-  std::function<std::vector<LossSum>(Pass&)> forward = {};  // one sum a term
+  std::vector<std::int64_t> examples = {};                  // as the user can find them: lines of the text
+  std::function<std::vector<LossSum>(Pass&)> forward = {};  // one sum per term
 };
 
 // One result of validation.
@@ -42,45 +42,45 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // Moved to the device and set to the precision of the training before the first batch is requested.
+  // The model; the trainer's caller moves it to the device and sets its precision before the first batch is requested.
   virtual torch::nn::Module& model() = 0;
 
-  // What the weights belong to: recorded in the files that hold them.
+  // The identity of the weights, recorded in their files.
   virtual TensorMetadata identity() const { return {}; }
 
   // State of the objective between updates.
   virtual NamedTensors objective_state() const { return {}; }
 
-  // Factor of the learning rate for a parameter: here since the task knows which layer of its model owns it.
+  // The learning-rate factor of a parameter; the task knows its layer.
   virtual double rate_of(const std::string& /*parameter*/) const { return 1; }
 
-  // A training may have phases, each with a stream of batches of its own (a curriculum): the phase once `share` of the
-  // updates are made.
+  // The phase after the fraction `share` of the updates, for trainings with phases (a curriculum), each with its own
+  // stream of batches.
   virtual std::int64_t phase_at(double /*share*/) const { return 0; }
 
-  // Numbers found while the model was initialised: an event of the log of a run that begins.
+  // Numbers computed when the model was initialised, logged as an event at the start of a run.
   virtual std::vector<std::pair<std::string, double>> initial_facts() const { return {}; }
 
-  // Moves to a position in the endless stream of batches of one phase, of which next() gives those of a shard.
+  // Moves to a position in the endless stream of batches of a phase; next() then returns the batches of the shard.
   virtual void seek(DataPosition position, Shard shard) = 0;
   virtual MicroBatch next() = 0;
 
   // The batch that needs the most memory.
   virtual MicroBatch largest() = 0;
   virtual std::int64_t batches_per_epoch() const = 0;
-  // Whether all batches of a phase have about the same number of tokens, so that sizes of matrix products recur.
+  // True if all batches of a phase have about the same number of tokens, so that sizes of matrix products recur.
   virtual bool batches_are_alike() const { return false; }
 
   // Names of the metrics of validate(), "loss" among them; none without validation data.
   virtual std::vector<std::string> metrics() const = 0;
 
-  // Metrics on held-out data, found by all ranks together; the same on all. Output for people to read is written under
-  // the directory `run`, named after `step`. Throws Interrupted when a signal asks to stop.
+  // Metrics on held-out data, computed by all ranks together, with equal results. Readable output is written below the
+  // directory `run`, named after `step`. Throws Interrupted if a signal requests a stop.
   virtual std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) = 0;
 };
 
-// A task with one objective over a prefetched stream of batches. A derived class calls stop() in its destructor: the
-// stream's thread reads its text.
+// A task with one objective over a prefetched stream of batches. A derived class must call stop() in its destructor,
+// since the stream's thread reads its text.
 template <class Batch>
 class StreamTask : public Task {
  public:

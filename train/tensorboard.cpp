@@ -40,7 +40,7 @@ void append_bytes(std::string& out, unsigned field, std::string_view value) {
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-// Event.wall_time = 1, Event.step = 2; the caller adds what happened.
+// Event.wall_time = 1, Event.step = 2; the caller adds the content.
 std::string event(std::int64_t step) {
   std::string out;
   append_tag(out, 1, Wire::fixed64);
@@ -50,7 +50,7 @@ std::string event(std::int64_t step) {
   return out;
 }
 
-// A CRC of data that itself holds CRCs is weak; TensorFlow stores a rotated and shifted one.
+// A CRC over data that contains CRCs is weak; TensorFlow stores a rotated and shifted one.
 std::uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8U; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// TensorBoard's event file, written without TensorBoard: records of length, masked CRC-32C of the length, a protobuf
+// TensorBoard event files, written without TensorBoard: records of length, masked CRC-32C of the length, a protobuf
 // message Event, masked CRC-32C of the message (tensorflow/core/lib/io/record_writer.h, core/util/event.proto). Scalars
 // only.
 #pragma once

@@ -1,4 +1,4 @@
-// Which tokenizers a training takes, whatever it trains.
+// The source of the tokenizers of a training, for all kinds of training.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,12 @@ namespace attend {
 template <class Tokenizers>
 struct TokenizerSources {
   std::function<Tokenizers(const std::filesystem::path& run)> of_run;
-  std::function<Tokenizers()> of_files;  // none if no file is given
+  std::function<Tokenizers()> of_files;  // empty if no file is given
   std::function<Tokenizers()> learn;
-  std::function<void(const Tokenizers&)> check_given = {};  // of those that were not learnt for this run
+  std::function<void(const Tokenizers&)> check_given = {};  // for tokenizers that were not trained for this run
 };
 
-// Those of the run if it is resumed, else of the files given, else of the run that --init-from names, else learnt.
+// The run's own tokenizers if it is resumed, else those of the given files, else those of --init-from, else new ones.
 template <class Tokenizers>
 Tokenizers obtain_tokenizers(const RunConfig& run, bool resumed, const TokenizerSources<Tokenizers>& sources) {
   if (resumed) return sources.of_run(run.run);

@@ -1,7 +1,7 @@
-// The one training loop: batches of a task, gradients, an update; validation, checkpoints and a log at their intervals.
+// The training loop: batches of a task, gradients, an update; validation, checkpoints and a log at their intervals.
 //
-// The next update is determined by TrainState, the model and the optimiser; a checkpoint has all three, so a resumed
-// run equals one that never stopped, bit for bit (on a CPU, with the same number of threads).
+// The next update depends only on TrainState, the model and the optimiser; a checkpoint has all three, so a resumed run
+// equals an uninterrupted one, bit for bit (on a CPU, with the same number of threads).
 #pragma once
 
 #include <algorithm>
@@ -41,11 +41,11 @@ struct TrainerConfig {
   std::optional<std::int64_t> patience = {};
   std::string best_metric = "loss";
   std::int64_t log_every = 50;
-  std::int64_t processes = 1;  // that train together: not an option
+  std::int64_t processes = 1;  // number of processes; not an option
 
   static constexpr std::int64_t kMostSteps = 1'000'000'000;
 
-  // Updates that learn from `batches`, the last of them perhaps from fewer than the others; kMostSteps at most.
+  // The updates in `batches`, the last one perhaps with fewer batches than the others; at most kMostSteps.
   std::int64_t updates_of(std::int64_t batches) const {
     const std::int64_t of_one = accumulate * processes;
     return std::min(kMostSteps, (batches + of_one - 1) / of_one);
@@ -92,44 +92,44 @@ struct TrainerConfig {
     visit("log-every", self.log_every, {.help = "updates between log lines", .min = 1, .may_change = true});
   }
 
-  // UserError if an option needs validation data.
+  // Throws UserError if an option needs validation data.
   void refuse_validation(const OptionOrigins& origins) const;
 };
 
-// Of what validation finds.
+// True for metrics of validation that improve downwards.
 inline bool lower_is_better(std::string_view metric) { return metric == "loss" || metric == "ppl"; }
 
-// Why a run ended.
+// The reason why a run ended.
 enum class Ending { max_steps, max_epochs, max_time, patience };
 
 class Trainer {
  public:
   // `run` is the run's directory. All arguments must outlive the trainer; `config` and `schedule` must be resolved, and
-  // model and optimiser alike on all ranks.
+  // model and optimiser equal on all ranks.
   Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
           std::filesystem::path run, Ranks& ranks);
 
   // Resumes from a checkpoint: loads weights, moments and state.
   void restore(const Checkpoint& checkpoint);
 
-  // Skips the batches of the next update, to get past one whose loss is not finite.
+  // Skips the batches of the next update, to get past a loss that is not finite.
   void skip_batches();
 
-  // Trains until a limit is reached. Throws Interrupted after SIGINT, SIGTERM or SIGHUP, and UserError when a loss or
-  // gradient is not finite, with the batch's examples in RUN/nonfinite-step-N.json; both when the last sound state is
-  // saved.
+  // Trains until a limit is reached. Throws Interrupted after SIGINT, SIGTERM or SIGHUP, and UserError if a loss or
+  // gradient is not finite, after writing the batch's examples to RUN/nonfinite-step-N.json; in both cases the last
+  // sound state is saved first.
   Ending train();
 
-  // One forward and backward pass of the largest batch, on this rank alone; nothing is updated. Gives its tokens.
+  // One forward and backward pass of the largest batch, on this rank alone, without an update. Returns its tokens.
   std::int64_t rehearse();
 
   const TrainState& state() const { return state_; }
 
  private:
-  // Of an update.
+  // Totals of an update.
   struct Totals {
     std::int64_t tokens = 0;
-    std::vector<std::int64_t> counts = {};  // of each term
+    std::vector<std::int64_t> counts = {};  // per term
   };
 
   void agree();
@@ -160,7 +160,7 @@ class Trainer {
   Progress progress_;
   TrainState state_;
   std::int64_t saved_ = -1;  // the step of the last checkpoint
-  // What all ranks know before each update.
+  // State that all ranks share before each update.
   bool stop_ = false, save_request_ = false;
   double seconds_ = 0;  // of the training, over the life of the run
   double seconds_before_ = 0;

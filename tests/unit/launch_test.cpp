@@ -161,7 +161,7 @@ TEST(Launch, WarnsOfMoreThreadsThanCores) {
   too_many.threads = said_once.threads = alone.threads = cores;
   const std::string said = said_of_threads(too_many, first);
   const std::string expected =
-      "2 processes of " + std::to_string(cores) + " threads on a machine of " + std::to_string(cores) + " cores";
+      "2 processes of " + std::to_string(cores) + " threads share the " + std::to_string(cores) + " cores";
   EXPECT_NE(said.find(expected), std::string::npos) << said;
   EXPECT_NE(said.find("--threads " + std::to_string(std::max(1, cores / 2))), std::string::npos) << said;
   EXPECT_EQ(too_many.threads, cores);

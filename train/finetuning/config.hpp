@@ -1,4 +1,4 @@
-// Everything that fine-tuning is made of: the options of `attend finetune`, and RUN/config.toml.
+// The complete configuration of a fine-tuning run: the options of `attend finetune`, and RUN/config.toml.
 #pragma once
 
 #include <cstdint>
@@ -84,11 +84,11 @@ struct FinetuningConfig {
     AnswerConfig::visit(self.answers, visit);
   }
 
-  // UserError where options contradict each other, whoever gave them.
+  // Throws UserError for contradictory options, from any source.
   void refuse_contradictions(const OptionOrigins& origins) const;
 };
 
-// The options of the command: a config, and the seeds to train with.
+// The options of the command: a config and the seeds to train with.
 struct FinetuningCommand {
   FinetuningConfig config = {};
   std::string seeds = {};
@@ -104,11 +104,11 @@ struct FinetuningCommand {
                "validation data; empty: --seed alone",
            .placeholder = "A..B"});
   }
-  // UserError where this call's options are no run.
+  // Throws UserError if the options of this call do not describe a run.
   void validate(const OptionOrigins& origins) const;
 };
 
-// The first and last of "3..5".
+// The first and last seed of a range such as "3..5".
 std::pair<std::int64_t, std::int64_t> seeds_of(const std::string& text, const std::string& origin);
 
 }  // namespace attend

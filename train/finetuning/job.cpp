@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostValidations = 20;
 
-// Leaves the samples of a share of the examples; those of one example follow each other.
+// Keeps the samples of a fraction of the examples; the samples of an example are adjacent.
 void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) {
   std::vector<std::int64_t> examples;
   for (const Sample& sample : samples) {
@@ -40,17 +40,17 @@ void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) 
   shuffle(examples, random);
   const std::size_t all = examples.size();
   examples.resize(static_cast<std::size_t>(std::ceil(share * static_cast<double>(all))));
-  log::info("learning from {} of {} examples", examples.size(), all);
+  log::info("training on {} of {} examples", examples.size(), all);
   const std::set<std::int64_t> kept(examples.begin(), examples.end());
   std::erase_if(samples, [&kept](const Sample& sample) { return !kept.contains(sample.example); });
 }
 
-// The run that --init-from names, of several seeds the best: what it is, read once.
+// The run named by --init-from (for several seeds the best one): its properties, read once.
 struct Ancestor {
   fs::path run;
   TextModelOptions model;
-  std::optional<LabelledTask> task;              // that it was fine-tuned for
-  std::optional<PretrainingConfig> pretraining;  // by attend
+  std::optional<LabelledTask> task;              // the task it was fine-tuned for
+  std::optional<PretrainingConfig> pretraining;  // its options, if pretrained by attend
   bool imported = false;
 
   static Ancestor read(const fs::path& named) {
@@ -68,21 +68,21 @@ struct Ancestor {
     return ancestor;
   }
 
-  // Whether its head reads the same vectors as that of `other`, so that its pooling and its weights serve it too.
+  // True if its head reads the same vectors as that of `other`, so that its pooling and weights can be reused.
   bool pools_as(const LabelledTask& other) const {
     return task && is_of_sequences(task->kind) && is_of_sequences(other.kind) && task->text.size() == other.text.size();
   }
 
-  // Whether [CLS] took part in what its own training learnt.
+  // True if its own training included an objective on [CLS].
   bool teaches_cls() const {
     if (pretraining) return pretraining->instances.sequence_objective != SequenceObjective::none;
     return task && is_of_sequences(task->kind) && model.pooling_of_run() == Pooling::cls;
   }
 };
 
-// What is read where --pooling is auto. Two texts are compared by their alignment, since [CLS] becomes a good vector of
-// a pair only after more pretraining than attend's own encoders get. Of one text it knows nothing where nothing has
-// taught it.
+// The pooling if --pooling is auto. Two texts are compared by their alignment, since [CLS] represents a pair well only
+// after more pretraining than attend's own encoders get. For a single text [CLS] is useless if no objective has trained
+// it.
 std::optional<Pooling> default_pooling(const TextModelOptions& model, const LabelledTask& task,
                                        const std::optional<Ancestor>& ancestor) {
   if (!is_of_sequences(task.kind)) return std::nullopt;
@@ -102,7 +102,7 @@ class FinetuningJob : public Job {
   void adopt_model(const OptionOrigins& origins) override {
     ancestor_ = Ancestor::read(config_.run.init_from);
     TextModelOptions theirs = ancestor_->model;
-    theirs.pooling = config_.model.pooling;  // of the head, which need not be theirs
+    theirs.pooling = config_.model.pooling;  // belongs to the head, which may be new
     adopt_model_options(bind(config_.model), bind(theirs), ancestor_->run, origins);
   }
 
@@ -131,7 +131,7 @@ class FinetuningJob : public Job {
     task_.may_lack_answers = train_->questions.may_lack_answers;
     format.keep_learnable(*train_);
     if (train_->samples.empty())
-      throw UserError(train_file + ": nothing to learn from", "check that it is the right file");
+      throw UserError(train_file + ": no usable training examples", "check that it is the right file");
     if (config_.examples < 1) {
       keep_share(train_->samples, config_.examples, static_cast<std::uint64_t>(config_.trainer.seed));
     }
@@ -142,8 +142,8 @@ class FinetuningJob : public Job {
     std::set<std::string> names;
     for (const TaskSplit& split : valid_) {
       if (names.insert(fs::path(split.file).stem()).second) continue;
-      throw UserError("--valid: two files are called " + fs::path(split.file).stem().string() +
-                          ", as what the log says of them would be",
+      throw UserError("--valid: two files have the name " + fs::path(split.file).stem().string() +
+                          ", which names their scores in the log",
                       "rename one of them");
     }
     for (std::size_t i = 0; i < valid_.size(); ++i) {
@@ -160,7 +160,8 @@ class FinetuningJob : public Job {
     TextModel model(config_.model, task_, tokenizer_->size());
     initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
     if (initial_weights && !config_.run.init_from.empty()) {
-      if (!ancestor_) ancestor_ = Ancestor::read(config_.run.init_from);  // of a run that was stopped before it learnt
+      if (!ancestor_)
+        ancestor_ = Ancestor::read(config_.run.init_from);  // if the run was stopped before its first update
       load_encoder(*model);
     }
     return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
@@ -172,8 +173,8 @@ class FinetuningJob : public Job {
     const std::int64_t passes = trainer.max_epochs.value_or(3);
     if (!trainer.max_steps) trainer.max_steps = trainer.updates_of(passes * epoch);
     if (!config_.schedule.learning_rate) {
-      // Wider encoders want smaller steps: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
-      // (1908.08962); those that attend taught have read less, and want three times as large ones.
+      // Wider encoders need smaller rates: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
+      // (1908.08962); encoders pretrained by attend have seen less text and need three times these rates.
       const auto width = static_cast<double>(width_of(config_.model.encoder));
       const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
       config_.schedule.learning_rate = !ancestor_ ? 5e-4 : ancestor_->imported ? rate : 3 * rate;
@@ -205,9 +206,9 @@ class FinetuningJob : public Job {
 
   [[noreturn]] void refuse_one_label(std::string_view label) const {
     const bool sampled = config_.examples < 1;
-    throw UserError(train_->file + ": all records" + (sampled ? " that --examples leaves" : "") + " have the same " +
+    throw UserError(train_->file + ": all records" + (sampled ? " kept by --examples" : "") + " have the same " +
                         std::string(label),
-                    sampled ? "raise --examples" : "there must be two at least to learn to tell them apart");
+                    sampled ? "raise --examples" : "give a file with at least two different ones");
   }
 
   Tokenizer obtain_tokenizer(bool resumed) const {
@@ -215,8 +216,8 @@ class FinetuningJob : public Job {
     if (!config_.tokenizer.empty()) return load_encoder_tokenizer(config_.tokenizer);
     if (ancestor_) return load_run_tokenizer(ancestor_->run);
     throw UserError(
-        "neither --init-from nor --tokenizer is given: there are no pieces to read texts in",
-        "--init-from RUN of attend pretrain, or --tokenizer FILE of attend vocab to begin with random weights");
+        "no tokenizer: neither --init-from nor --tokenizer is given",
+        "give --init-from RUN of attend pretrain, or, to start from random weights, --tokenizer FILE of attend vocab");
   }
 
   TaskSplit open(const std::string& file) const {
@@ -228,7 +229,7 @@ class FinetuningJob : public Job {
   void load_encoder(const TextModelImpl& model) const {
     const fs::path weights = find_weights(ancestor_->run, "auto");
     NamedTensors taken = parameters_of(model);
-    // A head that decided between other labels is initialised anew, also where they are as many.
+    // A head for other labels is reinitialised, even if their number is the same.
     const bool other_labels = ancestor_->task && ancestor_->task->labels != task_.labels;
     if (other_labels) std::erase_if(taken, [](const auto& named) { return named.first.starts_with("classifier."); });
     const WeightReport report = load_common_weights(weights, model, taken);
@@ -238,12 +239,12 @@ class FinetuningJob : public Job {
           std::ranges::find_if(*names, [&](const std::string& name) { return model.encoder().owns(name); });
       if (found == names->end()) continue;
       throw UserError(weights.string() + " does not fit the encoder: " + *found + problem,
-                      "leave the options of the model out: they are taken over with the weights");
+                      "leave the model options out: they are adopted with the weights");
     }
-    log::info("{}: {} tensors taken over, {} new, {} of no use here", weights.string(), report.loaded,
+    log::info("{}: {} tensors loaded, {} newly initialised, {} unused", weights.string(), report.loaded,
               parameters_of(model).size() - report.loaded, report.unused.size());
-    if (other_labels) log::info("  the head is initialised randomly, for other labels");
-    for (const std::string& other : report.mismatched) log::info("  initialised randomly: {}", other);
+    if (other_labels) log::info("  the head is randomly initialised: the labels differ");
+    for (const std::string& other : report.mismatched) log::info("  randomly initialised: {}", other);
     if (ancestor_->pretraining) warn_of_length(ancestor_->pretraining->longest());
   }
 
@@ -252,13 +253,13 @@ class FinetuningJob : public Job {
     const auto count = std::ranges::count_if(train_->samples, longer);
     if (count == 0) return;
     log::warn(
-        "{} of {} samples have more than the {} tokens that the encoder has read at a time: what stands behind is new "
-        "to it",
+        "{} of {} samples are longer than the {} tokens that the encoder was trained with: later positions are "
+        "untrained",
         count, train_->samples.size(), longest);
   }
 
   FinetuningConfig config_;
-  std::optional<Ancestor> ancestor_;  // of a new run
+  std::optional<Ancestor> ancestor_;  // only for a new run
   LabelledTask task_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<TaskSplit> train_;

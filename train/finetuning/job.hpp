@@ -7,11 +7,11 @@
 
 namespace attend {
 
-// One run. UserError for the user's mistakes; Interrupted after a signal, when everything is saved.
+// One run. Throws UserError for the user's mistakes, and Interrupted after a signal, once everything is saved.
 void finetune(const FinetuningConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
-// A run for each seed in RUN/seed-N, and RUN/seeds.json with their scores, mean, standard deviation and best seed.
-// Without seeds, a single run as above.
+// One run per seed in RUN/seed-N, and RUN/seeds.json with their scores, mean, standard deviation and best seed. Without
+// seeds, a single run as above.
 void finetune(const FinetuningCommand& command, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
 }  // namespace attend

@@ -14,7 +14,7 @@ namespace attend {
 
 class HeadObjective : public Objective<LabelledBatch> {
  public:
-  // Errors weigh as much as their label where `label_weights_L` is defined.
+  // Errors are weighted by their label's weight if `label_weights_L` is defined.
   HeadObjective(TextModel model, torch::Tensor label_weights_L)
       : model_(std::move(model)), label_weights_L_(std::move(label_weights_L)) {}
 

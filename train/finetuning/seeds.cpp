@@ -27,7 +27,7 @@ double best_score(const fs::path& run) {
   return checkpoint->state().scores.front().value;
 }
 
-// UserError if the directory contains anything but runs of several seeds.
+// Throws UserError if the directory contains anything but runs of several seeds.
 void refuse_all_but_seeds(const fs::path& run) {
   std::error_code missing;
   for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
@@ -43,11 +43,12 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins, co
   if (command.seeds.empty()) return finetune(command.config, origins, hooks);
   const auto [first, last] = seeds_of(command.seeds, origins("seeds"));
   if (hooks.launch.several()) {
-    throw UserError(origins("seeds") + ": not with several processes",
+    throw UserError(origins("seeds") + ": cannot be combined with several processes",
                     "train one seed after another: --seed N --run DIR");
   }
   if (command.config.run.skip_batch) {
-    throw UserError(origins("skip-batch") + ": not with --seeds", "resume the one seed: --run RUN/seed-N --skip-batch");
+    throw UserError(origins("skip-batch") + ": cannot be combined with --seeds",
+                    "resume the one seed: --run RUN/seed-N --skip-batch");
   }
   const fs::path run = command.config.run.run;
   if (fs::exists(run / "config.toml")) {
@@ -66,8 +67,8 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins, co
     for (const auto& [seed, score] : json_member<Scores>(read_json(record_file), "scores", record_file.string())) {
       const std::int64_t number = std::atoll(seed.c_str());
       if (number >= first && number <= last) continue;
-      throw UserError(record_file.string() + ": has seed " + seed + ", which " + command.seeds + " leaves out",
-                      "give --seeds that include it, or choose another --run");
+      throw UserError(record_file.string() + ": has seed " + seed + ", which is not in " + command.seeds,
+                      "extend --seeds to include it, or choose another --run");
     }
   }
   const bool lower = lower_is_better(command.config.trainer.best_metric);
@@ -94,7 +95,7 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins, co
   for (std::size_t i = 0; i < scores.size(); ++i)
     record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
   write_file_atomic(record_file, record.dump(1) + "\n");
-  log::info("{} over {} seeds: mean {:.4g}, standard deviation {:.2g}; {} refers to seed {}",
+  log::info("{} over {} seeds: mean {:.4g}, standard deviation {:.2g}; {} stands for seed {}",
             command.config.trainer.best_metric, scores.size(), mean, deviation, run.string(),
             first + (best - scores.begin()));
 }

@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What an error on each label counts: as given, or, balanced, n / (labels * how often it occurs), whose mean over the
-// labels that are learnt from is 1.
+// The weight of errors on each label: as given, or for `balanced` n / (labels * frequency), whose mean over the
+// training examples is 1.
 torch::Tensor label_weights(const std::vector<std::string>& given, const LabelledTask& task, const TaskSplit& train,
                             torch::Device device) {
   if (given.empty()) return {};
@@ -48,7 +48,7 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
     for (const std::string& word : given) {
       const auto weight = parse_number<double>(word);
       if (!weight || *weight < 0) {
-        throw UserError("--label-weights: \"" + word + "\" is not a number from 0",
+        throw UserError("--label-weights: \"" + word + "\" is not a number of at least 0",
                         "give one for every label, or balanced");
       }
       weights.push_back(*weight);
@@ -65,10 +65,10 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   return at::tensor(weights, at::kDouble).to(device, at::kFloat);
 }
 
-// What the score on a further validation file is called.
+// The name of the score on a further validation file.
 std::string score_name(const TaskSplit& split) { return fs::path(split.file).stem().string() + "_score"; }
 
-// The samples of every epoch in another order.
+// The samples, shuffled anew for every epoch.
 class ShuffledSamples {
  public:
   ShuffledSamples(const std::vector<Sample>& samples, std::int64_t batch_size, std::uint64_t seed)
@@ -120,7 +120,7 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
   }
 }
 
-// A norm above all layers goes with the highest of them.
+// A norm above all layers belongs to the highest layer.
 std::int64_t FinetuningTask::depth(const std::string& parameter) const {
   const TextEncoder& encoder = model_->encoder();
   return encoder.owns(parameter) ? encoder.layer_of(parameter).value_or(top_) : top_ + 1;

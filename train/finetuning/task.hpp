@@ -1,4 +1,4 @@
-// Learning a task from labelled texts.
+// Training on a labelled task.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace attend {
 
 class FinetuningTask : public StreamTask<LabelledBatch> {
  public:
-  // All labels of `task` are known.
+  // `task` must have all its labels.
   FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer, const FinetuningConfig& config,
                  TaskSplit train, std::vector<TaskSplit> valid);
   ~FinetuningTask() override { stop(); }
@@ -30,11 +30,11 @@ class FinetuningTask : public StreamTask<LabelledBatch> {
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override;
   std::vector<std::string> metrics() const override;
-  // Of the first validation file loss and all metrics of the task; of each further one its score, as FILE_score.
+  // For the first validation file the loss and all metrics of the task; for each further file its score, as FILE_score.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
-  // Of a parameter: 0 in the embeddings, 1 in the lowest layer, and so on; above the encoder top_ + 1.
+  // The depth of a parameter: 0 in the embeddings, 1 in the lowest layer, and so on; top_ + 1 above the encoder.
   std::int64_t depth(const std::string& parameter) const;
   std::unique_ptr<BatchStream<LabelledBatch>> stream_from(DataPosition position, Shard shard) override;
   std::int64_t tokens_of(const LabelledBatch& batch) const override { return batch.input.tokens.ids_M.size(0); }

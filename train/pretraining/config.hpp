@@ -1,4 +1,4 @@
-// Everything that a pretraining run is made of: the options of `attend pretrain`, and RUN/config.toml.
+// The complete configuration of a pretraining run: the options of `attend pretrain`, and RUN/config.toml.
 #pragma once
 
 #include <cstdint>
@@ -89,13 +89,13 @@ struct PretrainingConfig {
           {.help = "tokens of the held-out text that a validation reads, always the same", .min = 1});
   }
 
-  // The lengths and batches of the run, one after another; of `tokens` where no phase says another.
+  // The sequence lengths and batches of the run in sequence; phases without a batch size use `tokens`.
   std::vector<Phase> lengths(const std::string& origin, std::int64_t tokens) const;
 
-  // The longest of them.
+  // The longest sequence length.
   std::int64_t longest() const;
 
-  // UserError where this call's options are no run, and where options contradict each other, whoever gave them.
+  // Throw UserError if the options of this call do not describe a run, or if options from any source contradict others.
   void validate(const OptionOrigins& origins) const { run.validate(origins); }
   void refuse_contradictions(const OptionOrigins& origins) const;
 };

@@ -45,7 +45,7 @@ class PretrainingJob : public Job {
     train_ = open(config_.train);
     if (!config_.valid.empty()) valid_ = open(config_.valid);
     if (!config_.max_tokens) {
-      // The processor is busy with few, and more updates learn more of as many.
+      // A CPU is busy with few tokens, and more updates on the same tokens learn more.
       const std::int64_t usual = torch::Device(config_.run.device).is_cpu() ? 1024 : 4096;
       config_.max_tokens = std::max(usual, config_.longest());
     }
@@ -70,7 +70,7 @@ class PretrainingJob : public Job {
       const fs::path from = config_.run.init_from;
       if (load_run_tokenizer(from).hash() != tokenizer_->hash()) {
         throw UserError("--init-from " + from.string() + ": that run has another tokenizer than --tokenizer",
-                        "leave --tokenizer out: the other run's is taken over with its weights");
+                        "leave --tokenizer out: the tokenizer is adopted with the weights");
       }
       load_pretrained(find_weights(from, "auto"), *model);
     }
@@ -85,7 +85,7 @@ class PretrainingJob : public Job {
                                              : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);
     }
     if (!config_.schedule.learning_rate) {
-      // Wider models want smaller steps: 7e-4 at width 256, 2.3e-4 at 768.
+      // Wider models need smaller rates: 7e-4 at width 256, 2.3e-4 at 768.
       const auto width = static_cast<double>(bert_config(config_.model, tokenizer_->size()).block.width);
       config_.schedule.learning_rate = std::min(7e-4 * 256 / width, 1e-3);
     }
@@ -102,7 +102,7 @@ class PretrainingJob : public Job {
   std::string model_name() const override { return "BERT"; }
   std::string memory_remedy() const override {
     return "lower --max-tokens (now " + std::to_string(*config_.max_tokens) +
-           "), and raise --accumulate to keep updates as large, or choose a smaller --shape";
+           ") and raise --accumulate to keep the size of updates, or choose a smaller --shape";
   }
 
  private:
@@ -112,7 +112,7 @@ class PretrainingJob : public Job {
         .of_files = {},
         .learn =
             [&] {
-              log::info("learning a tokenizer from {}", name_of_files(config_.train));
+              log::info("training a tokenizer on {}", name_of_files(config_.train));
               return train_tokenizer(config_.train, config_.vocabulary);
             },
         .check_given = [&](const Tokenizer& given) { warn_of_other(config_.vocabulary, given); }};
@@ -125,7 +125,7 @@ class PretrainingJob : public Job {
     log::info("{}: {}", corpus.name(), corpus.counts().report(corpus.num_tokens()));
     if (config_.instances.sequence_objective != SequenceObjective::none && corpus.num_single_sentences() > 0) {
       log::warn(
-          "{}: {} documents of one sentence are left out, since nothing follows it: --sequence-objective none reads "
+          "{}: skipped {} documents of one sentence, which has no next sentence; --sequence-objective none uses "
           "them",
           corpus.name(), corpus.num_single_sentences());
     }

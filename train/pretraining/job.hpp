@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// Trains the encoder that `config` describes, in its run directory. UserError and Interrupted as train() (session.hpp).
+// Trains the encoder described by `config` in its run directory. Throws UserError and Interrupted as train() does.
 void pretrain(const PretrainingConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// The two objectives of BERT (arXiv 1810.04805, section 3.1): masked tokens, and whether the second part follows the
-// first.
+// The two objectives of BERT (arXiv 1810.04805, section 3.1): prediction of masked tokens, and of whether the second
+// part follows the first.
 #pragma once
 
 #include <utility>

@@ -33,7 +33,7 @@ std::optional<Written> read(std::string_view text, std::int64_t max_tokens) {
 
 std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin,
                                 std::int64_t max_tokens) {
-  ensure(!texts.empty(), "a phase");
+  ensure(!texts.empty(), "there is a phase");
   std::vector<Phase> phases;
   double percent = 0;
   for (const std::string& text : texts) {

@@ -1,8 +1,8 @@
-// Pretraining in phases: short sequences for most of the updates, long ones at the end (arXiv 1810.04805, appendix
+// Pretraining in phases: short sequences for most of the updates and long ones at the end (arXiv 1810.04805, appendix
 // A.2), or small batches first, then larger ones.
 //
 //   --phase 128:90% --phase 512:10%                                       two lengths
-//   --phase 128@1024:5% --phase 128@2048:5% --phase 128@4096:90%          a ramp of the batch
+//   --phase 128@1024:5% --phase 128@2048:5% --phase 128@4096:90%          growing batches
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct Phase {
   bool pairs = true;            // false: single segments, even if the objective has pairs
 };
 
-// Parses phases as above, LENGTH[@MAX-TOKENS]:SHARE%; at least one. `origin` names their source in messages. UserError
-// for an invalid phase, shares that do not sum to 100%, and a batch that is too small for a sequence.
+// Parses phases as above, LENGTH[@MAX-TOKENS]:SHARE%; at least one. `origin` names their source in messages. Throws
+// UserError for an invalid phase, shares that do not sum to 100%, and a batch too small for a sequence.
 std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin,
                                 std::int64_t max_tokens);
 
-// Sequences of 16, then 32 tokens (if shorter than `length`) for three quarters and one quarter of `share` of the
-// updates, then `length`. In a 16-token sequence even uniform attention gives each neighbour 1/16 of its weight, enough
-// of a gradient to start from. Sentence pairs are switched off: each half would be only a few words.
+// Sequences of 16, then 32 tokens (if shorter than `length`) for three quarters and one quarter of the fraction `share`
+// of the updates, then `length`. In a 16-token sequence even uniform attention gives each neighbour 1/16 of its weight,
+// which is enough of a gradient to start from. Sentence pairs are switched off: each part would be only a few words.
 std::vector<Phase> short_first(double share, std::int64_t length, std::int64_t max_tokens);
 
 }  // namespace attend

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kCounted = 10'000'000;
 
-// -ln of how often each piece stands among the first tokens of the text, with one more of each.
+// -ln of the frequency of each piece among the first tokens of the text, with add-one smoothing.
 torch::Tensor unigram_nll(const DocumentCorpus& corpus, std::int64_t vocabulary) {
   std::vector<std::int32_t> ids;
   corpus.append(0, std::min(kCounted, corpus.num_tokens()), ids);
@@ -41,8 +41,8 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();
-  // The same masks at every validation, and of the paper's kind in every run, so that runs compare; as long as the
-  // sequences become.
+  // The same masks at every validation, with the paper's masking in every run, so that runs are comparable; the length
+  // is that of the last phase.
   if (valid_) held_out_.emplace(data(*valid_, MaskingConfig{}, 0, phases_.back()));
 }
 
@@ -66,9 +66,9 @@ std::int64_t PretrainingTask::phase_at(double share) const {
 
 std::unique_ptr<BatchStream<PretrainingBatch>> PretrainingTask::stream_from(DataPosition position, Shard shard) {
   if (position.phase >= std::ssize(phases_)) {
-    throw UserError("the checkpoint is of phase " + std::to_string(position.phase) + ", and the training has " +
-                        std::to_string(phases_.size()) + " from 0 on",
-                    "its state.json was edited, or is damaged");
+    throw UserError("the checkpoint is in phase " + std::to_string(position.phase) + ", but the training has " +
+                        std::to_string(phases_.size()) + " phases, counted from 0",
+                    "its state.json was edited or is damaged");
   }
   phase_ = position.phase;
   if (phases_.size() > 1) {
@@ -79,7 +79,7 @@ std::unique_ptr<BatchStream<PretrainingBatch>> PretrainingTask::stream_from(Data
   return std::make_unique<BatchStream<PretrainingBatch>>(training_data(position.phase), position, shard);
 }
 
-// All batches of a phase are about as large as each other; longer sequences of as many tokens need more.
+// All batches of a phase have about the same size; longer sequences with the same number of tokens need more memory.
 MicroBatch PretrainingTask::largest() {
   const auto size = [](const Phase& phase) { return std::pair(phase.max_tokens, phase.length); };
   return micro_batch(training_data(std::ranges::max_element(phases_, {}, size) - phases_.begin()).batch(0));
@@ -140,9 +140,10 @@ void PretrainingTask::warn_of_plateau(double loss, const std::vector<torch::Tens
   }
   if (loss < *unigram_loss_ - kPlateauGain) return;
   log::warn(
-      "the loss is {:.2f}, and guessing by how common each piece is would give {:.2f}: the model has not found a "
-      "masked token's neighbours yet. Short sequences for longer make it find them sooner, such as --short-first 0.4, "
-      "and so do --initial-positions sinusoids, --dropout 0, --sequence-objective none and a lower --learning-rate",
+      "the loss is {:.2f}, and predicting by the frequency of the pieces would give {:.2f}: the model does not attend "
+      "to the neighbours of a masked token yet. It learns this sooner with a longer phase of short sequences, such as "
+      "--short-first 0.4, --initial-positions sinusoids, --dropout 0, --sequence-objective none or a lower "
+      "--learning-rate",
       loss, *unigram_loss_);
 }
 

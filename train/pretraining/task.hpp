@@ -1,4 +1,4 @@
-// Learning a language from raw text: masked tokens, and what the second part of a sequence is to the first.
+// Pretraining on raw text: masked tokens, and the relation of the second part of a sequence to the first.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
   std::vector<std::string> metrics() const override;
-  // loss, ppl and accuracy of masked tokens, and accuracy of the pairs where these are learnt. Warns of a model that
-  // after kPlateauSteps, and at its full length, does hardly better than to guess by how common each piece is.
+  // Loss, perplexity and accuracy of masked tokens, and accuracy of pairs if they are trained. Warns if the model,
+  // after kPlateauSteps and at its full length, is hardly better than predicting by the frequency of the pieces.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
@@ -52,13 +52,13 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   Tokenizer tokenizer_;
   PretrainingConfig config_;
   std::vector<Phase> phases_;
-  std::int64_t phase_ = 0;  // that is being learnt from
+  std::int64_t phase_ = 0;  // the current phase
   TensorMetadata identity_;
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;
   std::optional<DocumentCorpus> valid_;
   std::optional<PretrainingData> held_out_;  // refers to valid_
-  std::optional<double> unigram_loss_;       // of the held-out labels, guessed by how common each piece is
+  std::optional<double> unigram_loss_;       // loss on the held-out labels of predicting by the frequency of the pieces
 };
 
 }  // namespace attend

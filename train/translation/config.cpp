@@ -13,7 +13,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
                     std::string("--") + name + " SOURCE TARGET");
   };
-  // Other values are those of a run that is resumed, whose defaults may have been others.
+  // Other values come from a resumed run, whose defaults may have differed.
   const auto refuse_given = [&](const std::vector<std::string_view>& options, const std::string& what) {
     for (const std::string_view option : options) {
       if (origins.given(option)) throw UserError(origins(option) + " has no meaning for " + what, "remove it");
@@ -22,10 +22,10 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   refuse_given(foreign_options(model), "the model " + std::string(name_of(model.model)));
   if (model.attention != ChoiceKind::hard) refuse_given({"reinforce-weight", "entropy-weight"}, "soft attention");
   if (model.model == ModelKind::transformer && objective.scheduled_sampling > 0) {
-    throw UserError(origins("scheduled-sampling") + ": a Transformer reads all target words at once", "remove it");
+    throw UserError(origins("scheduled-sampling") + ": a Transformer reads all target tokens at once", "remove it");
   }
   if (model.longest_source && *model.longest_source <= corpus.max_length) {
-    throw UserError(fmt::format("{}: {}, but sentences of up to {} pieces and their end are trained on",
+    throw UserError(fmt::format("{}: {}, but training sentences have up to {} pieces and an end token",
                                 origins("longest-source"), *model.longest_source, corpus.max_length),
                     fmt::format("raise it to {}, or lower --max-length", corpus.max_length + 1));
   }
@@ -38,7 +38,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) trainer.refuse_validation(origins);
   if (trainer.best_metric == "bleu" && bleu_sentences == 0) {
-    throw UserError(origins("best-metric") + ": bleu, but --bleu-sentences is 0", "raise --bleu-sentences");
+    throw UserError(origins("best-metric") + ": bleu requires --bleu-sentences above 0", "raise --bleu-sentences");
   }
 }
 

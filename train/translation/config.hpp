@@ -1,4 +1,4 @@
-// Everything that a translation run is made of: the options of `attend train`, and RUN/config.toml.
+// The complete configuration of a translation run: the options of `attend train`, and RUN/config.toml.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace attend {
 
-// Paths may change when a run is resumed: what they hold is compared instead.
+// Paths may change when a run is resumed: the content of the files is compared instead.
 struct TranslationConfig {
   RunConfig run = {};
   std::vector<std::string> train;
@@ -85,7 +85,7 @@ struct TranslationConfig {
            .may_change = true});
   }
 
-  // UserError where this call's options are no run, and where options contradict each other, whoever gave them.
+  // Throw UserError if the options of this call do not describe a run, or if options from any source contradict others.
   void validate(const OptionOrigins& origins) const { run.validate(origins); }
   void refuse_contradictions(const OptionOrigins& origins) const;
 };

@@ -31,7 +31,7 @@ TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
       .of_files = {},
       .learn =
           [&] {
-            log::info("learning a tokenizer from {} and {}", config.train[0], config.train[1]);
+            log::info("training a tokenizer on {} and {}", config.train[0], config.train[1]);
             const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
             return TokenizerPair{.src = joint, .tgt = joint};
           },
@@ -97,7 +97,7 @@ class TranslationJob : public Job {
       const fs::path from = config_.run.init_from;
       if (TokenizerPair::load(from / "tokenizer") != *tokenizers_) {
         throw UserError("--init-from " + from.string() + ": that run has other tokenizers than --tokenizer",
-                        "leave --tokenizer out: the other run's are taken over with its weights");
+                        "leave --tokenizer out: the tokenizers are adopted with the weights");
       }
       load_weights(find_weights(from, "auto"), *model);
     }
@@ -111,15 +111,16 @@ class TranslationJob : public Job {
   std::string model_name() const override { return std::string(name_of(config_.model.model)); }
   std::string memory_remedy() const override {
     return "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
-           "), and raise --accumulate to keep updates as large";
+           ") and raise --accumulate to keep the size of updates";
   }
 
  private:
-  // Says why training is slower than that of other combinations.
+  // Tells the user why training is slower than with other combinations.
   void log_unfused(const Seq2SeqImpl& model) const {
     std::string option = model.unfused_option();
     if (config_.objective.scheduled_sampling > 0) option = "--scheduled-sampling";
-    if (!option.empty()) log::info("trains step by step, which is slower: {} has no fused form", option);
+    if (!option.empty())
+      log::info("the decoder is unrolled step by step, which is slower: there is no fused form for {}", option);
   }
 
   TranslationConfig config_;

@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// Trains the model that `config` describes, in its run directory. UserError and Interrupted as train() (session.hpp).
+// Trains the model described by `config` in its run directory. Throws UserError and Interrupted as train() does.
 void train_translation(const TranslationConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
 }  // namespace attend

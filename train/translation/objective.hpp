@@ -15,8 +15,8 @@
 
 namespace attend {
 
-// How the share of own words grows with the share u of the training: u, 1 - 0.01^u, or 1 / (1 + exp(12 (1/2 - u)))
-// (Bengio et al. 2015, arXiv 1506.03099, 2.4, mirrored: theirs is the share of true words).
+// The growth of the fraction of own predictions with the fraction u of the training: u, 1 - 0.01^u, or 1 / (1 + exp(12
+// (1/2 - u))) (Bengio et al. 2015, arXiv 1506.03099, 2.4, mirrored: the paper gives the fraction of reference tokens).
 enum class SamplingSchedule { linear, exponential, inverse_sigmoid };
 template <>
 struct EnumNames<SamplingSchedule> {
@@ -53,12 +53,12 @@ struct ObjectiveConfig {
   }
 };
 
-// The share of own words after the share `done` of the training.
+// The fraction of own predictions after the fraction `done` of the training.
 double own_word_share(const ObjectiveConfig& config, double done);
 
 class TranslationObjective : public Objective<Batch> {
  public:
-  // `samples`: whether the model's attention is hard.
+  // `samples`: true for a model with hard attention.
   TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples);
 
   std::vector<LossTerm> terms(const Batch& batch) const override;

@@ -75,10 +75,10 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
   std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
   if (valid_->src.empty()) return metrics;
 
-  TranslatorConfig greedy;  // a worker a thread, as many as the training itself may use
+  TranslatorConfig greedy;  // one worker per thread, as many as the training itself may use
   greedy.workers = threads_;
   const auto ranks_of = static_cast<std::size_t>(ranks.size());
-  std::vector<std::string> own;  // every ranks_of-th sentence
+  std::vector<std::string> own;  // this rank's share: every ranks_of-th sentence
   for (std::size_t i = ranks.rank(); i < valid_->src.size(); i += ranks_of) own.push_back(valid_->src[i]);
   std::string own_lines;
   ranks.together([&] {

@@ -1,5 +1,5 @@
-// Learning to translate: batches of a parallel corpus, label-smoothed cross-entropy under teacher forcing, validation
-// by loss and by BLEU of greedy translations.
+// Translation: batches of a parallel corpus, label-smoothed cross-entropy under teacher forcing, validation by loss and
+// by BLEU of greedy translations.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace attend {
 
 class TranslationTask : public StreamTask<Batch> {
  public:
-  // Shares of pieces and text, by name (embeddings.hpp).
+  // Fractions of pieces and text, by name (embeddings.hpp).
   using CoveredShares = std::vector<std::pair<std::string, double>>;
 
-  // `config` must be resolved as far as the machine goes; `valid` may be absent. `covered` by the vectors that the
-  // embeddings began with.
+  // `config` must be resolved as far as the machine goes; `valid` may be absent. `covered`: the coverage by the vectors
+  // from which the embeddings were initialised.
   TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
                   std::optional<EncodedCorpus> valid, CoveredShares covered = {});
   ~TranslationTask() override { stop(); }
@@ -39,7 +39,7 @@ class TranslationTask : public StreamTask<Batch> {
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
-  // Held-out pairs, in batches of fixed order, and the text that BLEU is computed on.
+  // Held-out pairs in batches of fixed order, and the text for BLEU.
   struct Validation {
     EncodedCorpus corpus;
     BatchOrder order;
