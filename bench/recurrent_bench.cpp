@@ -1,6 +1,6 @@
-// Speed of the recurrent fast paths, forward and backward, width 256, 256 sentences of 10 to 16 tokens: a bidirectional
-// layer of each kind of cell beside its plain formulation, and models beside their unrolled step. Arguments: 0 fp32 or
-// 1 bf16; 0 the plain or unrolled form or 1 the fast one. Items are tokens.
+// Speed of the recurrent fast paths, forward and backward, at width 256, with 256 sentences of 10 to 16 tokens: a
+// bidirectional layer of each kind of cell against its plain formulation, and models against their unrolled step.
+// Arguments: 0 fp32 or 1 bf16; 0 the plain or unrolled form or 1 the fast one. Items are tokens.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 
@@ -61,7 +61,7 @@ BENCHMARK_CAPTURE(layer, lstm, CellKind::lstm) ATTEND_MODES;
 BENCHMARK_CAPTURE(layer, gru, CellKind::gru) ATTEND_MODES;
 BENCHMARK_CAPTURE(layer, tanh, CellKind::tanh) ATTEND_MODES;
 
-// A whole model: the decoder as one fused op (1) beside its unrolled step (0).
+// A whole model: the decoder as one fused op (1) or unrolled (0).
 template <class... Changes>
 void model_of(benchmark::State& state, ModelKind kind, const Changes&... changes) {
   ModelConfig config;

@@ -1,5 +1,6 @@
-# c10d, LibTorch's library for several processes (train/distributed): what it includes of Gloo is Debian's libgloo-dev, and
-# for GPUs NCCL's header. LibTorch itself has the code. Without these headers attend trains with one process.
+# c10d, LibTorch's library for several processes (train/distributed). The code is part of LibTorch; the headers of Gloo
+# come from Debian's libgloo-dev, those of NCCL (for GPUs) from NCCL. Without these headers attend trains with one
+# process.
 find_path(gloo_INCLUDE_DIR gloo/transport/device.h)
 find_path(c10d_INCLUDE_DIR torch/csrc/distributed/c10d/ProcessGroupGloo.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
 if(gloo_INCLUDE_DIR AND c10d_INCLUDE_DIR)
