@@ -29,7 +29,7 @@ struct CacheConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("cache-dir", self.directory,
-          {.help = "where encoded text is kept for the next run; none: $XDG_CACHE_HOME/attend or ~/.cache/attend",
+          {.help = "directory of the cache of encoded text; empty: $XDG_CACHE_HOME/attend or ~/.cache/attend",
            .placeholder = "DIR",
            .may_change = true});
   }

@@ -41,8 +41,7 @@ struct SampleConfig {
            .min = 8,
            .max = 65535});
     visit("stride", self.stride,
-          {.help = "spans: tokens from the start of one window of a context to the start of the next, at most as many "
-                   "as it holds",
+          {.help = "spans: stride between the windows of a context, in tokens; at most the length of a window",
            .min = 1});
     visit("question-length", self.question_length,
           {.help = "spans: maximum tokens of a question, at most half of a sequence; the rest is cut", .min = 1});

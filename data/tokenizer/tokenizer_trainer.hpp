@@ -65,7 +65,7 @@ struct TokenizerConfig {
     visit("normalisation", self.normalisation, {.help = "Unicode normalisation of the text"});
     visit("lower-case", self.lower_case, {.help = "lower-case the text"});
     visit("sample", self.sample,
-          {.help = "lines to train on, a uniform sample if the text has more; auto: as many as make 20 MB of text",
+          {.help = "lines to train on, a uniform sample if the text has more; auto: 20 MB of text",
            .min = 100,
            .max = 1e9});
   }

@@ -60,7 +60,7 @@ std::string option(std::string_view name, Kind kind) {
   return "--" + std::string(name) + " " + std::string(name_of(kind));
 }
 
-// Constructs a score; a specialisation per signature of the constructors.
+// Constructs a score from the widths of query and memory.
 template <class S>
 std::shared_ptr<Score> of_widths(const AttentionConfig& config) {
   return std::make_shared<S>(config.query_width, config.memory_width);

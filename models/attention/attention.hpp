@@ -77,7 +77,7 @@ class Attention {
   std::shared_ptr<Coverage> coverage_;  // nullptr: none
 };
 
-// The properties of a score. A score that compares queries with the memory directly needs both to have the same width.
+// Constructs a score. A score that compares queries with the memory directly needs both to have the same width.
 struct ScoreRecipe {
   bool needs_equal_widths = false;
   std::function<std::shared_ptr<Score>(const AttentionConfig&)> make;

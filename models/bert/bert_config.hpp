@@ -57,14 +57,14 @@ struct BertOptions {
     visit("shape", self.shape, {.help = "layers/width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
     visit("layers", self.layers, {.help = "blocks of the encoder; auto: from the shape", .min = 1, .max = 96});
     visit("width", self.width, {.help = "size of hidden states; auto: from the shape", .min = 2, .max = 16384});
-    visit("heads", self.heads, {.help = "attention heads; auto: of 64 columns", .min = 1, .max = 256});
+    visit("heads", self.heads, {.help = "attention heads; auto: one per 64 columns", .min = 1, .max = 256});
     visit("feed-forward", self.feed_forward,
-          {.help = "inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
+          {.help = "inner size of the feed-forward layer; auto: 4 x width", .min = 1, .max = 65536});
     visit("embedding-width", self.embedding_width,
           {.help = "size of the embeddings, if different from the width (ALBERT); auto: the width",
            .min = 2,
            .max = 16384});
-    visit("positions", self.positions, {.help = "longest sequence that the encoder can read", .min = 8, .max = 65535});
+    visit("positions", self.positions, {.help = "maximum length of a sequence, in tokens", .min = 8, .max = 65535});
     visit("share-layers", self.share_layers, {.help = "all layers share one block (ALBERT)"});
     visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer"});
     visit("gelu", self.gelu, {.help = "the exact GELU or its tanh approximation"});

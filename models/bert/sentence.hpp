@@ -35,11 +35,12 @@ struct SentenceOptions {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("pooling", self.pooling,
-          {.help = "mean of the states of all tokens, [CLS] and [SEP] among them, or the state of [CLS]; of an "
-                   "imported sentence encoder its own unless given, as are the next two"});
+          {.help = "mean of the states of all tokens, including [CLS] and [SEP], or the state of [CLS]; an imported "
+                   "sentence encoder has its own defaults for this and the next two options"});
     visit("normalise", self.normalise, {.help = "scale every vector to length 1"});
     visit("max-length", self.max_length,
-          {.help = "tokens to which a text is cut, [CLS] and [SEP] among them; auto: what the encoder reads",
+          {.help = "maximum tokens of a text, including [CLS] and [SEP]; longer texts are truncated; auto: the "
+                   "encoder's maximum",
            .min = 3,
            .max = 65535});
   }

@@ -28,13 +28,13 @@ struct TextModelOptions {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model,
-          {.help = "the encoder: BERT, or a bidirectional LSTM, which of a shape takes the width alone"});
+          {.help = "the encoder: BERT, or a bidirectional LSTM, which uses only the width of a shape"});
     visit("pooling", self.pooling,
-          {.help = "the vector that labels are computed from: the state of [CLS] (BERT) or the last state (LSTM), the "
+          {.help = "vector from which labels are computed: the state of [CLS] (BERT) or the last state (LSTM), the "
                    "mean, attention with a learnt query, or an alignment of two texts; auto: alignment for two texts "
                    "unless the encoder was imported, else cls, or the mean if [CLS] is untrained; LSTM: last"});
     visit("head-dropout", self.head_dropout,
-          {.help = "dropout before the labels; auto: dropout", .min = 0, .max = 0.95});
+          {.help = "dropout on the input of the label layer; auto: dropout", .min = 0, .max = 0.95});
     BertOptions::visit(self.encoder, visit);
   }
 

@@ -52,12 +52,11 @@ struct InitialiserConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("initialiser", self.matrices,
-          {.help =
-               "initial matrices: the family's own (default), by their sizes, or uniform in ±0.1 with the embeddings; "
-               "biases stay the family's"});
+          {.help = "initialisation of matrices: the model family's default, a rule based on their sizes, or uniform in "
+                   "±0.1 including the embeddings; biases keep the family's default"});
     visit("recurrent-initialiser", self.recurrent,
-          {.help = "recurrent models: initial matrices from hidden state to gates: as --initialiser (default), or each "
-                   "gate's orthogonal"});
+          {.help = "recurrent models: initialisation of the matrices from hidden state to gates: as --initialiser "
+                   "(default), or orthogonal for each gate"});
   }
 };
 

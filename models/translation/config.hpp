@@ -55,40 +55,45 @@ struct ModelConfig {
     visit("width", self.width,
           {.help = "size of embeddings and hidden states; auto: from the size of the data", .min = 2, .max = 16384});
     visit("heads", self.heads,
-          {.help = "transformer: attention heads; auto: heads of about 64 columns", .min = 1, .max = 256});
+          {.help = "transformer: attention heads; auto: one per 64 columns or so", .min = 1, .max = 256});
     visit("feed-forward", self.feed_forward,
-          {.help = "transformer: inner size of the feed-forward; auto: 4 x width", .min = 1, .max = 65536});
+          {.help = "transformer: inner size of the feed-forward layer; auto: 4 x width", .min = 1, .max = 65536});
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
-    visit("cell", self.cell, {.help = "recurrent models: kind of the cells; auto: gru for bahdanau, else lstm"});
+    visit("cell", self.cell, {.help = "recurrent models: kind of cell; auto: gru for bahdanau, else lstm"});
     visit("encoder", self.encoder,
-          {.help = "recurrent models: the encoder reads the source from both ends, forward, or reversed",
+          {.help = "recurrent models: the encoder reads the source in both directions, forward, or reversed",
            .former = "bidirectional"});
     visit("score", self.score,
-          {.help = "luong, bahdanau: how source positions are scored; auto: general for luong, additive for bahdanau; "
-                   "with dot and scaled-dot, each direction of an encoder that reads both ways has half the width"});
+          {.help = "luong, bahdanau: score of a source position; auto: general for luong, additive for bahdanau; with "
+                   "dot and scaled-dot, each direction of a bidirectional encoder has half the width"});
     visit("longest-source", self.longest_source,
-          {.help = "score location: positions of a source, in pieces; auto: max-length", .min = 1, .max = 1e5});
+          {.help = "score location: maximum length of a source, in pieces; auto: max-length", .min = 1, .max = 1e5});
     visit("scope", self.scope,
-          {.help = "luong, bahdanau: attend to all positions (global), or to a window that moves on by one a step "
-                   "(local-m) or whose centre is predicted (local-p)"});
+          {.help = "luong, bahdanau: attend to all positions (global), or to a window that moves by one position per "
+                   "step (local-m) or has a predicted centre (local-p)"});
     visit("window", self.window,
-          {.help = "local scopes: positions on each side of the centre; local scopes need it", .min = 1, .max = 1e5});
+          {.help = "local scopes: positions on each side of the centre; required", .min = 1, .max = 1e5});
     visit("attention", self.attention,
-          {.help = "luong, bahdanau: average the values (soft), or sample one of them (hard, learnt by REINFORCE)"});
-    visit("soft-share", self.soft_share,
-          {.help = "hard attention: share of target positions that average in training, which lowers the variance",
-           .min = 0,
-           .max = 1});
+          {.help = "luong, bahdanau: average the values (soft), or sample one of them (hard, trained by REINFORCE)"});
+    visit(
+        "soft-share", self.soft_share,
+        {.help =
+             "hard attention: share of target positions that average the values in training, which lowers the variance",
+         .min = 0,
+         .max = 1});
     visit("keys", self.keys,
-          {.help = "luong, bahdanau: score the encoder's hidden states or the memories of its LSTM cells"});
-    visit("values", self.values, {.help = "luong, bahdanau: which of the two are averaged"});
+          {.help = "luong, bahdanau: keys from the encoder's hidden states or its LSTM cell states"});
+    visit("values", self.values,
+          {.help = "luong, bahdanau: values from the encoder's hidden states or its LSTM cell states"});
     visit("coverage", self.coverage,
-          {.help = "luong, bahdanau: the sum of a position's past weights enters its score (additive)"});
+          {.help = "luong, bahdanau: add the sum of a position's past weights to its key (additive)"});
     visit("input-feeding", self.input_feeding, {.help = "luong: feed the attentional vector back into the next step"});
-    visit("context", self.context,
-          {.help = "fixed: the source's final state starts the decoder (once), and enters every step as well (every)"});
+    visit(
+        "context", self.context,
+        {.help =
+             "fixed: the decoder reads the encoder's final state only at the start (once), or at every step (every)"});
     visit("context-from", self.context_from,
-          {.help = "fixed: that state is the hidden state, or the memory of an LSTM cell"});
+          {.help = "fixed: the hidden state or the LSTM cell state of the encoder's final state"});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
