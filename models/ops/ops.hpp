@@ -1,6 +1,6 @@
 // The arithmetic of the models. Every op has a plain formulation (plain/), a few lines of ATen that read like the
-// equation; some have one fast path (fast/), used where dispatch.hpp allows it. ATTEND_PLAIN_OPS=1 turns all fast paths
-// off.
+// equation; some also have one fast path (fast/), used where dispatch.hpp allows it. ATTEND_PLAIN_OPS=1 turns all fast
+// paths off.
 //
 // Legend: docs/architecture.md. Activations are fp32 or bf16; norms, softmax and losses are computed in fp32.
 #pragma once
@@ -24,8 +24,8 @@ torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias,
                      Activation activation = Activation::none, Dropout after = {});
 
-// x Wᵀ + b in fp32, also of bf16 factors: what ends in a softmax over a vocabulary, where rounding would decide between
-// near neighbours. x [M, H], weight [V, H], bias [V] or undefined. Inference only.
+// x Wᵀ + b in fp32, even for bf16 factors, as input of a softmax over a vocabulary, where rounding would reorder close
+// candidates. x [M, H], weight [V, H], bias [V] or undefined. Inference only.
 torch::Tensor logits(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias);
 
 // The two layers of a Transformer block's feed-forward network (arXiv 1706.03762, eq. 2), with dropout between them:
@@ -41,7 +41,7 @@ torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation acti
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
 
 // sum = residual + dropout(x); norm = layer_norm(sum). A post-norm block continues with `norm` only; a pre-norm block
-// keeps `sum` as the residual and feeds `norm` to its next sub-layer.
+// keeps `sum` as its residual and passes `norm` to the next sub-layer.
 struct AddNorm {
   torch::Tensor sum;
   torch::Tensor norm;
@@ -50,8 +50,8 @@ AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, co
                        const torch::Tensor& beta, double eps, Dropout dropout);
 
 // Scaled rows of a table, plus the row of `positions_TH` (if defined) for the token's position in its sentence:
-// table[ids] * scale + positions[t], then dropout. The table's master gets its gradient in fp32; positions get one if
-// they require it. The layout is only used for positions.
+// table[ids] * scale + positions[t], then dropout. The gradient of the table is accumulated in fp32 in its master;
+// positions get one if they require it. The layout is only used for positions.
 torch::Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const torch::Tensor& positions_TH,
                     Dropout dropout);
 
@@ -66,7 +66,7 @@ struct AttentionShape {
 torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, const Layout& queries,
                         const Layout& keys, AttentionShape shape, Dropout dropout = {});
 
-// The same on fused projections, so that their gradients need not be concatenated: self-attention of qkv
+// The same on fused projections, whose gradients need not be concatenated: self-attention of qkv
 // [M, 3 * N * D] = q | k | v, and attention of q over kv [Mk, 2 * N * D] = k | v.
 torch::Tensor self_attention(const torch::Tensor& qkv, const Layout& layout, AttentionShape shape,
                              Dropout dropout = {});
@@ -90,7 +90,7 @@ struct CrossEntropy {
 CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_VH, const torch::Tensor& bias_V,
                            const torch::Tensor& labels_M, double label_smoothing);
 
-// Between the ragged layout and a block padded with zeros: [M, ...] <-> [B, T, ...].
+// Conversion between the ragged layout and a block padded with zeros: [M, ...] <-> [B, T, ...].
 torch::Tensor pad(const torch::Tensor& ragged, const Layout& layout);
 torch::Tensor unpad(const torch::Tensor& padded, const Layout& layout);
 

@@ -1,10 +1,10 @@
-// Recurrence over whole sentences and single steps: cells and layers of them, each with a plain formulation, and the
-// fused forms of a decoder with attention. The plain formulation of the latter is the model's step
+// Recurrence over whole sentences and in single steps: cells and layers of them, each with a plain formulation, and the
+// fused forms of a decoder with attention. The plain formulation of these forms is the step of the model
 // (models/translation/luong.cpp, bahdanau.cpp), which they replace if dispatch.hpp allows it; tests compare the two.
-// Fast paths order sentences by length, so that finished ones leave, and compute each weight's gradient as one product
-// per sequence.
+// Fast paths sort sentences by length, so that finished ones drop out, and compute each weight's gradient as one
+// product per sequence.
 //
-// Legend: docs/architecture.md. Activations are fp32 or bf16; an LSTM's memory is fp32.
+// Legend: docs/architecture.md. Activations are fp32 or bf16; the cell state of an LSTM is fp32.
 #pragma once
 
 #include <torch/types.h>
@@ -33,7 +33,7 @@ struct EnumNames<CellKind> {
 
 namespace ops {
 
-// The weights of a cell, as in torch.nn.LSTM, GRU and RNN. The rows are its gates, H of each: i f g o, r z n, or h.
+// The weights of a cell, as in torch.nn.LSTM, GRU and RNN. The rows are its gates, H each: i f g o, r z n, or h.
 struct CellWeights {
   CellKind kind = CellKind::lstm;
   Weight weight_ih;  // [gates * H, I]
@@ -43,21 +43,21 @@ struct CellWeights {
 };
 
 // The state of a cell: parts of [rows, H]. The first part is the hidden state, which is the cell's output; an LSTM has
-// its memory c as a second, in fp32.
+// the cell state c as a second part, in fp32.
 struct CellState {
   std::vector<torch::Tensor> parts;
 
   const torch::Tensor& hidden() const { return parts.front(); }
-  // The given rows, in that order.
+  // Selects the given rows, in the given order.
   CellState select(const torch::Tensor& rows) const;
-  // The first `count` rows.
+  // Selects the first `count` rows.
   CellState first(std::int64_t count) const;
 };
 
-// One step of R rows, x [R, I].
+// One step for R rows, x [R, I].
 CellState cell_step(const torch::Tensor& x_RI, const CellState& state, const CellWeights& cell);
 
-// A direction of a layer: a cell, and whether it reads sentences from their last token.
+// One direction of a layer: a cell, and whether it reads sentences from their last token.
 struct Direction {
   CellWeights cell;
   bool reverse = false;
@@ -70,21 +70,21 @@ struct LayerInput {
   bool wants_memory = false;
 };
 
-// The output of a layer of one or two directions, those of a token concatenated, and the final states of each
-// direction, [B, directions * H].
+// The output of a layer with one or two directions, concatenated for each token, and the final states of all
+// directions, [B, directions * H].
 struct LayerOutput {
   torch::Tensor output_MC;  // [M, directions * H]
-  torch::Tensor memory_MC;  // an LSTM's memory at each token, fp32, if wanted
+  torch::Tensor memory_MC;  // the cell state of an LSTM at each token, fp32, if wanted
   CellState last;
 };
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
 
-// How a recurrent decoder attends, for the fused ops below: each row's query q scores the keys k_s of its sentence.
+// The form of attention of a recurrent decoder, for the fused ops below: each row's query q scores the keys k_s.
 //   e_s = q · k_s,  or the additive score  v · tanh(W q + k_s);  with coverage C, k_s + C_s w in place of k_s
 //   a_s = softmax_s(e_s)  over all positions, or those with |s - p| <= D
 //   w_s = a_s,  or if p is predicted,  a_s exp(-(s - p)² / (2 σ²)) with σ = D / 2
-// The centre p of a sentence of S tokens is the number of the step, at most S - 1, or S σ(c · tanh(P q)). Only steps
-// know coverage, C_s = Σ w_s of the steps before.
+// The centre p of a sentence of S tokens is the number of the step, at most S - 1, or S σ(c · tanh(P q)). Only single
+// steps support coverage, C_s = Σ w_s over the previous steps.
 struct AttentionForm {
   const Weight* query_AH = nullptr;   // W; null: dot products
   torch::Tensor energy_1A;            // v, fp32
@@ -95,11 +95,11 @@ struct AttentionForm {
 
   bool is_additive() const { return query_AH != nullptr; }
   bool is_predictive() const { return inner_HH != nullptr; }
-  // 1 / σ², 0 if weights are not scaled.
+  // 1 / σ², or 0 if weights are not scaled.
   double precision() const { return is_predictive() ? 4 / static_cast<double>(half_width * half_width) : 0; }
 };
 
-// What it attends to.
+// The memory of attention.
 struct AttentionMemory {
   const torch::Tensor& keys_SA;
   const torch::Tensor& values_SW;
@@ -110,7 +110,7 @@ struct AttentionMemory {
 struct AttendingRows {
   std::span<const std::int64_t> sentences;  // row r attends to sentence sentences[r]
   std::int64_t step = 0;                    // from 0
-  torch::Tensor coverage_RS = {};           // C, laid out as the weights below, if the form has coverage
+  torch::Tensor coverage_RS = {};           // C, laid out like the weights below, if the form has coverage
 };
 
 // Attention of single queries: weights [R, longest sentence], fp32, padded with zeros; context [R, W]. A sentence
@@ -122,7 +122,7 @@ struct Attended {
 Attended attention_step(const AttentionForm& form, const torch::Tensor& query_RH, const AttentionMemory& memory,
                         const AttendingRows& rows);
 
-// What the decoders below read. The memory has the same number of sentences as `layout`.
+// The inputs of the decoders below. The memory has the same number of sentences as `layout`.
 struct DecoderInput {
   const torch::Tensor& embedded_ME;
   const Layout& layout;
@@ -130,9 +130,9 @@ struct DecoderInput {
   std::span<const CellState> start;  // of each layer, [B, H]
 };
 
-// Luong's decoder (models/translation/luong.hpp), teacher forced:
+// Luong's decoder (models/translation/luong.hpp) under teacher forcing:
 //   h_t = cells([e_t; h~_{t-1}]),  c_t = attention(h_t),  h~_t = tanh(W_c [c_t; h_t]).
-// Returns h~ of every target position, [M, H]. Requires may_fuse_sequences.
+// Returns h~ at every target position, [M, H]. Requires may_fuse_sequences.
 struct LuongDecoder {
   std::span<const CellWeights> layers;  // the first reads [embedding; fed-back vector], or the embedding alone
   AttentionForm attention;
@@ -144,9 +144,9 @@ struct LuongDecoder {
 };
 torch::Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input);
 
-// Bahdanau's decoder (models/translation/bahdanau.hpp) without the read-out, teacher forced:
+// Bahdanau's decoder (models/translation/bahdanau.hpp) without the read-out, under teacher forcing:
 //   c_t = attention(h_{t-1}),  h_t = cells([e_t; c_t]).
-// Returns the query h_{t-1} and the context c_t of every target position. Requires may_fuse_sequences.
+// Returns the query h_{t-1} and the context c_t at every target position. Requires may_fuse_sequences.
 struct BahdanauDecoder {
   std::span<const CellWeights> layers;  // the first reads [embedding; context]
   AttentionForm attention;
