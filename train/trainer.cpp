@@ -25,8 +25,8 @@ constexpr std::size_t kMostTerms = 4;  // of a loss
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Forward and backward of one batch of an update. `totals` are the counts of the whole update. Gives the weighted loss
-// and then what each term reports, as scalars on the device.
+// Forward and backward pass of one batch of an update. `totals` are the counts of the whole update. Returns the
+// weighted loss and then the reported value of each term, as scalars on the device.
 std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std::int64_t>& totals, Pass pass) {
   const std::vector<LossSum> sums = batch.forward(pass);
   torch::Tensor objective;
@@ -71,11 +71,11 @@ void Trainer::restore(const Checkpoint& checkpoint) {
                        accumulate == 1 ? "" : "es");
   };
   if (state_.processes == 0 || (state_.processes == ranks_.size() && state_.accumulate == config_.accumulate)) return;
-  log::warn("an update was made by {}, and is now by {}: the run goes on at the same place of its text, but {}",
+  log::warn("an update was made by {}, and is now made by {}: the run resumes at the same position in the data, but {}",
             describe(state_.processes, state_.accumulate), describe(ranks_.size(), config_.accumulate),
             state_.processes * state_.accumulate == ranks_.size() * config_.accumulate
-                ? "its bits may differ"
-                : "an update learns from another number of batches");
+                ? "the results may differ in the last bits"
+                : "the number of batches per update changes");
 }
 
 void Trainer::skip_batches() {
@@ -103,12 +103,12 @@ Ending Trainer::train() {
         validate();
         agree();
       } catch (const Interrupted&) {
-        agree();  // the validation is due again when the run goes on
+        agree();  // the validation is due again after resuming
       }
     }
     const std::optional<Ending> end = ending();
     if (stop_ || end || save_wanted()) save();
-    if (stop_ || end) ranks_.leave();  // when what is saved is whole
+    if (stop_ || end) ranks_.leave();  // everything is saved
     if (stop_) {
       throw Interrupted(fmt::format("interrupted after update {}; saved in {}; --resume auto resumes it", state_.step,
                                     checkpoint_path(run_, state_.step).string()));
@@ -118,7 +118,7 @@ Ending Trainer::train() {
   }
 }
 
-// What only some of the ranks know, or each otherwise: signals and the time.
+// Agrees with the other ranks on signals and the time.
 void Trainer::agree() {
   std::array<double, 3> stop_save_seconds = {signals::stop_requested() ? 1.0 : 0,
                                              signals::take_save_request() ? 1.0 : 0,
@@ -129,7 +129,7 @@ void Trainer::agree() {
   seconds_ = stop_save_seconds[2];
 }
 
-// The ranks' batches end together, at the last epoch's end where that is behind them.
+// The position after a batch is the same on all ranks, and at most the end of the last epoch.
 MicroBatch Trainer::next_batch() {
   MicroBatch batch = task_.next();
   if (past_last_epoch(batch.after)) {
@@ -138,7 +138,7 @@ MicroBatch Trainer::next_batch() {
   return batch;
 }
 
-// Over the batches of all ranks; the first of them always has one.
+// Totals over the batches of all ranks; the first rank always has a batch.
 Trainer::Totals Trainer::count(const std::vector<MicroBatch>& batches) {
   std::array<double, 2 + kMostTerms> numbers = {};
   for (const MicroBatch& batch : batches) {
@@ -156,7 +156,7 @@ void Trainer::update() {
   const Clock::time_point start = Clock::now();
   const std::int64_t step = state_.step + 1;
   ranks_.doing(fmt::format("update {}", step));
-  // A training that is made longer does not go back to a phase that is over.
+  // Extending a run never re-enters an earlier phase.
   const double share = static_cast<double>(state_.step) / static_cast<double>(last_step());
   const std::int64_t phase = std::max(state_.position.phase, task_.phase_at(share));
   if (phase != state_.position.phase) {
@@ -175,16 +175,16 @@ void Trainer::update() {
   const TrainProgress progress{.update = state_.step, .share = share};
   std::vector<torch::Tensor> scalars;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (i > 0 && !ranks_.several() && signals::stop_requested()) return;  // the update that has begun is not made
+    if (i > 0 && !ranks_.several() && signals::stop_requested()) return;  // the update is abandoned
     if (i + 1 == batches.size()) gradients_.begin();
     const std::uint64_t number = i * static_cast<std::uint64_t>(ranks_.size()) + ranks_.rank();
     const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, number);
     const std::vector<torch::Tensor> learnt = learn(batches[i], totals.counts, Pass::train(key, progress));
     scalars.insert(scalars.end(), learnt.begin(), learnt.end());
-    batches[i].forward = {};  // its tensors are not needed any more
+    batches[i].forward = {};  // frees its tensors
   }
   gradients_.finish();
-  // The loss, what each term reports, and the norm of the gradient, which the first rank decides.
+  // The loss, the reported value of each term, and the norm of the gradient, which the first rank determines.
   std::vector<double> found(totals.counts.size() + 2);
   if (!scalars.empty()) {
     const torch::Tensor values = at::stack(scalars).cpu();
@@ -209,7 +209,7 @@ void Trainer::update() {
   state_.step = step;
   state_.position = position;
   state_.tokens += totals.tokens;
-  if (!ranks_.first()) return;  // it has nothing to report
+  if (!ranks_.first()) return;  // only the first rank reports
   state_.interval.tokens += totals.tokens;
   state_.interval.updates += 1;
   state_.interval.loss += loss;
@@ -294,7 +294,7 @@ void Trainer::validate() {
     if (best) {
       state_.bad_validations = 0;
       line += "  (best)";
-    } else if (regular) {  // one at the end of a run that may yet go on must not count against it
+    } else if (regular) {  // a validation at the end of a run that may be continued must not count against it
       ++state_.bad_validations;
     }
   }
@@ -330,7 +330,7 @@ void Trainer::save() {
   remove_old_checkpoints(run_, config_.keep_last, best);
 }
 
-// The update at which schedules end: by the clock it is where max-time is over, at the speed so far.
+// The update at which schedules end: with schedule-end max-time, the one reached at max-time at the speed so far.
 std::int64_t Trainer::last_step() const {
   const std::int64_t most = *config_.max_steps;
   if (schedule_.end != ScheduleEnd::max_time || state_.step == 0) return most;

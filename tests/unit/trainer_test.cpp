@@ -383,12 +383,14 @@ TEST(Checkpoint, RemembersWhatAnUpdateLearnsFrom) {
   EXPECT_EQ(said_of(state), "");
   state["processes"] = 3, state["accumulate"] = 1;
   std::string said = said_of(state);
-  EXPECT_NE(said.find("by 3 processes of 1 batch, and is now by 1 process of 3 batches"), std::string::npos) << said;
+  EXPECT_NE(said.find("by 3 processes of 1 batch, and is now made by 1 process of 3 batches"), std::string::npos)
+      << said;
   EXPECT_NE(said.find("its bits may differ"), std::string::npos) << said;
   state["processes"] = 2;
   said = said_of(state);
-  EXPECT_NE(said.find("by 2 processes of 1 batch, and is now by 1 process of 3 batches"), std::string::npos) << said;
-  EXPECT_NE(said.find("an update learns from another number of batches"), std::string::npos) << said;
+  EXPECT_NE(said.find("by 2 processes of 1 batch, and is now made by 1 process of 3 batches"), std::string::npos)
+      << said;
+  EXPECT_NE(said.find("the number of batches per update changes"), std::string::npos) << said;
   state.erase("processes"), state.erase("accumulate");  // of an earlier program
   EXPECT_EQ(said_of(state), "");
 }

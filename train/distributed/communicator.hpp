@@ -1,5 +1,5 @@
-// What Ranks asks of a library of collective communication: c10d/communicator.cpp, or no_c10d.cpp where the build has
-// none.
+// The interface of Ranks to a library for collective communication: c10d/communicator.cpp, or no_c10d.cpp in a build
+// without c10d.
 #pragma once
 
 #include <torch/types.h>
@@ -11,11 +11,11 @@
 
 namespace attend {
 
-// A collective operation that has begun.
+// A pending collective operation.
 class PendingSum {
  public:
   virtual ~PendingSum() = default;
-  // Interrupted when a rank is lost.
+  // Throws Interrupted if a rank is lost.
   virtual void wait() = 0;
 };
 
@@ -24,21 +24,21 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
 
-  // Begins to sum a contiguous tensor over the ranks, in place. Every rank gets the same bits.
+  // Starts to sum a contiguous tensor over the ranks, in place. Every rank gets the same bits.
   virtual std::unique_ptr<PendingSum> begin_sum(torch::Tensor tensor) = 0;
-  // Copies the first rank's contiguous tensor to the others. Interrupted when a rank is lost.
+  // Copies the first rank's contiguous tensor to the others. Throws Interrupted if a rank is lost.
   virtual void from_first(torch::Tensor tensor) = 0;
 
-  // What this rank begins to do, for the message of those that lose it.
+  // Sets the current activity of this rank, which others report if they lose it.
   virtual void doing(const std::string& activity) = 0;
-  // This rank ends by an error of which it says itself what it is.
+  // Announces that this rank ends with an error that it reports itself.
   virtual void fail() = 0;
 };
 
-// Meets the other processes. UserError when they do not come within five minutes.
+// Meets the other processes. Throws UserError if they do not arrive within five minutes.
 std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend backend);
 
-// UserError for what this build or device has not.
+// Throws UserError if this build or device does not support the backend.
 void check_backend(CommunicationBackend backend, bool on_cpu);
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// The gradient of all ranks: summed in buckets of parameters, each as soon as the backward pass has made it, so that
-// communication and computation overlap (Li et al. 2020, arXiv 2006.15704).
+// The sum of gradients over all ranks, in buckets of parameters. Each bucket is sent as soon as the backward pass has
+// computed it, so that communication and computation overlap (Li et al. 2020, arXiv 2006.15704).
 #pragma once
 
 #include <torch/nn/module.h>
@@ -16,20 +16,20 @@ namespace attend {
 
 class GradientSum {
  public:
-  // Of the parameters that require a gradient; both must outlive it. Of one rank alone it does nothing.
+  // Sums the gradients of all parameters that require one; both must outlive it. A single rank needs no sum.
   GradientSum(const torch::nn::Module& model, Ranks& ranks);
   GradientSum(const GradientSum&) = delete;
   GradientSum& operator=(const GradientSum&) = delete;
   ~GradientSum();
 
-  // The next backward pass is the last of the update.
+  // Announces that the next backward pass is the last of the update.
   void begin();
-  // Every parameter's gradient is then the sum over the ranks; undefined where it is so on all of them. Interrupted
-  // when a rank is lost.
+  // Returns when every gradient is the sum over the ranks; it stays undefined if it is undefined on all of them. Throws
+  // Interrupted if a rank is lost.
   void finish();
 
  private:
-  // Parameters whose gradients lie in one tensor, and behind them a number for each: on how many ranks it has one.
+  // Parameters whose gradients are stored in one tensor, followed by the number of ranks that have each of them.
   struct Bucket {
     std::vector<torch::Tensor> parameters = {};
     std::vector<std::int64_t> begins = {};  // of each, in `sums`

@@ -1,11 +1,11 @@
-// How the processes of one training were started: by torchrun, or by anything else that sets its variables, one process
-// a rank.
+// The environment of the processes of one training, which is started by torchrun or any launcher that sets the same
+// variables, one process per rank.
 //
-//   RANK WORLD_SIZE               the number of this process, and how many there are
-//   LOCAL_RANK LOCAL_WORLD_SIZE   the same on this machine; 0 and 1 where they are missing
-//   MASTER_ADDR MASTER_PORT       where the processes find each other
-//   TORCHELASTIC_USE_AGENT_STORE  True: torchrun listens there; else the first process does
-//   TORCHELASTIC_RESTART_COUNT    how often torchrun has started them anew
+//   RANK WORLD_SIZE               number of this process, and number of processes
+//   LOCAL_RANK LOCAL_WORLD_SIZE   the same on this machine; 0 and 1 if missing
+//   MASTER_ADDR MASTER_PORT       the rendezvous address
+//   TORCHELASTIC_USE_AGENT_STORE  True: torchrun listens there; otherwise rank 0 does
+//   TORCHELASTIC_RESTART_COUNT    number of restarts by torchrun
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace attend {
 
-// What carries the gradients of several processes: NCCL between GPUs and Gloo between processors, or Gloo always.
+// Communication backend: NCCL between GPUs and Gloo between CPUs, or always Gloo.
 enum class CommunicationBackend { automatic, gloo, nccl };
 template <>
 struct EnumNames<CommunicationBackend> {
@@ -35,7 +35,7 @@ struct Launch {
   bool listens = false;  // this process, at address:port
   int attempt = 0;
 
-  // One process alone where the variables are not set. UserError when they contradict each other.
+  // A single process if the variables are not set. Throws UserError if they contradict each other.
   static Launch from_environment();
 
   bool several() const { return size > 1; }

@@ -1,4 +1,4 @@
-// A build without c10d.
+// Replaces c10d/communicator.cpp in a build without c10d.
 #include "core/error.hpp"
 #include "train/distributed/communicator.hpp"
 

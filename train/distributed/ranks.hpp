@@ -1,7 +1,7 @@
-// The processes that train one model together, each a rank. All ranks call the same functions in the same order; of one
-// process alone each is the identity.
+// The processes that train one model together, each called a rank. All ranks call the same functions in the same order;
+// with a single process each function is the identity.
 //
-// A rank that has died, was stopped or lost its network is noticed by those that wait for it: they say so and end.
+// The ranks that wait for a rank notice if it has died, was stopped or lost its network; they report it and end.
 #pragma once
 
 #include <torch/types.h>
@@ -22,9 +22,9 @@ namespace attend {
 
 class Ranks {
  public:
-  // One process alone.
+  // A single process.
   Ranks();
-  // Meets the others. UserError when they do not come within five minutes, or this build has no c10d.
+  // Meets the others. Throws UserError if they do not arrive within five minutes, or this build has no c10d.
   Ranks(const Launch& launch, CommunicationBackend backend);
   ~Ranks();
   Ranks(const Ranks&) = delete;
@@ -38,40 +38,40 @@ class Ranks {
   // This rank's batches.
   Shard shard() const { return {.index = launch_.rank, .count = launch_.size}; }
 
-  // What this rank begins to do, for the message of those that lose it: "update 12".
+  // Sets the current activity of this rank, such as "update 12", which others report if they lose it.
   void doing(const std::string& activity);
 
-  // This rank ends by an error that it reports itself: the others end without a word. After leave() it is nobody's
-  // business.
+  // Announces that this rank ends with an error that it reports itself, so that the others end silently. After leave()
+  // its errors are not reported to others.
   void fail();
 
-  // All of these throw Interrupted when a rank is lost or fails.
+  // All functions below throw Interrupted if a rank is lost or fails.
 
-  // Over the ranks, element by element.
+  // Sums over the ranks, element by element.
   void sum(std::span<double> numbers);
   double sum(double number);
-  // Begins to sum a contiguous tensor, in place. Every rank gets the same bits. Of several ranks only.
+  // Starts to sum a contiguous tensor, in place. Every rank gets the same bits. Only for several ranks.
   std::unique_ptr<PendingSum> begin_sum(torch::Tensor tensor);
 
-  // Of the first rank.
+  // Returns the first rank's text on all ranks.
   std::string from_first(std::string text);
   void from_first(torch::Tensor tensor);
-  // Runs `work`; Interrupted on all when that of one throws it.
+  // Runs `work`; throws Interrupted on all ranks if one of them throws it.
   void together(const std::function<void()>& work);
-  // The same, on the first rank alone while the others wait: its result, on all.
+  // Runs `work` on the first rank while the others wait; returns its result on all ranks.
   std::vector<double> on_first(const std::function<std::vector<double>()>& work);
 
-  // Of every rank, in their order.
+  // Returns the texts of all ranks, in order.
   std::vector<std::string> gather(const std::string& text);
-  // Until all are here, to end.
+  // Waits until all ranks are ready to end.
   void leave();
 
-  // What all ranks must have alike: UserError on the first that has it otherwise than rank 0.
+  // Compares values that must be equal on all ranks. Throws UserError on the first rank that differs from rank 0.
   void compare(const std::vector<std::pair<std::string, std::string>>& named_values);
 
  private:
   Launch launch_;
-  std::unique_ptr<Communicator> communicator_;  // none of one process alone
+  std::unique_ptr<Communicator> communicator_;  // none for a single process
   bool left_ = false;
 };
 

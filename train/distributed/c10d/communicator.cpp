@@ -43,17 +43,17 @@ constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between two l
 constexpr std::chrono::microseconds kPoll{200};     // of a GPU
 constexpr timeval kToConnect{.tv_sec = 2, .tv_usec = 0};
 
-// LibTorch puts a backtrace behind it.
+// LibTorch appends a backtrace to its messages.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// It writes a backtrace for every connection that breaks, which attend says in a line.
+// Silences c10d, which logs a backtrace for every broken connection; attend reports it in one line.
 void silence_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr) return c10::initLogging();  // to look for a fault in c10d
   FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }
 
-// Opens a socket for each address of the place where the ranks meet, until `take` is content with one. What is wrong
-// with the name, if it has no address.
+// Opens a socket for each address of the rendezvous host until `take` accepts one. Returns the resolver's error if the
+// name has no address.
 std::string open_ways(const Launch& launch, int type, const std::function<bool(int, const addrinfo&)>& take) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = type;
@@ -67,7 +67,7 @@ std::string open_ways(const Launch& launch, int type, const std::function<bool(i
   return "";
 }
 
-// Why nobody can be reached where the ranks meet; empty where somebody listens.
+// The reason why nothing can be reached at the rendezvous address; empty if a listener answers.
 std::string unreachable(const Launch& launch) {
   std::string why = "it has no address";
   const std::string wrong = open_ways(launch, SOCK_STREAM, [&](int number, const addrinfo& way) {
@@ -90,7 +90,7 @@ void wait_for_listener(const Launch& launch) {
   }
 }
 
-// A client of the store where the ranks of this attempt meet, and its server on the rank that listens.
+// A client of the store in which the ranks of this attempt meet; on the listening rank also its server.
 c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
   c10d::TCPStoreOptions options;
   options.port = launch.port;
@@ -108,7 +108,7 @@ c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
   }
 }
 
-// This machine's address in the network where the ranks meet; nothing is sent.
+// This machine's address in the network of the rendezvous; no packet is sent.
 std::optional<std::string> own_address(const Launch& launch) {
   std::optional<std::string> result;
   open_ways(launch, SOCK_DGRAM, [&](int number, const addrinfo& way) {
@@ -146,7 +146,7 @@ class C10dCommunicator : public Communicator {
                                                               launch.rank, launch.size, options);
   }
 
-  // The destructor of one that lost a rank waits for it.
+  // The destructor of a communicator that lost a rank waits for it.
   ~C10dCommunicator() override {
     if (!broken_) return;
     static_cast<void>(processors_.release());
@@ -192,12 +192,12 @@ class C10dCommunicator : public Communicator {
     Work work_;
   };
 
-  // Where a tensor lies when it is carried: NCCL's stay on their GPU.
+  // The copy of a tensor that the backend sends: NCCL's stays on the GPU.
   torch::Tensor on_carrier(const torch::Tensor& tensor) const {
     return kHasNccl && backend_ != CommunicationBackend::gloo ? tensor : tensor.cpu();
   }
 
-  // NCCL begins with the first tensor on a GPU: where all work on processors, there may be none.
+  // NCCL starts with the first tensor on a GPU; if all models are on CPUs, there may be none.
   c10d::Backend& carrier([[maybe_unused]] const torch::Tensor& tensor) {
 #ifdef ATTEND_NCCL
     if (tensor.is_cuda()) {
@@ -224,7 +224,7 @@ class C10dCommunicator : public Communicator {
   void wait(c10d::Work& work, bool on_gpu) {
     for (;;) {
       try {
-        // A GPU's operation is waited for here, not on its stream, which would not see that a rank is lost.
+        // Waits for a GPU operation here, not on its stream, which would not notice a lost rank.
         const auto slice_end = std::chrono::steady_clock::now() + kSlice;
         while (on_gpu && !work.isCompleted() && std::chrono::steady_clock::now() < slice_end) {
           std::this_thread::sleep_for(kPoll);

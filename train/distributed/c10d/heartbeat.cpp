@@ -36,7 +36,7 @@ std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin
 
 class Heartbeat::Beats {
  public:
-  // What one rank wrote last.
+  // The last heartbeat read from a rank.
   struct Beat {
     std::string text = {};
     Clock::time_point changed = Clock::now();
@@ -56,7 +56,7 @@ class Heartbeat::Beats {
     }
   };
 
-  // Of a loss: which rank, where that is known, and what to say, where it is not said already.
+  // A loss: the rank, if known, and the message, unless it was already reported.
   struct Loss {
     std::optional<int> rank;
     std::string message;
@@ -86,7 +86,7 @@ class Heartbeat::Beats {
     read();
   }
 
-  // On a thread of its own, until stop().
+  // Runs on its own thread until stop().
   void run() {
     std::unique_lock lock(mutex_);
     while (!stopping_) {
@@ -118,7 +118,7 @@ class Heartbeat::Beats {
     activity_ = activity;
   }
 
-  // Writes it at once; false where it was said before.
+  // Writes it at once; returns false if it was already written.
   bool leave(Leaving how) {
     std::unique_lock lock(mutex_);
     if (leaving_ != Leaving::no) return false;
@@ -228,7 +228,7 @@ void Heartbeat::find_lost(const std::string& reason) {
 }
 
 void Heartbeat::report(std::optional<int> rank, const std::string& message) {
-  // One process a machine speaks: its first, or the second where that one is lost.
+  // One process per machine reports: the first, or the second if the first is lost.
   const int first_here = launch_.rank - launch_.local_rank;
   const int speaker = rank == first_here ? first_here + 1 : first_here;
   if (!message.empty() && launch_.rank == speaker) {

@@ -1,5 +1,5 @@
-// Notices ranks that die, are stopped or lose their network. Each rank writes into the store, every second, that it
-// lives and what it does, and reads what the others wrote.
+// Detects ranks that die, are stopped or lose their network. Every second, each rank writes a heartbeat with its
+// current activity into the store and reads those of the others.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -14,20 +14,20 @@ namespace attend {
 
 class Heartbeat {
  public:
-  // `store` is of this object alone. Returns when all ranks are there: UserError naming one that does not come within
-  // the store's time limit.
+  // `store` must be used by this object alone. Returns when all ranks have arrived; throws UserError naming a rank that
+  // does not arrive within the store's time limit.
   Heartbeat(const Launch& launch, c10::intrusive_ptr<c10d::Store> store);
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
   ~Heartbeat();
 
   void doing(const std::string& activity);
-  // The others learn that this rank ends by an error that it reports itself; returns when they could.
+  // Tells the others that this rank ends with an error that it reports itself; returns when they could have read it.
   void fail();
 
-  // Throws Interrupted when a rank is lost, which one process on each machine reports.
+  // Throws Interrupted if a rank is lost, which one process on each machine reports.
   void check();
-  // After an operation failed, with this reason: waits until it is known which rank is lost.
+  // Called after an operation failed for this reason: waits until the lost rank is known.
   [[noreturn]] void find_lost(const std::string& reason);
 
  private:
