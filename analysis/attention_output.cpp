@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "analysis/report/characters.hpp"
 #include "analysis/report/page.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -29,15 +30,17 @@ std::string_view title_of(AttentionPlace place) {
   return {};
 }
 
+std::string heading_of(AttentionPlace place) { return capitalised(std::string(title_of(place))); }
+
 bool has_place(const SentenceAttention& sentence, AttentionPlace place) {
   return std::ranges::find(sentence.layers, place, &LayerAttention::place) != sentence.layers.end();
 }
 
-// The map of the chosen layer and head; of the last layer, and the mean of its heads.
+// The map of the chosen layer and head, by default of the last layer and the mean of its heads.
 HeatMap single_map(const SentenceAttention& sentence, const AttentionView& view) {
   AttentionChoice choice = view.choice;
   choice.place = choice.place.value_or(view.usual_place);
-  chosen(sentence, choice);  // refuses what there is not
+  chosen(sentence, choice);  // refuses a place, layer or head that does not exist
   const AttentionMaps maps = maps_of(sentence, *choice.place, view.beginning);
   HeatMap map = heat_map(maps, choice.layer.value_or(maps.layers - 1), choice.head);
   map.title = fmt::format("{}, {}", title_of(*choice.place), map.title);
@@ -75,7 +78,7 @@ class Svg : public AttentionOutput {
       const SentenceAttention sentence = part(i);
       const std::string window = windows == 1 ? "" : fmt::format(", window {}", i + 1);
       page_.add_heading(
-          fmt::format("line {}{}{}", number_, window, sentence.layers.empty() ? ": nothing to attend to" : ""));
+          fmt::format("Line {}{}{}", number_, window, sentence.layers.empty() ? ": nothing to attend to" : ""));
       if (!sentence.layers.empty()) draw(sentence);
     }
   }
@@ -87,11 +90,15 @@ class Svg : public AttentionOutput {
  private:
   void draw(const SentenceAttention& sentence) {
     const bool only_one = sentence.layers.size() == 1 && sentence.layers[0].weights.size(0) == 1;
-    if (view_.choice.layer || view_.choice.head || only_one) return page_.add(single_map(sentence, view_));
+    if (view_.choice.layer || view_.choice.head || only_one) {
+      HeatMap map = single_map(sentence, view_);
+      map.title = capitalised(map.title);
+      return page_.add(map);
+    }
     const SentenceAttention shown = chosen(sentence, view_.choice);
     for (const AttentionPlace place : {AttentionPlace::cross, AttentionPlace::encoder, AttentionPlace::decoder}) {
       if (!has_place(shown, place)) continue;
-      page_.add_all(maps_of(shown, place, view_.beginning), std::string(title_of(place)));
+      page_.add_all(maps_of(shown, place, view_.beginning), heading_of(place));
     }
   }
 
@@ -118,16 +125,16 @@ class Page : public AttentionOutput {
     page_ = {.title = view.run,
              .description = "The attention weights of every layer and head, sentence by sentence.",
              .attend = std::string(version()),
-             .command = "attend attention " + view.run + " --output " + file,
+             .command = view.command,
              .made = now_utc().substr(0, 10),
              .views = {},
              .sentences = {}};
-    for (const AttentionPlace place : kPlaces) page_.views.emplace_back(title_of(place));
+    for (const AttentionPlace place : kPlaces) page_.views.push_back(heading_of(place));
   }
   void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
     for (std::size_t i = 0; i < windows; ++i) add(chosen(part(i), view_.choice));
   }
-  // Without the places that the model does not have.
+  // Leaves out the places that the model does not have.
   void finish() override {
     for (std::size_t view = kPlaces.size(); view-- > 0;) {
       const auto has_view = [&](const AttentionPage::Sentence& sentence) { return sentence.maps[view].has_value(); };
@@ -144,7 +151,7 @@ class Page : public AttentionOutput {
  private:
   static constexpr std::array kPlaces = {AttentionPlace::cross, AttentionPlace::encoder, AttentionPlace::decoder};
 
-  // Without the end of a sentence, which the pieces of translations have.
+  // The text without the end of the sentence, which the pieces of translations have.
   std::string text_of(const std::vector<std::string>& pieces) const {
     const bool has_end = view_.usual_place == AttentionPlace::cross && !view_.words && !pieces.empty();
     return joined(std::span(pieces).first(pieces.size() - (has_end ? 1 : 0)), view_.words);

@@ -1,8 +1,7 @@
-// What `attend attention` makes of attention weights: a heat map on the terminal, a page, a picture in SVG,
-// or JSON lines.
+// Output of `attend attention`: a heat map on the terminal, a page, a picture in SVG, or JSON lines.
 //
-// Records come one after the other; a record is what a line of text is read as, one sentence (pair) or, for some tasks,
-// several windows.
+// Records come one after the other, one for each line of text: a sentence, a sentence pair or, for some tasks, several
+// windows.
 #pragma once
 
 #include <array>
@@ -19,38 +18,40 @@
 
 namespace attend {
 
-// The kinds of files, by the ending of their names.
+// The kinds of files, with the endings of their names.
 enum class PictureKind { page, svg, json_lines };
 inline constexpr std::array kPictureEndings{std::pair{PictureKind::page, std::string_view(".html")},
                                             std::pair{PictureKind::svg, std::string_view(".svg")},
                                             std::pair{PictureKind::json_lines, std::string_view(".jsonl")}};
 
-// UserError naming the endings that there are; `origin` is where the file was named.
+// UserError with all known endings; `origin` is the option that named the file.
 PictureKind picture_kind(const std::string& file, const std::string& origin);
 
 struct AttentionView {
   AttentionChoice choice = {};
   AttentionPlace usual_place = AttentionPlace::cross;  // of a single map where none is chosen
-  std::string beginning = {};                          // the piece that a decoder reads first; empty of words
+  std::string beginning = {};                          // the piece that a decoder reads first; empty for words
   TextStyle style = {};
-  bool words = false;    // between words, not pieces
-  std::string run = {};  // its path, the title of a page
+  bool words = false;        // between words, not pieces
+  std::string run = {};      // its path, the title of a page
+  std::string command = {};  // the command line that made the page
 };
 
 class AttentionOutput {
  public:
   virtual ~AttentionOutput() = default;
-  // A record of `windows` parts, at least one. UserError where there is no such place, layer or head.
+  // Adds a record of `windows` parts, at least one. UserError if the chosen place, layer or head does not exist.
   virtual void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) = 0;
-  // A file appears now, or not at all.
+  // Completes a file, which does not exist before.
   virtual void finish() {}
 };
 
-// On standard output: a heat map of the layer and head, or of the last layer and the mean of its heads.
+// Writes to standard output a heat map of the chosen layer and head; by default of the last layer and the mean of its
+// heads.
 std::unique_ptr<AttentionOutput> attention_on_terminal(const AttentionView& view);
 
-// A file, which is replaced where it exists. A page shows all weights that are chosen, sentence by sentence. SVG shows
-// that heat map where a layer or head is chosen, or there is only one; else every layer and head.
+// Writes a file, and replaces one that exists. A page shows all chosen weights, sentence by sentence. An SVG shows the
+// heat map of the terminal if a layer or head is chosen or only one exists, and otherwise every layer and head.
 std::unique_ptr<AttentionOutput> attention_in_file(const std::string& file, PictureKind kind,
                                                    const AttentionView& view);
 

@@ -17,7 +17,7 @@ void HeadTally::add(const torch::Tensor& weights_TS) {
   const auto weights = weights_TS.accessor<float, 2>();
   const std::int64_t T = weights.size(0), S = weights.size(1);
   std::vector<double> read(static_cast<std::size_t>(S));
-  std::int64_t last = -1;  // likeliest position of the step before
+  std::int64_t last = -1;  // likeliest position of the previous step
   for (std::int64_t t = 0; t < T; ++t) {
     double sum = 0, expected = 0;
     std::int64_t likeliest = 0;
@@ -29,7 +29,7 @@ void HeadTally::add(const torch::Tensor& weights_TS) {
       read[static_cast<std::size_t>(s)] += w;
       if (weights[t][s] > weights[t][likeliest]) likeliest = s;
     }
-    if (sum > 0) {  // a local scope may have none
+    if (sum > 0) {  // 0 in a local scope without positions
       distance_ += std::abs(expected / sum - static_cast<double>(t * S) / static_cast<double>(T));
     }
     if (t > 0) {
@@ -61,7 +61,7 @@ std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vect
                                                  const std::vector<SentenceLinks>& gold) {
   ensure(source.size() == target.size() && (gold.empty() || gold.size() == source.size()),
          "a translation for each line, and links for all of them or none");
-  std::map<std::pair<std::int64_t, std::int64_t>, HeadTally> tallies;  // of layer and head; the mean comes last
+  std::map<std::pair<std::int64_t, std::int64_t>, HeadTally> tallies;  // by layer and head; the mean comes last
   std::size_t line = 0;
   PairAttention pairs(run, {.only = AttentionPlace::cross},
                       [&](const PiecePair& pair, const SentenceAttention& attention) {

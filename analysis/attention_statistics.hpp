@@ -1,14 +1,14 @@
-// Numbers that say how heads attend (HeadStatistics), over sentence pairs, from weights of T target and S source
+// Statistics of the attention of heads (HeadStatistics) over sentence pairs, from weights of T target and S source
 // pieces:
 //
-//   entropy       mean over t of -Σ_s w_ts ln w_ts; ln S where all is read alike, 0 where one position is
-//   coverage      mean over s of min(1, Σ_t w_ts): how much of the source is read at all (cf. Wu et al. 2016, arXiv
-//                 1609.08144, eq. 14)
-//   distance      mean over t of |Σ_s s w_ts / Σ_s w_ts - t S / T|: how far from the diagonal it is read
+//   entropy       mean over t of -Σ_s w_ts ln w_ts; ln S for uniform weights, 0 for attention to one position
+//   coverage      mean over s of min(1, Σ_t w_ts): the share of the source that is attended to (cf. Wu et al. 2016,
+//                 arXiv 1609.08144, eq. 14)
+//   distance      mean over t of |Σ_s s w_ts / Σ_s w_ts - t S / T|: the distance from the diagonal
 //   monotonicity  share of the steps t > 0 whose likeliest position is not before that of t - 1
-//   alignment error rate of the links that eval/alignment.hpp makes of the weights
+//   alignment error rate of the links that eval/alignment.hpp derives from the weights
 //
-// Means are over all target (source) pieces of the corpus, the ends of sentences among them.
+// Means are over all target (source) pieces of the corpus, including the ends of sentences.
 #pragma once
 
 #include <torch/types.h>
@@ -29,10 +29,10 @@ class HeadTally {
  public:
   // The weights of a sentence pair, [T, S] fp32.
   void add(const torch::Tensor& weights_TS);
-  // Links made of them, for sentences with gold links.
+  // Adds the links derived from them, for sentences with gold links.
   void add_links(const std::vector<Link>& links, const SentenceLinks& gold) { links_.add(links, gold); }
 
-  // Without target pieces all numbers are 0; without steps from one to the next, monotonicity is 1.
+  // All numbers are 0 if there are no target pieces; monotonicity is 1 if no step follows another.
   HeadStatistics statistics(std::int64_t layer, std::int64_t head) const;
 
  private:
@@ -41,9 +41,9 @@ class HeadTally {
   metrics::AlignmentTally links_;
 };
 
-// Of the attention to the source over the lines of `source` and their given translations: for every layer its heads,
-// then their mean (head -1; not of a layer with one head). `gold` is empty or has links for every line. Empty for a
-// model without attention.
+// Statistics of the attention to the source over the lines of `source` and their given translations: for every layer
+// its heads, then their mean (head -1; omitted for a layer with one head). `gold` is empty or has links for every line.
+// Empty for a model without attention.
 std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
                                                  const std::vector<std::string>& target,
                                                  const std::vector<SentenceLinks>& gold);

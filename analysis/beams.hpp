@@ -1,5 +1,5 @@
-// What a wider beam gains: BLEU, and how likely the model finds what it says. Wider search finds likelier translations;
-// that BLEU falls nevertheless is the fault of the model (Koehn and Knowles 2017, arXiv 1706.03872, section 3.6).
+// BLEU and log-probability by the size of the beam. A wider search finds likelier translations; if BLEU falls
+// nevertheless, the model is at fault (Koehn and Knowles 2017, arXiv 1706.03872, section 3.6).
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace attend {
 
 inline constexpr std::array<std::int64_t, 5> kComparedBeams = {1, 2, 4, 8, 16};
 
-// The source lines translated with every one of these beams, and with `config` but for its beam and nbest. BLEU as
-// `attend evaluate` computes it; the log-probability is not divided by a length. Interrupted after SIGINT or SIGTERM.
+// Translates the source lines with each of these beams, and otherwise with `config` without its n-best list. BLEU is
+// that of `attend evaluate`; the log-probability is not divided by a length. Interrupted after SIGINT or SIGTERM.
 std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> source,
                                    std::span<const std::string> reference, TranslatorConfig config);
 

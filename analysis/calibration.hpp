@@ -1,7 +1,7 @@
-// Whether a model's probabilities are shares: of the pieces that it expects with probability 0.7, are 7 in 10 those of
-// the reference? Positions are put into bins by the probability of the likeliest piece (the confidence); a bin's
-// accuracy is how often that piece is the reference's. The expected calibration error is the mean of
-// |accuracy - confidence| over positions (Guo et al. 2017, arXiv 1706.04599, eq. 3; of translation Müller et al. 2019,
+// Calibration: of the pieces that a well calibrated model predicts with probability 0.7, 7 in 10 are those of the
+// reference. Positions are put into bins by the probability of the likeliest piece (the confidence); the accuracy of a
+// bin is the share of positions where that piece is the reference's. The expected calibration error is the mean of
+// |accuracy - confidence| over positions (Guo et al. 2017, arXiv 1706.04599, eq. 3; for translation Müller et al. 2019,
 // arXiv 1906.02629).
 //
 //   four positions, likeliest pieces of 0.95 (right), 0.92 (right), 0.55 (right), 0.55 (wrong)
@@ -17,8 +17,8 @@ namespace attend {
 
 inline constexpr std::int64_t kCalibrationBins = 10;
 
-// Of the reference under teacher forcing, ends of sentences included. Bins are (0, 0.1], (0.1, 0.2], … in this order,
-// without the empty ones. Positions of which the model says nothing finite are left out.
+// Calibration over the reference under teacher forcing, ends of sentences included. The bins are (0, 0.1], (0.1, 0.2],
+// … in this order, without empty ones. Positions whose log-probability is not finite are left out.
 Calibration calibration(std::span<const TargetScore> reference);
 
 }  // namespace attend

@@ -2,19 +2,16 @@
 
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <ranges>
-#include <string_view>
+#include <set>
 #include <thread>
 
 #include "analysis/attention_maps.hpp"
@@ -92,36 +89,6 @@ std::string processor_name() {
   return {};
 }
 
-// A word as a shell reads it.
-std::string shell_word(const std::string& word) {
-  const auto is_plain = [](unsigned char c) {
-    return c >= 0x80 || std::isalnum(c) != 0 ||
-           std::string_view("-_./:=+,@%").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
-
-// The call that makes the same comparison: the runs, and every option that is not at its default.
-std::string command_of(const CompareConfig& config) {
-  const CompareConfig default_config;
-  const BoundOptions options = bind(config), defaults = bind(default_config);
-  Lines words = {"attend", "compare"};
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const OptionValue value = options[i].get();
-    if (value == defaults[i].get()) continue;
-    if (!options[i].traits.positional) words.push_back(fmt::format("--{}", options[i].name));
-    if (const auto* list = std::get_if<Lines>(&value)) {
-      std::ranges::transform(*list, std::back_inserter(words), shell_word);
-    } else if (options[i].kind != OptionKind::flag) {
-      words.push_back(shell_word(text_of(value)));
-    }
-  }
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
 std::vector<std::int64_t> count_words_of(const Lines& lines) {
   std::vector<std::int64_t> counts;
   for (const std::string& line : lines) counts.push_back(std::ssize(metrics::split_words(line)));
@@ -171,7 +138,6 @@ class Measurement {
       return all;
     };
     result_.attend = version();
-    result_.command = command_of(config_);
     result_.made = now_utc().substr(0, 10);
     result_.processor = processor_name();
     result_.test = {.source = config_.test[0],
@@ -188,6 +154,7 @@ class Measurement {
       attend::freeze(*runs_.back().run.model, config_.precision);
     }
     systems_ = group_by_configuration(runs_);
+    rename_systems(systems_, config_.names);
     result_.notes = notes_on_conditions(runs_, systems_);
     result_.differences = option_differences(runs_, systems_);
   }
@@ -471,6 +438,13 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
   }
   if (translator.search.nbest > 1) {
     throw UserError(origins("nbest") + ": the best translation of each sentence is compared", "leave it out");
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (name.empty()) throw UserError(origins("names") + ": empty name", "give each system a name");
+    if (!seen.insert(name).second) {
+      throw UserError(origins("names") + ": " + name + " is given twice", "give each system a name of its own");
+    }
   }
   if (std::ranges::count(test, "-") + (gold.gold == "-" ? 1 : 0) > 1) {
     throw UserError(origins("test") + ": standard input (-) can be read only once", "write one of the texts to a file");

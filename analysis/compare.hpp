@@ -1,4 +1,4 @@
-// Measures what `attend compare` reports: runs of `attend train` on one test set, into one Comparison.
+// The measurements of `attend compare`: runs of `attend train` on one test set, in one Comparison.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ namespace attend {
 
 struct CompareConfig {
   std::vector<std::string> runs;
+  std::vector<std::string> names;
   std::vector<std::string> test;
   GoldConfig gold;
   bool probe = false;
@@ -25,15 +26,19 @@ struct CompareConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("runs", self.runs,
-          {.help = "runs of attend train; those that differ in their seed alone are one system",
+          {.help = "runs of attend train; runs that differ only in their seeds are one system",
            .placeholder = "RUN",
            .required = true,
            .positional = true});
+    visit("names", self.names,
+          {.help = "names of the systems in the report, in the order of their first runs; by default those of their "
+                   "directories",
+           .placeholder = "NAME"});
     visit("test", self.test,
           {.help = "source sentences and their reference translations", .placeholder = "FILE", .required = true});
     GoldConfig::visit(self.gold, visit);
     visit("probe", self.probe,
-          {.help = "measure section 7, too: how far gradients reach, and the time of updates by length and threads"});
+          {.help = "also measure section 7: the reach of gradients, and the time of updates by length and threads"});
     visit("checkpoint", self.checkpoint,
           {.help =
                "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",

@@ -1,10 +1,10 @@
-// Every model scores every system's output and the reference. A model finds its own output likely, whoever is better:
-// what another's model says of it is the more telling.
+// Every model scores every system's output and the reference. A model prefers its own output, however good it is, so
+// the scores of the other models are more informative.
 //
-// Where a model finds the reference likelier than its own output, search did not find the likeliest translation: a
-// search error. Where it does not and the output is the worse translation, the fault is the model's (Stahlberg and
-// Byrne 2019, arXiv 1908.10090, who find the likeliest of all translations; a reference alone shows a lower bound of
-// search errors).
+// If a model assigns the reference a higher probability than its own output, search did not find the likeliest
+// translation: a search error. If it does not and the output is the worse translation, the model is at fault (Stahlberg
+// and Byrne 2019, arXiv 1908.10090, who find the likeliest of all translations; the reference alone gives a lower bound
+// of search errors).
 #pragma once
 
 #include <cstddef>
@@ -26,20 +26,20 @@ struct TranslatedText {
   std::vector<std::vector<Translation>> outputs;  // of each system, by search
 };
 
-// What one model says of all translations.
+// The scores of all translations by one model.
 struct ModelScores {
   std::vector<std::vector<double>> outputs;  // log-probability of [system][line], in nats
   std::vector<TargetScore> reference;        // of each line
   double search_errors = 0;                  // lines whose reference is likelier than its own output, in percent
 };
 
-// Scores by the model of system `own`. What others wrote is read as text, in the pieces of this model's tokenizer, by
-// forced decoding (eval/score.hpp). Its own output has the log-probability that search gave it: some texts have several
-// sequences of pieces, and search may have found another one than the tokenizer makes, which can be far less likely.
-// Interrupted after SIGINT or SIGTERM.
+// Scores by the model of system `own`. The outputs of others are read as text, in the pieces of this model's tokenizer,
+// by forced decoding (eval/score.hpp). Its own output keeps the log-probability of the search: a text may have several
+// sequences of pieces, and the one that search found may be far likelier than that of the tokenizer. Interrupted after
+// SIGINT or SIGTERM.
 ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const ScoreConfig& config);
 
-// The means, parallel to the systems. Missing where a line has no probability.
+// The means, parallel to the systems; missing if a line has no probability.
 CrossScores cross_scores(std::span<const ModelScores> models);
 
 }  // namespace attend

@@ -1,11 +1,10 @@
-// How well systems translate words that depend on each other over a distance, from gold links: a source word that is
-// linked to several target words stands for a verb in parts ("ruft … an", "hat … gerufen"), of which the last must
-// agree with the first.
+// Recall of words that depend on each other over a distance, from gold links: a source word that is linked to several
+// target words stands for a verb in parts ("ruft … an", "hat … gerufen"), of which the last must agree with the first.
 //
 //   source "he calls her"   target "er ruft sie an"   gold 0-0 1-1 1-3 2-2     the pair ruft, an at distance 2
 //
-// A system translates a pair where its output has the first word and, somewhere behind it, the last one; case and
-// punctuation around words do not count.
+// A system translates a pair if its output has the first word and, anywhere after it, the last one; case and the
+// punctuation around words are ignored.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 namespace attend {
 namespace {
 
-// How often a parameter is applied in a sentence pair.
+// The number of positions of a sentence pair at which a parameter is applied.
 double applications(std::string_view name, double S, double T) {
   if (name.find("embedding") != std::string_view::npos) return 0;
   if (name.starts_with("bridge")) return 1;

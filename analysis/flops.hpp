@@ -1,14 +1,14 @@
-// Floating-point operations of a forward pass, counted from a translation model's parameters: a matrix of n numbers
-// costs 2 n (a product and a sum) at every position where it is applied. Attention itself has no parameters, and is
-// counted from its widths, local scopes as global ones. Not counted: norms, gates, softmax, coverage, embeddings (which
-// are looked up).
+// Floating-point operations of a forward pass, counted from the parameters of a translation model: a matrix of n
+// numbers costs 2 n (a product and a sum) at every position where it is applied. Attention itself has no parameters and
+// is counted from its widths, local scopes as global ones. Norms, gates, softmax, coverage and embeddings, which are
+// looked up, are not counted.
 #pragma once
 
 #include "models/run/run.hpp"
 
 namespace attend {
 
-// By target piece, for sentences of S source and T target pieces, both with the end of the sentence.
+// Operations per target piece, for sentences of S source and T target pieces, both with the end of the sentence.
 double flops_per_target_piece(const Run& run, double S, double T);
 
 }  // namespace attend

@@ -12,7 +12,7 @@
 namespace attend {
 namespace {
 
-constexpr std::int64_t kShown = 128;  // positions of a Transformer, which has no last one
+constexpr std::int64_t kShown = 128;  // positions of a Transformer, whose number has no limit
 
 std::vector<double> similarity_of(const torch::Tensor& encodings_TH) {
   const torch::Tensor x_TH = encodings_TH.to(at::kDouble);
@@ -49,8 +49,8 @@ PositionEncodings position_encodings(const Run& run, const std::string& name) {
   const torch::Tensor* positions_TH = buffers.find("positions");
   if (positions_TH == nullptr) {
     throw UserError(name + ": a model of kind " + std::string(name_of(run.config.model)) +
-                        " reads word by word and has no position encodings",
-                    "give a run of a Transformer or a BERT");
+                        " has no position encodings: it reads one word after the other",
+                    "name a run of a Transformer or a BERT");
   }
   return position_encodings("sinusoids", positions_TH->narrow(0, 0, std::min(kShown, positions_TH->size(0))));
 }

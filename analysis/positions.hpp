@@ -1,5 +1,5 @@
-// Position encodings: the vectors that a Transformer adds to embeddings, and how alike they are by distance: the mean
-// cosine of the encodings of all positions i and i + d. Of sinusoids it depends on d alone.
+// Position encodings: the vectors that a Transformer adds to embeddings, and their similarity by distance d: the mean
+// cosine of the encodings of positions i and i + d, over all i. For sinusoids the cosine depends only on d.
 #pragma once
 
 #include <torch/types.h>
@@ -22,18 +22,18 @@ struct PositionEncodings {
 
 PositionEncodings position_encodings(std::string kind, const torch::Tensor& encodings_TH);
 
-// Of a Transformer the first 128. UserError naming `name`, the run, for a model that has none.
+// The first 128 of a Transformer. UserError with `name`, the run, for a model without position encodings.
 PositionEncodings position_encodings(const Run& run, const std::string& name);
-// All that the encoder has.
+// All of an encoder.
 PositionEncodings position_encodings(const BertImpl& bert);
 
-// The encodings as a map with at most so many rows and columns: every k-th, which the title says.
+// The encodings as a map of at most so many rows and columns: every k-th, as its title states.
 HeatMap heat_map(const PositionEncodings& positions, std::int64_t most_rows, std::int64_t most_columns);
 
-// Lines "DISTANCE COSINE BAR": near distances one by one, then fewer.
+// Lines "DISTANCE COSINE BAR": every short distance, then fewer.
 std::string similarity_text(const PositionEncodings& positions);
 
-// {"kind": …, "encodings": [[…], …], "similarity": […]}, a line.
+// {"kind": …, "encodings": [[…], …], "similarity": […]}, on one line.
 std::string to_json(const PositionEncodings& positions);
 
 }  // namespace attend

@@ -33,7 +33,7 @@ class SourceObserver : public Observer {
   Tensor embedded_SE;
 };
 
-// The rows of the labels at position t, of the sentences that have one.
+// The rows of the labels at position t, for the sentences that reach it.
 std::vector<std::int64_t> rows_at(std::int64_t t, const Layout& target) {
   std::vector<std::int64_t> rows;
   for (std::int64_t b = 0; b < target.size(); ++b) {
@@ -42,8 +42,8 @@ std::vector<std::int64_t> rows_at(std::int64_t t, const Layout& target) {
   return rows;
 }
 
-// Sentences are independent of each other: the gradient of the sum of their log-probabilities at position t is, in the
-// rows of each sentence, its own.
+// Sentences are independent of each other, so the rows of each sentence in the gradient of the sum of their
+// log-probabilities at position t are its own gradient.
 Tensor gradient_norms(const Run& run, const Batch& batch, std::int64_t t) {
   SourceObserver observer;
   Pass pass = Pass::inference(&observer);
@@ -114,7 +114,7 @@ double median_milliseconds(const Seq2Seq& model, bool hard, const Batch& batch) 
   return times[times.size() / 2];
 }
 
-// Computes with a number of threads while it lives.
+// Sets the number of threads during its lifetime.
 class Threads {
  public:
   explicit Threads(std::int64_t number) : before_(at::get_num_threads()) {

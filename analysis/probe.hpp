@@ -1,5 +1,5 @@
-// Probes of what separates recurrent models from Transformers: how far a gradient reaches, and what an update costs by
-// the length of its sentences and the number of threads. (How words far apart are translated: distant_pairs.hpp.)
+// Probes of the differences between recurrent models and Transformers: the reach of gradients, and the time of an
+// update by the length of its sentences and the number of threads. (distant_pairs.hpp has the recall of distant words.)
 //
 // Gradient reach (after Hochreiter et al. 2001, Gradient flow in recurrent nets, and arXiv 1211.5063). For target piece
 // t of T and source piece s of S, with e_s the embedding that the encoder reads,
@@ -7,7 +7,7 @@
 //   g(t, s) = |∂ log p(y_t | y_<t, x) / ∂ e_s|,   a(t) = round(t S / T),   distance d = a(t) - s ≥ 0
 //   reach(d) = mean of g over all pairs at distance d, divided by the mean at distance 0
 //
-// The diagonal a(t) stands for the source piece that y_t is the translation of.
+// The diagonal a(t) stands for the source piece of which y_t is the translation.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@
 
 namespace attend {
 
-// reach(0 … farthest) of a model; NaN where no pair is so far apart. A pass over all pairs for every target position:
-// for a few dozen sentences. The model must not be frozen.
+// reach(0 … farthest) of a model; NaN at distances without pairs. Every target position takes a pass over all pairs, so
+// this is meant for a few dozen sentences. The model must not be frozen.
 std::vector<double> gradient_reach(const Run& run, const std::vector<std::string>& source,
                                    const std::vector<std::string>& target, std::int64_t farthest);
 
-// The same for each saved checkpoint of the run in a directory, the oldest first. UserError as of Run::load.
+// The same for each saved checkpoint of the run in a directory, the oldest first. UserError as in Run::load.
 std::vector<GradientReach> gradient_reach_of_checkpoints(const std::filesystem::path& run,
                                                          const std::vector<std::string>& source,
                                                          const std::vector<std::string>& target, std::int64_t farthest);
 
-// Forward and backward pass of an update over `pieces` random target pieces in sentences of each length, source and
-// target, with one thread and with all: the median of several, in fp32, without the optimiser's step. A model of the
-// run's architecture is made for it. Lengths that it cannot read (--longest-source) are left out.
+// Times of the forward and backward pass of an update over `pieces` random target pieces in sentences of each length,
+// source and target, with one thread and with all: the median of several, in fp32, without the optimiser's step, by a
+// new model of the run's architecture. Lengths that it cannot read (--longest-source) are left out.
 std::vector<StepTime> step_times(const Run& run, std::int64_t pieces = 800,
                                  const std::vector<std::int64_t>& lengths = {10, 20, 40, 80});
 

@@ -1,4 +1,4 @@
-// How much of what was to be found was found, with a 95 % interval.
+// Recall: the share of the words to be found that were found, with a 95 % interval.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// Of a sentence, or of another part that is drawn as a whole: how many are to be found, and how many are.
+// The numbers of words to be found and found, in a sentence or another unit of the bootstrap.
 struct Found {
   double all = 0;
   double found = 0;

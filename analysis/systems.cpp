@@ -59,7 +59,7 @@ std::string describe(const ModelConfig& model) {
   return {};
 }
 
-// The directory by which people know a run: that of an average or a seed is the one above.
+// The directory that people name a run after; for an average or a seed, the one above.
 fs::path known_as(const std::string& path) {
   fs::path run = fs::absolute(path).lexically_normal();
   if (!run.has_filename()) run = run.parent_path();
@@ -81,7 +81,7 @@ void note_unless_equal(std::vector<std::string>& notes, const std::vector<System
   if (values.size() > 1) notes.push_back(fmt::format("{}: {}.", what, fmt::join(shown, ", ")));
 }
 
-// As run.json names them.
+// The names of the texts in run.json.
 constexpr const char* kTrainingText = "the text to learn from";
 constexpr const char* kValidationText = "the text to validate on";
 
@@ -101,7 +101,7 @@ std::vector<SystemRuns> group_by_configuration(const std::vector<TrainedRun>& ru
     if (!seen.insert(fs::weakly_canonical(runs[i].facts.path)).second) {
       throw UserError(runs[i].facts.path + " is given twice", "name each run once");
     }
-    // An imported run says nothing about its training, so nothing shows that it is a seed of another.
+    // An imported run has no record of its training, so nothing shows that it is a seed of another.
     OptionTexts options = options_of(runs[i]);
     if (runs[i].inputs.empty()) options.emplace("path", runs[i].facts.path);
     const auto [entry, is_new] = numbers.try_emplace({std::move(options), runs[i].inputs}, systems.size());
@@ -122,6 +122,18 @@ std::vector<SystemRuns> group_by_configuration(const std::vector<TrainedRun>& ru
     system.name = named[name] == 1 ? name : path;
   }
   return systems;
+}
+
+void rename_systems(std::vector<SystemRuns>& systems, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  if (names.size() != systems.size()) {
+    std::vector<std::string> known;
+    for (const SystemRuns& system : systems) known.push_back(system.name);
+    throw UserError(
+        fmt::format("--names: {} for {} systems ({})", names.size(), systems.size(), fmt::join(known, ", ")),
+        "give one name for each system, in this order");
+  }
+  for (std::size_t i = 0; i < systems.size(); ++i) systems[i].name = names[i];
 }
 
 std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& runs,

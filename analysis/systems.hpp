@@ -1,5 +1,5 @@
-// Runs to systems: runs that differ in nothing but their seed are one system. What systems differ in, and what a reader
-// must know before he compares them.
+// Systems from runs: runs that differ only in their seeds are one system. Differences between systems, and notes that
+// readers need before they compare them.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace attend {
 
 // A system before anything is measured; its runs are numbers of `runs`, in their order.
 struct SystemRuns {
-  std::string name;         // the directory's name where that is unique, else its path
+  std::string name;         // given, or the name of the directory where that is unique, else its path
   std::string description;  // "luong: lstm, general, global, soft"
   std::vector<std::size_t> runs;
 };
@@ -21,14 +21,17 @@ struct SystemRuns {
 // In the order of their first runs. UserError if a run is given twice.
 std::vector<SystemRuns> group_by_configuration(const std::vector<TrainedRun>& runs);
 
+// Replaces the names of the systems; no names leave them as they are. UserError unless there is one for each system.
+void rename_systems(std::vector<SystemRuns>& systems, const std::vector<std::string>& names);
+
 // The options that matter to some system and differ between systems. "-" where a system does not have the option.
 std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& runs,
                                                  const std::vector<SystemRuns>& systems);
 
-// Whether the runs have the same vocabularies and validation texts.
+// True if the runs have the same vocabularies and validation texts.
 bool have_comparable_losses(const TrainedRun& a, const TrainedRun& b);
 
-// In sentences: conditions that are not equal, and what was not recorded.
+// Sentences about conditions that differ and about facts that were not recorded.
 std::vector<std::string> notes_on_conditions(const std::vector<TrainedRun>& runs,
                                              const std::vector<SystemRuns>& systems);
 

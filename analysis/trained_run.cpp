@@ -22,7 +22,7 @@ std::optional<double> number(const nlohmann::json& event, const char* key) {
   return found != event.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-// What run.json says about the training; an imported run says nothing.
+// Reads the facts of run.json about the training; an imported run has none.
 void read_record(TrainedRun& trained) {
   const fs::path file = trained.directory / "run.json";
   if (!fs::exists(file)) return;

@@ -1,5 +1,5 @@
-// A translation run that is compared: its model, and what its directory records about its training. An average
-// (RUN/average) has the record of the run that it lies in.
+// A translation run in a comparison: its model, and the record of its training. An average (RUN/average) has the record
+// of the run that it lies in.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace attend {
 
 struct TrainedRun {
   Run run;
-  std::filesystem::path directory = {};  // that records its training and has its checkpoints
+  std::filesystem::path directory = {};  // has the record of its training, and its checkpoints
   RunFacts facts = {};
   TranslationConfig config = {};
   std::map<std::string, std::string> inputs = {};  // hashes of the texts and tokenizers it was trained with

@@ -1,5 +1,5 @@
-// Where systems differ: their translations broken down by groups of sentences and of words, and the n-grams that one
-// produces and another misses (as compare-mt does; Neubig et al. 2019, N19-4007).
+// Breakdowns of the differences between systems: their translations by groups of sentences and of words, and the
+// n-grams that one produces and another misses (as in compare-mt; Neubig et al. 2019, N19-4007).
 //
 // Words are those of BLEU's tokenizer 13a. A reference word counts as found if the translation of its sentence has it
 // as often as the reference up to that place, so recall is clipped as BLEU's matches are. Intervals are bootstraps over
@@ -16,14 +16,14 @@
 
 namespace attend {
 
-// A test set and what each system made of it; all vectors have one entry for each sentence.
+// A test set and its translations; all vectors have one entry for each sentence.
 struct TranslatedSet {
   std::vector<std::string> sources;
   std::vector<std::string> references;
   std::vector<std::vector<std::string>> outputs;  // of each system
 };
 
-// How often words occur in a text, such as the target side of the training text.
+// The number of occurrences of each word of a text, such as the target side of the training text.
 using WordFrequencies = std::unordered_map<std::string, std::int64_t>;
 // UserError if the file cannot be read.
 WordFrequencies count_frequencies(const std::string& file);
@@ -36,7 +36,7 @@ struct LengthGroup {
 // The groups that have sentences, the shortest first.
 std::vector<LengthGroup> length_groups(const std::vector<std::string>& sources);
 
-// BLEU by these groups.
+// BLEU of these groups.
 Breakdown by_length(const TranslatedSet& set);
 // Recall of reference words by their frequency in the training text.
 Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies);

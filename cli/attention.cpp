@@ -17,6 +17,7 @@
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
+#include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
@@ -141,7 +142,8 @@ struct AttentionConfig {
                              .beginning = words ? "" : beginning,
                              .style = style(),
                              .words = words,
-                             .run = run};
+                             .run = run,
+                             .command = command_line("attention", *this)};
     if (output.empty()) return attention_on_terminal(view);
     return attention_in_file(output, picture_kind(output, "--output"), view);
   }

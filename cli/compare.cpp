@@ -12,6 +12,7 @@
 #include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
 #include "cli/command.hpp"
+#include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
@@ -43,7 +44,8 @@ void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
   // Before the work, so that a place that cannot be written is known at once; gone again if the work fails.
   const NewDirectories parents(std::filesystem::absolute(config.output + "/").parent_path().parent_path());
   StagedDirectory report(config.output);
-  const Comparison comparison = compare(config.compare);
+  Comparison comparison = compare(config.compare);
+  comparison.command = command_line("compare", config);
   write_file_atomic(report.path() / "index.html", comparison_page(comparison));
   write_file_atomic(report.path() / "report.md", report_markdown(comparison));
   write_file_atomic(report.path() / "report.json", report_json(comparison));
@@ -56,7 +58,7 @@ void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command compare_command() {
-  return make_command<ReportConfig>("compare", "compare translation runs on a test set: a report to look into", run);
+  return make_command<ReportConfig>("compare", "compare translation runs on a test set in an HTML report", run);
 }
 
 }  // namespace attend

@@ -17,7 +17,7 @@ bool is_control(UChar32 character) {
   return character != kJoiner && ((U_GET_GC_MASK(character) & kControls) != 0 || U_IS_UNICODE_NONCHAR(character));
 }
 
-// Whether it is drawn over the character before it.
+// True for a character that is drawn over the previous one.
 bool is_mark(UChar32 character) {
   return (U_GET_GC_MASK(character) & (U_GC_MN_MASK | U_GC_ME_MASK | U_GC_CF_MASK)) != 0;
 }
@@ -74,6 +74,11 @@ std::string join(const std::vector<Character>& text) {
   std::string joined;
   for (const Character& character : text) joined += character.text;
   return joined;
+}
+
+std::string capitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
 }
 
 std::string escaped(std::string_view text) {

@@ -1,4 +1,4 @@
-// Text for people: what a terminal or a picture can show of the pieces and words of a model.
+// Text for people: the pieces and words of a model as a terminal or a picture can show them.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace attend {
 
-// A character as it is read, with the marks that belong to it, and the columns it takes in a terminal.
+// A character with its combining marks, and the columns that it takes on a terminal.
 struct Character {
   std::string text;
-  std::size_t width = 1;  // 2 of East Asian characters and emoji
+  std::size_t width = 1;  // 2 for East Asian characters and emoji
 };
 
 // The characters of a text. Control characters, which a terminal would obey and XML forbids, become U+FFFD.
@@ -20,13 +20,15 @@ std::vector<Character> characters_of(std::string_view text);
 // The columns that a text takes.
 std::size_t width_of(const std::vector<Character>& text);
 
-// `text` cut to `most` columns; the last one is … where something was cut.
+// `text` cut to `most` columns; the last one is … if something was cut.
 std::vector<Character> abbreviated(std::vector<Character> text, std::size_t most);
 
 std::string join(const std::vector<Character>& text);
 
-// `text` as HTML and XML write it, also in an attribute between quotes. Control characters, which they forbid, become
-// U+FFFD.
+// `text` with its first letter, if it is one of a to z, in upper case.
+std::string capitalised(std::string text);
+
+// `text` escaped for HTML and XML, also for quoted attributes. Control characters, which they forbid, become U+FFFD.
 std::string escaped(std::string_view text);
 
 }  // namespace attend

@@ -16,6 +16,7 @@ constexpr double kHeight = 290;
 constexpr double kLetter = 7.2;      // mean width of one at the charts' font size, rather too wide
 constexpr double kLeastWidth = 370;  // on a small screen, below which a chart scrolls: its text remains readable
 constexpr std::size_t kColours = 7;
+constexpr std::size_t kMostMarks = 16;  // of a series
 
 struct Frame {
   double left, right, top, bottom;
@@ -162,16 +163,20 @@ std::string drawn(const LineChart& chart) {
   if (chart.diagonal) out += line(frame.left, frame.bottom, frame.right, frame.top, "diagonal");
   for (const Series& series : chart.series) {
     std::string path, marks;
-    for (const Point& point : series.points) {
+    // A line of many points has a mark at every k-th, so that its dash pattern remains visible.
+    const std::size_t every = (series.points.size() + kMostMarks - 1) / kMostMarks;
+    for (std::size_t i = 0; i < series.points.size(); ++i) {
+      const Point& point = series.points[i];
       if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
       const double px = x.at(point.x, frame.left, frame.right), py = y.at(point.y, frame.bottom, frame.top);
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", px, py);
+      if (i % every != 0) continue;
       const auto value = [](double v) {
         return std::abs(v) >= 10'000 ? compact(v) : fixed(v, std::abs(v) < 100 ? 3 : 0);
       };
       marks += mark(
           px, py, series.colour,
-          fmt::format("{}: {} {}, {} {}", series.name, chart.x_label, value(point.x), chart.y_label, value(point.y)));
+          fmt::format("{}\n{}: {}\n{}: {}", series.name, chart.x_label, value(point.x), chart.y_label, value(point.y)));
     }
     if (path.empty()) continue;
     out += fmt::format("<path d=\"{}\" class=\"line c{} d{}\"/>{}", path, series.colour % kColours, series.dash % 4,
@@ -221,58 +226,6 @@ std::string drawn(const PointChart& chart) {
     }
   }
   out += line(frame.left, frame.bottom, frame.right, frame.bottom, "axis");
-  return out + "</svg>";
-}
-
-std::string drawn(const HeatChart& map) {
-  Range range;
-  std::size_t longest = 0, widest = 4;
-  for (const auto& row : map.values) {
-    for (const auto& value : row) {
-      if (value) range.take(*value);
-    }
-  }
-  if (range.empty()) return {};
-  constexpr std::size_t kMostLetters = 24;
-  for (const std::string& row : map.rows) longest = std::max(longest, std::min(letters(row), kMostLetters));
-  for (const std::string& column : map.columns) widest = std::max(widest, std::min<std::size_t>(letters(column), 14));
-  for (const auto& row : map.values) {
-    for (const auto& value : row) widest = std::max(widest, letters(fixed(value.value_or(0), map.decimals)));
-  }
-  const double cell = static_cast<double>(widest) * kLetter + 10;
-  constexpr double kRow = 26;
-  const double left = static_cast<double>(longest) * kLetter + 30, top = 44;
-  const double width = left + cell * static_cast<double>(map.columns.size()) + 8;
-  const double height = top + kRow * static_cast<double>(map.rows.size()) + 8;
-
-  std::string out = opened(map.title, width, height);
-  out += text_at(left + cell * static_cast<double>(map.columns.size()) / 2, 14,
-                 "text-anchor=\"middle\" class=\"label\"", map.column_label);
-  const double middle = top + kRow * static_cast<double>(map.rows.size()) / 2;
-  out += text_at(13, middle,
-                 fmt::format("text-anchor=\"middle\" class=\"label\" transform=\"rotate(-90 13 {:.1f})\"", middle),
-                 map.row_label);
-  for (std::size_t c = 0; c < map.columns.size(); ++c) {
-    out += text_at(left + cell * (static_cast<double>(c) + 0.5), top - 8, "text-anchor=\"middle\"",
-                   shortened(map.columns[c], 14));
-  }
-  for (std::size_t r = 0; r < map.rows.size() && r < map.values.size(); ++r) {
-    const double y = top + kRow * static_cast<double>(r);
-    out += text_at(left - 8, y + kRow / 2 + 4, "text-anchor=\"end\"", shortened(map.rows[r], kMostLetters));
-    for (std::size_t c = 0; c < map.columns.size() && c < map.values[r].size(); ++c) {
-      const std::optional<double> value = map.values[r][c];
-      if (!value || !std::isfinite(*value)) continue;
-      const double x = left + cell * static_cast<double>(c);
-      const double shade = range.high > range.low ? (*value - range.low) / (range.high - range.low) : 0.5;
-      const std::string number = fixed(*value, map.decimals);
-      // At most 45 % of the colour, on which the text is readable in both schemes.
-      out += fmt::format(
-          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" class=\"heat\" fill-opacity=\"{:.2f}\">"
-          "<title>{}</title></rect>",
-          x + 1, y + 1, cell - 2, kRow - 2, 0.45 * shade, escaped(map.rows[r] + ", " + map.columns[c] + ": " + number));
-      out += text_at(x + cell / 2, y + kRow / 2 + 4, "text-anchor=\"middle\" class=\"over\"", number);
-    }
-  }
   return out + "</svg>";
 }
 

@@ -1,8 +1,8 @@
-// Charts as SVG, made here and drawn by any browser without a script: lines, points with intervals, heat maps.
+// Charts as SVG, made here and drawn by any browser without a script: lines, and points with intervals.
 //
 // Series have the colours of Okabe and Ito (2008), which people with any colour vision tell apart, as classes c0, c1,
-// ... of report.css, and differ in shape as well: marks by system, dashes by run. Axes take the colour of the text.
-// Every mark has a <title>, which browsers show on hover.
+// ... of report.css, and differ in shape as well: marks by system, dash patterns by run. Axes take the colour of the
+// text. Every mark has a <title>, which browsers show on hover.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct LineChart {
   std::string x_label;
   std::string y_label;
   std::vector<Series> series;
-  bool diagonal = false;  // the line y = x behind the series, over 0 to 1
+  bool diagonal = false;  // draws y = x from 0 to 1 behind the series
 };
 
 // Values of groups, one row each, series below each other.
@@ -49,21 +49,11 @@ struct PointChart {
   std::vector<Row> rows;
 };
 
-struct HeatChart {
-  std::string title;
-  std::string row_label;
-  std::string column_label;
-  std::vector<std::string> rows;
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::optional<double>>> values;  // [row][column]
-  int decimals = 2;
-};
-
-using Chart = std::variant<LineChart, PointChart, HeatChart>;
+using Chart = std::variant<LineChart, PointChart>;
 
 // An <svg> element. A chart without a single finite value is an empty string.
 std::string svg(const Chart& chart);
-// The names of a chart's series beside their marks; empty for a heat map.
+// The names of a chart's series beside their marks.
 std::string legend(const Chart& chart);
 
 // A number for people: "1,234.5"; "–" where it is not finite.

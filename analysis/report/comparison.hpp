@@ -1,7 +1,7 @@
-// What `attend compare` found, as one plain value. report.json, the page and the Markdown are made of it and of nothing
-// else (json.hpp, page.hpp, markdown.hpp). docs/compare.md says what each number is.
+// The results of `attend compare`, as one plain value. report.json, the page and the Markdown are made from it alone
+// (json.hpp, page.hpp, markdown.hpp). docs/compare.md defines each number.
 //
-// A system is a configuration, with one run for each of its seeds. Vectors that are parallel to `systems` say so.
+// A system is a configuration, with one run for each of its seeds. Vectors that are parallel to `systems` are marked.
 // Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
 #pragma once
 
@@ -19,7 +19,7 @@ struct Estimate {
   double high = 0;
 };
 
-// ---- what was compared
+// ---- the test set and the runs
 
 struct TestSet {
   std::string source;  // file names
@@ -36,7 +36,7 @@ struct RunFacts {
   std::int64_t seed = 0;
   std::string checkpoint;  // which weights were used
   std::string started;     // date
-  std::string attend;      // the version that trained it
+  std::string attend;      // the version that trained the model
 };
 
 // ---- 2. quality and 3. cost, of one run
@@ -73,10 +73,10 @@ struct CurvePoint {
   std::optional<double> bleu;
 };
 
-// A level of the validation loss that some run reached, and what each system needed to reach it: parallel to systems.
+// A level of the validation loss that some run reached, and the first point at which each system reached it.
 struct LevelReached {
   double loss = 0;
-  std::vector<std::optional<CurvePoint>> first;
+  std::vector<std::optional<CurvePoint>> first;  // parallel to systems
 };
 
 struct MeasuredRun {
@@ -89,12 +89,12 @@ struct MeasuredRun {
 // ---- a system
 
 struct System {
-  std::string name;               // shortest that tells it from the others: "luong"
+  std::string name;               // unique: "luong"
   std::string description;        // "luong: LSTM, general score, global, soft"
   std::vector<MeasuredRun> runs;  // at least one; the first gives sections 5 to 8
 };
 
-// ---- 1. what differs
+// ---- 1. differences
 
 enum class OptionPart { architecture, conditions };
 
@@ -129,7 +129,7 @@ struct Breakdown {
   std::string id;  // "length", "frequency", "copied", "position"
   std::string title;
   std::string measure;  // "BLEU", "recall in percent"
-  std::string unit;     // of count: "sentences", "words"
+  std::string unit;     // counted by `count`: "sentences", "words"
   std::vector<BreakdownGroup> groups;
 };
 
@@ -142,7 +142,7 @@ struct NgramDifference {
 
 // ---- 6. why
 
-// How likely a model finds a set of texts: of the systems' outputs, then of the reference.
+// The log-probabilities that models assign to the systems' outputs and to the reference.
 struct CrossScores {
   // log_prob[scorer][text]: mean per sentence, in nats; missing where a text cannot be scored.
   std::vector<std::vector<std::optional<double>>> log_prob;
@@ -159,7 +159,7 @@ struct BeamPoint {
 
 struct CalibrationBin {
   double confidence = 0;  // mean probability of the likeliest piece
-  double accuracy = 0;    // how often it is the reference's
+  double accuracy = 0;    // share of positions where it is the reference's
   std::int64_t count = 0;
 };
 
@@ -231,11 +231,11 @@ struct Sentence {
 
 struct Comparison {
   std::string attend;   // the version that made this
-  std::string command;  // that made it
+  std::string command;  // the command line that made it
   std::string made;     // date
   std::string processor;
   TestSet test;
-  std::vector<std::string> notes;  // what a reader must know before the numbers, in sentences
+  std::vector<std::string> notes;  // sentences that a reader needs before the numbers
   std::vector<System> systems;
 
   std::vector<OptionDifference> differences;

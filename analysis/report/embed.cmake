@@ -1,4 +1,5 @@
-# cmake -DFILES=a.html;b.css -DOUTPUT=page_files.cpp -P embed.cmake: the bytes of each file as kAHtml, kBCss of page_files.hpp.
+# cmake -DFILES=a.html;b.css -DOUTPUT=page_files.cpp -P embed.cmake: the bytes of each file as kAHtml, kBCss of page_files.hpp,
+# and the SHA-256 of each script, kCJsSha256.
 set(code "#include \"analysis/report/page_files.hpp\"\n\nnamespace attend::page_files {\n")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME)
@@ -14,5 +15,9 @@ foreach(file ${FILES})
   string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
   string(APPEND code "static const char ${constant}Bytes[] = {${bytes}};\n"
     "const std::string_view ${constant}(${constant}Bytes, sizeof ${constant}Bytes);\n")
+  if(name MATCHES "\\.js$")
+    file(SHA256 ${file} hash)
+    string(APPEND code "const std::string_view ${constant}Sha256 = \"${hash}\";\n")
+  endif()
 endforeach()
 file(WRITE ${OUTPUT} "${code}}  // namespace attend::page_files\n")

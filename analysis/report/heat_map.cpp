@@ -20,7 +20,7 @@ namespace {
 double darkness(const HeatMap& map, float value) {
   const double range = static_cast<double>(map.high) - static_cast<double>(map.low);
   const double share = range > 0 ? (static_cast<double>(value) - static_cast<double>(map.low)) / range : 0;
-  return share > 0 ? std::min(share, 1.0) : 0;  // 0 of NaN
+  return share > 0 ? std::min(share, 1.0) : 0;  // 0 for NaN
 }
 
 struct Colour {
@@ -176,7 +176,7 @@ std::string joined(const std::vector<std::string>& pieces) {
 
 HeatMap heat_map(const AttentionMaps& maps, std::int64_t layer, std::optional<std::int64_t> head) {
   const std::size_t size = maps.target.size() * maps.source.size();
-  ensure(layer < maps.layers && head.value_or(0) < maps.heads, "a layer and head that there is");
+  ensure(layer < maps.layers && head.value_or(0) < maps.heads, "the layer and head exist");
   HeatMap map{.title = {},
               .row_axis = "target",
               .column_axis = "source",
@@ -295,7 +295,7 @@ void SvgPage::add_all(const AttentionMaps& maps, const std::string& title) {
   const double cell = std::min(kMap / longest, 12.0);
   const double across = cell * static_cast<double>(maps.source.size()) + kGap;
   const double down = cell * static_cast<double>(maps.target.size()) + kGap;
-  const std::string source = "across: " + joined(maps.source), target = "down: " + joined(maps.target);
+  const std::string source = "Across: " + joined(maps.source), target = "Down: " + joined(maps.target);
   text(kMargin, height_ + 12, name_for_svg(title, kLongestLine), "font-weight=\"bold\"");
   text(kMargin, height_ + 28, name_for_svg(source, kLongestLine));
   text(kMargin, height_ + 44, name_for_svg(target, kLongestLine));
@@ -309,12 +309,12 @@ void SvgPage::add_all(const AttentionMaps& maps, const std::string& title) {
     }
   }
   for (std::int64_t head = 0; head < maps.heads; ++head) {
-    text(x + across * static_cast<double>(head) + (across - kGap) / 2, y - 6, fmt::format("head {}", head),
+    text(x + across * static_cast<double>(head) + (across - kGap) / 2, y - 6, fmt::format("Head {}", head),
          "text-anchor=\"middle\"");
   }
   for (std::int64_t layer = 0; layer < maps.layers; ++layer) {
     const double top = y + down * static_cast<double>(layer);
-    text(x - 6, top + (down - kGap) / 2 + 4, fmt::format("layer {}", layer), "text-anchor=\"end\"");
+    text(x - 6, top + (down - kGap) / 2 + 4, fmt::format("Layer {}", layer), "text-anchor=\"end\"");
     for (std::int64_t head = 0; head < maps.heads; ++head) {
       HeatMap& map = all[static_cast<std::size_t>(layer * maps.heads + head)];
       map.high = high;  // one scale for all

@@ -43,7 +43,7 @@ struct TextStyle {
 };
 
 // Lines of text, none wider than the terminal: rows down, columns across with their names downwards. Names are
-// abbreviated, and columns that do not fit are left out, which a line says.
+// abbreviated, and columns that do not fit are left out; a last line says so.
 std::string to_text(const HeatMap& map, const TextStyle& style);
 
 // Pictures below each other in one SVG document.
@@ -55,7 +55,7 @@ class SvgPage {
   void add(const HeatMap& map);
   // Every layer and head of a sentence as small maps without names: layers down, heads across.
   void add_all(const AttentionMaps& maps, const std::string& title);
-  // A curve through values[0], values[1], … (at least two), between -1 and 1, with some of them as numbers.
+  // A curve through values[0], values[1], … (at least two), between -1 and 1, some of which are also printed.
   void add_curve(const std::string& title, const std::string& axis, const std::vector<double>& values);
   std::string document() const;
 

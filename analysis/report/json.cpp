@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Functions of a class see each other whatever their order.
+// A class, since its functions can call each other in any order.
 struct Members {
   static Json json_of(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
   static Json json_of(std::int64_t value) { return value; }

@@ -1,5 +1,5 @@
-// report.json: all of a Comparison. Members are named as its fields; matrices of attention weights are base64 of their
-// bytes; a number that is missing or not finite is null.
+// report.json: all of a Comparison. Members have the names of its fields; matrices of attention weights are base64 of
+// their bytes; a number that is missing or not finite is null.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kSentences = 10;
 
-// Text without Markdown or HTML of its own, on one line.
+// `text` on one line, with its Markdown and HTML escaped.
 std::string plain(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -37,7 +37,8 @@ std::string markdown_of(const Table& table) {
   out += "\n" + rule + "\n";
   for (const std::vector<Cell>& row : table.rows) {
     out += "|";
-    for (const Cell& cell : row) out += " " + plain(cell.text) + " |";
+    for (const Cell& cell : row)
+      out += (cell.is_best ? " **" : " ") + plain(cell.text) + (cell.is_best ? "** |" : " |");
     out += "\n";
   }
   return out + "\n";
@@ -60,8 +61,8 @@ std::string report_markdown(const Comparison& comparison) {
     for (const Block& block : section.blocks) out += std::visit([](const auto& it) { return markdown_of(it); }, block);
   }
   out += "## 8. Sentences\n\n";
-  if (comparison.sentences.empty()) return out + "This comparison holds no sentences.\n";
-  return out + "index.html shows all sentences and their attention.\n\n" +
+  if (comparison.sentences.empty()) return out + "This comparison has no sentences.\n";
+  return out + "index.html shows all sentences, and attention.\n\n" +
          markdown_of(sentence_table(comparison, kSentences));
 }
 

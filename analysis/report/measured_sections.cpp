@@ -1,17 +1,20 @@
-// What was compared, what differs, quality, cost and curves.
+// The systems compared, their differences, quality, cost and curves.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 
+#include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
 
 namespace attend {
 namespace {
 
 constexpr double kSignificant = 0.05;
+constexpr std::size_t kMostInWords = 3;  // systems; the tests of more pairs are only a table
 
 std::string p_value(double p) { return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
 
@@ -27,16 +30,16 @@ class Measured : public SectionMaker {
   }
 
   Section compared() const {
-    Section section{"compared", "What was compared", "", {}};
+    Section section{"compared", "Systems and test set", "", {}};
     if (!it_.notes.empty()) section.blocks.push_back(Items{it_.notes});
-    Table runs{"The runs",
-               {{"system", false},
-                {"what it is", false},
-                {"run", false},
-                {"seed"},
-                {"weights", false},
-                {"trained", false},
-                {"by attend", false}},
+    Table runs{"Runs",
+               {{"System", false},
+                {"Description", false},
+                {"Run", false},
+                {"Seed"},
+                {"Weights", false},
+                {"Trained", false},
+                {"attend version", false}},
                {}};
     for (const System& system : systems()) {
       for (const MeasuredRun& run : system.runs) {
@@ -54,7 +57,7 @@ class Measured : public SectionMaker {
                     test.gold.empty() ? "There are no gold links, so no alignment error rate."
                                       : "Gold links between words: " + test.gold + ".")});
     section.blocks.push_back(
-        Paragraph{"Where a system has several runs, sections 5 to 8 and every interval are those of the first."});
+        Paragraph{"Where a system has several runs, all intervals and sections 5 to 8 describe its first run."});
     section.blocks.push_back(
         Paragraph{fmt::format("Made by attend {}, {}, on {}: {}", it_.attend, it_.made,
                               it_.processor.empty() ? "an unknown processor" : it_.processor, it_.command)});
@@ -64,14 +67,14 @@ class Measured : public SectionMaker {
   Section differences() const {
     Section section{
         "differences",
-        "1. What differs",
-        "Options in which the systems differ. Only the upper table is what the comparison is about; each row of the "
-        "lower one is another possible reason for a difference in the sections below.",
+        "1. Differences",
+        "Options in which the systems differ. The comparison is about those of the architecture; every difference in "
+        "the conditions of training is another possible cause of the differences below.",
         {}};
     for (const OptionPart part : {OptionPart::architecture, OptionPart::conditions}) {
       const bool is_architecture = part == OptionPart::architecture;
       Table table{
-          is_architecture ? "Architecture" : "Conditions of training", by_system({{"option", false}}, false), {}};
+          is_architecture ? "Architecture" : "Conditions of training", by_system({{"Option", false}}, false), {}};
       for (const OptionDifference& difference : it_.differences) {
         if (difference.part != part) continue;
         std::vector<Cell> row{difference.option};
@@ -103,27 +106,32 @@ class Measured : public SectionMaker {
   struct Measure {
     std::string name;
     Estimate Quality::*estimate;
-    std::string note;
+    bool higher_is_better;
   };
   static std::vector<Measure> measures() {
-    return {{"BLEU", &Quality::bleu, "higher is better"},
-            {"chrF", &Quality::chrf, "higher is better"},
-            {"TER", &Quality::ter, "lower is better"}};
+    return {{"BLEU", &Quality::bleu, true}, {"chrF", &Quality::chrf, true}, {"TER", &Quality::ter, false}};
+  }
+
+  // A number of the first run of each system.
+  std::vector<double> first_runs(const std::function<double(const MeasuredRun&)>& number) const {
+    std::vector<double> numbers;
+    for (const System& system : systems()) numbers.push_back(number(system.runs.front()));
+    return numbers;
   }
 
   Section quality() const {
     Section section{
         "quality",
         "2. Quality",
-        "BLEU and chrF are better when higher, TER and perplexity when lower; in parentheses the 95 % interval of the "
-        "first run under resampling of the test sentences, which says nothing of other seeds.",
+        "Higher is better for BLEU and chrF, lower for TER and perplexity; the best score of a column is marked. The "
+        "95 % intervals are those of resampling the test sentences of the first run; they do not cover other seeds.",
         {}};
     Table scores{"Scores of the first run",
-                 {{"system", false}, {"BLEU"}, {"chrF"}, {"TER"}, {"perplexity by piece"}, {"perplexity by word"}},
+                 {{"System", false}, {"BLEU"}, {"chrF"}, {"TER"}, {"Perplexity by piece"}, {"Perplexity by word"}},
                  {}};
     Table seeds{
         "Mean ± standard deviation over seeds",
-        {{"system", false}, {"seeds"}, {"BLEU"}, {"chrF"}, {"TER"}, {"perplexity by piece"}, {"perplexity by word"}},
+        {{"System", false}, {"Seeds"}, {"BLEU"}, {"chrF"}, {"TER"}, {"Perplexity by piece"}, {"Perplexity by word"}},
         {}};
     bool has_seeds = false;
     for (const System& system : systems()) {
@@ -143,24 +151,36 @@ class Measured : public SectionMaker {
       has_seeds = has_seeds || system.runs.size() > 1;
     }
     Figure figure{"BLEU, chrF and TER with 95 % intervals",
-                  "One mark for each system, its interval as a line: intervals may overlap although a pair test finds "
-                  "a difference, "
-                  "since the test compares the systems sentence by sentence.",
+                  "Intervals of two systems may overlap although a test finds a difference between them: the test "
+                  "compares them sentence by sentence.",
                   {},
-                  scores};
+                  {}};
     for (const Measure& measure : measures()) {
-      PointChart chart{measure.name, measure.name + " (" + measure.note + ")", {measure.name}, {}};
+      PointChart chart{measure.name,
+                       fmt::format("{} ({} is better)", measure.name, measure.higher_is_better ? "higher" : "lower"),
+                       {measure.name},
+                       {}};
       for (std::size_t s = 0; s < systems().size(); ++s) {
         chart.rows.push_back({name(s), s, {systems()[s].runs.front().quality.*measure.estimate}});
       }
       figure.charts.emplace_back(std::move(chart));
     }
+    std::size_t column = 1;
+    for (const Measure& measure : measures()) {
+      mark_best(scores, column++,
+                first_runs([&](const MeasuredRun& run) { return (run.quality.*measure.estimate).value; }),
+                measure.higher_is_better);
+    }
+    mark_best(scores, column++, first_runs([](const MeasuredRun& run) { return run.quality.perplexity_piece; }), false);
+    mark_best(scores, column++, first_runs([](const MeasuredRun& run) { return run.quality.perplexity_word; }), false);
+    figure.numbers = scores;
     section.blocks.push_back(std::move(scores));
     if (has_seeds)
       section.blocks.push_back(std::move(seeds));
     else
       section.blocks.push_back(
-          Paragraph{"Every system was trained with one seed: how much of a difference is due to the seed is unknown."});
+          Paragraph{"Every system was trained with one seed, so the share of a difference that is due to the seed is "
+                    "unknown."});
     section.blocks.push_back(std::move(figure));
     add_tests(section);
     return section;
@@ -170,26 +190,36 @@ class Measured : public SectionMaker {
     return test.p_bootstrap < kSignificant && test.p_randomisation < kSignificant;
   }
 
+  const std::string& better_of(const PairTest& test) const {
+    const bool b_is_better = (test.difference.value > 0) == (test.metric != "TER");
+    return name(static_cast<std::size_t>(b_is_better ? test.b : test.a));
+  }
+
   void add_tests(Section& section) const {
     if (it_.tests.empty()) {
       section.blocks.push_back(Paragraph{"No pair of systems was tested for significance."});
       return;
     }
     Items words;
-    Table table{
-        "Tests of pairs",
-        {{"pair", false}, {"metric", false}, {"difference"}, {"p, bootstrap"}, {"p, randomisation"}, {"p, seeds"}},
-        {}};
+    Table table{"Tests of pairs",
+                {{"Pair", false},
+                 {"Metric", false},
+                 {"Difference"},
+                 {"p, bootstrap"},
+                 {"p, randomisation"},
+                 {"p, seeds"},
+                 {"Better", false}},
+                {}};
     for (const PairTest& test : it_.tests) {
       const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
+      Cell better = is_significant(test) ? better_of(test) : "–";
+      better.is_best = is_significant(test);
       table.rows.push_back({b + " − " + a, test.metric, interval(test.difference, 2), p_value(test.p_bootstrap),
-                            p_value(test.p_randomisation), test.p_seeds ? p_value(*test.p_seeds) : "–"});
+                            p_value(test.p_randomisation), test.p_seeds ? p_value(*test.p_seeds) : "–", better});
       std::string text = fmt::format("{} of {} and {}: ", test.metric, a, b);
       const std::string size = fixed(std::abs(test.difference.value), 2);
       if (is_significant(test)) {
-        const bool b_is_better = (test.difference.value > 0) == (test.metric != "TER");
-        text +=
-            fmt::format("{} is better by {}, a significant difference on this test set.", b_is_better ? b : a, size);
+        text += fmt::format("{} is better by {}, a significant difference on this test set.", better_of(test), size);
       } else if (test.p_bootstrap < kSignificant || test.p_randomisation < kSignificant) {
         text += fmt::format(
             "the difference of {} is not certain: one test finds it significant and the other does not.", size);
@@ -202,7 +232,7 @@ class Measured : public SectionMaker {
       }
       words.texts.push_back(std::move(text));
     }
-    section.blocks.push_back(std::move(words));
+    if (systems().size() <= kMostInWords) section.blocks.push_back(std::move(words));
     section.blocks.push_back(Paragraph{fmt::format(
         "A difference is called significant where both tests of sentences give p < {}. One in twenty tests of "
         "systems without a true difference gives that by chance; here are {}.",
@@ -214,25 +244,25 @@ class Measured : public SectionMaker {
     Section section{
         "cost",
         "3. Cost",
-        "What the first run of each system took. Times depend on the machine and on what else it did; parameters and "
+        "Cost of the first run of each system. Times depend on the machine and on its other load; parameters and "
         "operations do not.",
         {}};
-    Table table{"Cost of training and translating", by_system({{"", false}}), {}};
+    Table table{"Cost of training and translation", by_system({{"Quantity", false}}), {}};
     const auto add = [&](const std::string& what, const std::function<std::string(const Cost&)>& number) {
       std::vector<Cell> row{what};
       for (const System& system : systems()) row.emplace_back(number(system.runs.front().cost));
       table.rows.push_back(std::move(row));
     };
-    add("parameters", [](const Cost& cost) { return fixed(static_cast<double>(cost.parameters), 0); });
-    add("operations of a forward pass per target token",
+    add("Parameters", [](const Cost& cost) { return fixed(static_cast<double>(cost.parameters), 0); });
+    add("Operations of a forward pass per target token",
         [](const Cost& cost) { return compact(cost.flops_per_token); });
-    add("training: updates", [](const Cost& cost) { return fixed_or_dash(cost.updates, 0); });
-    add("training: target tokens", [](const Cost& cost) { return fixed_or_dash(cost.tokens, 0); });
-    add("training: seconds", [](const Cost& cost) { return fixed_or_dash(cost.train_seconds, 0); });
-    add("training: target tokens per second",
+    add("Training: updates", [](const Cost& cost) { return fixed_or_dash(cost.updates, 0); });
+    add("Training: target tokens", [](const Cost& cost) { return fixed_or_dash(cost.tokens, 0); });
+    add("Training: seconds", [](const Cost& cost) { return fixed_or_dash(cost.train_seconds, 0); });
+    add("Training: target tokens per second",
         [](const Cost& cost) { return fixed_or_dash(cost.train_tokens_per_second, 0); });
-    add("training: peak memory in MB", [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
-    add("translation: target tokens per second",
+    add("Training: peak memory in MB", [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
+    add("Translation: target tokens per second",
         [](const Cost& cost) { return fixed(cost.translation_tokens_per_second, 0); });
     section.blocks.push_back(std::move(table));
 
@@ -243,12 +273,13 @@ class Measured : public SectionMaker {
       }
     }
     if (lengths.empty()) {
-      section.blocks.push_back(Paragraph{"The time of single sentences was not measured."});
+      section.blocks.push_back(Paragraph{"The translation time of single sentences was not measured."});
       return section;
     }
-    PointChart chart{"Time of a sentence by its length", "milliseconds per sentence, batch of one", lengths, {}};
-    Table numbers{"Milliseconds per sentence, batch of one", by_system({{"source words", false}}), {}};
-    for (const std::string& length : lengths) numbers.rows.push_back({length});
+    PointChart chart{"Translation time by source length", "Milliseconds per sentence, batch of one", {}, {}};
+    std::ranges::transform(lengths, std::back_inserter(chart.groups), capitalised);
+    Table numbers{"Milliseconds per sentence, batch of one", by_system({{"Source words", false}}), {}};
+    for (const std::string& length : lengths) numbers.rows.push_back({capitalised(length)});
     for (std::size_t s = 0; s < systems().size(); ++s) {
       PointChart::Row row{name(s), s, {}};
       const auto& times = systems()[s].runs.front().cost.by_length;
@@ -261,22 +292,22 @@ class Measured : public SectionMaker {
       }
       chart.rows.push_back(std::move(row));
     }
-    section.blocks.push_back(Figure{"Time of a sentence by its length",
-                                    "How the time of one translation grows with its source sentence.",
+    section.blocks.push_back(Figure{"Translation time by source length",
+                                    "The growth of the translation time with the length of the source sentence.",
                                     {chart},
                                     numbers});
     return section;
   }
 
   Section curves() const {
-    Section section{"curves",
-                    "4. Curves",
-                    "Validation during training: a lower loss or a higher BLEU further to the left is learning faster, "
-                    "in updates, in "
-                    "target tokens or in time. Several runs of a system differ in their dashes.",
-                    {}};
+    Section section{
+        "curves",
+        "4. Curves",
+        "Validation during training, by updates, target tokens and time. A curve that reaches the same loss "
+        "or BLEU further to the left learns faster. Runs of one system have different dash patterns.",
+        {}};
     Table numbers{"Points of the curves",
-                  {{"run", false}, {"update"}, {"target tokens"}, {"seconds"}, {"loss in nats per piece"}, {"BLEU"}},
+                  {{"Run", false}, {"Update"}, {"Target tokens"}, {"Seconds"}, {"Loss in nats per piece"}, {"BLEU"}},
                   {}};
     for (const System& system : systems()) {
       for (const MeasuredRun& run : system.runs) {
@@ -288,17 +319,17 @@ class Measured : public SectionMaker {
       }
     }
     if (numbers.rows.empty()) {
-      section.blocks.push_back(Paragraph{"The logs of these runs hold no validation, so there are no curves."});
+      section.blocks.push_back(Paragraph{"The logs of these runs record no validation, so there are no curves."});
       return section;
     }
     Figure figure{"Validation loss and BLEU",
-                  "Above the loss in nats per piece, below BLEU where training measured it.",
+                  "Above, the loss in nats per piece; below, BLEU where training measured it.",
                   {},
                   numbers};
     for (const bool is_loss : {true, false}) {
-      const std::string y = is_loss ? "validation loss" : "validation BLEU";
+      const std::string y = is_loss ? "Validation loss" : "Validation BLEU";
       const auto add = [&](const std::string& x, const std::function<double(const CurvePoint&)>& at) {
-        LineChart chart{y + " by " + x, x, y, {}};
+        LineChart chart{y + " by " + x, capitalised(x), y, {}};
         for (std::size_t s = 0; s < systems().size(); ++s) {
           for (std::size_t r = 0; r < systems()[s].runs.size(); ++r) {
             const MeasuredRun& run = systems()[s].runs[r];
@@ -318,15 +349,15 @@ class Measured : public SectionMaker {
     section.blocks.push_back(std::move(figure));
     if (it_.levels.empty()) return section;
     Table levels{
-        "What the first run of each system needed to reach a validation loss: updates / target tokens / seconds",
-        by_system({{"loss", false}}),
+        "Updates / target tokens / seconds that the first run of each system needed to reach a validation loss",
+        by_system({{"Loss", false}}),
         {}};
     for (const LevelReached& level : it_.levels) {
       std::vector<Cell> row{fixed(level.loss, 2)};
       for (const auto& first : level.first) {
         row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(static_cast<double>(first->update), 0),
                                              compact(first->tokens), fixed(first->seconds, 0))
-                               : "not reached");
+                               : "Not reached");
       }
       levels.rows.push_back(std::move(row));
     }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "analysis/report/bytes.hpp"
 #include "analysis/report/characters.hpp"
 #include "analysis/report/page_files.hpp"
 #include "analysis/report/sections.hpp"
@@ -18,16 +20,42 @@ namespace {
 
 constexpr std::size_t kStaticSentences = 10;
 constexpr std::size_t kRowsBeside = 12;
+constexpr std::size_t kRowsOpen = 30;
 
 std::string element(std::string_view name, std::string_view text) {
   return fmt::format("<{0} dir=\"auto\">{1}</{0}>\n", name, escaped(text));
 }
 
-std::string html_of(const Cell& cell, const Column& column, bool is_head) {
+// The range of the values by which a table's cells are shaded.
+struct HeatRange {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  explicit HeatRange(const Table& table) {
+    for (const std::vector<Cell>& row : table.rows) {
+      for (const Cell& cell : row) {
+        if (!cell.heat) continue;
+        low = std::min(low, *cell.heat);
+        high = std::max(high, *cell.heat);
+      }
+    }
+  }
+  // At most 45 % of the colour, on which the text is readable in both schemes.
+  double percent(double value) const { return high > low ? 45 * (value - low) / (high - low) : 22; }
+};
+
+std::string html_of(const Cell& cell, const Column& column, bool is_head, const HeatRange& range) {
   std::string inside = escaped(cell.text);
+  // An interval stands below its value.
+  if (const std::size_t open = inside.find(" ("); column.is_number && open != std::string::npos) {
+    inside = fmt::format("{} <small>{}</small>", inside.substr(0, open), inside.substr(open + 1));
+  }
+  if (cell.is_best) inside = "<strong>" + inside + "</strong>";
   if (cell.sentence) inside = fmt::format("<a href=\"#s={}\">{}</a>", *cell.sentence, inside);
   if (is_head) return fmt::format("<th scope=\"row\" dir=\"auto\">{}</th>", inside);
-  return column.is_number ? fmt::format("<td class=\"number\">{}</td>", inside)
+  const std::string heat =
+      cell.heat ? fmt::format(" style=\"--share:{:.0f}%\"", range.percent(*cell.heat)) : std::string();
+  return column.is_number ? fmt::format("<td class=\"number{}\"{}>{}</td>", heat.empty() ? "" : " heat", heat, inside)
                           : fmt::format("<td dir=\"auto\">{}</td>", inside);
 }
 
@@ -41,10 +69,11 @@ std::string html_of(const Table& table) {
                        escaped(column.name));
   }
   out += "</tr></thead>\n<tbody>\n";
+  const HeatRange range(table);
   for (const std::vector<Cell>& row : table.rows) {
     out += "<tr>";
     for (std::size_t c = 0; c < row.size() && c < table.columns.size(); ++c) {
-      out += html_of(row[c], table.columns[c], c == 0 && !table.columns[c].is_number);
+      out += html_of(row[c], table.columns[c], c == 0 && !table.columns[c].is_number, range);
     }
     out += "</tr>\n";
   }
@@ -61,22 +90,24 @@ std::string html_of(const Items& items) {
 
 std::string html_of(const Figure& figure) {
   std::string out = "<figure>\n" + element("h3", figure.title) + element("p", figure.how_to_read);
+  const std::string folded =
+      "<details><summary>The numbers as a table</summary>\n" + html_of(figure.numbers) + "</details>\n</figure>\n";
+  if (figure.charts.empty()) {
+    return out + (figure.numbers.rows.size() > kRowsOpen ? folded : html_of(figure.numbers) + "</figure>\n");
+  }
   std::vector<std::string> legends;
   for (const Chart& chart : figure.charts) legends.push_back(legend(chart));
   const bool is_shared = std::ranges::adjacent_find(legends, std::ranges::not_equal_to{}) == legends.end();
-  if (is_shared && !legends.empty()) out += legends.front();
-  out += "<div class=\"charts\">\n";
+  if (is_shared) out += legends.front();
+  // One chart leaves room for a short table beside it.
+  const bool is_beside = figure.charts.size() == 1 && figure.numbers.rows.size() <= kRowsBeside;
+  out += is_beside ? "<div class=\"beside\">\n" : "<div class=\"charts\">\n";
   for (std::size_t c = 0; c < figure.charts.size(); ++c) {
     const std::string drawn = svg(figure.charts[c]);
     if (drawn.empty()) continue;
     out += fmt::format("<div class=\"scroll\">{}{}</div>\n", is_shared ? "" : legends[c], drawn);
   }
-  // One chart leaves room for a short table beside it.
-  if (figure.charts.size() == 1 && figure.numbers.rows.size() <= kRowsBeside) {
-    return out + html_of(figure.numbers) + "</div>\n</figure>\n";
-  }
-  return out + "</div>\n<details><summary>The numbers as a table</summary>\n" + html_of(figure.numbers) +
-         "</details>\n</figure>\n";
+  return out + (is_beside ? html_of(figure.numbers) + "</div>\n</figure>\n" : "</div>\n" + folded);
 }
 
 std::string html_of(const Section& section) {
@@ -103,10 +134,19 @@ std::string filled(std::string_view page, const Values& values) {
   }
 }
 
+std::string bytes_of_hex(std::string_view digits) {
+  const auto value = [](char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; };
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+    bytes += static_cast<char>(value(digits[i]) * 16 + value(digits[i + 1]));
+  }
+  return bytes;
+}
+
 struct SentenceView {
   std::string title;
   std::string how_to_read;
-  std::string without_attention;  // in words
+  std::string without_attention;  // a sentence
   Table first;                    // for readers without a script
   PackedSentences packed;
 };
@@ -127,31 +167,39 @@ std::string whole(const std::string& title, const std::string& navigation, const
                                           {"navigation", navigation},
                                           {"content", content},
                                           {"foot", escaped(foot)},
-                                          {"script", page_files::kReportJs}});
+                                          {"script", page_files::kReportJs},
+                                          {"script-hash", base64(bytes_of_hex(page_files::kReportJsSha256))}});
 }
 
 constexpr std::string_view kHowToRead =
-    "Rows are target pieces, columns source pieces: the stronger the colour of a cell, the more of the row's attention "
-    "goes to "
-    "its column (the shade is the square root of the weight). The arrow keys go to the previous and the next sentence.";
+    "Rows are target pieces, columns source pieces. The stronger the colour of a cell, the more of its row's attention "
+    "goes to its column; the shade is the square root of the weight. The arrow keys go to the previous and the next "
+    "sentence.";
 
-// Says what the budget left out; nothing where all is there.
+// A sentence about attention that is missing; empty where none is.
 std::string left_out(const PackedSentences& pack, std::size_t sentences, const std::string& remedy) {
   if (pack.without_for_budget == 0) {
-    return pack.with_attention == 0 ? "There are no attention weights to the source in this page." : "";
+    return pack.with_attention == 0 ? "This page has no attention weights." : "";
   }
   return fmt::format(
-      "The page holds the attention of {} of {} sentences, to remain small; {} shows that of the others.",
+      "To remain small, the page holds the attention of {} of {} sentences; {} shows that of the others.",
       pack.with_attention, sentences, remedy);
 }
 
 }  // namespace
 
 std::string comparison_page(const Comparison& comparison) {
-  std::vector<std::string> names;
-  for (const System& system : comparison.systems) names.push_back(system.name);
-  std::string title = "attend compare: ";
-  for (std::size_t s = 0; s < names.size(); ++s) title += (s > 0 ? ", " : "") + names[s];
+  std::vector<ShownSystem> systems;
+  std::string title;
+  for (std::size_t s = 0; s < comparison.systems.size(); ++s) {
+    ShownSystem& shown = systems.emplace_back(ShownSystem{.name = comparison.systems[s].name});
+    title += (s == 0 ? "Comparison of " : ", ") + shown.name;
+    if (s >= comparison.attention.size()) continue;
+    if (const HeadStatistics* head = opening_head(comparison.attention[s])) {
+      shown.layer = head->layer;
+      shown.head = head->head;
+    }
+  }
 
   std::string navigation, content;
   for (const Section& section : sections_of(comparison)) {
@@ -172,11 +220,10 @@ std::string comparison_page(const Comparison& comparison) {
     sentences.push_back(std::move(shown));
   }
   if (sentences.empty()) {
-    content +=
-        "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison holds no sentences.</p></section>\n";
+    content += "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison has no sentences.</p></section>\n";
   } else {
     SentenceView view{"8. Sentences", std::string(kHowToRead), "", sentence_table(comparison, kStaticSentences),
-                      packed(names, {"the reference", "its own translation"}, sentences)};
+                      packed(systems, {"The reference", "Its own translation"}, sentences)};
     view.without_attention = left_out(view.packed, sentences.size(), "attend attention RUN");
     content += html_of(view);
   }
@@ -184,7 +231,7 @@ std::string comparison_page(const Comparison& comparison) {
 }
 
 std::string sentence_page(const AttentionPage& page) {
-  Table first{"The first sentences", {{"sentence"}, {"source", false}, {"target", false}}, {}};
+  Table first{"The first sentences", {{"Sentence"}, {"Source", false}, {"Target", false}}, {}};
   std::vector<ShownSentence> sentences;
   for (const AttentionPage::Sentence& sentence : page.sentences) {
     ShownSentence shown{sentence.source, "", {}, {}};
@@ -198,8 +245,11 @@ std::string sentence_page(const AttentionPage& page) {
       first.rows.push_back({std::to_string(first.rows.size() + 1), sentence.source, sentence.target});
     }
   }
-  SentenceView view{"Sentences", std::string(kHowToRead), "", std::move(first),
-                    packed({page.title}, page.views, sentences)};
+  ShownSystem model{.name = page.title};
+  for (const ShownSentence& sentence : sentences) {
+    for (const ShownMaps& shown : sentence.maps) model.layer = std::max(model.layer, shown.maps->layers - 1);
+  }
+  SentenceView view{"Sentences", std::string(kHowToRead), "", std::move(first), packed({model}, page.views, sentences)};
   view.without_attention = left_out(view.packed, sentences.size(), "the same command with fewer sentences");
   std::string content = element("p", page.description);
   content +=

@@ -1,8 +1,8 @@
-// Pages for people: one HTML file each, which opens from a disk and asks nothing of any network. Tables and charts are
-// in the page as such; a script is needed for the sentences alone.
+// Pages for people: one HTML file each, which opens from a disk and loads nothing. Tables and charts need no script;
+// only the sentences do.
 //
-// Text from users (sentences, names, options) is escaped where it stands in HTML and base64 where it stands in a
-// script.
+// Text from users (sentences, names, options) is escaped in HTML and base64 in data. The page runs no script but its
+// own, whose hash it names (Content-Security-Policy).
 #pragma once
 
 #include <optional>
@@ -18,10 +18,10 @@ std::string comparison_page(const Comparison& comparison);
 
 // The attention of one model, sentence by sentence.
 struct AttentionPage {
-  std::string title;  // the run
+  std::string title;  // the path of the run
   std::string description;
-  std::string attend;  // the version that made this
-  std::string command;
+  std::string attend;              // the version that made this
+  std::string command;             // the command line that made it
   std::string made;                // date
   std::vector<std::string> views;  // "decoder to source", "encoder"
 

@@ -9,5 +9,6 @@ extern const std::string_view kReportHtml;
 extern const std::string_view kSentencesHtml;
 extern const std::string_view kReportCss;
 extern const std::string_view kReportJs;
+extern const std::string_view kReportJsSha256;  // 64 hexadecimal digits
 
 }  // namespace attend::page_files

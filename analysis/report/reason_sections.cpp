@@ -1,17 +1,20 @@
-// Where the systems differ, signs of why, and probes.
+// Where the systems differ, possible causes, and probes.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
-#include <set>
 
+#include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
 
 namespace attend {
 namespace {
 
 constexpr std::size_t kDifferentSentences = 15;
+constexpr std::size_t kChartedCheckpoints = 5;  // of a system, in the chart of the gradient's reach
+constexpr std::array<std::size_t, 10> kShownDistances = {1, 2, 3, 5, 7, 10, 15, 20, 25, 30};  // in its table
 
 // "a, b and c"
 std::string listed(const std::vector<std::string>& names) {
@@ -30,12 +33,13 @@ class Reasons : public SectionMaker {
 
  private:
   Figure figure_of(const Breakdown& breakdown) const {
-    PointChart chart{breakdown.title, breakdown.measure, {}, {}};
-    Table numbers{breakdown.title + ": " + breakdown.measure, by_system({{"group", false}, {breakdown.unit}}), {}};
+    const std::string title = capitalised(breakdown.title);
+    PointChart chart{title, capitalised(breakdown.measure), {}, {}};
+    Table numbers{title + ": " + breakdown.measure, by_system({{"Group", false}, {capitalised(breakdown.unit)}}), {}};
     for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s, {}});
     for (const BreakdownGroup& group : breakdown.groups) {
-      chart.groups.push_back(group.name);
-      std::vector<Cell> row{group.name, fixed(static_cast<double>(group.count), 0)};
+      chart.groups.push_back(capitalised(group.name));
+      std::vector<Cell> row{capitalised(group.name), fixed(static_cast<double>(group.count), 0)};
       for (std::size_t s = 0; s < systems().size(); ++s) {
         const std::optional<Estimate> value = s < group.values.size() ? group.values[s] : std::nullopt;
         chart.rows[s].values.push_back(value);
@@ -43,27 +47,26 @@ class Reasons : public SectionMaker {
       }
       numbers.rows.push_back(std::move(row));
     }
-    return {breakdown.title,
-            fmt::format("By group ({}), with 95 % intervals; a group of few {} has a wide one.", breakdown.measure,
-                        breakdown.unit),
+    return {title,
+            fmt::format("{} by group, with 95 % intervals, which are wide where a group has few {}.",
+                        capitalised(breakdown.measure), breakdown.unit),
             {chart},
             numbers};
   }
 
   Section where() const {
     Section section{"where",
-                    "5. Where",
-                    "Where the systems differ: the same measure by groups of sentences or words, then the n-grams and "
-                    "the sentences "
-                    "in which they differ most.",
+                    "5. Breakdown",
+                    "One measure by groups of sentences or words, then the n-grams and the sentences in which the "
+                    "systems differ most.",
                     {}};
     for (const Breakdown& breakdown : it_.where) section.blocks.push_back(figure_of(breakdown));
     if (it_.where.empty()) section.blocks.push_back(Paragraph{"The test set was not divided into groups."});
     if (it_.ngrams.empty()) {
-      section.blocks.push_back(Paragraph{"No n-gram of the references is found by some systems and missed by others."});
+      section.blocks.push_back(Paragraph{"Every n-gram of the references is matched equally often by all systems."});
     } else {
-      Table ngrams{"N-grams of the references that some systems produce and others miss: how often each matches",
-                   by_system({{"n-gram", false}, {"in the references"}}),
+      Table ngrams{"Matches of the n-grams that some systems produce and others miss",
+                   by_system({{"N-gram", false}, {"In the references"}}),
                    {}};
       for (const NgramDifference& ngram : it_.ngrams) {
         std::vector<Cell> row{ngram.text, fixed(static_cast<double>(ngram.in_reference), 0)};
@@ -86,11 +89,12 @@ class Reasons : public SectionMaker {
       if (it_.sentences[i].systems.size() > 1 && spread(i) > 0) order.emplace_back(-spread(i), i);
     }
     if (order.empty()) {
-      section.blocks.push_back(Paragraph{"No sentence has outputs of different BLEU."});
+      section.blocks.push_back(Paragraph{"The outputs of every sentence have equal BLEU."});
       return;
     }
     std::ranges::sort(order);
-    Table table{"The sentences that differ most in sentence BLEU", by_system({{"sentence"}, {"source", false}}), {}};
+    Table table{
+        "Sentences with the greatest differences in sentence BLEU", by_system({{"Sentence"}, {"Source", false}}), {}};
     for (std::size_t k = 0; k < std::min(order.size(), kDifferentSentences); ++k) {
       const std::size_t i = order[k].second;
       std::vector<Cell> row{Cell(static_cast<std::int64_t>(i) + 1), it_.sentences[i].source};
@@ -101,12 +105,12 @@ class Reasons : public SectionMaker {
   }
 
   Section why() const {
-    Section section{"why",
-                    "6. Why",
-                    "Signs of the reasons: whether a better text was there and the search missed it, whether a model "
-                    "is as sure as it "
-                    "may be, and what its attention looks at. None of them proves a cause.",
-                    {}};
+    Section section{
+        "why",
+        "6. Possible causes",
+        "Translations that the search missed, probabilities that are badly calibrated, and the distribution of "
+        "attention. None of these numbers proves a cause.",
+        {}};
     add_cross_scores(section);
     add_beams(section);
     add_calibration(section);
@@ -116,37 +120,33 @@ class Reasons : public SectionMaker {
 
   void add_cross_scores(Section& section) const {
     if (!it_.cross_scores) {
-      section.blocks.push_back(Paragraph{"Texts were not scored by the other systems."});
+      section.blocks.push_back(Paragraph{"The texts were not scored by the models."});
       return;
     }
     const CrossScores& cross = *it_.cross_scores;
-    HeatChart map{"Mean log-probability of a text under a model", "scored by", "text of", {}, {}, {}, 1};
-    Table table{"Mean log-probability per sentence, in nats", by_system({{"scored by", false}}), {}};
-    for (const System& system : systems()) map.columns.push_back(system.name);
-    map.columns.emplace_back("reference");
-    table.columns.push_back({"reference"});
-    if (!cross.search_errors.empty()) table.columns.push_back({"search errors in %"});
+    Table table{"Mean log-probability per sentence, in nats", by_system({{"Scored by", false}}), {}};
+    table.columns.push_back({"Reference"});
+    if (!cross.search_errors.empty()) table.columns.push_back({"Search errors in %"});
     for (std::size_t s = 0; s < cross.log_prob.size() && s < systems().size(); ++s) {
-      map.rows.push_back(name(s));
-      map.values.push_back(cross.log_prob[s]);
       std::vector<Cell> row{name(s)};
-      for (const auto& value : cross.log_prob[s]) row.emplace_back(fixed_or_dash(value, 2));
+      for (const auto& value : cross.log_prob[s]) row.emplace_back(fixed_or_dash(value, 2), value);
       if (s < cross.search_errors.size()) row.emplace_back(fixed(cross.search_errors[s], 1));
       table.rows.push_back(std::move(row));
     }
-    section.blocks.push_back(Figure{"Each model's opinion of each text",
-                                    "A row is a model, a column whose text it scores: higher is likelier. A model that "
-                                    "finds another's translation likelier than "
-                                    "its own missed it in the search; a search error is a sentence whose reference is "
-                                    "likelier than the model's own output.",
-                                    {map},
-                                    table});
+    section.blocks.push_back(
+        Figure{"Log-probability of each text under each model",
+               "Each row is a model, each column the author of the texts that it scores. The higher the number and the "
+               "stronger its shade, the likelier. If a model assigns another system's translations a higher "
+               "log-probability than its own, its search "
+               "missed them. A search error is a sentence whose reference is likelier than the model's own output.",
+               {},
+               table});
   }
 
   void add_beams(Section& section) const {
-    LineChart bleu{"BLEU by beam", "beam", "BLEU", {}};
-    LineChart log_prob{"Log-probability by beam", "beam", "nats per sentence", {}};
-    Table table{"Beams", {{"system", false}, {"beam"}, {"BLEU"}, {"log-probability in nats per sentence"}}, {}};
+    LineChart bleu{"BLEU by beam", "Beam", "BLEU", {}};
+    LineChart log_prob{"Log-probability by beam", "Beam", "Nats per sentence", {}};
+    Table table{"Beams", {{"System", false}, {"Beam"}, {"BLEU"}, {"Log-probability in nats per sentence"}}, {}};
     for (std::size_t s = 0; s < it_.beams.size() && s < systems().size(); ++s) {
       Series scores{name(s), s, 0, {}}, probs{name(s), s, 0, {}};
       for (const BeamPoint& point : it_.beams[s]) {
@@ -159,21 +159,21 @@ class Reasons : public SectionMaker {
       log_prob.series.push_back(std::move(probs));
     }
     if (table.rows.empty()) {
-      section.blocks.push_back(Paragraph{"Only one width of the beam was tried."});
+      section.blocks.push_back(Paragraph{"Only one beam size was tried."});
       return;
     }
     section.blocks.push_back(
         Figure{"Wider beams",
-               "Where the log-probability rises with the beam and BLEU does not, the search is good enough and the "
-               "model prefers worse texts.",
+               "If the log-probability rises with the beam and BLEU does not, the search is not the problem: the model "
+               "prefers worse translations.",
                {bleu, log_prob},
                table});
   }
 
   void add_calibration(Section& section) const {
-    LineChart chart{"Calibration", "probability of the likeliest piece", "how often it is right", {}, true};
-    Table table{"Calibration", {{"system", false}, {"mean probability"}, {"share that is right"}, {"pieces"}}, {}};
-    Table errors{"Expected calibration error (ECE)", {{"system", false}, {"ECE"}}, {}};
+    LineChart chart{"Calibration", "Probability of the likeliest piece", "Accuracy", {}, true};
+    Table table{"Calibration", {{"System", false}, {"Mean probability"}, {"Accuracy"}, {"Pieces"}}, {}};
+    Table errors{"Expected calibration error (ECE)", {{"System", false}, {"ECE"}}, {}};
     for (std::size_t s = 0; s < it_.calibration.size() && s < systems().size(); ++s) {
       if (!it_.calibration[s]) continue;
       Series series{name(s), s, 0, {}};
@@ -192,113 +192,131 @@ class Reasons : public SectionMaker {
     }
     section.blocks.push_back(
         Figure{"Calibration",
-               "Over the reference, piece by piece: below the diagonal a model is surer than it may be, above it "
-               "less sure.",
+               "Over the pieces of the references. A model on the diagonal is well calibrated, one below it is "
+               "overconfident, one above it underconfident.",
                {chart},
                table});
     section.blocks.push_back(std::move(errors));
   }
 
-  void add_attention(Section& section) const {
-    Table table{"Attention to the source by layer and head",
-                {{"system", false},
-                 {"layer"},
-                 {"head"},
-                 {"entropy in nats"},
-                 {"coverage"},
-                 {"distance in pieces"},
-                 {"monotonicity"}},
-                {}};
-    std::set<bool> has_error;
-    for (const auto& heads : it_.attention) {
-      for (const HeadStatistics& head : heads) has_error.insert(head.alignment_error.has_value());
+  // The entropy of each head of a system with several, a row for each layer.
+  static Table entropy_by_head(const std::string& system, const std::vector<HeadStatistics>& heads) {
+    Table table{"Entropy of " + system + " in nats", {{"Layer"}}, {}};
+    for (const HeadStatistics& head : heads) {
+      if (head.head < 0) continue;
+      const auto layer = static_cast<std::size_t>(head.layer), column = static_cast<std::size_t>(head.head) + 1;
+      while (table.rows.size() <= layer) table.rows.push_back({std::to_string(table.rows.size())});
+      while (table.columns.size() <= column) {
+        table.columns.push_back({fmt::format("Head {}", table.columns.size() - 1)});
+      }
+      table.rows[layer].emplace_back(fixed(head.entropy, 2), head.entropy);
     }
-    const bool with_error = has_error.contains(true);
-    if (with_error) table.columns.push_back({"AER in %"});
-    std::vector<std::string> without;
+    return table;
+  }
+
+  void add_attention(Section& section) const {
     Figure figure{
-        "Entropy by layer and head", "0 is attention to one piece; the more, the wider it is spread.", {}, {}};
+        "Attention to the source by layer and head",
+        "Over the references. Entropy: 0 is attention to one piece, and the wider it is spread, the higher. Coverage: "
+        "the "
+        "share of the source that is attended to. Distance: from the diagonal, in pieces. Monotonicity: the share of "
+        "steps that do not go back.",
+        {},
+        {"Attention to the source",
+         {{"System", false}, {"Layer"}, {"Head"}, {"Entropy"}, {"Coverage"}, {"Distance"}, {"Monotonicity"}},
+         {}}};
+    Table& table = figure.numbers;
+    const bool with_error = std::ranges::any_of(it_.attention, [](const auto& heads) {
+      return std::ranges::any_of(heads, [](const HeadStatistics& head) { return head.alignment_error.has_value(); });
+    });
+    if (with_error) {
+      table.columns.push_back({"AER in %"});
+      figure.how_to_read += " AER: disagreement with the gold links; lower is better.";
+    }
+    std::vector<std::string> without;
+    std::vector<Table> entropies;
     for (std::size_t s = 0; s < it_.attention.size() && s < systems().size(); ++s) {
-      if (it_.attention[s].empty()) without.push_back(name(s));
-      HeatChart map{"Entropy of " + name(s), "layer", name(s) + ": head", {}, {}, {}, 2};
-      for (const HeadStatistics& head : it_.attention[s]) {
+      const std::vector<HeadStatistics>& heads = it_.attention[s];
+      if (heads.empty()) without.push_back(name(s));
+      const HeadStatistics* opens = opening_head(heads);
+      for (const HeadStatistics& head : heads) {
         std::vector<Cell> row{name(s),
                               std::to_string(head.layer),
-                              head.head < 0 ? "mean" : std::to_string(head.head),
+                              head.head < 0 ? "Mean" : std::to_string(head.head),
                               fixed(head.entropy, 2),
                               fixed(head.coverage, 2),
                               fixed(head.distance, 2),
                               fixed(head.monotonicity, 2)};
         if (with_error) row.emplace_back(fixed_or_dash(head.alignment_error, 1));
+        for (const std::size_t place : {1, 2}) row[place].is_best = &head == opens;
+        if (with_error) row.back().is_best = &head == opens;
         table.rows.push_back(std::move(row));
-        if (head.head < 0) continue;
-        const auto layer = static_cast<std::size_t>(head.layer), column = static_cast<std::size_t>(head.head);
-        while (map.rows.size() <= layer) map.rows.push_back(std::to_string(map.rows.size()));
-        while (map.columns.size() <= column) map.columns.push_back(std::to_string(map.columns.size()));
-        map.values.resize(map.rows.size());
-        map.values[layer].resize(std::max(map.values[layer].size(), column + 1));
-        map.values[layer][column] = head.entropy;
       }
-      if (map.columns.size() > 1) figure.charts.emplace_back(std::move(map));
+      if (std::ranges::any_of(heads, [](const HeadStatistics& head) { return head.head > 0; })) {
+        entropies.push_back(entropy_by_head(name(s), heads));
+      }
     }
     if (table.rows.empty()) {
       section.blocks.push_back(
           Paragraph{"None of these systems has attention to the source, or it was not looked at."});
       return;
     }
-    if (!without.empty())
-      section.blocks.push_back(Paragraph{"Without attention to the source: " + listed(without) + "."});
-    section.blocks.push_back(
-        Paragraph{"Over the references. Entropy: how wide attention is spread. Coverage: how much of the source is "
-                  "looked at. Distance: from the "
-                  "diagonal. Monotonicity: the share of steps that do not go back." +
-                  std::string(with_error ? " AER: disagreement with the gold links, lower is better." : "")});
-    if (!figure.charts.empty()) {
-      figure.numbers = table;
-      section.blocks.push_back(std::move(figure));
-    } else {
-      section.blocks.push_back(std::move(table));
-    }
+    figure.how_to_read += with_error
+                              ? " Section 8 opens at the head with the lowest AER of each system, which is marked."
+                              : " Section 8 opens at the mean of the last layer's heads, which is marked.";
+    if (!without.empty()) figure.how_to_read += " Without attention to the source: " + listed(without) + ".";
+    section.blocks.push_back(std::move(figure));
+    std::ranges::move(entropies, std::back_inserter(section.blocks));
   }
 
   Section probes() const {
-    Section section{"probes",
-                    "7. Probes",
-                    "Measurements of the weaknesses of recurrent models for which attention and Transformers were "
-                    "made: reach of the "
-                    "gradient, steps that wait for each other, words that agree across a distance.",
-                    {}};
+    Section section{
+        "probes",
+        "7. Probes",
+        "Measurements of weaknesses of recurrent models that led to attention and to Transformers: the reach "
+        "of the gradient, steps that wait for each other, and words that agree across a distance.",
+        {}};
     if (!it_.probe) {
-      section.blocks.push_back(Paragraph{"Not measured; attend compare --probe measures it."});
+      section.blocks.push_back(Paragraph{"Not measured; pass --probe to attend compare."});
       return section;
     }
     const Probe& probe = *it_.probe;
     Figure reach{
         "Reach of the gradient",
-        "Norm of the gradient of a target piece's log-probability with respect to source pieces by their distance, "
-        "relative to distance 0: "
-        "a curve "
-        "that falls fast is a model that learns little from far pieces.",
+        "Norm of the gradient of a target piece's log-probability with respect to source pieces, by their distance in "
+        "pieces and relative to that at distance 0. If the curve falls fast, the model learns little from distant "
+        "pieces.",
         {},
-        {"Reach of the gradient", {{"system", false}, {"checkpoint", false}, {"distance"}, {"relative norm"}}, {}}};
+        {"Relative norm of the gradient at some distances; report.json has all",
+         {{"System", false}, {"Checkpoint", false}},
+         {}}};
+    for (const std::size_t distance : kShownDistances) reach.numbers.columns.push_back({std::to_string(distance)});
     Figure steps{"Time of an update by length",
-                 "A recurrent model makes its steps one after the other, so more threads help it little.",
+                 "The steps of a recurrent model wait for each other, so it gains little from more threads.",
                  {},
-                 {"Time of an update", {{"system", false}, {"threads"}, {"pieces"}, {"milliseconds"}}, {}}};
-    LineChart last{"Reach of the gradient, last checkpoints", "distance in pieces", "relative norm", {}};
+                 {"Time of an update", {{"System", false}, {"Threads"}, {"Pieces"}, {"Milliseconds"}}, {}}};
+    LineChart last{"Reach of the gradient, last checkpoints", "Distance in pieces", "Relative norm", {}};
     std::vector<Chart> growth;
-    LineChart times{"Time of an update", "pieces of source and target", "milliseconds", {}};
+    LineChart times{"Time of an update", "Pieces of source and target", "Milliseconds", {}};
     for (std::size_t s = 0; s < probe.systems.size() && s < systems().size(); ++s) {
       const SystemProbe& system = probe.systems[s];
-      LineChart all{"Reach of the gradient of " + name(s), name(s) + ": distance in pieces", "relative norm", {}};
-      for (std::size_t c = 0; c < system.reach.size(); ++c) {
-        Series series{system.reach[c].checkpoint, c, 0, {}};
-        for (std::size_t d = 0; d < system.reach[c].by_distance.size(); ++d) {
-          const double norm = system.reach[c].by_distance[d];
-          series.points.push_back({static_cast<double>(d), norm});
-          reach.numbers.rows.push_back({name(s), system.reach[c].checkpoint, std::to_string(d), fixed(norm, 4)});
+      LineChart all{"Reach of the gradient of " + name(s), "Distance in pieces, " + name(s), "Relative norm", {}};
+      const std::size_t count = system.reach.size(), charted = std::min(count, kChartedCheckpoints);
+      for (std::size_t c = 0; c < count; ++c) {
+        const GradientReach& at = system.reach[c];
+        std::vector<Cell> row{name(s), at.checkpoint};
+        for (const std::size_t d : kShownDistances) {
+          row.emplace_back(fixed(d < at.by_distance.size() ? at.by_distance[d] : kNotMeasured, 4));
         }
-        if (c + 1 == system.reach.size()) last.series.push_back({name(s), s, 0, series.points});
+        reach.numbers.rows.push_back(std::move(row));
+      }
+      for (std::size_t k = 0; k < charted; ++k) {  // evenly spaced, the first and the last among them
+        const GradientReach& at = system.reach[charted > 1 ? k * (count - 1) / (charted - 1) : count - 1];
+        Series series{at.checkpoint, k, 0, {}};
+        for (std::size_t d = 0; d < at.by_distance.size(); ++d) {
+          series.points.push_back({static_cast<double>(d), at.by_distance[d]});
+        }
+        if (k + 1 == charted) last.series.push_back({name(s), s, 0, series.points});
         all.series.push_back(std::move(series));
       }
       if (system.reach.size() > 1) growth.emplace_back(std::move(all));

@@ -1,4 +1,4 @@
-// What the makers of sections share: numbers with intervals, columns by system.
+// Parts that the makers of sections share: numbers with intervals, columns by system.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,15 @@ class SectionMaker {
  protected:
   const std::vector<System>& systems() const { return it_.systems; }
   const std::string& name(std::size_t s) const { return it_.systems[s].name; }
-  // First columns that hold text, then one for each system.
+  // Marks the best value of column `column`, by values parallel to the rows; none where all are equal.
+  static void mark_best(Table& table, std::size_t column, const std::vector<double>& values, bool higher_is_better);
+  // These columns, then one for each system.
   std::vector<Column> by_system(std::vector<Column> first, bool is_number = true) const;
 
   const Comparison& it_;
 };
 
-std::vector<Section> measured_sections(const Comparison& comparison);  // what was compared, and sections 1 to 4
+std::vector<Section> measured_sections(const Comparison& comparison);  // the facts, and sections 1 to 4
 std::vector<Section> reason_sections(const Comparison& comparison);    // sections 5 to 7
 
 }  // namespace attend

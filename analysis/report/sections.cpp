@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "analysis/report/section_parts.hpp"
 
@@ -20,9 +21,30 @@ std::string plural(std::int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", fixed(static_cast<double>(count), 0), noun, count == 1 ? "" : "s");
 }
 
+void SectionMaker::mark_best(Table& table, std::size_t column, const std::vector<double>& values,
+                             bool higher_is_better) {
+  const auto [least, greatest] = std::ranges::minmax_element(values);
+  if (values.empty() || !(*least < *greatest)) return;
+  const double best = higher_is_better ? *greatest : *least;
+  for (std::size_t row = 0; row < values.size(); ++row) table.rows[row][column].is_best = values[row] == best;
+}
+
 std::vector<Column> SectionMaker::by_system(std::vector<Column> first, bool is_number) const {
   for (const System& system : systems()) first.push_back({system.name, is_number});
   return first;
+}
+
+const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads) {
+  if (heads.empty()) return nullptr;
+  const auto error = [](const HeadStatistics& head) {
+    return head.alignment_error.value_or(std::numeric_limits<double>::infinity());
+  };
+  const HeadStatistics& best = *std::ranges::min_element(heads, {}, error);
+  if (best.alignment_error) return &best;
+  const std::int64_t layer = std::ranges::max(heads, {}, &HeadStatistics::layer).layer;
+  const auto is_mean = [&](const HeadStatistics& head) { return head.layer == layer && head.head < 0; };
+  const auto mean = std::ranges::find_if(heads, is_mean);
+  return mean == heads.end() ? &heads.back() : &*mean;  // a layer with one head has no mean
 }
 
 std::vector<Section> sections_of(const Comparison& comparison) {
@@ -32,7 +54,7 @@ std::vector<Section> sections_of(const Comparison& comparison) {
 }
 
 Table sentence_table(const Comparison& comparison, std::size_t most) {
-  Table table{"The first sentences", {{"sentence"}, {"source", false}, {"reference", false}}, {}};
+  Table table{"The first sentences", {{"Sentence"}, {"Source", false}, {"Reference", false}}, {}};
   for (const System& system : comparison.systems) table.columns.push_back({system.name, false});
   for (std::size_t i = 0; i < std::min(most, comparison.sentences.size()); ++i) {
     const Sentence& sentence = comparison.sentences[i];

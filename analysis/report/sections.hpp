@@ -1,4 +1,4 @@
-// A report in sections of sentences, tables and charts, made of a Comparison: the page and the Markdown show the same.
+// The sections of a report as text, tables and charts, made from a Comparison: the page and the Markdown show the same.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,18 @@ namespace attend {
 struct Cell {
   std::string text;
   std::optional<std::int64_t> sentence = {};  // links to the sentence of this number, from 1
+  std::optional<double> heat = {};            // shades the cell, on one scale for all cells of its table
+  bool is_best = false;                       // is marked
 
   Cell(std::string its_text) : text(std::move(its_text)) {}  // NOLINT: text is a cell
   Cell(const char* its_text) : text(its_text) {}             // NOLINT
+  Cell(std::string its_text, std::optional<double> its_heat) : text(std::move(its_text)), heat(its_heat) {}
   explicit Cell(std::int64_t number) : text(std::to_string(number)), sentence(number) {}
 };
 
 struct Column {
   std::string name;
-  bool is_number = true;  // set to the right
+  bool is_number = true;  // aligned to the right
 };
 
 struct Table {
@@ -36,12 +39,12 @@ struct Paragraph {
   std::string text;
 };
 
-// Sentences one below the other.
+// A list.
 struct Items {
   std::vector<std::string> texts;
 };
 
-// Charts and the numbers that they draw, folded away on the page.
+// Charts and their numbers, which the page folds away unless they are few or there is no chart.
 struct Figure {
   std::string title;
   std::string how_to_read;
@@ -58,8 +61,12 @@ struct Section {
   std::vector<Block> blocks;  // at least one: a section without data says why
 };
 
-// What was compared, then sections 1 to 7. Section 8, the sentences, is each writer's own.
+// The comparison's facts, then sections 1 to 7. Section 8, the sentences, is each writer's own.
 std::vector<Section> sections_of(const Comparison& comparison);
+
+// The head at which section 8 opens: that of the lowest alignment error rate or, without gold links, the mean of the
+// last layer's heads. Null without attention.
+const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads);
 
 // The first sentences as a table: source, reference, outputs.
 Table sentence_table(const Comparison& comparison, std::size_t most);

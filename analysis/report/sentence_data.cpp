@@ -26,10 +26,13 @@ std::size_t number_of(const std::vector<std::string>& pieces, std::vector<std::v
 
 }  // namespace
 
-PackedSentences packed(const std::vector<std::string>& systems, const std::vector<std::string>& views,
+PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vector<std::string>& views,
                        const std::vector<ShownSentence>& sentences, std::size_t budget) {
   PackedSentences pack;
-  ordered_json texts = {{"systems", systems}, {"views", views}, {"sentences", ordered_json::array()}};
+  ordered_json texts = {{"systems", ordered_json::array()}, {"views", views}, {"sentences", ordered_json::array()}};
+  for (const ShownSystem& system : systems) {
+    texts["systems"].push_back({{"name", system.name}, {"layer", system.layer}, {"head", system.head}});
+  }
   std::string streams;
   for (const ShownSentence& sentence : sentences) {
     ordered_json record = {

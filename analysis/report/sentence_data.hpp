@@ -1,19 +1,21 @@
 // The sentences of a page, packed: texts as JSON and attention as bytes, both deflated, which report.js inflates.
 //
-// The JSON, of which tests/browser knows no more than this:
+// The JSON:
 //
-//   {"systems": ["luong"], "views": ["reference", "own translation"],
+//   {"systems": [{"name": "luong", "layer": 0, "head": -1}], "views": ["The reference", "Its own translation"],
 //    "sentences": [{"source": "a dog", "reference": "ein Hund",
 //                   "outputs": [{"text": "ein Hund", "bleu": 100, "chrf": 100, "log_prob": -0.7}],
 //                   "pieces": [["▁a", "▁dog", "</s>"], …],
 //                   "maps": [{"system": 0, "view": 0, "layers": 1, "heads": 1, "source": 0, "target": 1}, …],
 //                   "at": [0, 812]}, …]}
 //
-// "source" and "target" of a map are numbers of "pieces"; "at" is offset and length of the sentence's own zlib stream,
-// the weights of its maps one after the other, in the bytes of all sentences. A sentence without attention has neither.
+// "layer" and "head" (-1: the mean) are those at which a system opens. "source" and "target" of a map are numbers of
+// "pieces"; "at" is offset and length of the sentence's own zlib stream, the weights of its maps one after the other,
+// in the bytes of all sentences. A sentence without attention has neither.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,9 +24,15 @@
 
 namespace attend {
 
-// What a page may spend on attention, in bytes of base64: with texts and all else, a page of 1,000 sentences is below
+// The bytes of base64 that a page may spend on attention: with texts and all else, a page of 1,000 sentences is below
 // 3 MB.
 inline constexpr std::size_t kAttentionBudget = 2'300'000;
+
+struct ShownSystem {
+  std::string name;
+  std::int64_t layer = 0;  // where the page opens
+  std::int64_t head = -1;  // -1: the mean of the layer's heads
+};
 
 struct ShownMaps {
   std::size_t system = 0;
@@ -48,10 +56,10 @@ struct PackedSentences {
   std::string texts;    // base64 of a zlib stream of the JSON
   std::string weights;  // base64 of the zlib streams of all sentences
   std::size_t with_attention = 0;
-  std::size_t without_for_budget = 0;  // the first sentence beyond the budget and all later ones
+  std::size_t without_for_budget = 0;  // counts the first sentence beyond the budget and all later ones
 };
 
-PackedSentences packed(const std::vector<std::string>& systems, const std::vector<std::string>& views,
+PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vector<std::string>& views,
                        const std::vector<ShownSentence>& sentences, std::size_t budget = kAttentionBudget);
 
 }  // namespace attend

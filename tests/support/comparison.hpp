@@ -1,4 +1,4 @@
-// A comparison as it might come out, made of a seed: three systems, the first with two seeds, and hostile texts among
+// A synthetic comparison, made from a seed: three systems or more, the first with two seeds, and hostile texts among
 // their names and sentences.
 #pragma once
 
@@ -21,6 +21,7 @@ struct SyntheticSize {
   std::size_t sentences = 40;
   std::int64_t layers = 2;  // of the Transformer
   std::int64_t heads = 4;
+  std::size_t systems = 3;  // those beyond three equal the Transformer
 };
 
 // Texts that break a page which does not escape them or cannot hold them.
@@ -269,6 +270,36 @@ class SyntheticComparison {
     it_.attention = {heads_of(1, 1), heads_of(1, 1), heads_of(size_.layers, size_.heads)};
     it_.probe = probe();
     for (std::size_t i = 0; i < size_.sentences; ++i) it_.sentences.push_back(sentence_of(i));
+    while (it_.systems.size() < size_.systems) repeat_last();
+  }
+
+  // Appends a copy of the last system, as good as the original.
+  void repeat_last() {
+    const auto repeat = [](auto& values) { values.push_back(values.back()); };
+    const auto last = static_cast<std::int64_t>(it_.systems.size()) - 1;
+    repeat(it_.systems);
+    it_.systems.back().name = "transformer-" + std::to_string(last);
+    for (OptionDifference& difference : it_.differences) repeat(difference.values);
+    for (LevelReached& level : it_.levels) repeat(level.first);
+    for (auto* breakdowns : {&it_.where, &it_.probe->by_distance}) {
+      for (Breakdown& breakdown : *breakdowns) {
+        for (BreakdownGroup& group : breakdown.groups) repeat(group.values);
+      }
+    }
+    for (NgramDifference& ngram : it_.ngrams) repeat(ngram.matched);
+    for (auto& row : it_.cross_scores->log_prob) row.insert(row.end() - 1, *(row.end() - 2));
+    repeat(it_.cross_scores->log_prob);
+    repeat(it_.cross_scores->search_errors);
+    repeat(it_.beams);
+    repeat(it_.calibration);
+    repeat(it_.attention);
+    repeat(it_.probe->systems);
+    for (Sentence& sentence : it_.sentences) repeat(sentence.systems);
+    for (std::size_t i = 0, tests = it_.tests.size(); i < tests; ++i) {
+      if (it_.tests[i].b != last) continue;
+      it_.tests.push_back(it_.tests[i]);
+      it_.tests.back().b = last + 1;
+    }
   }
 
   SyntheticSize size_;

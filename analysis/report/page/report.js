@@ -1,12 +1,12 @@
-// The sentences of a page: texts and attention, inflated from what sentence_data.cpp packed. Sentences have numbers
-// from 1 where people see them, as do the lines of a file; layers and heads from 0, as everywhere in attend.
+// The sentences of a page: texts and attention, inflated from the data that sentence_data.cpp packed. People see
+// sentences numbered from 1, like the lines of a file, and layers and heads from 0, as everywhere in attend.
 'use strict';
 (async () => {
   const by_id = (id) => document.getElementById(id);
   if (!by_id('viewer')) return;
   if (typeof DecompressionStream === 'undefined') {
     by_id('static').firstElementChild.textContent =
-        'This browser cannot inflate the sentences of the page (it lacks DecompressionStream); a newer one shows them all.';
+        'This browser cannot inflate the sentences of the page, since it lacks DecompressionStream; a newer one shows them all.';
     return;
   }
 
@@ -16,7 +16,8 @@
 
   const data = JSON.parse(new TextDecoder().decode(await inflated(decoded(by_id('sentence-texts').textContent))));
   const streams = decoded(by_id('sentence-weights').textContent);
-  const {systems, views, sentences} = data;
+  const {views, sentences} = data;
+  const systems = data.systems.map((system) => system.name);
   const state = {
     found: [],   // numbers of sentences, from 0, in the order shown
     current: 0,  // number of the sentence
@@ -62,8 +63,8 @@
 
   // ---- matrices
 
-  // Where the words of a list of pieces begin: at ▁ (SentencePiece), or where a piece does not continue one with ##
-  // (WordPiece); special pieces such as </s> and [CLS] stand alone.
+  // For each piece, true if it begins a word: with ▁ (SentencePiece), or without ## (WordPiece). Special pieces such as
+  // </s> and [CLS] stand alone.
   function beginnings(pieces) {
     const special = (piece) => /^(<.*>|\[[A-Z]+\])$/.test(piece);
     const marked = pieces.some((piece) => piece.startsWith('▁'));
@@ -81,7 +82,7 @@
     return {words, number};
   }
 
-  // A word gets the sum of its source pieces and gives the mean of its target pieces, so that rows still sum to 1.
+  // The weights of a word's source pieces are added, those of its target pieces averaged, so that rows still sum to 1.
   function merged(matrix) {
     const source = words_of(matrix.source), target = words_of(matrix.target);
     const sizes = target.words.map((_, w) => target.number.filter((n) => n === w).length);
@@ -229,7 +230,7 @@
     const [red, green, blue] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
     const grid = element('div', {class: 'small-maps', style: `grid-template-columns: repeat(${map.heads + 1}, auto)`});
     grid.append(
-        element('span', {}, 'layer'), ...[...Array(map.heads).keys()].map((h) => element('span', {}, `head ${h}`)));
+        element('span', {}, 'Layer'), ...[...Array(map.heads).keys()].map((h) => element('span', {}, `Head ${h}`)));
     for (let layer = 0; layer < map.layers; ++layer) {
       grid.append(element('span', {}, String(layer)));
       for (let head = 0; head < map.heads; ++head) {
@@ -238,7 +239,7 @@
         const image = new ImageData(source.length, target.length);
         rows.flat().forEach((weight, i) => image.data.set([red, green, blue, Math.round(255 * shade(weight))], 4 * i));
         canvas.getContext('2d').putImageData(image, 0, 0);
-        const name = `layer ${layer}, head ${head}`;
+        const name = `Layer ${layer}, head ${head}`;
         const button = element('button', {type: 'button', title: name, 'aria-label': name}, canvas);
         button.addEventListener('click', () => {
           panel.layer = layer;
@@ -252,13 +253,18 @@
     return grid;
   }
 
+  function open_at(panel, system) {
+    const {layer, head} = data.systems[system];
+    return Object.assign(panel, {system, layer, head});
+  }
+
   function fill_panel(panel, maps) {
     const box = element('div', {class: 'panel'});
     const controls = element('div', {class: 'controls'});
     box.append(controls);
     if (systems.length > 1) {
       controls.append(chooser('System', systems.map((name, s) => [s, name]), panel.system, (s) => {
-        panel.system = s;
+        open_at(panel, s);
         list_sentences();
         show();
       }));
@@ -286,7 +292,7 @@
               show();
             }),
         chooser(
-            'Head', [[-1, 'mean'], ...[...Array(map.heads).keys()].map((h) => [h, String(h)])],
+            'Head', [[-1, 'Mean'], ...[...Array(map.heads).keys()].map((h) => [h, String(h)])],
             map.heads === 1 ? 0 : panel.head, (h) => {
               panel.head = h;
               show();
@@ -325,15 +331,15 @@
     const scored = sentence.outputs.some((output) => output.bleu !== null);
     const no_scores = scored ? ['', '', ''] : [];
     const rows = [
-      ['source', sentence.source, ...no_scores],
-      ...(sentence.reference ? [['reference', sentence.reference, ...no_scores]] : []),
+      ['Source', sentence.source, ...no_scores],
+      ...(sentence.reference ? [['Reference', sentence.reference, ...no_scores]] : []),
       ...sentence.outputs.map(
           (output, s) =>
-              [scored ? systems[s] : 'target', output.text,
+              [scored ? systems[s] : 'Target', output.text,
                ...(scored ? [output.bleu, output.chrf, output.log_prob] : [])])
     ];
     by_id('texts').replaceChildren(
-        table(`Sentence ${number + 1}`, ['', 'text', ...(scored ? ['BLEU', 'chrF', 'log-probability'] : [])], rows));
+        table(`Sentence ${number + 1}`, ['', 'Text', ...(scored ? ['BLEU', 'chrF', 'Log-probability'] : [])], rows));
 
     const maps = await maps_of(number);
     if (ticket !== asked) return;  // another sentence was chosen meanwhile
@@ -341,7 +347,7 @@
     by_id('panels').replaceChildren(...panels);
     const [a, b] = state.shown;
     by_id('message').textContent = a && b && !same(a.source, b.source) && !state.words ?
-        'These systems divide the source into different pieces; merge them to words for shared axes.' :
+        'These systems split the source into different pieces; merge them into words for shared axes.' :
         '';
     if (state.here && !state.shown[state.here.panel]) state.here = null;
     show_here();
@@ -396,7 +402,7 @@
   function search_again() {
     list_sentences();
     if (state.found.length === 0)
-      by_id('position').textContent = 'No sentence has this text.';
+      by_id('position').textContent = 'No sentence contains this text.';
     else if (!state.found.includes(state.current))
       choose(state.found[0]);
     else
@@ -424,11 +430,11 @@
   const with_maps = [...new Set(sentences.flatMap((sentence) => (sentence.maps ?? []).map((map) => map.system)))].sort(
       (a, b) => a - b);
   const begin = [...new Set([...with_maps, ...systems.keys()])].slice(0, 2);
-  state.panels = begin.map((system, number) => ({number, system, layer: 0, head: -1}));
+  state.panels = begin.map((system, number) => open_at({number}, system));
   const has_bleu =
       systems.length > 1 && sentences.some((sentence) => sentence.outputs.some((output) => output.bleu !== null));
   for (const [value, name] of [
-           ['original', 'of the test set'], ['short', 'shortest first'], ['long', 'longest first'],
+           ['original', 'As in the test set'], ['short', 'Shortest first'], ['long', 'Longest first'],
            ...(has_bleu ? [['better', ''], ['worse', '']] : [])])
     by_id('order').append(new Option(name, value));
   views.forEach((name, v) => by_id('view').append(new Option(name, v)));

@@ -114,7 +114,7 @@ TEST(HeatMap, TheSheetHasAMapForEveryLayerAndHead) {
   SvgPage page;
   page.add_all(maps, "cross");
   const std::string svg = page.document();
-  for (const std::string name : {">layer 0<", ">layer 1<", ">head 0<", ">head 1<", ">across: a b<", ">down: c<"}) {
+  for (const std::string name : {">Layer 0<", ">Layer 1<", ">Head 0<", ">Head 1<", ">Across: a b<", ">Down: c<"}) {
     EXPECT_NE(svg.find(name), std::string::npos) << name;
   }
   std::size_t frames = 0;

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "core/command_line.hpp"
 #include "core/error.hpp"
 
 namespace attend {
@@ -289,6 +290,18 @@ RC_GTEST_PROP(OptionsProperty, WhatIsPrintedReadsBackEqual, ()) {
     apply_words(options, option.name, list ? *list : std::vector<std::string>{text_of(value)}, origins);
   }
   RC_ASSERT(to_toml(by_words) == to_toml(config));
+}
+
+TEST(CommandLine, RepeatsEveryChangedOptionAsAShellReadsIt) {
+  Outer config;
+  EXPECT_EQ(command_line("paint", config), "attend paint");
+  config.run = "it's $HOME";
+  config.train = {"a b", "", "c.txt"};
+  config.dry_run = true;
+  config.shade = Colour::dark_red;
+  config.inner.warmup_steps = 7;
+  EXPECT_EQ(command_line("paint", config),
+            R"(attend paint 'it'\''s $HOME' --dry-run --shade dark-red --train 'a b' '' c.txt --warmup-steps 7)");
 }
 
 }  // namespace

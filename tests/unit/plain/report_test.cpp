@@ -71,7 +71,7 @@ AttentionPage encoder_page() {
                      .attend = "0.1.0",
                      .command = "attend attention",
                      .made = "2026-11-24",
-                     .views = {"encoder"},
+                     .views = {"Self-attention of the encoder"},
                      .sentences = {}};
   const SyntheticComparison made({.sentences = 8, .layers = 4, .heads = 6});
   for (const Sentence& sentence : made.value().sentences) {
@@ -93,6 +93,7 @@ TEST(Report, WritesPagesToLookAt) {
   Comparison empty;
   empty.systems = {least.systems[1]};
   write_file_atomic(to / "empty.html", comparison_page(empty));
+  write_file_atomic(to / "four.html", comparison_page(SyntheticComparison({.systems = 4}).value()));
 }
 
 TEST(Report, Base64IsThatOfTheRfc) {
@@ -145,7 +146,7 @@ TEST(Report, PageHasEverySectionWithContent) {
     EXPECT_GT(at, last) << id;
     last = at;
   }
-  EXPECT_GE(count(page, "<svg class=\"chart\""), 20U);
+  EXPECT_GE(count(page, "<svg class=\"chart\""), 18U);
   for (std::size_t at = page.find("<figure>"); at != std::string::npos; at = page.find("<figure>", at + 1)) {
     const std::string figure = page.substr(at, page.find("</figure>", at) - at);
     EXPECT_EQ(count(figure, "<table>"), 1U) << "the chart has no numbers: " << figure.substr(0, 80);
@@ -173,8 +174,8 @@ TEST(Report, SectionsWithoutDataSayWhy) {
     }
   }
   const std::string page = comparison_page(it);
-  EXPECT_NE(page.find("attend compare --probe"), std::string::npos);
-  EXPECT_NE(page.find("holds no sentences"), std::string::npos);
+  EXPECT_NE(page.find("pass --probe to attend compare"), std::string::npos);
+  EXPECT_NE(page.find("has no sentences"), std::string::npos);
 }
 
 TEST(Report, TextsOfUsersStayTexts) {
@@ -215,13 +216,79 @@ TEST(Report, ChartsLeaveOutWhatIsMissing) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(svg(LineChart{"t", "x", "y", {{"a", 0, 0, {{1, kNaN}}}}}), "");
   EXPECT_EQ(svg(PointChart{"t", "x", {"g"}, {{"a", 0, {std::nullopt}}}}), "");
-  EXPECT_EQ(svg(HeatChart{"t", "r", "c", {"1"}, {"1"}, {{std::nullopt}}, 1}), "");
   const std::string chart = svg(LineChart{"t", "x", "y", {{"a<b", 0, 1, {{1, 2}, {2, kNaN}, {3, 4}}}}});
   EXPECT_EQ(count(chart, "<circle"), 2U);
-  EXPECT_NE(chart.find("<title>a&lt;b: x 1.000, y 2.000</title>"), std::string::npos);
+  EXPECT_NE(chart.find("<title>a&lt;b\nx: 1.000\ny: 2.000</title>"), std::string::npos);
   EXPECT_EQ(chart.find("nan"), std::string::npos);
   // One point alone, and equal values, have axes all the same.
   EXPECT_EQ(svg(LineChart{"t", "x", "y", {{"a", 0, 0, {{0, 5}}}}}).find("inf"), std::string::npos);
+}
+
+TEST(Report, TextsOfThePageBeginWithCapitals) {
+  const std::string page = comparison_page(synthetic());
+  for (const std::string opening :
+       {"<th scope=\"col\" dir=\"auto\">", "<th scope=\"col\" dir=\"auto\" class=\"number\">", "<caption dir=\"auto\">",
+        "<h2 dir=\"auto\">", "<h3 dir=\"auto\">", "<p dir=\"auto\">", "class=\"label\">", "<option value=\"head\">"}) {
+    ASSERT_NE(page.find(opening), std::string::npos) << opening;
+    for (std::size_t at = page.find(opening); at != std::string::npos; at = page.find(opening, at + 1)) {
+      const std::string text =
+          page.substr(at + opening.size(), page.find('<', at + opening.size()) - at - opening.size());
+      const bool is_name = text.starts_with("luong") || text.starts_with("bahdanau") ||
+                           text.starts_with("transformer") || text == "chrF" || text.starts_with("chrF (") ||
+                           text == "attend version" || text.starts_with("p, ");  // of a probability
+      EXPECT_TRUE(is_name || text.empty() || text[0] < 'a' || text[0] > 'z') << text;
+    }
+  }
+}
+
+TEST(Report, TheBestScoreIsMarked) {
+  const std::string page = comparison_page(synthetic());
+  const auto& systems = synthetic().systems;
+  double best = 0;
+  for (const System& system : systems) best = std::max(best, system.runs[0].quality.bleu.value);
+  EXPECT_NE(page.find("<strong>" + fixed(best, 1) + " <small>("), std::string::npos);
+  EXPECT_EQ(page.find("<strong>" + fixed(systems[0].runs[0].quality.bleu.value, 1) + " <small>("), std::string::npos);
+  EXPECT_NE(report_markdown(synthetic()).find("| **" + fixed(best, 1) + " ("), std::string::npos);
+}
+
+TEST(Report, TestsOfManyPairsAreATableAlone) {
+  const std::string sentence = "a significant difference on this test set",
+                    better = "<td dir=\"auto\"><strong>transformer<";
+  const std::string three = comparison_page(synthetic()),
+                    four = comparison_page(SyntheticComparison({.systems = 4}).value());
+  EXPECT_EQ(count(three, sentence), 2U);
+  EXPECT_EQ(count(four, sentence), 0U);
+  EXPECT_EQ(count(three, better), 2U);
+  EXPECT_EQ(count(four, better), 2U);
+  EXPECT_EQ(count(four, "<td dir=\"auto\"><strong>transformer-2<"), 2U);
+}
+
+TEST(Report, ShadesOfATableShareOneScale) {
+  Comparison it = synthetic();
+  it.cross_scores->log_prob = {{-10, -20, -15}, {-20, -12.5, std::nullopt}};
+  const std::string page = comparison_page(it);
+  EXPECT_NE(page.find("style=\"--share:45%\">−10.00<"), std::string::npos);
+  EXPECT_NE(page.find("style=\"--share:0%\">−20.00<"), std::string::npos);
+  EXPECT_NE(page.find("<td class=\"number\">–<"), std::string::npos) << "a missing value has no shade";
+}
+
+// The head of the lowest error; without gold links the last layer's mean.
+TEST(Report, SentencesOpenAtTheHeadThatTheTextNames) {
+  Comparison it = synthetic();
+  it.attention[2][7].alignment_error = 3;  // layer 1: mean, 0, 1, 2
+  const auto opening = [](const Comparison& comparison) {
+    const std::string page = comparison_page(comparison);
+    return parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page")["systems"][2];
+  };
+  EXPECT_EQ(opening(it)["layer"], 1);
+  EXPECT_EQ(opening(it)["head"], 1);
+  EXPECT_NE(comparison_page(it).find("Section 8 opens at the head with the lowest AER"), std::string::npos);
+  for (auto& heads : it.attention) {
+    for (HeadStatistics& head : heads) head.alignment_error.reset();
+  }
+  EXPECT_EQ(opening(it)["layer"], 1);
+  EXPECT_EQ(opening(it)["head"], -1);
+  EXPECT_NE(comparison_page(it).find("Section 8 opens at the mean of the last layer"), std::string::npos);
 }
 
 TEST(Report, SentencesComeBackAsTheyWere) {
@@ -252,14 +319,15 @@ TEST(Report, PageStaysSmall) {
     const SyntheticComparison made({.sentences = 1000, .layers = layers, .heads = heads});
     const std::string page = comparison_page(made.value());
     EXPECT_LT(page.size(), 3'000'000U);
-    EXPECT_NE(page.find("of 1000 sentences, to remain small; attend attention RUN"), std::string::npos);
+    EXPECT_NE(page.find("of 1000 sentences; attend attention RUN"), std::string::npos);
   }
 }
 
 TEST(Report, EncoderHasAPageOfItsOwn) {
   const std::string page = sentence_page(encoder_page());
   const nlohmann::json texts = parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page");
-  EXPECT_EQ(texts["views"], nlohmann::json({"encoder"}));
+  EXPECT_EQ(texts["views"], nlohmann::json({"Self-attention of the encoder"}));
+  EXPECT_EQ(texts["systems"][0]["layer"], 3) << "opens at the last layer, as on a terminal";
   EXPECT_EQ(texts["sentences"][0]["maps"][0]["layers"], 4);
   EXPECT_TRUE(texts["sentences"][0]["outputs"].empty());
 }
