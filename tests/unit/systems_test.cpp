@@ -128,6 +128,18 @@ TEST(Systems, NamesAreThoseOfDirectories) {
   }
 }
 
+TEST(Systems, NamesCanBeGiven) {
+  std::vector<SystemRuns> systems = group_by_configuration(
+      runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b"), trained_run(kLuong, "c", 2)));
+  rename_systems(systems, {});
+  EXPECT_EQ(systems[0].name, "a");
+  rename_systems(systems, {"recurrent", "b"});
+  EXPECT_EQ(systems[0].name, "recurrent");
+  EXPECT_EQ(systems[1].name, "b");
+  EXPECT_THROW(rename_systems(systems, {"one"}), UserError);
+  EXPECT_THROW(rename_systems(systems, {"one", "two", "three"}), UserError);
+}
+
 std::map<std::string, OptionDifference> differences_of(const std::vector<TrainedRun>& runs) {
   std::map<std::string, OptionDifference> found;
   for (OptionDifference& difference : option_differences(runs, group_by_configuration(runs))) {
