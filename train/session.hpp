@@ -69,8 +69,8 @@ class Job {
   // Writes the files needed to use the model: RUN/tokenizer, and for fine-tuning RUN/task.toml.
   virtual void save_inputs(const std::filesystem::path& run) const = 0;
 
-  // Builds the task and its model, on the CPU and in fp32; if `initial_weights`, with the weights given by options
-  // (--init-from, --init-embeddings-*), otherwise for a checkpoint to be restored. Moves the text into the task, so it
+  // Builds the task and its model, on the CPU and in fp32; if `initial_weights`, with the weights of --init-from,
+  // otherwise for a checkpoint to be restored. Moves the text into the task, so it
   // is called once.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
 

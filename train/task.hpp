@@ -58,9 +58,6 @@ class Task {
   // stream of batches.
   virtual std::int64_t phase_at(double /*share*/) const { return 0; }
 
-  // Numbers computed when the model was initialised, logged as an event at the start of a run.
-  virtual std::vector<std::pair<std::string, double>> initial_facts() const { return {}; }
-
   // Moves to a position in the endless stream of batches of a phase; next() then returns the batches of the shard.
   virtual void seek(DataPosition position, Shard shard) = 0;
   virtual MicroBatch next() = 0;

@@ -70,7 +70,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
     return fmt::format("{} process{} of {} batch{}", processes, processes == 1 ? "" : "es", accumulate,
                        accumulate == 1 ? "" : "es");
   };
-  if (state_.processes == 0 || (state_.processes == ranks_.size() && state_.accumulate == config_.accumulate)) return;
+  if (state_.processes == ranks_.size() && state_.accumulate == config_.accumulate) return;
   log::warn("an update was made by {}, and is now made by {}: the run resumes at the same position in the data, but {}",
             describe(state_.processes, state_.accumulate), describe(ranks_.size(), config_.accumulate),
             state_.processes * state_.accumulate == ranks_.size() * config_.accumulate
@@ -94,7 +94,6 @@ Ending Trainer::train() {
   state_.processes = ranks_.size();
   state_.accumulate = config_.accumulate;
   if (ranks_.first()) log_.emplace(run_, saved_);
-  if (saved_ < 0) log_initial_facts();
   task_.seek(state_.position, ranks_.shard());
   for (;;) {
     agree();
@@ -222,12 +221,6 @@ void Trainer::update() {
   }
   if (progress_.wants_update()) progress_.update(report(batches.front().terms, rate));
   if (step % config_.log_every == 0) log_interval(batches.front().terms, rate, norm);
-}
-
-void Trainer::log_initial_facts() {
-  const auto facts = task_.initial_facts();
-  if (facts.empty() || !ranks_.first()) return;
-  log_->write("init", 0, {facts.begin(), facts.end()});
 }
 
 void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, double norm) {

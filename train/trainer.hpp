@@ -138,7 +138,6 @@ class Trainer {
   void update();
   void validate();
   void save();
-  void log_initial_facts();
   void log_interval(const std::vector<LossTerm>& terms, double rate, double norm);
   [[noreturn]] void refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm);
 

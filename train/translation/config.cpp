@@ -29,11 +29,6 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
                                 origins("longest-source"), *model.longest_source, corpus.max_length),
                     fmt::format("raise it to {}, or lower --max-length", corpus.max_length + 1));
   }
-  for (const auto& [option, file] :
-       {std::pair("init-embeddings-src", init_embeddings_src), std::pair("init-embeddings-tgt", init_embeddings_tgt)}) {
-    if (file.empty() || run.init_from.empty()) continue;
-    throw UserError(origins(option) + ": --init-from already determines the embeddings", "remove one of them");
-  }
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) trainer.refuse_validation(origins);

@@ -30,8 +30,6 @@ struct TranslationConfig {
   CacheConfig cache = {};
   BatchConfig batches = {};
   ModelConfig model = {};
-  std::string init_embeddings_src = {};
-  std::string init_embeddings_tgt = {};
   ScheduleConfig schedule = {};
   ObjectiveConfig objective = {};
   OptimiserConfig optimiser = {};
@@ -62,15 +60,6 @@ struct TranslationConfig {
 
     visit.group("Model");
     ModelConfig::visit(self.model, visit);
-    visit(
-        "init-embeddings-src", self.init_embeddings_src,
-        {.help = "vectors of words that the source's embeddings begin with, in the text format of GloVe or fastText, "
-                 "plain or .gz; scaled to the standard deviation that the table has, averaged where a piece is only a "
-                 "part of words",
-         .placeholder = "FILE"});
-    visit("init-embeddings-tgt", self.init_embeddings_tgt,
-          {.help = "the same for the target; one table for both sides takes both, the target's first",
-           .placeholder = "FILE"});
 
     visit.group("Optimisation");
     ScheduleConfig::visit(self.schedule, visit);

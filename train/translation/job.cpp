@@ -17,7 +17,6 @@
 #include "train/session.hpp"
 #include "train/tokenizers.hpp"
 #include "train/translation/defaults.hpp"
-#include "train/translation/embeddings.hpp"
 #include "train/translation/task.hpp"
 
 namespace attend {
@@ -71,9 +70,6 @@ class TranslationJob : public Job {
 
   Inputs load(bool resumed) override {
     for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
-    for (const std::string& file : {config_.init_embeddings_src, config_.init_embeddings_tgt}) {
-      if (!file.empty() && !resumed) check_text_file(file);
-    }
     tokenizers_ = tokenizers_for(config_, resumed);
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     train_ = open_corpus(config_.train, *tokenizers_, config_);
@@ -101,10 +97,7 @@ class TranslationJob : public Job {
       }
       load_weights(find_weights(from, "auto"), *model);
     }
-    TranslationTask::CoveredShares covered;
-    if (initial_weights) covered = initialise_embeddings(*model, *tokenizers_, config_);
-    return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_),
-                                             std::move(covered));
+    return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_));
   }
 
   void resolve_schedule(const Task& task) override { resolve_training(config_, task.batches_per_epoch()); }

@@ -25,14 +25,13 @@ BatchIds batch_ids(const TokenizerPair& tokenizers) {
 }  // namespace
 
 TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config,
-                                 EncodedCorpus train, std::optional<EncodedCorpus> valid, CoveredShares covered)
+                                 EncodedCorpus train, std::optional<EncodedCorpus> valid)
     : StreamTask(
           std::make_unique<TranslationObjective>(model, config.objective, config.model.attention == ChoiceKind::hard),
           torch::Device(config.run.device)),
       model_(std::move(model)),
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
-      covered_(std::move(covered)),
       threads_(*config.run.threads),
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),

@@ -21,18 +21,13 @@ namespace attend {
 
 class TranslationTask : public StreamTask<Batch> {
  public:
-  // Fractions of pieces and text, by name (embeddings.hpp).
-  using CoveredShares = std::vector<std::pair<std::string, double>>;
-
-  // `config` must be resolved as far as the machine goes; `valid` may be absent. `covered`: the coverage by the vectors
-  // from which the embeddings were initialised.
+  // `config` must be resolved as far as the machine goes; `valid` may be absent.
   TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
-                  std::optional<EncodedCorpus> valid, CoveredShares covered = {});
+                  std::optional<EncodedCorpus> valid);
   ~TranslationTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }
-  CoveredShares initial_facts() const override { return covered_; }
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   std::vector<std::string> metrics() const override;
@@ -54,7 +49,6 @@ class TranslationTask : public StreamTask<Batch> {
   Seq2Seq model_;
   TokenizerPair tokenizers_;
   TensorMetadata identity_;
-  CoveredShares covered_;
   std::int64_t threads_;
   BatchIds ids_;
   EncodedCorpus train_;
