@@ -4,10 +4,9 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/fast/ops.hpp"
 #include "models/ops/fast/packed.hpp"
 #include "models/ops/padded.hpp"
-#include "models/ops/plain/ops.hpp"
+#include "models/ops/paths.hpp"
 
 namespace attend::ops {
 

@@ -2,8 +2,7 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/fast/recurrent.hpp"
-#include "models/ops/plain/recurrent.hpp"
+#include "models/ops/paths.hpp"
 
 namespace attend::ops {
 

@@ -4,8 +4,7 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/fast/decode.hpp"
-#include "models/ops/plain/decode.hpp"
+#include "models/ops/paths.hpp"
 
 namespace attend::ops {
 

@@ -1,5 +1,5 @@
 // The fast path of decoding attention: every row gathers pointers to its keys, and one loop reads them in place.
-#include "models/ops/fast/decode.hpp"
+#include "models/ops/paths.hpp"
 
 #include "models/ops/fast/support.hpp"
 #include "models/ops/kernels/query.hpp"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "models/ops/fast/products.hpp"
-#include "models/ops/fast/recurrent.hpp"
 #include "models/ops/fast/support.hpp"
 #include "models/ops/kernels/recurrent.hpp"
+#include "models/ops/paths.hpp"
 #include "models/ops/steps.hpp"
 
 namespace attend::ops::fast {

@@ -10,8 +10,8 @@
 #include <optional>
 #include <type_traits>
 
-#include "models/ops/fast/ops.hpp"
 #include "models/ops/kernels/types.hpp"
+#include "models/ops/paths.hpp"
 
 namespace attend::ops::fast {
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <span>
 
-#include "models/ops/fast/decode.hpp"
 #include "models/ops/kernels/loss.hpp"
+#include "models/ops/paths.hpp"
 
 namespace attend::ops::fast {
 namespace {

@@ -1,11 +1,10 @@
-#include "models/ops/plain/decode.hpp"
+#include "models/ops/paths.hpp"
 
 #include <ATen/ATen.h>
 
 #include <cmath>
 
 #include "models/ops/padded.hpp"
-#include "models/ops/plain/ops.hpp"
 
 namespace attend::ops::plain {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/ops/plain/ops.hpp"
+#include "models/ops/paths.hpp"
 
 #include <ATen/ATen.h>
 

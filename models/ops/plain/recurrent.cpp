@@ -1,9 +1,8 @@
-#include "models/ops/plain/recurrent.hpp"
+#include "models/ops/paths.hpp"
 
 #include <ATen/ATen.h>
 
 #include "models/ops/padded.hpp"
-#include "models/ops/plain/ops.hpp"
 
 namespace attend::ops::plain {
 namespace {

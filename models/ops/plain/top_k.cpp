@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/ops/plain/decode.hpp"
+#include "models/ops/paths.hpp"
 
 namespace attend::ops::plain {
 namespace {

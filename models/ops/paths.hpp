@@ -1,0 +1,66 @@
+// The plain and the fast implementation of each op, declared with the types of the functions in ops.hpp, decode.hpp,
+// top_k.hpp and recurrent.hpp, where arguments and results are described.
+#pragma once
+
+#include "models/ops/decode.hpp"
+#include "models/ops/kernels/int8.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/recurrent.hpp"
+#include "models/ops/top_k.hpp"
+
+namespace attend::ops {
+
+// A few lines of ATen that read like the equations, for any device, fp32 and bf16, differentiated by autograd. They are
+// the reference for tests of the fast paths, and run wherever there is no fast path. Weights are read from the master.
+namespace plain {
+
+torch::Tensor activate(const torch::Tensor& x, Activation activation);
+decltype(ops::dropout) dropout;
+decltype(ops::linear) linear;
+decltype(ops::logits) logits;
+decltype(ops::layer_norm) layer_norm;
+decltype(ops::add_layer_norm) add_layer_norm;
+decltype(ops::embed) embed;
+decltype(ops::attention) attention;
+decltype(ops::attention_weights) attention_weights;
+decltype(ops::cross_entropy) cross_entropy;
+decltype(ops::pad) pad;
+decltype(ops::unpad) unpad;
+decltype(ops::decode_self_attention) decode_self_attention;
+decltype(ops::decode_cross_attention) decode_cross_attention;
+decltype(ops::top_log_probs) top_log_probs;
+decltype(ops::cell_step) cell_step;
+decltype(ops::recurrent_layer) recurrent_layer;
+
+}  // namespace plain
+
+// Autograd functions for the CPU that use the loops in kernels/ and the matrix products of products.hpp; dispatch.hpp
+// decides when they may be called. Results are bitwise reproducible for a given number of threads: rows are cut into fixed chunks,
+// and partial sums are added in order.
+namespace fast {
+
+// Of a weight frozen to 8 bits: x and the result are fp32.
+torch::Tensor linear_int8(const torch::Tensor& x, const kernels::Int8Weight& weight, const torch::Tensor& bias,
+                          Activation activation, kernels::Int8Kernel kernel);
+decltype(ops::dropout) dropout;
+decltype(ops::linear) linear;
+decltype(ops::logits) logits;
+decltype(ops::feed_forward) feed_forward;
+decltype(ops::layer_norm) layer_norm;
+decltype(ops::add_layer_norm) add_layer_norm;
+decltype(ops::embed) embed;
+decltype(ops::attention) attention;
+decltype(ops::self_attention) self_attention;
+decltype(ops::cross_attention) cross_attention;
+decltype(ops::cross_entropy) cross_entropy;
+decltype(ops::decode_self_attention) decode_self_attention;
+decltype(ops::decode_cross_attention) decode_cross_attention;
+decltype(ops::top_log_probs) top_log_probs;
+decltype(ops::cell_step) cell_step;            // without gradients
+decltype(ops::attention_step) attention_step;  // without gradients
+decltype(ops::recurrent_layer) recurrent_layer;
+decltype(ops::luong_decoder) luong_decoder;
+decltype(ops::bahdanau_decoder) bahdanau_decoder;
+
+}  // namespace fast
+}  // namespace attend::ops
