@@ -40,12 +40,6 @@ void Tally::merge(const Tally& later) {
   }
 }
 
-std::vector<double> Tally::segment_values() const {
-  std::vector<double> values(size());
-  for (std::size_t segment = 0; segment < size(); ++segment) values[segment] = metric_->segment_value(row(segment));
-  return values;
-}
-
 std::string Tally::line() const {
   const std::string details = metric_->details(sum_);
   return fmt::format("{}|{} = {:.1f}{}{}", metric_->name(), signature(), value(), details.empty() ? "" : " ", details);

@@ -64,8 +64,6 @@ class Tally {
   std::span<const double> sum() const { return sum_; }
 
   double value() const { return metric_->value(sum_); }
-  // One score per segment: for tables by length and for paired significance tests.
-  std::vector<double> segment_values() const;
   std::string signature() const { return metric_->signature(num_references_); }
   // "NAME|SIGNATURE = SCORE DETAILS" with one decimal, as sacreBLEU prints it.
   std::string line() const;
