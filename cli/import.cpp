@@ -173,7 +173,8 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
     }
     write_checkpoint(staged.path(), present, identity_of(theirs.options, tokenizer));
   }
-  write_file_atomic(staged.path() / "run.json", record_of_kind(theirs.task ? RunKind::finetune : RunKind::pretrain));
+  write_file_atomic(staged.path() / "run.json",
+                    record_of_kind(theirs.task ? RunKind::finetune : RunKind::pretrain).dump(1) + "\n");
   staged.commit();
   log::info("imported {} to {}", config.directory, config.run);
 }

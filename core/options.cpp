@@ -249,15 +249,6 @@ BoundOption* find(BoundOptions& options, std::string_view name) {
   return found == options.end() ? nullptr : &*found;
 }
 
-// Sets the choice that was a flag of this name.
-bool set_former(BoundOptions& options, std::string_view name, const toml::node& node) {
-  const auto option =
-      std::find_if(options.begin(), options.end(), [&](const BoundOption& each) { return each.traits.former == name; });
-  if (option == options.end() || !node.is_boolean()) return false;
-  option->set(std::string(option->choices[node.value<bool>().value() ? 0 : 1]));
-  return true;
-}
-
 std::string with_dashes(std::string_view name) {
   std::string dashed(name);
   std::ranges::replace(dashed, '_', '-');
@@ -364,7 +355,6 @@ void apply_toml(BoundOptions& options, std::string_view text, const std::string&
     const std::string name = with_dashes(key.str());
     const std::string place = file + ":" + std::to_string(node.source().begin.line) + ": ";
     BoundOption* option = find(options, name);
-    if (option == nullptr && set_former(options, name, node)) continue;
     if (option == nullptr && unknown == UnknownKeys::ignore) continue;
     if (node.is_table()) {
       throw UserError(place + "found the table [" + std::string(key.str()) + "], expected options",

@@ -52,8 +52,6 @@ struct Option {
   bool required = false;              // must be given, and not empty
   bool positional = false;
   bool may_change = false;  // on resume: limits, intervals, threads, device
-  // An earlier name, under which older files have it; a choice then was true or false, for its first and second word.
-  std::string_view former = {};
 };
 
 // A span of time, written 90s, 45m, 1.5h or 2d.

@@ -91,7 +91,7 @@ void average_checkpoints(const AverageConfig& config) {
 
   StagedDirectory staged(config.output);
   write_file_atomic(staged.path() / "config.toml", read_file(run / "config.toml", kMaxConfigBytes));
-  write_file_atomic(staged.path() / "run.json", record_of_kind(kind_of_run(run)));
+  write_file_atomic(staged.path() / "run.json", record_of_kind(kind_of_run(run)).dump(1) + "\n");
   make_directories(staged.path() / "tokenizer");
   std::error_code error;
   for (fs::directory_iterator entry(run / "tokenizer", error), end; !error && entry != end; entry.increment(error)) {

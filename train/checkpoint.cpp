@@ -16,14 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kStateVersion = 1;
-
 nlohmann::ordered_json to_json(const TrainState& state) {
   nlohmann::ordered_json scores = nlohmann::ordered_json::array();
   for (const TrainState::Score& score : state.scores) scores.push_back({{"step", score.step}, {"value", score.value}});
   const TrainState::Interval& interval = state.interval;
-  return {{"version", kStateVersion},
-          {"step", state.step},
+  return {{"step", state.step},
           {"processes", state.processes},
           {"accumulate", state.accumulate},
           {"epoch", state.position.epoch},
@@ -43,9 +40,7 @@ nlohmann::ordered_json to_json(const TrainState& state) {
             {"counts", interval.counts}}}};
 }
 
-// Absent from checkpoints of version 0.1.0.
 TrainState::Interval interval_of(const nlohmann::json& json, const std::string& file) {
-  if (!json.contains("interval")) return {};
   const auto interval = json_member<nlohmann::json>(json, "interval", file);
   TrainState::Interval result{.updates = json_member<std::int64_t>(interval, "updates", file),
                               .tokens = json_member<std::int64_t>(interval, "tokens", file),
@@ -65,16 +60,9 @@ TrainState state_of(const fs::path& path) {
   const std::string file = path.string();
   const nlohmann::json json = read_json(path);
   const auto number = [&](const char* key) { return json_member<std::int64_t>(json, key, file); };
-  if (number("version") != kStateVersion) {
-    throw UserError(fmt::format("{}: version {}, this program reads {}", file, number("version"), kStateVersion));
-  }
-  // Absent from checkpoints of version 0.1.0.
-  const auto number_or = [&](const char* key, std::int64_t absent) {
-    return json.contains(key) ? number(key) : absent;
-  };
   TrainState state{.step = number("step"),
-                   .processes = number_or("processes", 0),
-                   .accumulate = number_or("accumulate", 0),
+                   .processes = number("processes"),
+                   .accumulate = number("accumulate"),
                    .position = {.epoch = number("epoch"), .batch = number("batch"), .phase = number("phase")},
                    .tokens = number("tokens"),
                    .seconds = json_member<double>(json, "seconds", file),
@@ -97,16 +85,14 @@ void add_objective(NamedTensors& tensors, const NamedTensors& objective) {
   for (const auto& [name, tensor] : objective) tensors.emplace_back("objective." + name, tensor);
 }
 
-// Until 0.1.0 there was only AdamW, and files did not name it.
-void check_optimiser(const SafetensorsFile& file, const fs::path& path, const Optimiser& optimiser) {
-  const TensorMetadata ours = optimiser.identity();
+void check_optimiser(const fs::path& path, const Optimiser& optimiser) {
+  const std::string ours = optimiser.identity().at("optimiser");
+  const SafetensorsFile file(path);
   const auto found = file.metadata().find("optimiser");
-  const std::string theirs =
-      found == file.metadata().end() ? std::string(name_of(OptimiserKind::adamw)) : found->second;
-  if (theirs == ours.at("optimiser")) return;
-  throw UserError(
-      path.string() + ": contains the state of the optimiser " + theirs + ", expected " + ours.at("optimiser"),
-      "resume with --optimiser " + theirs + ", or start another run from its weights with --init-from");
+  const std::string theirs = found == file.metadata().end() ? "unknown" : found->second;
+  if (theirs == ours) return;
+  throw UserError(path.string() + ": contains the state of the optimiser " + theirs + ", expected " + ours,
+                  "resume with --optimiser " + theirs + ", or start another run from its weights with --init-from");
 }
 
 }  // namespace
@@ -190,18 +176,8 @@ void Checkpoint::load(const torch::nn::Module& model, const Optimiser& optimiser
   const fs::path file = directory_ / "optimizer.safetensors";
   NamedTensors state = optimiser.state();
   add_objective(state, objective);
-  const SafetensorsFile content(file);
-  check_optimiser(content, file, optimiser);
-  if (content.find("updates") == nullptr) return load_tensors(file, state);
-  // Version 0.1.0 counted the updates of all parameters together.
-  const auto counts = std::stable_partition(state.begin(), state.end(),
-                                            [](const auto& entry) { return !entry.first.starts_with("updates."); });
-  const NamedTensors of_parameters(counts, state.end());
-  const torch::Tensor together = torch::zeros({});
-  state.erase(counts, state.end());
-  state.emplace_back("updates", together);
+  check_optimiser(file, optimiser);
   load_tensors(file, state);
-  for (const auto& [name, count] : of_parameters) count.fill_(together.item());
 }
 
 }  // namespace attend

@@ -115,16 +115,16 @@ void write_run(RunKind kind, const RunConfig& config, const BoundOptions& option
   nlohmann::ordered_json hashes;
   for (const Input& input : inputs) hashes[input.name] = input.hash;
   const auto seed = std::ranges::find(options, "seed", &BoundOption::name);
-  const nlohmann::ordered_json record = {{"kind", name_of(kind)},
-                                         {"attend", version()},
-                                         {"libtorch", TORCH_VERSION},
-                                         {"started", now_utc()},
-                                         {"seed", std::get<std::int64_t>(seed->get())},
-                                         {"threads", config.threads.value()},
-                                         {"device", config.device},
-                                         {"precision", name_of(config.precision)},
-                                         {"options", texts_of(options, may_not_change)},
-                                         {"inputs", hashes}};
+  nlohmann::ordered_json record = record_of_kind(kind);
+  record.update({{"attend", version()},
+                 {"libtorch", TORCH_VERSION},
+                 {"started", now_utc()},
+                 {"seed", std::get<std::int64_t>(seed->get())},
+                 {"threads", config.threads.value()},
+                 {"device", config.device},
+                 {"precision", name_of(config.precision)},
+                 {"options", texts_of(options, may_not_change)},
+                 {"inputs", hashes}});
   try {
     save_inputs(run);
     write_config(run, options);

@@ -35,8 +35,8 @@ decltype(ops::recurrent_layer) recurrent_layer;
 }  // namespace plain
 
 // Autograd functions for the CPU that use the loops in kernels/ and the matrix products of products.hpp; dispatch.hpp
-// decides when they may be called. Results are bitwise reproducible for a given number of threads: rows are cut into fixed chunks,
-// and partial sums are added in order.
+// decides when they may be called. Results are bitwise reproducible for a given number of threads: rows are cut into
+// fixed chunks, and partial sums are added in order.
 namespace fast {
 
 // Of a weight frozen to 8 bits: x and the result are fp32.

@@ -14,21 +14,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Shape {
-  std::string name;
+// The format of a run's files, raised when those of older programs can no longer be used.
+constexpr std::int64_t kRunFormat = 1;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
-    visit("shape", self.name, {.help = "that of an encoder of attend pretrain"});
-  }
-};
-
-// Version 0.1.0 did not record the kind, nor do its averages have a run.json: only a run of finetune has a task.toml,
-// and of the others only pretrain has an option named shape.
-RunKind kind_of_old_run(const fs::path& path) {
-  if (fs::exists(path / "task.toml")) return RunKind::finetune;
-  const auto shape = read_config<Shape>(path / "config.toml", UnknownKeys::ignore).name;
-  return shape.empty() ? RunKind::train : RunKind::pretrain;
+void check_format(const fs::path& run, const nlohmann::json& record) {
+  const auto found = record.find("format");
+  if (found != record.end() && *found == kRunFormat) return;
+  const std::string program = record.is_object() ? record.value("attend", nlohmann::json()).dump() : "null";
+  throw UserError(
+      fmt::format("{}: {}{}, expected format {}", run.string(),
+                  found == record.end() ? "a run without a format number" : "a run of format " + found->dump(),
+                  program == "null" ? "" : ", written by attend " + program, kRunFormat),
+      "use the version of attend that wrote it, or train the model again with this one");
 }
 
 }  // namespace
@@ -45,9 +42,8 @@ RunKind kind_of_run(const fs::path& path) {
                         : remedy);
   }
   const fs::path record = path / "run.json";
-  if (!fs::exists(record)) return kind_of_old_run(path);
-  const nlohmann::json json = read_json(record);
-  if (json.is_object() && !json.contains("kind")) return kind_of_old_run(path);
+  const nlohmann::json json = fs::exists(record) ? read_json(record) : nlohmann::json::object();
+  check_format(path, json);
   const auto name = json_member<std::string>(json, "kind", record.string());
   for (const auto& [kind, known] : EnumNames<RunKind>::names) {
     if (known == name) return kind;
@@ -56,7 +52,7 @@ RunKind kind_of_run(const fs::path& path) {
                   "use the version of attend that wrote it, or restore the original file");
 }
 
-std::string record_of_kind(RunKind kind) { return nlohmann::json{{"kind", name_of(kind)}}.dump(1) + "\n"; }
+nlohmann::ordered_json record_of_kind(RunKind kind) { return {{"format", kRunFormat}, {"kind", name_of(kind)}}; }
 
 void check_is_run(const fs::path& path, RunKind expected) {
   const RunKind found = kind_of_run(path);

@@ -1,6 +1,6 @@
 // A run directory loaded for use: its kind, the options of its model, its tokenizers and its weights.
 //
-//   RUN/run.json                         the kind of the run, and what made it
+//   RUN/run.json                         the format and the kind of the run, and what made it
 //   RUN/config.toml                      the resolved options of training, of which the model's are read
 //   RUN/tokenizer                        see tokenizer_pair.hpp
 //   RUN/checkpoints/step-N, RUN/best     see checkpoint_reader.hpp
@@ -8,6 +8,7 @@
 
 #include <array>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,11 +57,12 @@ struct EnumNames<RunKind> {
                                     std::pair{RunKind::finetune, std::string_view("finetune")}};
 };
 
-// The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml.
+// The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml and a run.json of
+// this program's format.
 RunKind kind_of_run(const std::filesystem::path& path);
 
-// The content of run.json for an averaged or imported run: its kind, and nothing about a training.
-std::string record_of_kind(RunKind kind);
+// The beginning of every run.json: format and kind. The run.json of an averaged or imported run contains nothing else.
+nlohmann::ordered_json record_of_kind(RunKind kind);
 
 // Throws UserError unless it is a run of that kind.
 void check_is_run(const std::filesystem::path& path, RunKind expected);

@@ -61,8 +61,7 @@ struct ModelConfig {
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
     visit("cell", self.cell, {.help = "recurrent models: kind of cell; auto: gru for bahdanau, else lstm"});
     visit("encoder", self.encoder,
-          {.help = "recurrent models: the encoder reads the source in both directions, forward, or reversed",
-           .former = "bidirectional"});
+          {.help = "recurrent models: the encoder reads the source in both directions, forward, or reversed"});
     visit("score", self.score,
           {.help = "luong, bahdanau: score of a source position; auto: general for luong, additive for bahdanau; with "
                    "dot and scaled-dot, each direction of a bidirectional encoder has half the width"});

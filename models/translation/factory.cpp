@@ -138,9 +138,8 @@ std::vector<std::string_view> foreign_options(const ModelConfig& config) {
   const std::vector<std::string_view> transformer = {
       "heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
   const std::vector<std::string_view> recurrent = {"cell", "encoder", "recurrent-initialiser"};
-  std::vector<std::string_view> attention = {"longest-source", "scope", "window", "attention",
-                                             "soft-share",     "keys",  "values", "coverage"};
-  if (config.score != ScoreKind::general) attention.emplace_back("score");
+  const std::vector<std::string_view> attention = {"score",      "longest-source", "scope",  "window",  "attention",
+                                                   "soft-share", "keys",           "values", "coverage"};
   const std::vector<std::string_view> luong = {"input-feeding"}, fixed = {"context", "context-from"};
   const auto all = [](std::initializer_list<std::vector<std::string_view>> lists) {
     std::vector<std::string_view> names;

@@ -1,4 +1,4 @@
-// The kind of a run is what its run.json records; runs of version 0.1.0, which recorded none, are told by their files.
+// The kind of a run is the one that its run.json records; runs of another format are refused.
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
@@ -26,31 +26,35 @@ class RunKindTest : public ::testing::Test {
 TEST_F(RunKindTest, IsRecorded) {
   for (const RunKind kind : {RunKind::train, RunKind::pretrain, RunKind::finetune}) {
     write("config.toml", "shape = \"tiny\"\n");  // an option of any kind may be named so
-    write("run.json", record_of_kind(kind));
+    write("run.json", record_of_kind(kind).dump());
     EXPECT_EQ(kind_of_run(run_.path()), kind);
     EXPECT_NO_THROW(check_is_run(run_.path(), kind));
     EXPECT_THROW(check_is_run(run_.path(), kind == RunKind::train ? RunKind::pretrain : RunKind::train), UserError);
   }
 }
 
-TEST_F(RunKindTest, OfVersion010IsToldByItsFiles) {
+TEST_F(RunKindTest, AnotherFormatIsRefused) {
+  const std::string run = run_.path().string();
   write("config.toml", "model = \"luong\"\n");
-  EXPECT_EQ(kind_of_run(run_.path()), RunKind::train);  // an average had no run.json
+  EXPECT_EQ(message(), run + ": a run without a format number, expected format 1");  // an average of 0.1.0
   write("run.json", R"({"attend": "0.1.0"})");
-  EXPECT_EQ(kind_of_run(run_.path()), RunKind::train);
-  write("config.toml", "shape = \"tiny\"\n");
-  EXPECT_EQ(kind_of_run(run_.path()), RunKind::pretrain);
-  write("task.toml", "");
-  EXPECT_EQ(kind_of_run(run_.path()), RunKind::finetune);
+  EXPECT_EQ(message(), run + ": a run without a format number, written by attend \"0.1.0\", expected format 1");
+  write("run.json", R"x({"format": 2, "kind": "train", "attend": "0.9.0 (abc)"})x");
+  EXPECT_EQ(message(), run + ": a run of format 2, written by attend \"0.9.0 (abc)\", expected format 1");
+  write("run.json", R"({"format": "1", "kind": "train"})");
+  EXPECT_EQ(message(), run + ": a run of format \"1\", expected format 1");
 }
 
 TEST_F(RunKindTest, IsRefusedUnlessItIsKnown) {
   EXPECT_NE(message().find("config.toml is missing"), std::string::npos) << message();
   write("config.toml", "");
-  for (const char* record : {R"({"kind": "distil"})", R"({"kind": 1})", R"([])", "{"}) {
+  for (const char* record :
+       {R"({"format": 1, "kind": "distil"})", R"({"format": 1, "kind": 1})", R"({"format": 1})", "{"}) {
     write("run.json", record);
     EXPECT_NE(message().find("run.json"), std::string::npos) << record;
   }
+  write("run.json", "[]");
+  EXPECT_NE(message().find("without a format number"), std::string::npos);
   EXPECT_THROW(kind_of_run(run_.path() / "run.json"), UserError);
   EXPECT_THROW(kind_of_run(run_.path() / "nowhere"), UserError);
 }

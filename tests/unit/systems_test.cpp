@@ -232,13 +232,13 @@ class TrainedRunTest : public ::testing::Test {
     save_tensors(run / "weights.safetensors", parameters_of(*made.model));
     write_file_atomic(run / "config.toml",
                       "model = \"luong\"\nencoder-layers = 1\ndecoder-layers = 1\nwidth = 8\ndropout = 0\n" + config);
-    write_file_atomic(run / "run.json", record_of_kind(RunKind::train));
+    write_file_atomic(run / "run.json", record_of_kind(RunKind::train).dump());
   }
   TrainedRun load(const fs::path& run) { return TrainedRun::load(run, run / "weights.safetensors", torch::kCPU); }
   TemporaryDirectory place_;
 };
 
-constexpr const char* kTrainLog = R"({"event":"init","step":0}
+constexpr const char* kTrainLog = R"({"event":"save","step":0}
 {"event":"train","step":50,"tokens":4000.0,"seconds":10.0,"memory_mb":300.5}
 {"event":"valid","step":50,"loss":3.5,"bleu":2.25}
 {"event":"train","step":100,"tok
@@ -286,10 +286,10 @@ TEST_F(TrainedRunTest, WithoutALogHasNoNumbers) {
 TEST_F(TrainedRunTest, AnAverageHasTheRecordOfTheRunItLiesIn) {
   write_run(place_ / "run");
   write_file_atomic(place_ / "run" / "train.jsonl", kTrainLog);
-  const nlohmann::json record = {{"kind", "train"},
-                                 {"attend", "0.1.0 (abc)"},
-                                 {"started", "2026-11-24T15:37:57Z"},
-                                 {"inputs", {{"the text to learn from", "88e3"}}}};
+  nlohmann::ordered_json record = record_of_kind(RunKind::train);
+  record.update({{"attend", "0.1.0 (abc)"},
+                 {"started", "2026-11-24T15:37:57Z"},
+                 {"inputs", {{"the text to learn from", "88e3"}}}});
   write_file_atomic(place_ / "run" / "run.json", record.dump());
   write_run(place_ / "run" / "average");
   for (const fs::path& path : {place_ / "run" / "average", place_ / "run" / "average" / ""}) {
@@ -307,14 +307,15 @@ TEST_F(TrainedRunTest, AnAverageHasTheRecordOfTheRunItLiesIn) {
 
 TEST_F(TrainedRunTest, ARecordOfAnotherShapeSaysNothing) {
   write_run(place_ / "run");
-  write_file_atomic(place_ / "run" / "run.json", R"({"kind": "train", "attend": 3, "started": null, "inputs": ["a"]})");
+  write_file_atomic(place_ / "run" / "run.json",
+                    R"({"format": 1, "kind": "train", "attend": 3, "started": null, "inputs": ["a"]})");
   const TrainedRun run = load(place_ / "run");
   EXPECT_EQ(run.facts.attend + run.facts.started, "");
 }
 
 TEST_F(TrainedRunTest, OfAnotherKindIsRefused) {
   write_run(place_ / "run");
-  write_file_atomic(place_ / "run" / "run.json", record_of_kind(RunKind::pretrain));
+  write_file_atomic(place_ / "run" / "run.json", record_of_kind(RunKind::pretrain).dump());
   EXPECT_THROW(load(place_ / "run"), UserError);
   EXPECT_THROW(load(place_ / "nowhere"), UserError);
 }
