@@ -39,7 +39,7 @@ decltype(ops::recurrent_layer) recurrent_layer;
 // fixed chunks, and partial sums are added in order.
 namespace fast {
 
-// Of a weight frozen to 8 bits: x and the result are fp32.
+// linear with a weight frozen to 8 bits: x and the result are fp32.
 torch::Tensor linear_int8(const torch::Tensor& x, const kernels::Int8Weight& weight, const torch::Tensor& bias,
                           Activation activation, kernels::Int8Kernel kernel);
 decltype(ops::dropout) dropout;
