@@ -1,15 +1,61 @@
 # c10d, LibTorch's library for several processes (train/distributed). The code is part of LibTorch; the headers of Gloo
-# come from Debian's libgloo-dev, those of NCCL (for GPUs) from NCCL. Without these headers attend trains with one
-# process.
+# come from Debian's libgloo-dev, that of NCCL (for GPUs) from NCCL. Without Gloo's headers attend trains with one
+# process; without NCCL, gradients of GPUs go through the host and Gloo.
 find_path(gloo_INCLUDE_DIR gloo/transport/device.h)
 find_path(c10d_INCLUDE_DIR torch/csrc/distributed/c10d/ProcessGroupGloo.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
+
+# Sets ATTEND_NCCL_MISSING to the reason why NCCL cannot be used, or to nothing.
+function(attend_check_nccl)
+  # The wheel's header, which is of the NCCL that LibTorch was built with, comes before one of the system.
+  find_path(nccl_INCLUDE_DIR nccl.h HINTS ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include PATHS ${CUDAToolkit_INCLUDE_DIRS})
+  set(why "")
+  if(NOT nccl_INCLUDE_DIR)
+    set(why "nccl.h was not found; name its folder with -Dnccl_INCLUDE_DIR=")
+  else()
+    file(STRINGS ${nccl_INCLUDE_DIR}/nccl.h version REGEX "^#define NCCL_VERSION_CODE +[0-9]+")
+    string(REGEX REPLACE "[^0-9]" "" version "${version}")
+    if("${version}" STREQUAL "" OR version LESS 22300)
+      set(why "${nccl_INCLUDE_DIR}/nccl.h has NCCL_VERSION_CODE ${version}, expected at least 22300 (NCCL 2.23)")
+    else()
+      set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # compiled, not linked
+      get_target_property(flags dep_torch INTERFACE_COMPILE_OPTIONS)
+      list(TRANSFORM flags REPLACE "^SHELL:" "")
+      string(REPLACE ";" " " CMAKE_CXX_FLAGS "${flags}")
+      # LibTorch's own definitions say whether it has NCCL: the class is declared only with USE_C10D_NCCL. (With its targets as
+      # LINK_LIBRARIES the check cannot be generated: they depend on targets that are not exported.)
+      set(definitions "")
+      if(TARGET torch_cuda)
+        get_target_property(definitions torch_cuda INTERFACE_COMPILE_DEFINITIONS)
+        list(TRANSFORM definitions PREPEND -D)
+      endif()
+      get_target_property(directories dep_torch INTERFACE_INCLUDE_DIRECTORIES)
+      string(REPLACE ";" " " CMAKE_CXX_FLAGS "${flags}")
+      try_compile(ATTEND_NCCL_COMPILES SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/nccl_check.cpp
+        CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${directories};${nccl_INCLUDE_DIR};${gloo_INCLUDE_DIR};${CUDAToolkit_INCLUDE_DIRS}"
+        COMPILE_DEFINITIONS ${definitions} OUTPUT_VARIABLE log CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON)
+      if(NOT ATTEND_NCCL_COMPILES)
+        set(why "third_party/nccl_check.cpp does not compile (${CMAKE_BINARY_DIR}/nccl_check.log says why)")
+        if(log)
+          file(WRITE ${CMAKE_BINARY_DIR}/nccl_check.log "${log}")
+        endif()
+      endif()
+    endif()
+  endif()
+  set(ATTEND_NCCL_MISSING "${why}" PARENT_SCOPE)
+endfunction()
+
 if(gloo_INCLUDE_DIR AND c10d_INCLUDE_DIR)
   add_library(dep_c10d INTERFACE)
   target_include_directories(dep_c10d SYSTEM INTERFACE ${gloo_INCLUDE_DIR})
-  find_path(nccl_INCLUDE_DIR nccl.h PATHS ${CUDA_INCLUDE_DIRS})
-  if(TORCH_CUDA_LIBRARIES AND nccl_INCLUDE_DIR)
-    target_include_directories(dep_c10d SYSTEM INTERFACE ${nccl_INCLUDE_DIR})
-    target_compile_definitions(dep_c10d INTERFACE ATTEND_NCCL)
+  if(TORCH_CUDA_LIBRARIES)
+    attend_check_nccl()
+    if(ATTEND_NCCL_MISSING)
+      message(WARNING "attend is built without NCCL, and gradients of GPUs go through the host and Gloo: ${ATTEND_NCCL_MISSING}")
+    else()
+      message(STATUS "NCCL's header: ${nccl_INCLUDE_DIR}/nccl.h")
+      target_include_directories(dep_c10d SYSTEM INTERFACE ${nccl_INCLUDE_DIR})
+      target_compile_definitions(dep_c10d INTERFACE ATTEND_NCCL)
+    endif()
   endif()
   add_library(dep::c10d ALIAS dep_c10d)
 else()

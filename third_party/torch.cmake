@@ -1,4 +1,4 @@
-# LibTorch 2.11 to 2.13: the pip wheel (…/site-packages/torch) or the official archive, located by CMAKE_PREFIX_PATH or
+# LibTorch 2.11 to 2.14: the pip wheel (…/site-packages/torch) or the official archive, located by CMAKE_PREFIX_PATH or
 # Torch_DIR; scripts/setup writes the location to build/torch-prefix.
 if(NOT Torch_DIR AND NOT CMAKE_PREFIX_PATH AND EXISTS ${CMAKE_SOURCE_DIR}/build/torch-prefix)
   file(STRINGS ${CMAKE_SOURCE_DIR}/build/torch-prefix CMAKE_PREFIX_PATH LIMIT_COUNT 1)
@@ -7,10 +7,10 @@ find_package(Torch QUIET)
 if(NOT Torch_FOUND)
   attend_missing("LibTorch" "pip install torch==2.13.0 and configure with -DCMAKE_PREFIX_PATH=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')")
 endif()
-if(Torch_VERSION VERSION_LESS 2.11 OR Torch_VERSION VERSION_GREATER_EQUAL 2.14)
-  message(FATAL_ERROR "attend needs LibTorch 2.11 to 2.13; CMake found ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}.\n"
+if(Torch_VERSION VERSION_LESS 2.11 OR Torch_VERSION VERSION_GREATER_EQUAL 2.15)
+  message(FATAL_ERROR "attend needs LibTorch 2.11 to 2.14; CMake found ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}.\n"
     "  (Debian 13's 2.6 also carries a protobuf that collides with SentencePiece's.)\n"
-    "  Name a newer one with -DCMAKE_PREFIX_PATH=..., or run scripts/setup.")
+    "  Name another one with -DCMAKE_PREFIX_PATH=..., or run scripts/setup.")
 endif()
 separate_arguments(attend_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
 add_library(dep_torch INTERFACE)
@@ -20,6 +20,14 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/first)
 file(CREATE_LINK ${attend_fmt}/fmt ${CMAKE_BINARY_DIR}/first/fmt SYMBOLIC)
 target_include_directories(dep_torch SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/first ${TORCH_INCLUDE_DIRS})
 target_compile_options(dep_torch INTERFACE ${attend_torch_flags})
+# Folders of headers that a pip wheel for CUDA brings beside LibTorch: cuBLAS, cuSPARSE, cuSOLVER. They come last, since
+# those of the toolkit that the build uses may be of another version.
+if(TORCH_CUDA_LIBRARIES)
+  file(GLOB attend_wheel_headers LIST_DIRECTORIES true "${TORCH_INSTALL_PREFIX}/../nvidia/*/include")
+  list(FILTER attend_wheel_headers EXCLUDE REGEX "/nccl/include$")  # c10d.cmake chooses NCCL's
+  list(TRANSFORM attend_wheel_headers PREPEND "SHELL:-idirafter ")
+  target_compile_options(dep_torch INTERFACE ${attend_wheel_headers})
+endif()
 # SentencePiece must come first on the link line: it and libc10 both export FLAGS_minloglevel, as a 32-byte object and an int.
 # The first definition is used by both, and the object must not be constructed over the int and the memory after it.
 get_target_property(attend_sentencepiece PkgConfig::sentencepiece INTERFACE_LINK_LIBRARIES)

@@ -104,7 +104,7 @@ class Session {
 
  private:
   void train_together();
-  void compare_ranks();    // checks that all ranks were started alike
+  void compare_ranks();    // checks that all ranks were started alike, each on its own GPU
   void open_run();         // locks the directory
   void resolve_options();  // from the command line, a resumed run, and the run of --init-from
   void build();            // text, model and schedule
@@ -163,10 +163,11 @@ void Session::compare_ranks() {
     values.emplace_back("--" + std::string(option.name), text_of(option.get()));
   }
   ranks_.compare(values);
+  run_.resolve(ranks_.launch());
+  ranks_.refuse_shared_gpu(run_.device);
 }
 
 void Session::open_run() {
-  run_.resolve(ranks_.launch());
   if (run_.dry_run) {
     if (ranks_.several())
       throw UserError("--dry-run: cannot be combined with several processes", "run it with one process");
@@ -248,7 +249,6 @@ void Session::hand_over() {
 }
 
 void Session::join_run() {
-  run_.resolve(ranks_.launch());
   const auto run = nlohmann::json::parse(ranks_.from_first(std::string()));
   const fs::path record = fs::path(run_.run) / "run.json";
   const auto end = std::chrono::steady_clock::now() + kToAppear;
@@ -272,6 +272,9 @@ void Session::fit() {
             task_->batches_per_epoch(),
             by_clock() ? "as many updates as max-time allows"
                        : fmt::format("{} updates at most", *config_.trainer.max_steps));
+  if (ranks_.several()) {
+    log::info("gradients are summed by {}", gradient_carrier(run_.backend, torch::Device(run_.device).is_cpu()));
+  }
   hooks_.model_built(parameters, task_->batches_are_alike());
   const auto optimiser =
       make_optimiser(model, config_.optimiser, [&](const std::string& parameter) { return task_->rate_of(parameter); });

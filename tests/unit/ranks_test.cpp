@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "tests/support/several_ranks.hpp"
 #include "tests/support/temporary.hpp"
 
@@ -167,6 +168,28 @@ TEST_F(SeveralRanks, CompareNamesTheOneThatDiffers) {
     expect_refusal(ranks, {usual, usual, less}, 2, "--width is not given, but on rank 0 32");
     expect_refusal(ranks, {usual, more, usual}, 1, "--seed is 3, but on rank 0 not given");
     ranks.compare(usual);
+  });
+}
+
+TEST_F(SeveralRanks, RefuseToShareAGpu) {
+  in_ranks(3, [](Ranks& ranks) {
+    ranks.refuse_shared_gpu("cpu");
+    ranks.refuse_shared_gpu("cuda:" + std::to_string(ranks.rank()));
+    setenv("CUDA_VISIBLE_DEVICES", std::to_string(ranks.rank()).c_str(), /*replace=*/1);
+    ranks.refuse_shared_gpu("cuda:0");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    const std::string device = ranks.rank() == 1 ? "cuda:1" : "cuda:0";
+    if (ranks.rank() != 2) {
+      EXPECT_THROW(ranks.refuse_shared_gpu(device), Interrupted);
+      return;
+    }
+    try {
+      ranks.refuse_shared_gpu(device);
+      ADD_FAILURE() << "ranks 0 and 2 share a GPU";
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.what(), "ranks 0 and 2 would both use cuda:0 of " + host_name());
+      EXPECT_NE(error.remedy().find("LOCAL_RANK"), std::string::npos);
+    }
   });
 }
 

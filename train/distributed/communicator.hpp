@@ -41,4 +41,7 @@ std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend ba
 // Throws UserError if this build or device does not support the backend.
 void check_backend(CommunicationBackend backend, bool on_cpu);
 
+// The library that sums the gradients, for the log: "Gloo", "NCCL", or "Gloo through the host's memory" for a GPU.
+std::string gradient_carrier(CommunicationBackend backend, bool on_cpu);
+
 }  // namespace attend

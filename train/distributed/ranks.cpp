@@ -2,10 +2,14 @@
 
 #include <ATen/Functions.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 
 namespace attend {
 namespace {
@@ -127,6 +131,27 @@ void Ranks::compare(const std::vector<std::pair<std::string, std::string>>& name
                         "start all ranks with the same options and the same build");
       }
     }
+  }
+}
+
+void Ranks::refuse_shared_gpu(const std::string& device) {
+  if (!communicator_) return;
+  std::string place;  // none on a CPU
+  if (device != "cpu") {
+    place = host_name() + " " + device;
+    for (const char* name : {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"}) {  // they renumber or hide GPUs
+      if (const char* value = std::getenv(name)) place += std::string(" ") + name + "=" + value;
+    }
+  }
+  const std::vector<std::string> places = gather(place);
+  for (auto second = places.begin(); second != places.end(); ++second) {
+    const auto first = std::find(places.begin(), second, *second);
+    if (second->empty() || first == second) continue;
+    if (second - places.begin() != rank()) throw Interrupted("");
+    throw UserError(fmt::format("ranks {} and {} would both use {} of {}", first - places.begin(), rank(), device,
+                                host_name()),
+                    "set LOCAL_RANK to the number of the process on its machine, as torchrun does, or give each process its "
+                    "own --device");
   }
 }
 

@@ -68,6 +68,8 @@ class Ranks {
 
   // Compares values that must be equal on all ranks. Throws UserError on the first rank that differs from rank 0.
   void compare(const std::vector<std::pair<std::string, std::string>>& named_values);
+  // Throws UserError on the second of two ranks that would use one GPU of one machine. `device` is cpu or cuda:N.
+  void refuse_shared_gpu(const std::string& device);
 
  private:
   Launch launch_;

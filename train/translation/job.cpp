@@ -112,6 +112,9 @@ class TranslationJob : public Job {
   void log_unfused(const Seq2SeqImpl& model) const {
     std::string option = model.unfused_option();
     if (config_.objective.scheduled_sampling > 0) option = "--scheduled-sampling";
+    if (config_.model.model != ModelKind::transformer && !torch::Device(config_.run.device).is_cpu()) {
+      option = "--device " + config_.run.device;
+    }
     if (!option.empty())
       log::info("the decoder is unrolled step by step, which is slower: there is no fused form for {}", option);
   }

@@ -202,8 +202,10 @@ class C10dCommunicator : public Communicator {
 #ifdef ATTEND_NCCL
     if (tensor.is_cuda()) {
       if (!gpus_) {
+        auto options = c10d::ProcessGroupNCCL::Options::create();
+        options->timeout = kUnlimited;  // by default c10d aborts the process after ten minutes of one operation
         gpus_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store_),
-                                                            launch_.rank, launch_.size);
+                                                            launch_.rank, launch_.size, std::move(options));
       }
       return *gpus_;
     }
@@ -280,6 +282,12 @@ void check_backend(CommunicationBackend backend, bool on_cpu) {
                     "leave it out, or build attend with a LibTorch for CUDA where nccl.h is installed");
   }
   if (on_cpu) throw UserError("--backend nccl: the device is the processor", "leave it out: Gloo joins processors");
+}
+
+std::string gradient_carrier(CommunicationBackend backend, bool on_cpu) {
+  if (on_cpu) return "Gloo";
+  if (kHasNccl && backend != CommunicationBackend::gloo) return "NCCL";
+  return std::string("Gloo through the host's memory") + (kHasNccl ? "" : ": this build has no NCCL");
 }
 
 }  // namespace attend
