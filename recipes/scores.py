@@ -1,7 +1,14 @@
-"""Reads scores from runs and formats them; names the machine."""
+"""Reads scores from runs and formats them; names the machine and the folder of results."""
 import json
+import pathlib
 import platform
 import statistics
+
+
+def results_folder():
+    """docs/results of this checkout; of an installed recipe, that of the working directory."""
+    checkout = pathlib.Path(__file__).resolve().parent.parent / "docs" / "results"
+    return checkout if checkout.is_dir() else pathlib.Path("docs", "results")
 
 
 def validations(run):
