@@ -20,6 +20,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench" / "peers"
 TORCHRUN = ROOT / "build" / "venv" / "bin" / "torchrun"
+TORCHRUN_REMEDY = "install it with scripts/setup, which makes build/venv unless another LibTorch is found"
+PROGRAM_REMEDY = "build it with scripts/build, or name another program with --attend"
 
 
 class Refused(Exception):
@@ -45,11 +47,20 @@ def arguments(description, peers=True, more=lambda parser: None, folder="multi30
                             help="environment made by bench/peers/setup [$ATTEND_PEERS]")
     more(parser)
     args = parser.parse_args()
-    needed = [args.attend, *(f"{args.data}/{name}" for name in files)] + ([f"{args.peers}/bin/python"] if peers else [])
-    for path in needed:
-        if not os.path.exists(path):
-            parser.error(f"{path} is missing; see --help for where it is expected")
+    needed = {args.attend: PROGRAM_REMEDY}
+    for name in files:
+        needed[f"{args.data}/{name}"] = f"set ATTEND_DATA to the folder that contains {folder}, or name that folder with --data"
+    if peers:
+        needed[f"{args.peers}/bin/python"] = "create it with bench/peers/setup DIR, then set ATTEND_PEERS to DIR, or give --peers DIR"
+    require(parser, needed)
     return args
+
+
+def require(parser, needed):
+    """Ends the program unless each of these paths exists; says how to get the missing one."""
+    for path, remedy in needed.items():
+        if not os.path.exists(path):
+            parser.error(f"{path} is missing; {remedy}")
 
 
 def run(words, stdin=None, env=None):
