@@ -347,8 +347,9 @@ void apply_toml(BoundOptions& options, std::string_view text, const std::string&
   try {
     table = toml::parse(text);
   } catch (const toml::parse_error& error) {
-    throw UserError(file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()),
-                    "a config file is TOML, one `name = value` per line; `attend config COMMAND` prints a complete one");
+    throw UserError(
+        file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()),
+        "a config file is TOML, one `name = value` per line; `attend config COMMAND` prints a complete one");
   }
   std::map<std::string, std::string> seen;  // max_tokens and max-tokens are one key
   for (const auto& [key, node] : table) {

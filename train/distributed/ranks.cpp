@@ -148,10 +148,10 @@ void Ranks::refuse_shared_gpu(const std::string& device) {
     const auto first = std::find(places.begin(), second, *second);
     if (second->empty() || first == second) continue;
     if (second - places.begin() != rank()) throw Interrupted("");
-    throw UserError(fmt::format("ranks {} and {} would both use {} of {}", first - places.begin(), rank(), device,
-                                host_name()),
-                    "set LOCAL_RANK to the number of the process on its machine, as torchrun does, or give each process its "
-                    "own --device");
+    throw UserError(
+        fmt::format("ranks {} and {} would both use {} of {}", first - places.begin(), rank(), device, host_name()),
+        "set LOCAL_RANK to the number of the process on its machine, as torchrun does, or give each process its "
+        "own --device");
   }
 }
 
