@@ -1,4 +1,4 @@
-// Where the systems differ, possible causes, and probes.
+// Breakdowns, possible causes, and probes.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace attend {
 namespace {
 
 constexpr std::size_t kDifferentSentences = 15;
-constexpr std::size_t kChartedCheckpoints = 5;  // of a system, in the chart of the gradient's reach
+constexpr std::size_t kChartedCheckpoints = 5;  // in the chart of the gradient's reach, by system
 constexpr std::array<std::size_t, 10> kShownDistances = {1, 2, 3, 5, 7, 10, 15, 20, 25, 30};  // in its table
 
 // "a, b and c"

@@ -23,9 +23,12 @@ std::string plural(std::int64_t count, const std::string& noun) {
 
 void SectionMaker::mark_best(Table& table, std::size_t column, const std::vector<double>& values,
                              bool higher_is_better) {
-  const auto [least, greatest] = std::ranges::minmax_element(values);
-  if (values.empty() || !(*least < *greatest)) return;
-  const double best = higher_is_better ? *greatest : *least;
+  std::vector<double> measured;
+  std::ranges::copy_if(values, std::back_inserter(measured), [](double value) { return std::isfinite(value); });
+  if (measured.empty()) return;
+  const auto [least, greatest] = std::ranges::minmax(measured);
+  if (!(least < greatest)) return;
+  const double best = higher_is_better ? greatest : least;
   for (std::size_t row = 0; row < values.size(); ++row) table.rows[row][column].is_best = values[row] == best;
 }
 

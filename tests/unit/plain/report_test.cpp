@@ -249,6 +249,12 @@ TEST(Report, TheBestScoreIsMarked) {
   EXPECT_NE(page.find("<strong>" + fixed(best, 1) + " <small>("), std::string::npos);
   EXPECT_EQ(page.find("<strong>" + fixed(systems[0].runs[0].quality.bleu.value, 1) + " <small>("), std::string::npos);
   EXPECT_NE(report_markdown(synthetic()).find("| **" + fixed(best, 1) + " ("), std::string::npos);
+  Comparison it = synthetic();
+  it.systems[0].runs[0].quality.ter.value = std::numeric_limits<double>::quiet_NaN();
+  it.systems[1].runs[0].quality.ter.value = 40.06;
+  it.systems[2].runs[0].quality.ter.value = 50;
+  EXPECT_NE(comparison_page(it).find("<strong>40.1 <small>("), std::string::npos)
+      << "beside a value that was not measured";
 }
 
 TEST(Report, TestsOfManyPairsAreATableAlone) {
