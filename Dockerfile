@@ -7,7 +7,7 @@ RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-cert
 WORKDIR /attend
 COPY . .
 RUN scripts/setup && scripts/build && cmake --install build/release --prefix /usr/local
-# What the program loads beside the libraries of the system, in the folder where it was linked: LibTorch's own libraries.
+# The libraries of LibTorch, at the path where the program was linked with them; Debian has packages for the others.
 RUN torch=$(build/venv/bin/python -c 'import torch; print(torch.__path__[0])') && mkdir -p "/runtime$torch" && \
     cp -r "$torch/lib" "/runtime$torch/" && \
     ldd /usr/local/bin/attend | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | grep -v "^$torch/" | sed 's|.*/|*/|' | \

@@ -1,4 +1,4 @@
-// What train/distributed/c10d/communicator.cpp needs of NCCL: c10d.cmake tries to compile it.
+// The part of NCCL that train/distributed/c10d/communicator.cpp uses; c10d.cmake tries to compile it.
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 c10::intrusive_ptr<c10d::Backend> process_group(c10::intrusive_ptr<c10d::Store> store) {
