@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,13 +37,17 @@ class Objective {
   // Names, weights and counts of the terms, known before the forward pass.
   virtual std::vector<LossTerm> terms(const Batch& batch) const = 0;
 
-  // One forward pass: the sum of each term. pass.progress() is the progress of training. Not const: a loss may update
-  // its state.
-  virtual std::vector<LossSum> losses(const Batch& batch, Pass& pass) = 0;
+  // One forward pass: the sum of each term. pass.progress() is the progress of training. The pass reads the state, but
+  // must not change it: the update may never be made.
+  virtual std::vector<LossSum> losses(const Batch& batch, Pass& pass) const = 0;
 
   // State that must survive between updates, such as a moving baseline. Checkpoints save these fp32 tensors under their
   // names and restore them in place.
   virtual NamedTensors state() const { return {}; }
+
+  // Moves the state once the optimiser has made an update: by the mean of what each term reported over all batches of
+  // the update, in the order of terms(), the same on every rank.
+  virtual void update_made(std::span<const double> /*means*/) {}
 };
 
 }  // namespace attend

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,7 @@ class Task {
 
   // State of the objective between updates.
   virtual NamedTensors objective_state() const { return {}; }
+  virtual void update_made(std::span<const double> /*means*/) {}  // moves it (objective.hpp)
 
   // The learning-rate factor of a parameter; the task knows its layer.
   virtual double rate_of(const std::string& /*parameter*/) const { return 1; }
@@ -82,6 +84,7 @@ template <class Batch>
 class StreamTask : public Task {
  public:
   NamedTensors objective_state() const override { return objective_->state(); }
+  void update_made(std::span<const double> means) override { objective_->update_made(means); }
 
   void seek(DataPosition position, Shard shard) override { stream_ = stream_from(position, shard); }
   MicroBatch next() override {

@@ -198,12 +198,11 @@ void Trainer::update() {
   const double rate = learning_rate_at(schedule_, step, last_step());
   optimiser_.step(rate, norm);
   refresh_weights(task_.model());
-  if (ranks_.several()) {
-    for (const auto& [name, tensor] : task_.objective_state()) {
-      ranks_.begin_sum(tensor)->wait();
-      torch::Tensor(tensor).div_(ranks_.size());
-    }
+  std::vector<double> means;
+  for (std::size_t t = 0; t < totals.counts.size(); ++t) {
+    means.push_back(found[1 + t] / static_cast<double>(std::max<std::int64_t>(totals.counts[t], 1)));
   }
+  task_.update_made(means);
 
   state_.step = step;
   state_.position = position;

@@ -10,10 +10,10 @@ using torch::Tensor;
 
 namespace {
 
-// Uniform in [0, 1), one per row.
+// Uniform in [0, 1), one per row: multiples of 2^-24, since a double just below 1 would be rounded to 1.
 Tensor uniform(std::int64_t count, RandomStream& random, const Tensor& like) {
   std::vector<float> numbers(count);
-  for (float& number : numbers) number = static_cast<float>(random.uniform());
+  for (float& number : numbers) number = static_cast<float>(random() >> 40) * 0x1.0p-24F;
   return at::tensor(numbers).to(like.device());
 }
 

@@ -63,6 +63,7 @@ Tensor sampled_gradient(const Tensor& theta_S, const HardChoice& choice, Reinfor
   const SampledChoices all{.log_probability_R = by_row(log_probabilities), .entropy_R = by_row(entropies)};
   const Layout layout = layout_of(std::vector<std::int64_t>(rows, 2));
   const Tensor loss = nll_M.sum() + reinforce.loss(all, nll_M, layout);
+  reinforce.move_baseline(-nll_M.mean().item<double>());
   return torch::autograd::grad({loss}, {theta_S})[0] / static_cast<double>(rows);
 }
 
@@ -107,14 +108,17 @@ TEST(Reinforce, TheBaselineIsTheMovingMeanOfAWord) {
   Reinforce reinforce(1, 0);
   const Layout layout = layout_of({2, 1});
   const SampledChoices sampled{.log_probability_R = at::tensor({-1.0f, -2.0f, -3.0f}), .entropy_R = at::zeros({3})};
-  // The first batch's own mean is -2: gains beyond it are 1, 1 - 1 = ... from each word to its sentence's end.
+  // Before the first update, the batch's own mean -2: gains beyond it are 1, 1 - 1 = ... from each word to its
+  // sentence's end.
   EXPECT_NEAR(reinforce.loss(sampled, at::tensor({1.0f, 3.0f, 2.0f}), layout).item<float>(), -(0 * 1 + -1 * -2 + 0),
               1e-6);
+  reinforce.move_baseline(-2);
   // Then b = -2: gains beyond it are (-1 - 1) + 4, -1 + 2 and -4 + 2.
   EXPECT_NEAR(reinforce.loss(sampled, at::tensor({1.0f, 1.0f, 4.0f}), layout).item<float>(),
               -(2 * -1 + 1 * -2 + -2 * -3), 1e-6);
+  reinforce.move_baseline(-3);
   const Tensor baseline = reinforce.state()[0].second;
-  EXPECT_NEAR(baseline[0].item<float>() / baseline[1].item<float>(), (0.9 * -2 + -2) / 1.9, 1e-6);
+  EXPECT_NEAR(baseline[0].item<float>() / baseline[1].item<float>(), (0.9 * -2 + -3) / 1.9, 1e-6);
 }
 
 }  // namespace

@@ -62,7 +62,9 @@ class PointBatches {
 };
 
 // Each example pulls x towards a target of its own, with noise that depends on the dropout key as dropout does, and
-// away from zero by a moving average of the losses, its state.
+// away from zero by a moving average of the losses, its state. The third batch of the second epoch may be spoilt.
+enum class Spoilt { nothing, loss, gradient };
+
 class PointObjective : public Objective<PointBatch> {
  public:
   explicit PointObjective(torch::Tensor x) : x_(std::move(x)) {}
@@ -70,22 +72,27 @@ class PointObjective : public Objective<PointBatch> {
   std::vector<LossTerm> terms(const PointBatch& batch) const override {
     return {{.name = "nll", .weight = 1, .count = batch.count()}};
   }
-  std::vector<LossSum> losses(const PointBatch& batch, Pass& pass) override {
+  std::vector<LossSum> losses(const PointBatch& batch, Pass& pass) const override {
+    while_learning();
     const double noise = static_cast<double>(pass.dropout(0.5).key % 1000) / 1000 * noise_scale;
     const torch::Tensor pull = (x_ - static_cast<double>(batch.number) - noise).square().sum() * batch.count();
-    const torch::Tensor loss = pull - x_.sum() * baseline.clone() * baseline_weight;
-    baseline.lerp_(pull.detach(), 0.1);
+    torch::Tensor loss = pull - x_.sum() * baseline.clone() * baseline_weight;
     progress.push_back(pass.progress());
-    const bool spoil = batch.epoch == 1 && batch.number == 2 && spoilt;
-    return {{.loss = spoil ? loss * std::numeric_limits<float>::quiet_NaN() : loss, .reported = loss.detach()}};
+    if (batch.epoch == 1 && batch.number == 2) {
+      if (spoilt == Spoilt::loss) loss = loss * std::numeric_limits<float>::quiet_NaN();
+      if (spoilt == Spoilt::gradient) loss = loss + (x_.sum() * 0).sqrt();  // 0, of an infinite slope
+    }
+    return {{.loss = loss, .reported = loss.detach()}};
   }
   NamedTensors state() const override { return {{"baseline", baseline}}; }
+  void update_made(std::span<const double> means) override { baseline.lerp_(torch::tensor(means[0]), 0.1); }
 
   torch::Tensor baseline = torch::zeros({});
   double baseline_weight = 0;
   double noise_scale = 1;
-  bool spoilt = false;
-  std::vector<TrainProgress> progress;  // of each pass
+  Spoilt spoilt = Spoilt::nothing;
+  mutable std::vector<TrainProgress> progress;  // of each pass
+  std::function<void()> while_learning = [] {};
 
  private:
   torch::Tensor x_;
@@ -290,14 +297,17 @@ TEST_F(SeveralRanks, TrainAsOneThatAccumulates) {
   in_ranks(3, [](Ranks& ranks) {
     const TemporaryDirectory of_one, of_this;
     Session one(of_one.path(), {.accumulate = 3, .max_epochs = 2});
+    one.task.objective.baseline_weight = 0.01;
     EXPECT_EQ(one.trainer->train(), Ending::max_epochs);
     const std::filesystem::path run = ranks.from_first(of_this.path().string());
     Session several(run, {.max_epochs = 2}, OptimiserKind::adamw, &ranks);
+    several.task.objective.baseline_weight = 0.01;
     EXPECT_EQ(several.trainer->train(), Ending::max_epochs);
     EXPECT_EQ(several.trainer->state().step, 3);
     EXPECT_EQ(several.trainer->state().position, one.trainer->state().position);
     EXPECT_EQ(several.trainer->state().tokens, one.trainer->state().tokens);
     for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(several.weights()[i], one.weights()[i], 1e-5);
+    EXPECT_NEAR(several.task.objective.baseline.item<float>(), one.task.objective.baseline.item<float>(), 1e-4);
     EXPECT_EQ(Checkpoint::newest(run)->state().processes, 3);
     ranks.sum(0);  // the directory is there until all have looked
   });
@@ -332,7 +342,7 @@ TEST_F(SeveralRanks, StopTogetherWhereTheSecondIsToldTo) {
 TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
   const TemporaryDirectory run;
   Session session(run.path());
-  session.task.objective.spoilt = true;
+  session.task.objective.spoilt = Spoilt::loss;
   try {
     session.trainer->train();
     FAIL();
@@ -346,18 +356,54 @@ TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
   EXPECT_EQ(session.task.point->layer->refreshed, 6);
 }
 
-TEST(Trainer, SkipsABatchWhoseLossIsNotFinite) {
-  const TemporaryDirectory run;
-  Session stopped(run.path(), {.save_every = 100});
-  stopped.task.objective.spoilt = true;
-  EXPECT_THROW(stopped.trainer->train(), UserError);
-  EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{3, 6}));  // best at 3, and the sound state
-  Session resumed(run.path());
-  resumed.task.objective.spoilt = true;
-  resumed.trainer->restore(*Checkpoint::newest(run.path()));
-  resumed.trainer->skip_batches();
-  EXPECT_EQ(resumed.trainer->train(), Ending::max_steps);
-  EXPECT_EQ(resumed.trainer->state().position, (DataPosition{.epoch = 2, .batch = 3}));  // 10 updates of 11 batches
+// The files of a checkpoint that determine the next update.
+std::vector<std::string> learnt(const std::filesystem::path& run, std::int64_t step) {
+  const std::filesystem::path checkpoint = checkpoint_path(run, step);
+  return {read_file(checkpoint / "model.safetensors"), read_file(checkpoint / "optimizer.safetensors")};
+}
+
+TEST(Trainer, SkipsABatchWhoseLossOrGradientIsNotFinite) {
+  for (const Spoilt spoilt : {Spoilt::loss, Spoilt::gradient}) {
+    const TemporaryDirectory run, untroubled;
+    Session stopped(run.path(), {.save_every = 100});
+    stopped.task.objective.baseline_weight = 0.01;
+    stopped.task.objective.spoilt = spoilt;
+    EXPECT_THROW(stopped.trainer->train(), UserError);
+    EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{3, 6}));  // best at 3, and the sound state
+    Session expected(untroubled.path(), {.max_steps = 6});
+    expected.task.objective.baseline_weight = 0.01;
+    expected.trainer->train();
+    EXPECT_EQ(learnt(run.path(), 6), learnt(untroubled.path(), 6)) << "something was updated";
+    Session resumed(run.path());
+    resumed.task.objective.baseline_weight = 0.01;
+    resumed.task.objective.spoilt = spoilt;
+    resumed.trainer->restore(*Checkpoint::newest(run.path()));
+    resumed.trainer->skip_batches();
+    EXPECT_EQ(resumed.trainer->train(), Ending::max_steps);
+    EXPECT_EQ(resumed.trainer->state().position, (DataPosition{.epoch = 2, .batch = 3}));  // 10 updates of 11 batches
+    EXPECT_TRUE(std::isfinite(resumed.task.objective.baseline.item<float>()));
+  }
+}
+
+// Told to stop between the batches of its third update, a training saves the state after two.
+TEST_F(SeveralRanks, AStopBetweenTheBatchesOfAnUpdateLeavesTheStateBefore) {
+  in_ranks(1, [](Ranks&) {
+    const TemporaryDirectory whole, parts;
+    Session expected(whole.path(), {.accumulate = 3, .max_steps = 2});
+    expected.task.objective.baseline_weight = 0.01;
+    expected.trainer->train();
+    signals::install();
+    Session stopped(parts.path(), {.accumulate = 3, .max_steps = 9});
+    stopped.task.objective.baseline_weight = 0.01;
+    int passes = 0;
+    stopped.task.objective.while_learning = [&passes] {
+      if (++passes == 8) raise(SIGTERM);
+    };
+    EXPECT_THROW(stopped.trainer->train(), Interrupted);
+    EXPECT_EQ(passes, 8);
+    EXPECT_EQ(checkpoint_steps(parts.path()), std::vector<std::int64_t>{2});
+    EXPECT_EQ(learnt(parts.path(), 2), learnt(whole.path(), 2));
+  });
 }
 
 TEST(Checkpoint, RemembersWhatAnUpdateLearnsFrom) {

@@ -22,7 +22,7 @@ class HeadObjective : public Objective<LabelledBatch> {
     return {{.name = "loss", .weight = 1, .count = model_->head().count(batch)}};
   }
 
-  std::vector<LossSum> losses(const LabelledBatch& batch, Pass& pass) override {
+  std::vector<LossSum> losses(const LabelledBatch& batch, Pass& pass) const override {
     const torch::Tensor loss = model_->head().loss(model_->logits(batch, pass), batch, label_weights_L_);
     return {{.loss = loss, .reported = loss.detach()}};
   }

@@ -23,7 +23,7 @@ class PretrainingObjective : public Objective<PretrainingBatch> {
     return terms;
   }
 
-  std::vector<LossSum> losses(const PretrainingBatch& batch, Pass& pass) override {
+  std::vector<LossSum> losses(const PretrainingBatch& batch, Pass& pass) const override {
     const auto [masked, sequence] = model_->forward(batch, pass);
     std::vector<LossSum> sums = {{.loss = masked.loss, .reported = masked.nll()}};
     if (batch.relations_B.defined()) sums.push_back({.loss = sequence.loss, .reported = sequence.nll()});

@@ -27,7 +27,7 @@ std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
   return terms;
 }
 
-std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass) {
+std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass) const {
   SampledChoices sampled;
   if (reinforce_) pass.record_choices(sampled);
   if (pass.training()) pass.feed_own_words(own_word_share(config_, pass.progress().share));
@@ -40,6 +40,11 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
     sums.push_back({.loss = loss, .reported = loss.detach()});
   }
   return sums;
+}
+
+// The first term reports nats.
+void TranslationObjective::update_made(std::span<const double> means) {
+  if (reinforce_) reinforce_->move_baseline(-means.front());
 }
 
 }  // namespace attend

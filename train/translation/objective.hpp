@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -62,8 +63,9 @@ class TranslationObjective : public Objective<Batch> {
   TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples);
 
   std::vector<LossTerm> terms(const Batch& batch) const override;
-  std::vector<LossSum> losses(const Batch& batch, Pass& pass) override;
+  std::vector<LossSum> losses(const Batch& batch, Pass& pass) const override;
   NamedTensors state() const override { return reinforce_ ? reinforce_->state() : NamedTensors{}; }
+  void update_made(std::span<const double> means) override;
 
  private:
   Seq2Seq model_;

@@ -2,8 +2,8 @@
 // For target positions t with sampled source positions s_t,
 //   loss = -λ_r Σ_t (R_t - b n_t) log a_t(s_t) - λ_e Σ_t H[a_t]
 // where R_t = Σ_{u≥t} log p(y_u | …) is what the n_t words from t on gain (earlier ones do not depend on s_t), b is the
-// moving average of the log-probability of a word, a baseline that lowers the variance, and H is the entropy. R_t and b
-// are constants to the gradient.
+// moving average of the log-probability of a word over the updates so far, a baseline that lowers the variance (before
+// the first update: that of the batch), and H is the entropy. R_t and b are constants to the gradient.
 #pragma once
 
 #include <torch/types.h>
@@ -18,16 +18,18 @@ class Reinforce {
  public:
   Reinforce(double weight, double entropy_weight);
 
-  // The sum over a batch of sentences with the given layout, from the negative log-likelihood of each word [M]; moves
-  // the baseline.
-  torch::Tensor loss(const SampledChoices& sampled, const torch::Tensor& nll_M, const Layout& layout);
+  // The sum over a batch of sentences with the given layout, from the negative log-likelihood of each word [M].
+  torch::Tensor loss(const SampledChoices& sampled, const torch::Tensor& nll_M, const Layout& layout) const;
+
+  // After an update, in which a word had this log-probability on average.
+  void move_baseline(double log_probability);
 
   // The baseline, which checkpoints keep.
   NamedTensors state() const { return {{"reinforce.baseline", baseline_}}; }
 
  private:
   double weight_, entropy_weight_;
-  torch::Tensor baseline_;  // Σ_k 0.1 · 0.9^k mean_k and Σ_k 0.1 · 0.9^k over batches k, latest first; b is their ratio
+  torch::Tensor baseline_;  // Σ_k 0.1 · 0.9^k mean_k and Σ_k 0.1 · 0.9^k over updates k, latest first; b is their ratio
 };
 
 }  // namespace attend
