@@ -14,8 +14,8 @@ ProcessHooks training_process() {
   const Launch launch = Launch::from_environment();
   if (launch.rank > 0) log::speak_as("rank " + std::to_string(launch.rank));
   return {.begin =
-              [](const RunConfig& config) {
-                if (config.device == "cpu") refuse_memory_beyond_machine();
+              [processes = launch.local_size](const RunConfig& config) {
+                if (config.device == "cpu") refuse_memory_beyond_machine(processes);
               },
           .model_built = ops::products::set_primitive_cache,
           .launch = launch};

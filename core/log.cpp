@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/notice.hpp"
 #include "core/output.hpp"
 
 namespace attend::log {
@@ -73,6 +74,7 @@ void speak_as(const std::string& name) {
 }
 
 void say_info(const std::string& message) { logger().info(harmless(message)); }
+void say_notice(const std::string& message) { logger().error(speaker() + harmless(message)); }
 void say_warning(const std::string& message) { logger().warn(coloured("warning: ", 33) + harmless(message)); }
 void say_error(const std::string& message) {
   logger().error("attend: " + coloured("error: ", 31) + speaker() + harmless(message));

@@ -59,7 +59,7 @@ bool is_allocation_failure(const c10::Error& error) {
 
 }  // namespace
 
-void refuse_memory_beyond_machine() {
+void refuse_memory_beyond_machine(int processes) {
   std::optional<std::uint64_t> free = proc_bytes("/proc/meminfo", "MemAvailable");
   const auto limit = number_in("/sys/fs/cgroup/memory.max");
   if (const auto current = number_in("/sys/fs/cgroup/memory.current"); limit && current) {
@@ -71,7 +71,7 @@ void refuse_memory_beyond_machine() {
   rlimit bound{};
   if (!free || !data || getrlimit(RLIMIT_DATA, &bound) != 0) return;
   // A margin for other processes: at the very limit the kernel would kill the process anyway.
-  bound.rlim_cur = std::min<rlim_t>(bound.rlim_cur, *data + *free / 16 * 15);
+  bound.rlim_cur = std::min<rlim_t>(bound.rlim_cur, *data + *free / 16 * 15 / static_cast<std::uint64_t>(processes));
   setrlimit(RLIMIT_DATA, &bound);
 }
 

@@ -3,8 +3,12 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -13,6 +17,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "train/memory_limit.hpp"
 #include "train/run_config.hpp"
 
 namespace attend {
@@ -182,6 +187,35 @@ TEST(Launch, NcclJoinsNoProcessors) {
   } catch (const UserError& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("--backend nccl: ")) << error.what();
   }
+}
+
+// The limit of a process that shares the machine with others, in bytes.
+rlim_t limit_of_one_of(int processes) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe(ends.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    refuse_memory_beyond_machine(processes);
+    rlimit bound{};
+    getrlimit(RLIMIT_DATA, &bound);
+    _exit(write(ends[1], &bound.rlim_cur, sizeof bound.rlim_cur) == sizeof bound.rlim_cur ? 0 : 1);
+  }
+  rlim_t limit = 0;
+  EXPECT_EQ(read(ends[0], &limit, sizeof limit), static_cast<ssize_t>(sizeof limit));
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  for (const int end : ends) close(end);
+  return limit;
+}
+
+// What others take or free meanwhile is far less than the difference.
+TEST(MemoryLimit, ProcessesOfAMachineShareWhatIsFree) {
+  const rlim_t alone = limit_of_one_of(1), of_two = limit_of_one_of(2), of_many = limit_of_one_of(1'000'000);
+  if (alone == RLIM_INFINITY) GTEST_SKIP() << "the free memory of this machine is unknown";
+  const auto free_of = [&](rlim_t limit) { return static_cast<double>(limit - of_many); };
+  EXPECT_GT(free_of(alone), 0);
+  EXPECT_NEAR(free_of(of_two) / free_of(alone), 0.5, 0.2);
 }
 
 }  // namespace

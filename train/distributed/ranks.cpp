@@ -22,6 +22,14 @@ std::string text_of(const torch::Tensor& bytes) {
   return {reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()), static_cast<std::size_t>(bytes.numel())};
 }
 
+// Numbers in memory of their own: when a rank is lost, what was begun may still write there.
+torch::Tensor tensor_of(std::span<const double> numbers) {
+  return at::from_blob(const_cast<double*>(numbers.data()), {std::ssize(numbers)}, at::kDouble).clone();
+}
+void copy(const torch::Tensor& numbers, std::span<double> to) {
+  std::copy_n(numbers.const_data_ptr<double>(), to.size(), to.begin());
+}
+
 }  // namespace
 
 Ranks::Ranks() = default;
@@ -42,7 +50,9 @@ void Ranks::doing(const std::string& activity) {
 
 void Ranks::sum(std::span<double> numbers) {
   if (!communicator_ || numbers.empty()) return;
-  begin_sum(at::from_blob(numbers.data(), {std::ssize(numbers)}, at::kDouble))->wait();
+  const torch::Tensor sums = tensor_of(numbers);
+  begin_sum(sums)->wait();
+  copy(sums, numbers);
 }
 
 double Ranks::sum(double number) {
@@ -85,7 +95,10 @@ std::vector<double> Ranks::on_first(const std::function<std::vector<double>()>& 
   });
   if (!communicator_) return result;
   result.resize(static_cast<std::size_t>(sum(static_cast<double>(result.size()))));
-  if (!result.empty()) from_first(at::from_blob(result.data(), {std::ssize(result)}, at::kDouble));
+  if (result.empty()) return result;
+  const torch::Tensor numbers = tensor_of(result);
+  from_first(numbers);
+  copy(numbers, result);
   return result;
 }
 

@@ -18,12 +18,14 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
 #ifdef ATTEND_NCCL
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/notice.hpp"
 #include "core/signals.hpp"
 #include "train/distributed/c10d/heartbeat.hpp"
 #include "train/distributed/communicator.hpp"
@@ -39,6 +41,7 @@ constexpr bool kHasNccl = false;
 
 constexpr std::chrono::minutes kToMeet{5};
 constexpr std::chrono::hours kUnlimited{24 * 365};  // the heartbeat decides how long is too long
+constexpr std::chrono::seconds kBeforeNotice{5};    // of waiting for others
 constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between two looks at the heartbeat
 constexpr std::chrono::microseconds kPoll{200};     // of a GPU
 constexpr timeval kToConnect{.tv_sec = 2, .tv_usec = 0};
@@ -81,10 +84,16 @@ std::string unreachable(const Launch& launch) {
 
 // c10d would wait for as long, but is deaf to signals meanwhile.
 void wait_for_listener(const Launch& launch) {
-  const auto end = std::chrono::steady_clock::now() + kToMeet;
+  const auto start = std::chrono::steady_clock::now(), end = start + kToMeet;
+  bool noticed = false;
   for (std::string why; !(why = unreachable(launch)).empty(); std::this_thread::sleep_for(kSlice)) {
     if (signals::stop_requested()) throw Interrupted("stopped before all processes had come");
-    if (std::chrono::steady_clock::now() < end) continue;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - start > kBeforeNotice && !std::exchange(noticed, true)) {
+      log::notice("waiting up to {} s for rank 0 to listen at {}: {}", std::chrono::seconds(kToMeet).count(),
+                  launch.where(), why);
+    }
+    if (now < end) continue;
     throw UserError("MASTER_ADDR and MASTER_PORT are " + launch.where() + ": " + why,
                     "start the process of rank 0 there, or correct the address, the port and the firewall");
   }

@@ -1,19 +1,23 @@
 #include "train/distributed/c10d/heartbeat.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/log.hpp"
+#include "core/notice.hpp"
 #include "core/signals.hpp"
 
 namespace attend {
@@ -27,6 +31,7 @@ constexpr seconds kSilence{20};       // after which a rank is lost
 constexpr seconds kBrokenSilence{5};  // the same once a connection broke
 constexpr seconds kPatience{30};      // until a broken connection is reported without a culprit
 constexpr seconds kTimeForOthers{3};  // to read that this rank ends
+constexpr seconds kBeforeNaming{5};   // of waiting, until missing ranks are named
 
 std::string key_of(int rank) { return "alive/" + std::to_string(rank); }
 
@@ -70,15 +75,18 @@ class Heartbeat::Beats {
 
   void meet() {
     write();
-    const auto end = Clock::now() + store_->getTimeout();
+    const auto start = Clock::now(), end = start + store_->getTimeout();
+    const auto limit = std::chrono::duration_cast<seconds>(store_->getTimeout()).count();
+    bool noticed = false;
     for (std::size_t rank = 0; rank < keys_.size(); ++rank) {
       while (!store_->check({keys_[rank]})) {
         if (signals::stop_requested()) throw Interrupted("stopped before all processes had come");
         if (Clock::now() > end) {
-          throw UserError(fmt::format("rank {} of {} did not come to {} within {} s", rank, keys_.size(), where_,
-                                      std::chrono::duration_cast<seconds>(store_->getTimeout()).count()),
-                          "start as many processes as WORLD_SIZE says, each with a RANK of its own");
+          throw UserError(
+              fmt::format("rank {} of {} did not come to {} within {} s", rank, keys_.size(), where_, limit),
+              "start as many processes as WORLD_SIZE says, each with a RANK of its own");
         }
+        if (Clock::now() - start > kBeforeNaming && !std::exchange(noticed, true)) notice_missing(limit);
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
       }
     }
@@ -156,6 +164,25 @@ class Heartbeat::Beats {
   }
 
  private:
+  // Names the missing ranks; the first rank that has come speaks for all.
+  void notice_missing(std::int64_t limit) {
+    constexpr std::size_t kMostNamed = 8;
+    std::vector<std::size_t> missing;
+    std::optional<int> speaker;
+    for (std::size_t rank = 0; rank < keys_.size(); ++rank) {
+      if (!store_->check({keys_[rank]})) {
+        missing.push_back(rank);
+      } else if (!speaker) {
+        speaker = static_cast<int>(rank);
+      }
+    }
+    if (missing.empty() || speaker != rank_) return;
+    const std::size_t more = missing.size() - std::min(missing.size(), kMostNamed);
+    missing.resize(missing.size() - more);
+    log::notice("waiting up to {} s for rank {}{} of {} to come to {}", limit, fmt::join(missing, ", "),
+                more > 0 ? fmt::format(" and {} more", more) : "", keys_.size(), where_);
+  }
+
   void write() {
     std::unique_lock lock(mutex_);
     const std::string text = nlohmann::json{

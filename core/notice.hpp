@@ -1,0 +1,21 @@
+// Why nothing happens for a while, on stderr. Unlike the messages of core/log.hpp it is printed by every process of
+// several and never silenced.
+//
+//   log::notice("waiting for rank {}", rank);
+#pragma once
+
+#include <spdlog/fmt/fmt.h>
+
+#include <string>
+#include <utility>
+
+namespace attend::log {
+
+void say_notice(const std::string& message);
+
+template <class... Args>
+void notice(fmt::format_string<Args...> format, Args&&... args) {
+  say_notice(fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace attend::log
