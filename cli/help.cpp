@@ -128,7 +128,9 @@ std::string options_markdown(const std::vector<Command>& commands) {
       "# Options\n\n"
       "Written by `attend config --markdown`; a test fails when it is stale.\n\n"
       "Every option is a flag (`--learning-rate 1e-3`) and, under the same name, a key of a TOML file "
-      "(`learning-rate = 1e-3`) given with `--config FILE`. `--config` may be repeated: later files win, and flags win "
+      "(`learning-rate = 1e-3`) given with `--config FILE`. Where the value is true or false, `--dry-run` is "
+      "`--dry-run true`, and `--no-input-feeding` is `--input-feeding false`. `--config` may be repeated: later files "
+      "win, and flags win "
       "over files. `attend config COMMAND` prints the options that a command would use.\n";
   for (const Command& command : commands) {
     text += "\n## attend " + command.name + "\n\n" + command.help +

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <new>
+#include <utility>
 
 #include "cli/help.hpp"
 #include "core/error.hpp"
@@ -35,13 +36,18 @@ const BoundOption* find_option(const BoundOptions& options, std::string_view nam
                                                                : "did you mean --" + std::string(nearest) + "?");
 }
 
-// The words as CLI11 reads them as we do: names have dashes, --no-flag is --flag=false, and every value stands behind a
-// '=' of its own (5 as =5, --slope=-1 as --slope==-1). So -.5, [a] and what follows -- are values to it, and an empty
-// value is not the same as none.
+// The words as CLI11 reads them as we do: names have dashes, --no-flag and --flag false are --flag=false, and every
+// value stands behind a '=' of its own (5 as =5, --slope=-1 as --slope==-1). So -.5, [a] and what follows -- are values
+// to it, and an empty value is not the same as none.
 std::vector<std::string> words_for_cli11(const BoundOptions& options, const std::vector<std::string>& words) {
   std::vector<std::string> marked;
   bool only_values = false;
+  bool after_switch = false;  // which true or false may follow
   for (const std::string& word : words) {
+    if (std::exchange(after_switch, false) && (word == "true" || word == "false")) {
+      marked.back() += "==" + word;
+      continue;
+    }
     // A lone - and negative numbers are values.
     if (only_values || word.size() < 2 || word[0] != '-' || word[1] == '.' || (word[1] >= '0' && word[1] <= '9')) {
       marked.push_back("=" + word);
@@ -56,6 +62,7 @@ std::vector<std::string> words_for_cli11(const BoundOptions& options, const std:
       const BoundOption* option = flag.starts_with(prefix) ? find_option(options, flag.substr(prefix.size())) : nullptr;
       return option && option->kind == kind;
     };
+    after_switch = !has_value && names("--", OptionKind::flag);
     if (!has_value && names("--no-", OptionKind::flag)) flag = "--" + flag.substr(5) + "==false";
     marked.push_back(has_value ? flag + "=" + word.substr(equals) : flag);
     if (has_value && names("--", OptionKind::list)) marked.push_back("--");  // the list ends here
@@ -64,9 +71,9 @@ std::vector<std::string> words_for_cli11(const BoundOptions& options, const std:
 }
 
 // Sets the options to what the words say, over what the --config files say; false when they ask for help. The forms are
-// --name VALUE, --name=VALUE, --list VALUE VALUE, --flag and --no-flag; after -- and outside of these stand the
-// positionals, which fill their options in the order of declaration. Of a value given twice the last counts, of a list
-// all do. What a value means is decided in core/options alone.
+// --name VALUE, --name=VALUE, --list VALUE VALUE, --flag, --no-flag and --flag true or false; after -- and outside of
+// these stand the positionals, which fill their options in the order of declaration. Of a value given twice the last
+// counts, of a list all do. What a value means is decided in core/options alone.
 bool apply_line(const std::string& program, BoundOptions& options, const std::vector<std::string>& words,
                 OptionOrigins& origins) {
   CLI::App app;

@@ -107,6 +107,20 @@ TEST(Program, WordsBecomeOptions) {
   EXPECT_EQ(drawn.inputs, Words{"-x"});
 }
 
+TEST(Program, AFlagMayHaveAValueOfItsOwn) {
+  ASSERT_EQ(attend({"draw", "r", "--dry-run", "true", "--tied", "false", "a"}).err, "");
+  EXPECT_TRUE(drawn.dry_run);
+  EXPECT_FALSE(drawn.tied);
+  EXPECT_EQ(drawn.inputs, Words{"a"});
+  ASSERT_EQ(attend({"draw", "--dry-run", "false", "--tied", "r", "true"}).err, "");
+  EXPECT_FALSE(drawn.dry_run);
+  EXPECT_TRUE(drawn.tied);
+  EXPECT_EQ(drawn.run, "r");
+  EXPECT_EQ(drawn.inputs, Words{"true"}) << "only the word after the flag is its value";
+  EXPECT_EQ(error({"draw", "--run", "r", "--input", "a", "--no-tied", "false"}),
+            "attend: error: attend draw: unexpected \"false\"\n  `attend draw --help` shows its usage\n");
+}
+
 TEST(Program, FlagsWinOverFilesAndLaterFilesOverEarlier) {
   const TemporaryDirectory directory;
   const std::string first = directory / "first.toml";
