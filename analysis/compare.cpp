@@ -13,6 +13,7 @@
 #include <ranges>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "analysis/attention_maps.hpp"
 #include "analysis/attention_statistics.hpp"
@@ -182,9 +183,11 @@ class Measurement {
       const RunOutputs& outputs = outputs_[system.runs[0]];
       set_.outputs.push_back(outputs.texts());
       const ScoreTally& scored = outputs.references;
-      if (scored.cut_sources + scored.cut_targets == 0) continue;
-      result_.notes.push_back(fmt::format("{}: {} sources and {} references were cut to {} pieces.", system.name,
-                                          scored.cut_sources, scored.cut_targets, Translator::kLongestSource));
+      const Seq2SeqImpl& model = *runs_[system.runs[0]].run.model;
+      for (const auto& [side, cut, pieces] : {std::tuple("sources", scored.cut_sources, most_source_pieces(model)),
+                                              std::tuple("references", scored.cut_targets, kMostPieces)}) {
+        if (cut.count > 0) result_.notes.push_back(fmt::format("{}, {}: {}.", system.name, side, cut.report(pieces)));
+      }
     }
   }
 

@@ -64,6 +64,7 @@ Batch batch_of(const Run& run, const std::vector<std::string>& source, const std
     if (pair.source_pieces.empty()) continue;
     std::vector<std::int32_t>& ids = sources.emplace_back();
     for (const Piece& piece : pair.source_pieces) ids.push_back(piece.id);
+    ids.resize(std::min(ids.size(), most_source_pieces(*run.model)));
     targets.push_back(pair.target_ids);
   }
   const auto spans = [](const std::vector<std::vector<std::int32_t>>& sentences) {

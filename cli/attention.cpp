@@ -167,9 +167,7 @@ void observe_own(const AttentionConfig& config, const Run& trained, LineReader& 
     std::cout.flush();
   };
   translator.translate_stream(next, emit, at_once);
-  if (translator.num_cut() > 0) {
-    log::warn("{} lines were cut to {} pieces", translator.num_cut(), Translator::kLongestSource);
-  }
+  translator.warn_of_cut();
 }
 
 void observe_targets(const AttentionConfig& config, const Run& trained, LineReader& reader, LineReader& targets,

@@ -168,10 +168,7 @@ class ScorePrinter {
       log::info("accuracy {:.1f} % ({:.1f} to {:.1f} in 95 % of samples): {} of {} pairs", 100 * pairs_.accuracy(),
                 100 * interval.low, 100 * interval.high, pairs_.correct, pairs_.pairs);
     }
-    const std::int64_t longest = Translator::kLongestSource;
-    if (targets_.cut_sources > 0) {
-      log::warn("{}: {} lines were cut to {} pieces", name_of_input(config_.source), targets_.cut_sources, longest);
-    }
+    warn_of_cut(config_.source, targets_.cut_sources, most_source_pieces(*trained_.model));
   }
 
  private:
@@ -203,14 +200,15 @@ class ScorePrinter {
             {"perplexity_word", tally.perplexity_by_word()}};
   }
 
+  static void warn_of_cut(const std::string& file, const CutLines& cut, std::size_t pieces) {
+    if (cut.count > 0) log::warn("{}: {}", name_of_input(file), cut.report(pieces));
+  }
+
   static void report(const std::string& file, const ScoreTally& tally) {
     log::info("{}: {} lines, {:.3f} nats a line; perplexity {:.3f} of {} pieces, {:.3f} of {} words",
               name_of_input(file), tally.lines, tally.log_prob / static_cast<double>(tally.lines),
               tally.perplexity_by_piece(), tally.pieces, tally.perplexity_by_word(), tally.words);
-    if (tally.cut_targets > 0) {
-      log::warn("{}: {} lines were cut to {} pieces", name_of_input(file), tally.cut_targets,
-                std::size_t{Translator::kLongestSource});
-    }
+    warn_of_cut(file, tally.cut_targets, kMostPieces);
   }
 
   const ScoreCommandConfig& config_;

@@ -82,9 +82,7 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
     translator.translate_stream(next, emit, at_once);
     reader.counts().log(inputs[i]);
   }
-  if (translator.num_cut() > 0) {
-    log::warn("{} lines were cut to {} pieces", translator.num_cut(), Translator::kLongestSource);
-  }
+  translator.warn_of_cut();
 }
 
 // Observes the lines with their references; nothing is translated.

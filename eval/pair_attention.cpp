@@ -30,8 +30,8 @@ std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
 
 // The pieces of a line, as far as the model reads or is shown it.
 std::vector<Piece> beginning(const Tokenizer& tokenizer, const std::string& line) {
-  std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, Translator::kLongestSource));
-  pieces.resize(std::min(pieces.size(), Translator::kLongestSource));
+  std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, kMostPieces));
+  pieces.resize(std::min(pieces.size(), kMostPieces));
   return pieces;
 }
 
@@ -84,6 +84,7 @@ PairAttention::PairAttention(const Run& trained, const PairAttentionOptions& opt
     : trained_(trained), options_(options), take_(std::move(take)) {}
 
 void PairAttention::add(PiecePair pair) {
+  pair.source_pieces.resize(std::min(pair.source_pieces.size(), most_source_pieces(*trained_.model)));
   const std::size_t source = std::max(longest_source_, pair.source_pieces.size() + 1);
   const std::size_t target = std::max(longest_target_, pair.target_ids.size() + 1);
   const bool fits = (waiting_.size() + 1) * source * target <= kWeightsInBatch;

@@ -125,9 +125,10 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
   ensure(sources.size() == targets.size(), "as many target lines as source lines");
   std::vector<EncodedPair> pairs(sources.size());
   std::vector<TargetScore> scores(sources.size());
+  const std::size_t most_pieces = most_source_pieces(*run.model);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    pairs[i] = {.src = run.tokenizers.src.encode_beginning(sources[i], Translator::kLongestSource),
-                .tgt = run.tokenizers.tgt.encode_beginning(targets[i], Translator::kLongestSource)};
+    pairs[i] = {.src = run.tokenizers.src.encode_beginning(sources[i], most_pieces),
+                .tgt = run.tokenizers.tgt.encode_beginning(targets[i], kMostPieces)};
     scores[i] = {.pieces = {},
                  .words = count_words(targets[i], pairs[i].tgt, run.tokenizers.tgt),
                  .source_is_cut = pairs[i].src.cut,
@@ -147,11 +148,11 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
 
 void ScoreTally::add(const TargetScore& score) {
   ++lines;
+  if (score.source_is_cut) cut_sources.add(lines);
+  if (score.target_is_cut) cut_targets.add(lines);
   pieces += std::ssize(score.pieces);
   words += score.words;
   log_prob += score.log_prob();
-  cut_sources += score.source_is_cut;
-  cut_targets += score.target_is_cut;
 }
 
 double ScoreTally::perplexity_by_piece() const { return std::exp(-log_prob / static_cast<double>(pieces)); }

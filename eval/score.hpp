@@ -59,7 +59,7 @@ struct TargetScore {
 std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch);
 
 // The score of every target line as the translation of the source line of the same number, in order. A line without
-// pieces is the end of sentence alone, on either side; one of more than Translator::kLongestSource pieces is cut. The
+// pieces is the end of sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The
 // sums depend on batches only by rounding. Interrupted after SIGINT or SIGTERM, which are polled before every batch.
 std::vector<TargetScore> score(const Run& run, std::span<const std::string> sources,
                                std::span<const std::string> targets, const ScoreConfig& config);
@@ -70,8 +70,8 @@ struct ScoreTally {
   std::int64_t pieces = 0;  // with the ends of sentences
   std::int64_t words = 0;   // the same
   double log_prob = 0;
-  std::int64_t cut_sources = 0;
-  std::int64_t cut_targets = 0;
+  CutLines cut_sources;
+  CutLines cut_targets;
 
   void add(const TargetScore& score);
   double perplexity_by_piece() const;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/workers.hpp"
@@ -49,15 +50,30 @@ std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encod
 
 }  // namespace
 
+std::size_t most_source_pieces(const Seq2SeqImpl& model) {
+  const std::optional<std::int64_t> longest = model.longest_source();
+  return longest ? std::min(kMostPieces, static_cast<std::size_t>(*longest - 1)) : kMostPieces;
+}
+
+std::string CutLines::report(std::size_t pieces) const {
+  return count == 1 ? fmt::format("line {} was cut to {} pieces", first, pieces)
+                    : fmt::format("{} lines were cut to {} pieces, the first is line {}", count, pieces, first);
+}
+
 Translator::Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config)
-    : model_(model), tokenizers_(std::move(tokenizers)), config_(config) {}
+    : model_(model), tokenizers_(std::move(tokenizers)), config_(config), most_pieces_(most_source_pieces(model)) {}
+
+void Translator::warn_of_cut() const {
+  if (cut_.count > 0) log::warn("{}", cut_.report(most_pieces_));
+}
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
   std::vector<Ids> encoded;
   for (const std::string& line : lines) {
-    auto [ids, is_cut] = tokenizers_.src.encode_beginning(line, kLongestSource);
+    auto [ids, is_cut] = tokenizers_.src.encode_beginning(line, most_pieces_);
     encoded.push_back(std::move(ids));
-    if (is_cut) ++num_cut_;
+    ++num_lines_;
+    if (is_cut) cut_.add(num_lines_);
   }
   std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
   const SpecialIds& special = tokenizers_.tgt.special();

@@ -31,6 +31,23 @@ struct TranslatorConfig {
   void validate(const OptionOrigins& origins) const { search.validate(origins); }
 };
 
+// The number of pieces of a source line that are read, without the end of sentence: kMostPieces, or fewer if the model
+// has positions for fewer.
+inline constexpr std::size_t kMostPieces = 1024;
+std::size_t most_source_pieces(const Seq2SeqImpl& model);
+
+// The lines that were too long to be read as a whole.
+struct CutLines {
+  std::int64_t count = 0;
+  std::int64_t first = 0;  // its number, from 1
+
+  void add(std::int64_t number) {
+    if (count++ == 0) first = number;
+  }
+  // "2 lines were cut to 1024 pieces, the first is line 17"
+  std::string report(std::size_t pieces) const;
+};
+
 // One translation of a line, always a single line.
 struct Translation {
   std::string text;
@@ -43,7 +60,7 @@ class Translator {
   Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config);
 
   // The translations of each line, best first, at least one. A blank line gives a blank one; a line of more than
-  // kLongestSource pieces is cut. Interrupted after SIGINT or SIGTERM.
+  // most_source_pieces() is cut. Interrupted after SIGINT or SIGTERM.
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
 
   // Translates lines from `next` until it returns false, and passes every line's translations to `emit` in order. Lines
@@ -52,16 +69,18 @@ class Translator {
   void translate_stream(const std::function<bool(std::string&)>& next,
                         const std::function<void(const std::vector<Translation>&)>& emit, bool at_once);
 
-  // Lines that were cut.
-  std::int64_t num_cut() const { return num_cut_; }
-
-  static constexpr std::size_t kLongestSource = 1024;
+  // The lines cut so far.
+  const CutLines& cut() const { return cut_; }
+  // Logs a warning of them, if there are any.
+  void warn_of_cut() const;
 
  private:
   const Seq2SeqImpl& model_;
   TokenizerPair tokenizers_;
   const TranslatorConfig& config_;
-  std::int64_t num_cut_ = 0;
+  std::size_t most_pieces_;
+  std::int64_t num_lines_ = 0;
+  CutLines cut_;
 };
 
 }  // namespace attend

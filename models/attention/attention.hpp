@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "models/attention/choice.hpp"
@@ -56,6 +57,11 @@ class Attention {
   void register_in(torch::nn::Module& model) const;
 
   const Score& score() const { return *score_; }
+
+  // The longest sentence that it can attend to; nothing: no limit.
+  std::optional<std::int64_t> longest_source() const {
+    return config_.score == ScoreKind::location ? std::optional(config_.longest_source) : std::nullopt;
+  }
 
   // Computes the context vectors [R, W] of queries [R, H], in the type of the query, and advances the state.
   torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;

@@ -16,7 +16,7 @@ class LocationScore : public Score {
 
   // The keys only carry the lengths of the sentences.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.detach().narrow(1, 0, 1); }
-  // Throws UserError for sentences longer than the limit.
+  // Sentences must not be longer than the limit: callers cut them (Seq2SeqImpl::longest_source).
   torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
 
  private:

@@ -11,6 +11,8 @@
 // both sides, between layers, to c_i as input of the decoder, and to t_i.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +26,7 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
   BahdanauImpl(const RecurrentConfig& config, Attention attention);
 
   std::string unfused_option() const override { return attention_.fused_sequence().unknown; }
+  std::optional<std::int64_t> longest_source() const override { return attention_.longest_source(); }
 
  private:
   // The places of dropout: on c_i, on t_i, and between layers l and l + 1.

@@ -10,6 +10,8 @@
 // fed-back h~_{t-1}, and to [c_t; h_t] before W_c.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@ class LuongImpl : public RecurrentSeq2SeqImpl {
   LuongImpl(const RecurrentConfig& config, Attention attention, bool input_feeding);
 
   std::string unfused_option() const override { return attention_.fused_sequence().unknown; }
+  std::optional<std::int64_t> longest_source() const override { return attention_.longest_source(); }
 
  private:
   // The places of dropout: on h~_{t-1}, on [c_t; h_t], and between layers l and l + 1.

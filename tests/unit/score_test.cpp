@@ -165,7 +165,7 @@ TEST(Scoring, CountsWordsPiecesAndCutLines) {
   while (line.size() < 100'000) line += "dog ";
   const auto scores =
       score(trained, std::vector<std::string>{"a cat", line, ""}, std::vector<std::string>{line, " a  dog ", ""}, {});
-  EXPECT_EQ(scores[0].pieces.size(), Translator::kLongestSource + 1);
+  EXPECT_EQ(scores[0].pieces.size(), kMostPieces + 1);
   const auto pieces_of_dog = std::ssize(trained.tokenizers.tgt.encode("dog"));
   EXPECT_EQ(scores[0].words, (std::ssize(scores[0].pieces) - 1 + pieces_of_dog - 1) / pieces_of_dog + 1);
   EXPECT_EQ(scores[1].words, 3);
@@ -174,8 +174,8 @@ TEST(Scoring, CountsWordsPiecesAndCutLines) {
   ScoreTally tally;
   for (const TargetScore& one : scores) tally.add(one);
   EXPECT_EQ(tally.lines, 3);
-  EXPECT_EQ(tally.cut_sources, 1);
-  EXPECT_EQ(tally.cut_targets, 1);
+  EXPECT_EQ(tally.cut_sources.report(9), "line 2 was cut to 9 pieces");
+  EXPECT_EQ(tally.cut_targets.first, 1);
   EXPECT_EQ(tally.words, scores[0].words + 4);
   EXPECT_NEAR(tally.log_prob, scores[0].log_prob() + scores[1].log_prob() + scores[2].log_prob(), 1e-9);
 }

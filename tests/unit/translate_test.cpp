@@ -108,7 +108,8 @@ TEST_F(Translating, ALineTooLongIsCutAndCounted) {
   std::string line;
   while (line.size() < 100'000) line += "dog ";
   EXPECT_EQ(translator.translate({"a cat", line}).size(), 2);
-  EXPECT_EQ(translator.num_cut(), 1);
+  EXPECT_EQ(translator.translate({line}).size(), 1);
+  EXPECT_EQ(translator.cut().report(1024), "2 lines were cut to 1024 pieces, the first is line 2");
 }
 
 // bf16 rounds to 2^-9 and int8 to 1/254 of the largest of a row: log probabilities of up to 12 tokens stay within a few
