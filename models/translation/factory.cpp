@@ -22,13 +22,70 @@ T chosen(const std::optional<T>& value, const char* option) {
   throw UserError("option " + std::string(option) + " is auto, which requires training data", "set a number");
 }
 
-Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
+[[noreturn]] void refuse(const std::string& option, const std::string& fault, const std::string& remedy) {
+  throw UserError(option + fault, remedy);
+}
+
+void check_transformer(const ModelConfig& config, const OptionPlace& place) {
   const std::int64_t width = chosen(config.width, "width");
   const std::int64_t heads = config.heads.value_or(default_heads(width));
-  if (width % heads != 0) {
-    throw UserError("width " + std::to_string(width) + " is not a multiple of heads " + std::to_string(heads),
-                    "choose heads that divide the width");
+  if (width % heads == 0) return;
+  refuse(place("heads"), ": " + std::to_string(heads) + " heads do not divide the width " + std::to_string(width),
+         "choose another number of heads, or another width");
+}
+
+// True if each direction of the encoder has half the width.
+bool halves_encoder(const ModelConfig& config) {
+  return recipe_of(score_of(config)).needs_equal_widths && config.encoder == Reading::both;
+}
+
+void check_attention(const ModelConfig& config, const OptionPlace& place) {
+  const ScoreKind score = score_of(config);
+  const bool local = config.scope != ScopeKind::global;
+  if (local && !config.window) {
+    refuse(place("scope"), " is " + std::string(name_of(config.scope)) + ", but window is not given",
+           "say how many positions on each side it covers: --window 10");
   }
+  if (!local && config.window) {
+    refuse(place("window"), " is given, but scope is global", "choose a local scope, or drop it");
+  }
+  if (score == ScoreKind::location) {
+    if (local) {
+      refuse(place("score"), " is location, which weighs all positions by their number, but scope is local",
+             "choose another score, or --scope global");
+    }
+  } else if (config.longest_source) {
+    refuse(place("longest-source"), " is given, but score is " + std::string(name_of(score)), "drop it");
+  }
+  const bool adds_to_keys = score != ScoreKind::location && score != ScoreKind::rbf && score != ScoreKind::elu1;
+  if (config.coverage != CoverageKind::none && !adds_to_keys) {
+    refuse(place("coverage"),
+           " is added to the keys of a score, but score " + std::string(name_of(score)) +
+               (score == ScoreKind::location ? " has none" : " has features of them"),
+           "choose another score");
+  }
+  const std::int64_t width = chosen(config.width, "width");
+  if (halves_encoder(config) && width % 2 != 0) {
+    refuse(place("width"),
+           ": " + std::to_string(width) + " is odd, but with --score " + std::string(name_of(score)) +
+               " each direction of the encoder has half of it",
+           "choose an even width, another score, or --encoder forward");
+  }
+}
+
+void check_recurrent(const ModelConfig& config, const OptionPlace& place) {
+  const CellKind cell = cell_of(config);
+  for (const auto& [option, kind] : {std::pair("keys", config.keys), std::pair("values", config.values),
+                                     std::pair("context-from", config.context_from)}) {
+    if (kind != StateKind::cell || cell == CellKind::lstm) continue;
+    refuse(place(option), " is cell, but only an lstm has a memory cell, not a " + std::string(name_of(cell)),
+           "choose --cell lstm, or --" + std::string(option) + " hidden");
+  }
+  if (config.model != ModelKind::fixed) check_attention(config, place);
+}
+
+Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  const std::int64_t width = chosen(config.width, "width");
   return std::make_shared<TransformerImpl>(
       TransformerConfig{.src_vocabulary = vocabulary.src,
                         .tgt_vocabulary = vocabulary.tgt,
@@ -37,50 +94,12 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .norm = config.norm,
                         .tie_embeddings = config.tie_embeddings,
                         .block = {.width = width,
-                                  .heads = heads,
+                                  .heads = config.heads.value_or(default_heads(width)),
                                   .feed_forward = config.feed_forward.value_or(4 * width),
                                   .deviation = config.initial_deviation,
                                   .dropout = chosen(config.dropout, "dropout"),
                                   .attention_dropout = config.attention_dropout,
                                   .activation_dropout = config.activation_dropout}});
-}
-
-[[noreturn]] void refuse(const std::string& option, const std::string& fault, const std::string& remedy) {
-  throw UserError("option " + option + fault, remedy);
-}
-
-// Rejects contradictory combinations of options.
-void refuse_contradictions(const ModelConfig& config, CellKind cell, ScoreKind score) {
-  const auto needs_lstm = [&](std::string_view option, StateKind kind) {
-    if (kind != StateKind::cell || cell == CellKind::lstm) return;
-    refuse(std::string(option), " is cell, but only an lstm has a memory cell, not a " + std::string(name_of(cell)),
-           "choose --cell lstm, or --" + std::string(option) + " hidden");
-  };
-  needs_lstm("keys", config.keys);
-  needs_lstm("values", config.values);
-  needs_lstm("context-from", config.context_from);
-  const bool local = config.scope != ScopeKind::global;
-  if (local && !config.window) {
-    refuse("scope", " is " + std::string(name_of(config.scope)) + ", but window is not given",
-           "say how many positions on each side it covers: --window 10");
-  }
-  if (!local && config.window) refuse("window", " is given, but scope is global", "choose a local scope, or drop it");
-  if (score == ScoreKind::location) {
-    if (local) {
-      refuse("score", " is location, which weighs all positions by their number, but scope is local",
-             "choose another score, or --scope global");
-    }
-  } else if (config.longest_source) {
-    refuse("longest-source", " is given, but score is " + std::string(name_of(score)), "drop it");
-  }
-  const bool adds_to_keys = score != ScoreKind::location && score != ScoreKind::rbf && score != ScoreKind::elu1;
-  if (config.coverage != CoverageKind::none && !adds_to_keys) {
-    refuse("coverage",
-           " is added to the keys of a score, but score " + std::string(name_of(score)) +
-               (score == ScoreKind::location ? " has none" : " has features of them"),
-           "choose another score");
-  }
-  if (config.attention == ChoiceKind::soft) refuse_changed(config, {"soft-share"}, "--attention soft");
 }
 
 RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySizes& vocabulary) {
@@ -101,17 +120,8 @@ RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySize
 // Makes luong and bahdanau models.
 Seq2Seq make_with_attention(const ModelConfig& config, const VocabularySizes& vocabulary) {
   RecurrentConfig recurrent = recurrent_config(config, vocabulary);
-  const bool luong = config.model == ModelKind::luong;
   const ScoreKind score = score_of(config);
-  refuse_contradictions(config, recurrent.cell, score);
-  if (recipe_of(score).needs_equal_widths && config.encoder == Reading::both) {
-    if (recurrent.width % 2 != 0) {
-      throw UserError("width " + std::to_string(recurrent.width) + " is odd, but with --score " +
-                          std::string(name_of(score)) + " each direction of the encoder has half of it",
-                      "choose an even width, another score, or --encoder forward");
-    }
-    recurrent.encoder_width = recurrent.width / 2;
-  }
+  if (halves_encoder(config)) recurrent.encoder_width = recurrent.width / 2;
   Attention attention({.score = score,
                        .longest_source = score == ScoreKind::location ? chosen(config.longest_source, "longest-source")
                                                                       : std::int64_t{0},
@@ -122,14 +132,12 @@ Seq2Seq make_with_attention(const ModelConfig& config, const VocabularySizes& vo
                        .coverage = config.coverage,
                        .query_width = recurrent.width,
                        .memory_width = recurrent.memory_width()});
-  if (luong) return std::make_shared<LuongImpl>(recurrent, std::move(attention), config.input_feeding);
-  return std::make_shared<BahdanauImpl>(recurrent, std::move(attention));
+  if (config.model == ModelKind::bahdanau) return std::make_shared<BahdanauImpl>(recurrent, std::move(attention));
+  return std::make_shared<LuongImpl>(recurrent, std::move(attention), config.input_feeding);
 }
 
 Seq2Seq make_fixed(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  const RecurrentConfig recurrent = recurrent_config(config, vocabulary);
-  refuse_contradictions(config, recurrent.cell, ScoreKind::general);
-  return std::make_shared<FixedImpl>(recurrent, config.context, config.context_from);
+  return std::make_shared<FixedImpl>(recurrent_config(config, vocabulary), config.context, config.context_from);
 }
 
 }  // namespace
@@ -159,17 +167,28 @@ std::vector<std::string_view> foreign_options(const ModelConfig& config) {
   return {};
 }
 
-Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
-  refuse_changed(config, foreign_options(config), "the model " + std::string(name_of(config.model)));
+void check_model(const ModelConfig& config, const OptionPlace& place) {
+  if (config.attention == ChoiceKind::soft && config.soft_share != ModelConfig().soft_share) {
+    refuse(place("soft-share"), " has no meaning for --attention soft", "leave it out");
+  }
   if (config.initial_deviation > 0 && config.initial.matrices != Initialiser::of_family) {
-    refuse("initial-deviation", " is given, but initialiser is " + std::string(name_of(config.initial.matrices)),
+    refuse(place("initial-deviation"), " is given, but initialiser is " + std::string(name_of(config.initial.matrices)),
            "drop one of them");
   }
-  if (config.tie_embeddings && vocabulary.src != vocabulary.tgt) {
-    throw UserError("tie-embeddings needs one vocabulary, but the source has " + std::to_string(vocabulary.src) +
-                        " pieces and the target " + std::to_string(vocabulary.tgt),
-                    "use one joint tokenizer, or --tie-embeddings false");
-  }
+  config.model == ModelKind::transformer ? check_transformer(config, place) : check_recurrent(config, place);
+}
+
+void check_vocabularies(const ModelConfig& config, const VocabularySizes& vocabulary) {
+  if (!config.tie_embeddings || vocabulary.src == vocabulary.tgt) return;
+  throw UserError("tie-embeddings needs one vocabulary, but the source has " + std::to_string(vocabulary.src) +
+                      " pieces and the target " + std::to_string(vocabulary.tgt),
+                  "use one joint tokenizer, or --tie-embeddings false");
+}
+
+Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
+  refuse_changed(config, foreign_options(config), "the model " + std::string(name_of(config.model)));
+  check_model(config, [](std::string_view name) { return "option " + std::string(name); });
+  check_vocabularies(config, vocabulary);
   Seq2Seq model;
   switch (config.model) {
     case ModelKind::transformer:

@@ -12,6 +12,7 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
   if (!tokenizer.empty() && !run.init_from.empty()) {
     throw UserError(origins("tokenizer") + ": --init-from already determines the tokenizer", "remove one of them");
   }
+  if (model.model == TextEncoderKind::bert) bert_config(model.encoder, /*vocabulary=*/1);
   if (examples == 0) throw UserError(origins("examples") + ": no training examples", "set a share above 0");
 }
 

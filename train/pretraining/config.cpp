@@ -26,6 +26,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one",
                     "name one");
   }
+  bert_config(model, /*vocabulary=*/1);
   if (valid.empty()) trainer.refuse_validation(origins);
   if (!phases.empty() && trainer.max_epochs) {
     throw UserError(origins("max-epochs") + ": --phase needs a known number of updates",

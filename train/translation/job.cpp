@@ -71,6 +71,7 @@ class TranslationJob : public Job {
   Inputs load(bool resumed) override {
     for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
     tokenizers_ = tokenizers_for(config_, resumed);
+    check_vocabularies(config_.model, vocabulary_sizes());
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     train_ = open_corpus(config_.train, *tokenizers_, config_);
     if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_);
@@ -86,8 +87,8 @@ class TranslationJob : public Job {
   void save_inputs(const fs::path& run) const override { tokenizers_->save(run / "tokenizer"); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
-    const Seq2Seq model = make_seq2seq(config_.model, {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size()},
-                                       static_cast<std::uint64_t>(config_.trainer.seed));
+    const Seq2Seq model =
+        make_seq2seq(config_.model, vocabulary_sizes(), static_cast<std::uint64_t>(config_.trainer.seed));
     log_unfused(*model);
     if (initial_weights && !config_.run.init_from.empty()) {
       const fs::path from = config_.run.init_from;
@@ -108,6 +109,8 @@ class TranslationJob : public Job {
   }
 
  private:
+  VocabularySizes vocabulary_sizes() const { return {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size()}; }
+
   // Tells the user why training is slower than with other combinations.
   void log_unfused(const Seq2SeqImpl& model) const {
     std::string option = model.unfused_option();
