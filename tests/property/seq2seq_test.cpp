@@ -15,50 +15,10 @@
 #include "models/translation/factory.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/families.hpp"
+#include "tests/support/sentences.hpp"
 
 namespace attend {
 namespace {
-
-constexpr std::int64_t kVocabulary = 37;
-constexpr std::int64_t kBegin = 2;
-
-torch::Tensor tokens(const std::vector<std::int64_t>& ids) {
-  return torch::tensor(ids, torch::kLong).to(test_device());
-}
-
-Sequences sequences_of(const std::vector<std::vector<std::int64_t>>& sentences) {
-  Sequences result;
-  std::vector<std::int64_t> ids;
-  for (const auto& sentence : sentences) {
-    ids.insert(ids.end(), sentence.begin(), sentence.end());
-    result.layout.append(std::ssize(sentence));
-  }
-  result.ids_M = tokens(ids);
-  return result;
-}
-
-std::vector<std::vector<std::int64_t>> random_sentences(const std::vector<std::int64_t>& lengths, std::uint64_t seed) {
-  RandomStream random(seed);
-  std::vector<std::vector<std::int64_t>> sentences;
-  for (const auto length : lengths) {
-    auto& sentence = sentences.emplace_back();
-    for (std::int64_t i = 0; i < length; ++i) sentence.push_back(4 + static_cast<std::int64_t>(random.below(30)));
-  }
-  return sentences;
-}
-
-// Targets that begin with bos, labels drawn apart: no test here depends on what they say.
-Batch make_batch(const std::vector<std::vector<std::int64_t>>& src, std::vector<std::vector<std::int64_t>> tgt) {
-  for (auto& sentence : tgt) sentence.insert(sentence.begin(), kBegin);
-  Batch batch{.src = sequences_of(src), .tgt = sequences_of(tgt), .labels_M = {}, .examples = {}};
-  batch.labels_M = (batch.tgt.ids_M * 5 + 1) % kVocabulary;
-  return batch;
-}
-
-const std::vector<std::int64_t> kSourceLengths = {5, 1, 7, 3, 6};
-const std::vector<std::int64_t> kTargetLengths = {2, 6, 1, 5, 5};
-
-Batch some_batch() { return make_batch(random_sentences(kSourceLengths, 1), random_sentences(kTargetLengths, 2)); }
 
 torch::Tensor logits_of(const Seq2SeqImpl& model, const torch::Tensor& hidden_MH) {
   return ops::logits(hidden_MH, model.output_table(), {});
