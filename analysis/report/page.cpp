@@ -182,7 +182,7 @@ std::string left_out(const PackedSentences& pack, std::size_t sentences, const s
     return pack.with_attention == 0 ? "This page has no attention weights." : "";
   }
   return fmt::format(
-      "To remain small, the page holds the attention of {} of {} sentences; {} shows that of the others.",
+      "The page holds the attention of {} of {} sentences, to remain small; {} shows that of the others.",
       pack.with_attention, sentences, remedy);
 }
 
