@@ -14,7 +14,7 @@
 #include "eval/metrics/bleu.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/metrics/text.hpp"
-#include "eval/metrics/tokenizer_13a.hpp"
+#include "eval/metrics/tokenizers.hpp"
 
 namespace attend {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 Words words_of(std::string_view line) {
-  const std::string tokens = metrics::tokenize_13a(line);
+  const std::string tokens = metrics::tokenize(line, metrics::Tokenization::mteval_13a);
   const std::vector<std::string_view> words = metrics::split_words(tokens);
   return {words.begin(), words.end()};
 }

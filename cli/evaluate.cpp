@@ -20,10 +20,8 @@
 #include "data/text/links.hpp"
 #include "eval/answers/scores.hpp"
 #include "eval/metrics/alignment_error.hpp"
-#include "eval/metrics/bleu.hpp"
-#include "eval/metrics/chrf.hpp"
-#include "eval/metrics/ter.hpp"
 #include "eval/metrics/text.hpp"
+#include "eval/metrics/translation_metrics.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
@@ -61,10 +59,7 @@ struct EvaluateConfig {
   std::string hypothesis;
   std::vector<std::string> reference;
   bool json = false;
-  bool lowercase = false;
-  metrics::BleuTokenizer tokenize = metrics::BleuTokenizer::mteval_13a;
-  metrics::BleuSmoothing smoothing = metrics::BleuSmoothing::exp;
-  std::int64_t chrf_word_order = 0;
+  metrics::TranslationMetrics metrics;
   AlignmentFiles alignments;
 
   template <class Self, class Visitor>
@@ -84,11 +79,7 @@ struct EvaluateConfig {
     visit("reference", self.reference,
           {.help = "reference translations, line by line; several files: several references for each line",
            .placeholder = "FILE"});
-    visit("lowercase", self.lowercase, {.help = "ignore case (TER always does)"});
-    visit("tokenize", self.tokenize, {.help = "how BLEU splits lines into words"});
-    visit("smoothing", self.smoothing, {.help = "how BLEU smooths n-gram orders without a match"});
-    visit("chrf-word-order", self.chrf_word_order,
-          {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2});
+    metrics::TranslationMetrics::visit(self.metrics, visit);
     AlignmentFiles::visit(self.alignments, visit);
 
     visit.group("Output");
@@ -101,6 +92,7 @@ struct EvaluateConfig {
 
   void validate(const OptionOrigins& origins) const {
     check_use(origins);
+    metrics.validate(origins);
     if (std::ranges::count(reference, "-") + (hypothesis == "-" ? 1 : 0) > 1) {
       throw UserError(origins("reference") + ": standard input (-) can be read only once",
                       "write all but one of the texts to files");
@@ -127,7 +119,8 @@ struct EvaluateConfig {
                {"data", "valid", "checkpoint", "precision", "device", "max-answer", "nbest", "null-threshold"}},
         Scored{run.empty() && !scores_alignments(),
                "only where translations are scored",
-               {"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order"}},
+               {"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order", "ter-normalized",
+                "ter-no-punct", "ter-asian-support", "ter-case-sensitive"}},
         Scored{scores_alignments(),
                "only where word alignments are scored",
                {"alignment", "gold", "gold-direction", "gold-base", "source", "target"}}};
@@ -225,10 +218,9 @@ void evaluate_translations(const EvaluateConfig& config) {
   }
   warn_of_pieces(config.hypothesis, hypotheses);
 
-  const metrics::Bleu bleu(
-      {.tokenizer = config.tokenize, .smoothing = config.smoothing, .lowercase = config.lowercase});
-  const metrics::Chrf chrf({.word_order = static_cast<int>(config.chrf_word_order), .lowercase = config.lowercase});
-  const metrics::Ter ter;
+  const metrics::Bleu bleu = config.metrics.bleu();
+  const metrics::Chrf chrf = config.metrics.chrf();
+  const metrics::Ter ter = config.metrics.ter();
   const auto tally = [&](const metrics::Metric& metric) {
     return evaluate(metric, hypotheses, references, static_cast<int>(std::thread::hardware_concurrency()));
   };

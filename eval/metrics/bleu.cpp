@@ -9,7 +9,6 @@
 
 #include "eval/metrics/ngrams.hpp"
 #include "eval/metrics/text.hpp"
-#include "eval/metrics/tokenizer_13a.hpp"
 
 namespace attend::metrics {
 namespace {
@@ -17,26 +16,21 @@ namespace {
 constexpr double kFloor = 0.1;
 constexpr double kAdded = 1;
 
-std::vector<std::uint32_t> symbols_of(const std::string& text, BleuTokenizer tokenizer, WordIds& ids) {
-  return tokenizer == BleuTokenizer::character ? visible_characters(text) : ids.of(split_words(text));
-}
-
 }  // namespace
 
 std::vector<double> Bleu::statistics(std::string_view hypothesis, std::span<const std::string_view> references) const {
   // The texts stay alive beside `ids`, which points into them.
   std::vector<std::string> texts;
   texts.reserve(references.size() + 1);
-  const auto prepare = [&](std::string_view line) -> const std::string& {
-    std::string text = options_.lowercase ? lower_case(line) : std::string(line);
-    if (options_.tokenizer == BleuTokenizer::mteval_13a) text = tokenize_13a(text);
-    return texts.emplace_back(std::move(text));
+  WordIds ids;
+  const auto words_of = [&](std::string_view line) {
+    const std::string lower = options_.lowercase ? lower_case(line) : std::string();
+    return ids.of(split_words(texts.emplace_back(tokenize(options_.lowercase ? lower : line, options_.tokenize))));
   };
 
-  WordIds ids;
   NgramTrie trie(kBleuOrder);
   std::vector<std::uint32_t> found;
-  const std::vector<std::uint32_t> words = symbols_of(prepare(hypothesis), options_.tokenizer, ids);
+  const std::vector<std::uint32_t> words = words_of(hypothesis);
   trie.count(words, found);
 
   // Clipped counts: an n-gram matches at most as often as it occurs in a single reference.
@@ -44,7 +38,7 @@ std::vector<double> Bleu::statistics(std::string_view hypothesis, std::span<cons
   std::size_t closest = 0;
   for (std::size_t r = 0; r < references.size(); ++r) {
     std::vector<std::uint32_t> in_reference;
-    const std::vector<std::uint32_t> reference = symbols_of(prepare(references[r]), options_.tokenizer, ids);
+    const std::vector<std::uint32_t> reference = words_of(references[r]);
     trie.count(reference, in_reference);
     for (std::size_t node = 0; node < allowed.size(); ++node) {
       allowed[node] = std::max(allowed[node], in_reference[node]);
@@ -116,7 +110,7 @@ std::string Bleu::settings() const {
   if (options_.smoothing == BleuSmoothing::floor) smoothing += fmt::format("[{:.2f}]", kFloor);
   if (options_.smoothing == BleuSmoothing::add_k) smoothing += fmt::format("[{:.2f}]", kAdded);
   return fmt::format("case:{}|eff:{}|tok:{}|smooth:{}", options_.lowercase ? "lc" : "mixed",
-                     options_.effective_order ? "yes" : "no", name_of(options_.tokenizer), smoothing);
+                     options_.effective_order ? "yes" : "no", name_of(options_.tokenize), smoothing);
 }
 
 }  // namespace attend::metrics

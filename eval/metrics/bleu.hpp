@@ -1,7 +1,6 @@
 // BLEU (Papineni et al. 2002), equal to sacreBLEU 2.6.0.
 //
-// Left out: orders other than 4, tokenizers other than 13a, char and none, and other smoothing values than sacreBLEU's
-// defaults (floor 0.1, add-k 1).
+// Left out: orders other than 4, and other smoothing values than sacreBLEU's defaults (floor 0.1, add-k 1).
 #pragma once
 
 #include <array>
@@ -10,16 +9,16 @@
 
 #include "core/options.hpp"
 #include "eval/metrics/metric.hpp"
+#include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {
 
 inline constexpr int kBleuOrder = 4;
 
-enum class BleuTokenizer { none, mteval_13a, character };
 enum class BleuSmoothing { none, exp, floor, add_k };
 
 struct BleuOptions {
-  BleuTokenizer tokenizer = BleuTokenizer::mteval_13a;
+  Tokenization tokenize = Tokenization::mteval_13a;
   BleuSmoothing smoothing = BleuSmoothing::exp;
   bool lowercase = false;
   bool effective_order = false;  // average only over orders that occur in the hypothesis
@@ -61,14 +60,6 @@ class Bleu : public Metric {
 };
 
 }  // namespace attend::metrics
-
-template <>
-struct attend::EnumNames<attend::metrics::BleuTokenizer> {
-  static constexpr std::array<std::pair<metrics::BleuTokenizer, std::string_view>, 3> names = {
-      {{metrics::BleuTokenizer::none, "none"},
-       {metrics::BleuTokenizer::mteval_13a, "13a"},
-       {metrics::BleuTokenizer::character, "char"}}};
-};
 
 template <>
 struct attend::EnumNames<attend::metrics::BleuSmoothing> {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "eval/metrics/ngrams.hpp"
 #include "eval/metrics/text.hpp"
@@ -240,14 +241,17 @@ std::vector<double> Ter::statistics(std::string_view hypothesis, std::span<const
   std::vector<std::string> texts;
   texts.reserve(references.size() + 1);
   WordIds ids;
-  const auto words_of = [&](std::string_view line) {
-    return ids.of(split_words(options_.case_sensitive ? line : texts.emplace_back(lower_case(line))));
+  const auto words_of = [&](std::string text) { return ids.of(split_words(texts.emplace_back(std::move(text)))); };
+  // sacreBLEU normalises references twice, which makes a difference where white space behind 's is no space.
+  const auto reference_of = [&](std::string_view line) {
+    const std::string once = tokenize_tercom(line, options_);
+    return words_of(options_.normalized ? tokenize_tercom(once, options_) : once);
   };
-  const Words words = words_of(hypothesis);
+  const Words words = words_of(tokenize_tercom(hypothesis, options_));
   double lengths = 0;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();
   for (const std::string_view line : references) {
-    const Words reference = words_of(line);
+    const Words reference = reference_of(line);
     fewest = std::min(fewest, count_edits(words, reference));
     lengths += static_cast<double>(reference.size());
   }
@@ -260,7 +264,9 @@ double Ter::value(std::span<const double> statistics) const {
 }
 
 std::string Ter::settings() const {
-  return fmt::format("case:{}|tok:tercom|norm:no|punct:yes|asian:no", options_.case_sensitive ? "mixed" : "lc");
+  const auto yes = [](bool is_so) { return is_so ? "yes" : "no"; };
+  return fmt::format("case:{}|tok:tercom|norm:{}|punct:{}|asian:{}", options_.case_sensitive ? "mixed" : "lc",
+                     yes(options_.normalized), yes(!options_.no_punct), yes(options_.asian_support));
 }
 
 }  // namespace attend::metrics

@@ -1,24 +1,18 @@
 // TER (Snover et al. 2006), equal to sacreBLEU 2.6.0's reading of Tercom: the fewest insertions, deletions,
 // substitutions and shifts of blocks of words that turn the hypothesis into a reference, over the mean reference
 // length. The minimum is intractable, so shifts are chosen greedily within fixed limits, which are part of the metric.
-//
-// Left out: Tercom's normalisation, removal of punctuation, and treatment of Asian characters (all off by default
-// there).
 #pragma once
 
 #include <string>
 
 #include "eval/metrics/metric.hpp"
+#include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {
 
-struct TerOptions {
-  bool case_sensitive = false;
-};
-
 class Ter : public Metric {
  public:
-  explicit Ter(const TerOptions& options = {}) : options_(options) {}
+  explicit Ter(const TercomOptions& options = {}) : options_(options) {}
 
   // [edits to the nearest reference, mean length of the references].
   std::size_t width() const override { return 2; }
@@ -32,7 +26,7 @@ class Ter : public Metric {
   std::string settings() const override;
 
  private:
-  TerOptions options_;
+  TercomOptions options_;
 };
 
 }  // namespace attend::metrics

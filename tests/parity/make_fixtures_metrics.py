@@ -5,6 +5,7 @@ With --lines the one corpus is read from line-aligned files instead, to compare 
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import random
@@ -12,6 +13,9 @@ import random
 import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
+from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 assert sacrebleu.__version__ == "2.6.0"
 
@@ -19,6 +23,32 @@ WORDS = """der die das ein eine Mann Frau Hund Kind Straße Häuser über für k
 U.S. 3.14 2,000 1-2 z.B. it's don't (hi) "quoted" „so“ – … & &amp; &lt; &quot;x&quot; Ärger İSTANBUL ΑΣ ΣΑΣ ΌΣΟΣ. ß ﬁn 東京 日本語 naïve
 a.b a..b ... 5. 5.no $5,- €5,- l'été foo/bar_(baz) [1] {a} -- x-y 10-mal Satz, Satz. Ende! Ende? <skipped> 100% @-@ #tag 👩‍👩‍👧 e\u0301 ¿qué?""".split()
 SPACES = [" "] * 30 + ["  ", "\u00a0", "\u3000", "\t", "\u2009", "\x1c", "\u0085", "\u2028", "\u200b", "\u1680", "\u205f"]
+
+# Chinese and Japanese words, and what the tokenizers treat in ways of their own: characters beyond the BMP, radicals, full-width and
+# half-width forms, enclosed and compatibility characters, digits of other scripts, symbols, quotation marks that "zh" takes for Chinese.
+CHINESE = """我 你 他们 喜欢 看 书 学校 中国 北京 今天 天气 很好 不 在 的 了 说 公园里 有 两只 狗 3.14 2,000 10% 1-2 5. ，5 3。 ，，， …… ， 。 、 ？ ！ ； ： 「这」 『那』
+（好） 《书》 【一】 “真的” ‘是’ — ― … ・ ～ ＡＢＣ １２３ ．５ ｱｲｳ ｡ ﾞ 東京に行く カタカナ ひらがな ㇰㇱ 한국어 𠀀𪛖 丽 ⺀ ⼀ ⿰ ㄅㄆ ㆠ ㇀ ㈠ ㊀ ㌀ ㍿ ︐ ︵ ☀ ➀ ½ ② ٣.٥ ٣،٥ x² € $5 ¥100 № §7 ©™
++ = <b> a|b ^_^ `x` it's Anna's 's'S 's! BERT-base GPT4, end. ok? e\u0301 \u0644\u0627 — -- 5--6 7-8 &quot;是&quot; &amp;lt; Σ ΑΣ""".split()
+
+
+def mixed_sentence(rng, low=1, high=14):
+    return "".join(rng.choice(CHINESE) + rng.choice(["", "", "", " ", "\u3000"]) for _ in range(rng.randint(low, high)))
+
+
+def perturbed_characters(rng, text):
+    characters = list(text)
+    for _ in range(rng.randint(0, 5)):
+        at = rng.randrange(len(characters) + 1)
+        kind = rng.random()
+        if kind < 0.3:
+            characters[at : at + 1] = []
+        elif kind < 0.7:
+            characters[at:at] = rng.choice(CHINESE)
+        else:
+            block, rest = characters[at : at + 4], characters[:at] + characters[at + 4 :]
+            to = rng.randrange(len(rest) + 1)
+            characters = rest[:to] + block + rest[to:]
+    return "".join(characters)
 
 
 def sentence(rng, low=0, high=24):
@@ -100,6 +130,12 @@ def corpora():
     yield "long", [perturbed(rng, perturbed(rng, text)) for text in originals], [originals]
     others = [" ".join(rng.choice("abcdefgh") for _ in range(rng.choice([1, 3, 60, 200]))) for _ in originals]
     yield "unequal lengths", others, [originals]
+    rng = random.Random(27)
+    for count in (1, 2):
+        originals = [mixed_sentence(rng) for _ in range(40)]
+        hypotheses = [perturbed_characters(rng, text) for text in originals]
+        yield (f"Chinese and mixed, {count} references", hypotheses,
+               [[perturbed_characters(rng, text) for text in originals] for _ in range(count)])
 
 
 METRICS = {
@@ -107,6 +143,12 @@ METRICS = {
              {"smooth_method": "floor"}, {"smooth_method": "add-k"}, {"effective_order": True}],
     "chrf": [{}, {"word_order": 2}, {"word_order": 1, "lowercase": True}],
     "ter": [{}, {"case_sensitive": True}],
+}
+TERCOM = ("normalized", "no_punct", "asian_support", "case_sensitive")
+OF_TEXT = {
+    "bleu": [{"tokenize": "intl"}, {"tokenize": "zh"}, {"tokenize": "zh", "lowercase": True}],
+    "ter": [{"normalized": True}, {"no_punct": True}, {"normalized": True, "asian_support": True},
+            {"no_punct": True, "asian_support": True}, dict.fromkeys(TERCOM, True)],
 }
 CLASSES = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 
@@ -141,21 +183,31 @@ def main():
     cases = []
     for name, hypotheses, references in chosen:
         results = []
+        of_text = OF_TEXT if name.startswith(("Chinese", "generated", "line", "punctuation")) else {}
         for kind, variants in METRICS.items():
-            for options in variants:
+            for options in variants + of_text.get(kind, []):
                 # Rows and segment scores only where the variant changes more than a constant.
                 segments = not options or options.get("word_order") == 2 or options == {"tokenize": "char"}
                 results.append(judge(kind, options, hypotheses, references, segments))
         cases.append({"name": name, "hypotheses": hypotheses, "references": references, "results": results})
 
     rng = random.Random(13)
-    tokenize = Tokenizer13a()
     lines = ["It's 3.14, i.e. U.S.-based.", "1-2 a-b 2,000.50", "&amp;lt; &quot;x&quot; &apos; &#39;", "„Guten Tag“ – sagte er…",
              "a..b ...", "end-\nline new\nline", "foo/bar_(baz) [1] {a}", "no5. 5.no", "$5,- €5,-", "l'été aujourd'hui", "",
              "<ski<skipped>pped>", "1--2", "1-,-2", "5.,5,.5", ".", ",.", "5-", "trailing-\n"]
     lines += ["".join(rng.choice(".,,..-59a ü&") for _ in range(rng.randint(1, 30))) for _ in range(300)]
-    tokenized = [[line, tokenize(line.rstrip())] for line in lines]
-    text = json.dumps({"cases": cases, "tokenized": tokenized}, ensure_ascii=False, separators=(",", ":"))
+    mixed = [mixed_sentence(rng) for _ in range(100)] + ["".join(rng.choice("".join(CHINESE) + " ") for _ in range(20)) for _ in range(100)]
+    mixed += ["", " ", "。", ".", ".5", " .5", "\u3000.5 。\u3000", "a-\nb\n-c", "ひらがな", "カタカナ", "it's", "'s"]
+    tokenizers = {"13a": (Tokenizer13a(), lines), "intl": (TokenizerV14International(), lines[:60] + mixed),
+                  "zh": (TokenizerZh(), lines[:60] + mixed)}
+    tokenized = [{"tokenize": name, "lines": [[line, tokenize(line.rstrip())] for line in texts]}
+                 for name, (tokenize, texts) in tokenizers.items()]
+    tercom = []
+    for values in itertools.product((False, True), repeat=4):
+        options = dict(zip(TERCOM, values))
+        tokenize = TercomTokenizer(**options)
+        tercom.append({"options": options, "lines": [[line, tokenize(line.rstrip())] for line in lines[:19] + mixed[::7] + mixed[-12:]]})
+    text = json.dumps({"cases": cases, "tokenized": tokenized, "tercom": tercom}, ensure_ascii=False, separators=(",", ":"))
     pathlib.Path(args.output).write_text(text + "\n", encoding="utf8")
 
 

@@ -13,7 +13,7 @@
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/ter.hpp"
 #include "eval/metrics/text.hpp"
-#include "eval/metrics/tokenizer_13a.hpp"
+#include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {
 namespace {
@@ -40,7 +40,7 @@ std::unique_ptr<Metric> make_metric(const json& result) {
   const json& options = result.at("options");
   const bool lowercase = options.value("lowercase", false);
   if (result.at("metric") == "bleu") {
-    return std::make_unique<Bleu>(BleuOptions{.tokenizer = named<BleuTokenizer>(options.value("tokenize", "13a")),
+    return std::make_unique<Bleu>(BleuOptions{.tokenize = named<Tokenization>(options.value("tokenize", "13a")),
                                               .smoothing = named<BleuSmoothing>(options.value("smooth_method", "exp")),
                                               .lowercase = lowercase,
                                               .effective_order = options.value("effective_order", false)});
@@ -48,7 +48,10 @@ std::unique_ptr<Metric> make_metric(const json& result) {
   if (result.at("metric") == "chrf") {
     return std::make_unique<Chrf>(ChrfOptions{.word_order = options.value("word_order", 0), .lowercase = lowercase});
   }
-  return std::make_unique<Ter>(TerOptions{.case_sensitive = options.value("case_sensitive", false)});
+  return std::make_unique<Ter>(TercomOptions{.normalized = options.value("normalized", false),
+                                             .no_punct = options.value("no_punct", false),
+                                             .asian_support = options.value("asian_support", false),
+                                             .case_sensitive = options.value("case_sensitive", false)});
 }
 
 std::string joined(const std::vector<std::string_view>& words) {
@@ -91,10 +94,29 @@ TEST(Metrics, EqualSacreBleu) {
   }
 }
 
-TEST(Metrics, Tokenize13aAsSacreBleu) {
-  for (const json& pair : metrics_fixture().at("tokenized")) {
-    const std::string line = pair.at(0);
-    EXPECT_EQ(joined(split_words(tokenize_13a(line))), pair.at(1).get<std::string>()) << line;
+TEST(Metrics, TokenizeAsSacreBleu) {
+  for (const json& tokenized : metrics_fixture().at("tokenized")) {
+    const auto tokenization = named<Tokenization>(tokenized.at("tokenize"));
+    for (const json& pair : tokenized.at("lines")) {
+      const std::string line = pair.at(0);
+      EXPECT_EQ(joined(split_words(tokenize(line, tokenization))), pair.at(1).get<std::string>())
+          << name_of(tokenization) << ": " << line;
+    }
+  }
+}
+
+TEST(Metrics, TercomNormalisesAsSacreBleu) {
+  for (const json& normalised : metrics_fixture().at("tercom")) {
+    const json& options = normalised.at("options");
+    const TercomOptions tercom{.normalized = options.at("normalized"),
+                               .no_punct = options.at("no_punct"),
+                               .asian_support = options.at("asian_support"),
+                               .case_sensitive = options.at("case_sensitive")};
+    for (const json& pair : normalised.at("lines")) {
+      const std::string line = pair.at(0);
+      EXPECT_EQ(joined(split_words(tokenize_tercom(line, tercom))), pair.at(1).get<std::string>())
+          << options.dump() << ": " << line;
+    }
   }
 }
 
@@ -128,7 +150,7 @@ TEST(Metrics, EverySegmentHasAsManyReferences) {
 TEST(Metrics, InvalidUtf8IsScored) {
   const std::string broken = "a \xC3 \xE2\x80 b\xFF";
   for (const std::unique_ptr<Metric>& metric :
-       {std::unique_ptr<Metric>(new Bleu({.tokenizer = BleuTokenizer::character, .lowercase = true})),
+       {std::unique_ptr<Metric>(new Bleu({.tokenize = Tokenization::character, .lowercase = true})),
         std::unique_ptr<Metric>(new Chrf({.word_order = 2, .lowercase = true}))}) {
     Tally tally(*metric);
     tally.add(broken, {broken});

@@ -1,0 +1,45 @@
+// The tokenizers of sacreBLEU 2.6.0 and of its TER (Tercom), without their regular expressions.
+//
+// Left out: tokenizers that need a model or a dictionary (spm, flores101, ja-mecab, ko-mecab).
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/options.hpp"
+
+namespace attend::metrics {
+
+enum class Tokenization { none, mteval_13a, international, character, chinese };
+
+// `line` with white space between its tokens, for split_words.
+//
+//   13a    It's 3.14, i.e. U.S.-based.   ->   It's 3.14 , i . e . U . S . -based .
+//   intl   „Ja“ 5€, 3.                   ->   „ Ja “ 5 € , 3.               Unicode's punctuation and symbols
+//   char   ab c                          ->   a b c
+//   zh     我有2.5本书。                 ->   我 有 2.5 本 书 。            Chinese characters apart, the rest as 13a
+std::string tokenize(std::string_view line, Tokenization tokenization);
+
+// What Tercom does to a line before it counts edits.
+struct TercomOptions {
+  bool normalized = false;      // splits off punctuation, as 13a, and 's
+  bool no_punct = false;        // removes . , ? : ; ! " ( )
+  bool asian_support = false;   // both for Chinese and Japanese characters and punctuation
+  bool case_sensitive = false;  // keeps upper case
+};
+// Single spaces between words.
+std::string tokenize_tercom(std::string_view line, const TercomOptions& options);
+
+}  // namespace attend::metrics
+
+template <>
+struct attend::EnumNames<attend::metrics::Tokenization> {
+  static constexpr std::array<std::pair<metrics::Tokenization, std::string_view>, 5> names = {
+      {{metrics::Tokenization::mteval_13a, "13a"},
+       {metrics::Tokenization::international, "intl"},
+       {metrics::Tokenization::character, "char"},
+       {metrics::Tokenization::chinese, "zh"},
+       {metrics::Tokenization::none, "none"}}};
+};
