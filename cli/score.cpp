@@ -165,8 +165,8 @@ class ScorePrinter {
     if (has_contrast()) {
       report(config_.contrast, contrasts_);
       const metrics::Interval interval = pairs_.interval();
-      log::info("accuracy {:.1f} % ({:.1f} to {:.1f} in 95 % of samples): {} of {} pairs", 100 * pairs_.accuracy(),
-                100 * interval.low, 100 * interval.high, pairs_.correct, pairs_.pairs);
+      log::info("accuracy {:.1f} % ({} of {} pairs); 95 % interval {:.1f} to {:.1f} if the pairs are independent",
+                100 * pairs_.accuracy(), pairs_.correct, pairs_.pairs, 100 * interval.low, 100 * interval.high);
     }
     warn_of_cut(config_.source, targets_.cut_sources, most_source_pieces(*trained_.model));
   }

@@ -86,7 +86,7 @@ struct ContrastTally {
 
   bool add(double log_prob, double contrast_log_prob);  // whether the pair is correct
   double accuracy() const;                              // 0 to 1
-  metrics::Interval interval() const;                   // Wilson's, 95 %
+  metrics::Interval interval() const;                   // Wilson's, 95 %, of independent pairs
 };
 
 }  // namespace attend
