@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <ranges>
 #include <set>
 #include <thread>
@@ -64,6 +65,10 @@ struct RunOutputs {
     return lines;
   }
 };
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 // The three metrics of section 2, in one order everywhere.
 const std::array<std::shared_ptr<const metrics::Metric>, 3>& all_metrics() {
@@ -213,7 +218,7 @@ class Measurement {
   }
 
   Estimate estimate(std::size_t run, std::size_t metric) const {
-    const metrics::Interval interval = metrics::interval_of(resampled_[run][metric]);
+    const metrics::Interval interval = metrics::interval_of(resampled_[run][metric], set_.sources.size());
     return {.value = tallies_[run][metric].value(), .low = interval.low, .high = interval.high};
   }
 
@@ -275,6 +280,26 @@ class Measurement {
         }
       }
     }
+    for (const auto& metric : all_metrics()) correct_for_several(metric->name());
+  }
+
+  // Holm's correction over the pairs of one metric: metrics of one output agree too much to count as tests of their
+  // own.
+  void correct_for_several(const std::string& metric) {
+    std::vector<PairTest*> tests;
+    std::vector<SeedTest*> over_seeds;
+    std::vector<double> p, p_seeds;
+    for (PairTest& test : result_.tests) {
+      if (test.metric != metric) continue;
+      tests.push_back(&test);
+      p.push_back(std::max(test.p_bootstrap, test.p_randomisation));
+      if (!test.seeds) continue;
+      over_seeds.push_back(&*test.seeds);
+      p_seeds.push_back(test.seeds->p);
+    }
+    const std::vector<double> corrected = metrics::holm(p), corrected_seeds = metrics::holm(p_seeds);
+    for (std::size_t i = 0; i < tests.size(); ++i) tests[i]->p_holm = corrected[i];
+    for (std::size_t i = 0; i < over_seeds.size(); ++i) over_seeds[i]->p_holm = corrected_seeds[i];
   }
 
   PairTest test_of(std::size_t a, std::size_t b, std::size_t metric, const metrics::Exchanges& exchanges) const {
@@ -284,15 +309,16 @@ class Measurement {
     const double difference = tallies_[run_b][metric].value() - tallies_[run_a][metric].value();
     std::vector<double> differences(scores_a.size());
     for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = scores_b[i] - scores_a[i];
-    const metrics::Interval interval = metrics::interval_of(differences);
+    const metrics::Interval interval = metrics::interval_of(differences, set_.sources.size());
     PairTest test{.a = static_cast<std::int64_t>(a),
                   .b = static_cast<std::int64_t>(b),
                   .metric = all_metrics()[metric]->name(),
                   .difference = {.value = difference, .low = interval.low, .high = interval.high},
-                  .p_bootstrap = metrics::paired_bootstrap(scores_a, scores_b, difference),
+                  .p_bootstrap = metrics::paired_bootstrap(scores_a, scores_b, difference, set_.sources.size()),
                   .p_randomisation =
                       metrics::approximate_randomisation(tallies_[run_a][metric], tallies_[run_b][metric], exchanges),
-                  .p_seeds = {}};
+                  .p_holm = 1,
+                  .seeds = {}};
     const auto over_seeds = [&](std::size_t system) {
       std::vector<double> values;
       for (const std::size_t run : systems_[system].runs) values.push_back(tallies_[run][metric].value());
@@ -303,7 +329,8 @@ class Measurement {
       return seeds >= 2 && seeds <= metrics::kMostPermuted;
     };
     if (has_seeds(a) && has_seeds(b)) {
-      test.p_seeds = metrics::permutation_test(over_seeds(a), over_seeds(b));
+      const std::vector<double> of_a = over_seeds(a), of_b = over_seeds(b);
+      test.seeds = SeedTest{.difference = mean(of_b) - mean(of_a), .p = metrics::permutation_test(of_a, of_b)};
     }
     return test;
   }

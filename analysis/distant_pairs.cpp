@@ -60,20 +60,24 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
                                   const std::vector<std::vector<std::string>>& outputs,
                                   const std::vector<SentenceLinks>& gold) {
   ensure(reference.size() == gold.size(), "links for each line");
-  std::vector<std::vector<std::vector<Found>>> found(kGroups.size());  // [group][system][pair]
-  for (auto& group : found) group.resize(outputs.size());
+  std::vector<std::vector<std::vector<Found>>> found(  // [group][system][sentence]
+      kGroups.size(), std::vector<std::vector<Found>>(outputs.size(), std::vector<Found>(reference.size())));
+  std::vector<std::int64_t> num_pairs(kGroups.size());
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const std::vector<std::string> words = words_of(reference[i]);
     std::vector<std::vector<std::string>> translated;
     for (const auto& output : outputs) translated.push_back(words_of(output.at(i)));
     for (const auto& [first, last] : pairs_of(gold[i])) {
       ensure(last < std::ssize(words), "gold links inside their sentence");
-      const auto group = std::ranges::find_if(kGroups, [&](const Group& g) { return last - first <= g.farthest; });
+      const auto is_near = [&](const Group& group) { return last - first <= group.farthest; };
+      const auto group = static_cast<std::size_t>(std::ranges::find_if(kGroups, is_near) - kGroups.begin());
+      ++num_pairs[group];
       for (std::size_t system = 0; system < outputs.size(); ++system) {
         const bool has = has_in_order(translated[system], words[static_cast<std::size_t>(first)],
                                       words[static_cast<std::size_t>(last)]);
-        found[static_cast<std::size_t>(group - kGroups.begin())][system].push_back(
-            {.all = 1, .found = has ? 1.0 : 0.0});
+        Found& sentence = found[group][system][i];
+        ++sentence.all;
+        sentence.found += has ? 1 : 0;
       }
     }
   }
@@ -83,11 +87,11 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
                    .unit = "pairs of words",
                    .groups = {}};
   for (std::size_t g = 0; g < kGroups.size(); ++g) {
-    if (outputs.empty() || found[g][0].empty()) continue;
+    if (num_pairs[g] == 0) continue;
     BreakdownGroup& group = result.groups.emplace_back();
     group.name = kGroups[g].name;
-    group.count = std::ssize(found[g][0]);
-    for (const std::vector<Found>& pairs : found[g]) group.values.push_back(recall_of(pairs));
+    group.count = num_pairs[g];
+    for (const std::vector<Found>& sentences : found[g]) group.values.push_back(recall_of(sentences));
   }
   return result;
 }

@@ -1,26 +1,43 @@
 #include "analysis/recall.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <span>
 
+#include "analysis/report/section_parts.hpp"
 #include "eval/metrics/significance.hpp"
 
 namespace attend {
+namespace {
 
-Estimate recall_of(const std::vector<Found>& parts) {
-  const auto recall = [&](std::span<const std::size_t> chosen) {
-    Found sum;
+metrics::Interval interval_of(const std::vector<Found>& sentences, const Found& sum) {
+  const auto with_words = std::ranges::count_if(sentences, [](const Found& sentence) { return sentence.all > 0; });
+  if (static_cast<std::size_t>(with_words) < metrics::kFewestSegments) return {kNotMeasured, kNotMeasured};
+  if (sum.found == 0 || sum.found == sum.all) {
+    const metrics::Interval share = metrics::wilson(sum.found == 0 ? 0 : with_words, with_words);
+    return {.low = 100 * share.low, .high = 100 * share.high};
+  }
+  return metrics::bootstrap(sentences.size(), [&](std::span<const std::size_t> chosen) {
+    Found drawn;
     for (const std::size_t i : chosen) {
-      sum.all += parts[i].all;
-      sum.found += parts[i].found;
+      drawn.all += sentences[i].all;
+      drawn.found += sentences[i].found;
     }
-    return 100 * sum.found / sum.all;
-  };
-  std::vector<std::size_t> all(parts.size());
-  std::iota(all.begin(), all.end(), 0);
-  const metrics::Interval interval = metrics::bootstrap(parts.size(), recall);
-  return {.value = recall(all), .low = interval.low, .high = interval.high};
+    return 100 * drawn.found / drawn.all;
+  });
+}
+
+}  // namespace
+
+Estimate recall_of(const std::vector<Found>& sentences) {
+  Found sum;
+  for (const Found& sentence : sentences) {
+    sum.all += sentence.all;
+    sum.found += sentence.found;
+  }
+  const metrics::Interval interval = interval_of(sentences, sum);
+  return {.value = 100 * sum.found / sum.all, .low = interval.low, .high = interval.high};
 }
 
 }  // namespace attend

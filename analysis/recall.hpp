@@ -7,14 +7,16 @@
 
 namespace attend {
 
-// The numbers of words to be found and found, in a sentence or another unit of the bootstrap.
+// How many words or pairs of a sentence are to be found, and how many are.
 struct Found {
   double all = 0;
   double found = 0;
 };
 
-// In percent of all parts together, at least one of which has something to find; the interval is the bootstrap's over
-// parts.
-Estimate recall_of(const std::vector<Found>& parts);
+// The recall over all sentences, at least one of which has something to find, in percent. Words of one sentence depend
+// on each other, so the interval is the bootstrap's over sentences; where all or none are found, resamples do not vary,
+// and it is Wilson's with a trial for each sentence that has something to find. Fewer than metrics::kFewestSegments
+// such sentences have no interval.
+Estimate recall_of(const std::vector<Found>& sentences);
 
 }  // namespace attend

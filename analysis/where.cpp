@@ -114,7 +114,7 @@ Breakdown by_length(const TranslatedSet& set) {
     for (const std::vector<std::string>& outputs : set.outputs) {
       metrics::Tally tally(bleu);
       for (const std::size_t i : group.sentences) tally.add(outputs[i], {set.references[i]});
-      const metrics::Interval interval = metrics::interval_of(metrics::resampled(tally, samples));
+      const metrics::Interval interval = metrics::interval_of(metrics::resampled(tally, samples), tally.size());
       shown.values.push_back(Estimate{.value = tally.value(), .low = interval.low, .high = interval.high});
     }
   }

@@ -12,7 +12,7 @@
 
 namespace attend {
 
-// A value with its 95 % interval.
+// A value with its 95 % interval, whose bounds are NaN where there is none.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -106,6 +106,13 @@ struct OptionDifference {
 
 // ---- 2. significance, of two systems under one metric
 
+// A difference between the means of all runs of two systems: exact permutation test.
+struct SeedTest {
+  double difference = 0;  // b - a
+  double p = 1;
+  double p_holm = 1;  // after Holm's correction over the pairs of this metric
+};
+
 struct PairTest {
   std::int64_t a = 0;  // numbers of systems
   std::int64_t b = 0;
@@ -113,7 +120,8 @@ struct PairTest {
   Estimate difference;            // b - a, first runs, paired bootstrap
   double p_bootstrap = 1;         // Koehn 2004
   double p_randomisation = 1;     // Riezler and Maxwell 2005
-  std::optional<double> p_seeds;  // exact permutation test over seeds, where both have two or more
+  double p_holm = 1;              // the larger of the two, after Holm's correction over the pairs of this metric
+  std::optional<SeedTest> seeds;  // where both have two or more
 };
 
 // ---- 5. where

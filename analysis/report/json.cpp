@@ -101,6 +101,10 @@ struct Members {
             {"values", json_of(it.values)}};
   }
 
+  static Json json_of(const SeedTest& it) {
+    return {{"difference", json_of(it.difference)}, {"p", json_of(it.p)}, {"p_holm", json_of(it.p_holm)}};
+  }
+
   static Json json_of(const PairTest& it) {
     return {{"a", it.a},
             {"b", it.b},
@@ -108,7 +112,8 @@ struct Members {
             {"difference", json_of(it.difference)},
             {"p_bootstrap", json_of(it.p_bootstrap)},
             {"p_randomisation", json_of(it.p_randomisation)},
-            {"p_seeds", json_of(it.p_seeds)}};
+            {"p_holm", json_of(it.p_holm)},
+            {"seeds", json_of(it.seeds)}};
   }
 
   static Json json_of(const BreakdownGroup& it) {

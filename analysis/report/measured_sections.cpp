@@ -9,11 +9,11 @@
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
+#include "analysis/report/verdict.hpp"
 
 namespace attend {
 namespace {
 
-constexpr double kSignificant = 0.05;
 constexpr std::size_t kMostInWords = 3;  // systems; the tests of more pairs are only a table
 
 std::string p_value(double p) { return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
@@ -186,10 +186,6 @@ class Measured : public SectionMaker {
     return section;
   }
 
-  static bool is_significant(const PairTest& test) {
-    return test.p_bootstrap < kSignificant && test.p_randomisation < kSignificant;
-  }
-
   const std::string& better_of(const PairTest& test) const {
     const bool b_is_better = (test.difference.value > 0) == (test.metric != "TER");
     return name(static_cast<std::size_t>(b_is_better ? test.b : test.a));
@@ -200,43 +196,42 @@ class Measured : public SectionMaker {
       section.blocks.push_back(Paragraph{"No pair of systems was tested for significance."});
       return;
     }
+    const bool has_pairs = systems().size() > 2;
+    const bool has_seeds = std::ranges::any_of(it_.tests, [](const PairTest& test) { return test.seeds.has_value(); });
     Items words;
     Table table{"Tests of pairs",
-                {{"Pair", false},
-                 {"Metric", false},
-                 {"Difference"},
-                 {"p, bootstrap"},
-                 {"p, randomisation"},
-                 {"p, seeds"},
-                 {"Better", false}},
+                {{"Pair", false}, {"Metric", false}, {"Difference"}, {"p, bootstrap"}, {"p, randomisation"}},
                 {}};
+    if (has_pairs) table.columns.push_back({"p, corrected"});
+    if (has_seeds) {
+      table.columns.push_back({"Difference of means over seeds"});
+      table.columns.push_back({"p, seeds"});
+      if (has_pairs) table.columns.push_back({"p, seeds, corrected"});
+    }
+    table.columns.push_back({"Better", false});
     for (const PairTest& test : it_.tests) {
       const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
-      Cell better = is_significant(test) ? better_of(test) : "–";
-      better.is_best = is_significant(test);
-      table.rows.push_back({b + " − " + a, test.metric, interval(test.difference, 2), p_value(test.p_bootstrap),
-                            p_value(test.p_randomisation), test.p_seeds ? p_value(*test.p_seeds) : "–", better});
-      std::string text = fmt::format("{} of {} and {}: ", test.metric, a, b);
-      const std::string size = fixed(std::abs(test.difference.value), 2);
-      if (is_significant(test)) {
-        text += fmt::format("{} is better by {}, a significant difference on this test set.", better_of(test), size);
-      } else if (test.p_bootstrap < kSignificant || test.p_randomisation < kSignificant) {
-        text += fmt::format(
-            "the difference of {} is not certain: one test finds it significant and the other does not.", size);
-      } else {
-        text +=
-            fmt::format("the difference of {} is not significant; this test set does not show which is better.", size);
+      std::vector<Cell> row{b + " − " + a, test.metric, interval(test.difference, 2), p_value(test.p_bootstrap),
+                            p_value(test.p_randomisation)};
+      if (has_pairs) row.emplace_back(p_value(test.p_holm));
+      if (has_seeds) {
+        row.emplace_back(test.seeds ? fixed(test.seeds->difference, 2) : "–");
+        row.emplace_back(test.seeds ? p_value(test.seeds->p) : "–");
+        if (has_pairs) row.emplace_back(test.seeds ? p_value(test.seeds->p_holm) : "–");
       }
-      if (test.p_seeds) {
-        text += *test.p_seeds < kSignificant ? " Over seeds it is significant." : " Over seeds it is not significant.";
-      }
-      words.texts.push_back(std::move(text));
+      row.emplace_back(test.p_holm < kSignificant ? better_of(test) : "–");
+      row.back().is_best = test.p_holm < kSignificant;
+      table.rows.push_back(std::move(row));
+      words.texts.push_back(verdict_of(test, a, b));
     }
     if (systems().size() <= kMostInWords) section.blocks.push_back(std::move(words));
-    section.blocks.push_back(Paragraph{fmt::format(
-        "A difference is called significant where both tests of sentences give p < {}. One in twenty tests of "
-        "systems without a true difference gives that by chance; here are {}.",
-        kSignificant, plural(static_cast<std::int64_t>(it_.tests.size()), "test"))});
+    std::string rule =
+        fmt::format("A difference is called significant where both tests of sentences give p < {}", kSignificant);
+    rule += has_pairs ? fmt::format(" after Holm's correction for the {} pairs of a metric.",
+                                    systems().size() * (systems().size() - 1) / 2)
+                      : ".";
+    section.blocks.push_back(
+        Paragraph{rule + " Without a true difference that happens on at most one test set in twenty."});
     section.blocks.push_back(std::move(table));
   }
 

@@ -48,8 +48,8 @@ class Reasons : public SectionMaker {
       numbers.rows.push_back(std::move(row));
     }
     return {title,
-            fmt::format("{} by group, with 95 % intervals, which are wide where a group has few {}.",
-                        capitalised(breakdown.measure), breakdown.unit),
+            fmt::format("{} by group, with 95 % intervals; groups of fewer than 10 sentences have none.",
+                        capitalised(breakdown.measure)),
             {chart},
             numbers};
   }

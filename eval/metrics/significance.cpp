@@ -12,13 +12,14 @@
 namespace attend::metrics {
 namespace {
 
-double mean(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Equal differences of scores, in percent, differ by less where their sums were rounded in another order.
+constexpr double kSlack = 1e-9;
 
 // One is added to both, so that no p-value is 0.
-double p_value(std::size_t exceeding, std::size_t samples) {
-  return static_cast<double>(exceeding + 1) / static_cast<double>(samples + 1);
+double p_value(std::size_t as_large, std::size_t samples) {
+  return static_cast<double>(as_large + 1) / static_cast<double>(samples + 1);
 }
 
 void add(std::vector<double>& sum, std::span<const double> row) {
@@ -37,7 +38,7 @@ Interval bootstrap(std::size_t n, const std::function<double(std::span<const std
     for (std::size_t& item : sample) item = random.below(n);
     if (const double value = metric(sample); std::isfinite(value)) values.push_back(value);
   }
-  if (values.empty()) return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  if (values.empty()) return {kNaN, kNaN};
   std::ranges::sort(values);
   const std::size_t tail = values.size() / 40;
   return {.low = values[tail], .high = values[values.size() - 1 - tail]};
@@ -73,22 +74,25 @@ std::vector<double> resampled(const Tally& tally, const Resamples& samples) {
   return scores;
 }
 
-Interval interval_of(std::vector<double> scores) {
+Interval interval_of(std::vector<double> scores, std::size_t num_segments) {
   ensure(!scores.empty(), "there are samples");
   std::ranges::sort(scores);
+  if (num_segments < kFewestSegments || scores.front() == scores.back()) return {kNaN, kNaN};
   const std::size_t tail = scores.size() / 40;
-  const double middle = mean(scores), half = 0.5 * (scores[scores.size() - 1 - tail] - scores[tail]);
-  return {.low = middle - half, .high = middle + half};
+  return {.low = scores[tail], .high = scores[scores.size() - 1 - tail]};
 }
 
-double paired_bootstrap(std::span<const double> a, std::span<const double> b, double difference) {
+double paired_bootstrap(std::span<const double> a, std::span<const double> b, double difference,
+                        std::size_t num_segments) {
   ensure(!a.empty() && a.size() == b.size(), "both systems have the same samples");
-  if (difference == 0) return 1;
-  std::vector<double> differences(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) differences[i] = std::abs(b[i] - a[i]);
-  const double shift = mean(differences);
-  const auto exceeds = [&](double value) { return value - shift > std::abs(difference); };
-  return p_value(static_cast<std::size_t>(std::ranges::count_if(differences, exceeds)), a.size());
+  if (num_segments <= 3) return 1;
+  const auto segments = static_cast<double>(num_segments);
+  const double stretch = std::sqrt(segments / (segments - 3));
+  std::size_t as_large = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (stretch * std::abs(b[i] - a[i] - difference) >= std::abs(difference) - kSlack) ++as_large;
+  }
+  return p_value(as_large, a.size());
 }
 
 Exchanges draw_exchanges(std::size_t num_segments, std::size_t num_trials, std::uint64_t seed) {
@@ -106,17 +110,16 @@ Exchanges draw_exchanges(std::size_t num_segments, std::size_t num_trials, std::
 double approximate_randomisation(const Tally& a, const Tally& b, const Exchanges& trials) {
   ensure(a.size() == b.size(), "both systems have the same segments");
   const double difference = std::abs(b.value() - a.value());
-  if (difference == 0) return 1;
-  std::size_t exceeding = 0;
+  std::size_t as_large = 0;
   for (const std::vector<bool>& trial : trials) {
     std::vector<double> one(a.metric().width()), other(a.metric().width());
     for (std::size_t segment = 0; segment < a.size(); ++segment) {
       add(trial[segment] ? other : one, a.row(segment));
       add(trial[segment] ? one : other, b.row(segment));
     }
-    if (std::abs(a.metric().value(one) - a.metric().value(other)) > difference) ++exceeding;
+    if (std::abs(a.metric().value(one) - a.metric().value(other)) >= difference - kSlack) ++as_large;
   }
-  return p_value(exceeding, trials.size());
+  return p_value(as_large, trials.size());
 }
 
 double permutation_test(std::span<const double> a, std::span<const double> b) {
@@ -139,6 +142,19 @@ double permutation_test(std::span<const double> a, std::span<const double> b) {
     if (distance(sum_of_a) >= actual - slack) ++as_large;
   }
   return static_cast<double>(as_large) / static_cast<double>(ways);
+}
+
+std::vector<double> holm(std::span<const double> p_values) {
+  std::vector<std::size_t> ascending(p_values.size());
+  std::iota(ascending.begin(), ascending.end(), std::size_t{0});
+  std::ranges::sort(ascending, {}, [&](std::size_t i) { return p_values[i]; });
+  std::vector<double> corrected(p_values.size());
+  double least = 0;
+  for (std::size_t k = 0; k < ascending.size(); ++k) {
+    least = std::max(least, std::min(1.0, p_values[ascending[k]] * static_cast<double>(p_values.size() - k)));
+    corrected[ascending[k]] = least;
+  }
+  return corrected;
 }
 
 }  // namespace attend::metrics

@@ -240,11 +240,13 @@ class SyntheticComparison {
                       .difference = difference,
                       .p_bootstrap = p,
                       .p_randomisation = q,
-                      .p_seeds = {}};
+                      .p_holm = std::max(p, q),
+                      .seeds = {}};
     };
     it_.tests = {test(0, 1, "BLEU", around(0.4, 0.9), 0.21, 0.25), test(0, 2, "BLEU", around(2.9, 1), 0.0004, 0.001),
                  test(1, 2, "TER", around(-1.6, 1.1), 0.012, 0.02), test(1, 2, "chrF", around(0.8, 0.8), 0.048, 0.053)};
-    it_.tests[1].p_seeds = 0.03;
+    it_.tests[1].p_holm = 0.002;
+    it_.tests[1].seeds = SeedTest{.difference = 2.61, .p = 0.03, .p_holm = 0.06};
     it_.levels = {
         {.loss = 2.5,
          .first = {it_.systems[0].runs[0].curve[3], it_.systems[1].runs[0].curve[3], it_.systems[2].runs[0].curve[2]}},

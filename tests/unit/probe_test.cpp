@@ -99,6 +99,21 @@ TEST(Probe, DistantPairsAreFoundInOrder) {
   EXPECT_EQ(recall.groups[0].values[3]->value, 0);
 }
 
+// Three pairs in each of 12 sentences, found together or not at all: twelve draws, not 36.
+TEST(Probe, IntervalsOfDistantPairsDrawSentences) {
+  const std::vector<std::string> reference(12, "a b c d e f");
+  const std::vector<SentenceLinks> gold(12, {.sure = {{0, 0}, {0, 2}, {1, 1}, {1, 3}, {2, 3}, {2, 5}}, .possible = {}});
+  std::vector<std::string> half(12, "a b c d e f");
+  for (std::size_t i = 0; i < 6; ++i) half[i] = "";
+  const Breakdown recall = recall_of_distant_pairs(reference, {half}, gold);
+  ASSERT_EQ(recall.groups.size(), 1u);
+  EXPECT_EQ(recall.groups[0].count, 36);
+  const Estimate& found = *recall.groups[0].values[0];
+  EXPECT_EQ(found.value, 50);
+  EXPECT_LE(found.low, 25.1) << "36 draws would give 34 to 66";
+  EXPECT_GE(found.high, 74.9);
+}
+
 TEST(Positions, SinusoidsAreAlikeByDistanceAlone) {
   const PositionEncodings positions = position_encodings("sinusoids", sinusoids(0, 20, 16));
   ASSERT_EQ(positions.similarity.size(), 20u);

@@ -123,6 +123,9 @@ TEST(Report, JsonHoldsEveryNumberAsItIs) {
   EXPECT_TRUE(json["probe"]["systems"][0]["reach"][0]["by_distance"].back().is_null()) << "not a number";
   EXPECT_TRUE(json["cross_scores"]["log_prob"][2][3].is_null());
   EXPECT_EQ(json["differences"][2]["part"], "conditions");
+  EXPECT_EQ(json["tests"][1]["p_holm"], 0.002);
+  EXPECT_EQ(json["tests"][1]["seeds"]["p_holm"], 0.06);
+  EXPECT_TRUE(json["tests"][0]["seeds"].is_null());
   EXPECT_EQ(json["sentences"][1]["source"], hostile_texts()[0]);
   const AttentionMaps& maps = *it.sentences[3].systems[2].own;
   const nlohmann::json& written = json["sentences"][3]["systems"][2]["own"];
@@ -155,6 +158,7 @@ TEST(Report, PageHasEverySectionWithContent) {
   EXPECT_NE(page.find("is better by 1.60"), std::string::npos) << "TER: lower is better";
   EXPECT_NE(page.find("transformer is better by 1.60"), std::string::npos);
   EXPECT_NE(page.find("one test finds it significant"), std::string::npos);
+  EXPECT_NE(page.find("the mean of transformer is better by 2.61, which is not significant"), std::string::npos);
   EXPECT_NE(page.find("href=\"#s="), std::string::npos);
 }
 

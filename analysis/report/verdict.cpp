@@ -1,0 +1,48 @@
+#include "analysis/report/verdict.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/chart.hpp"
+
+namespace attend {
+namespace {
+
+// Scores that are equal may differ by the rounding of their sums.
+bool is_zero(double difference) { return std::abs(difference) < 1e-9; }
+
+}  // namespace
+
+std::string verdict_of(const PairTest& test, const std::string& a, const std::string& b) {
+  const auto better = [&](double difference) { return (difference > 0) == (test.metric != "TER") ? b : a; };
+  const auto size_of = [](double difference) { return fixed(std::abs(difference), 2); };
+  const double difference = test.difference.value;
+  const double least = std::min(test.p_bootstrap, test.p_randomisation);
+  const double greatest = std::max(test.p_bootstrap, test.p_randomisation);
+  std::string text = fmt::format("{} of {} and {}: ", test.metric, a, b);
+  if (is_zero(difference)) {
+    text += "the scores are equal.";
+  } else if (test.p_holm < kSignificant) {
+    text += fmt::format("{} is better by {}, a significant difference on this test set.", better(difference),
+                        size_of(difference));
+  } else if (greatest < kSignificant) {
+    text += fmt::format("the difference of {} is not significant after correction for the number of pairs.",
+                        size_of(difference));
+  } else if (least < kSignificant) {
+    text += fmt::format("the difference of {} is not certain: one test finds it significant and the other does not.",
+                        size_of(difference));
+  } else {
+    text += fmt::format("the difference of {} is not significant; this test set does not show which is better.",
+                        size_of(difference));
+  }
+  if (!test.seeds) return text;
+  const SeedTest& seeds = *test.seeds;
+  if (is_zero(seeds.difference)) return text + " Over seeds, the means are equal.";
+  return text + fmt::format(" Over seeds, the mean of {} is better by {}, {}.", better(seeds.difference),
+                            size_of(seeds.difference),
+                            seeds.p_holm < kSignificant ? "a significant difference" : "which is not significant");
+}
+
+}  // namespace attend
