@@ -1,5 +1,5 @@
-// Why nothing happens for a while, on stderr. Unlike the messages of core/log.hpp it is printed by every process of
-// several and never silenced.
+// Notices on stderr that explain a wait. Unlike the messages of core/log.hpp, every process prints them, and they are
+// never silenced.
 //
 //   log::notice("waiting for rank {}", rank);
 #pragma once

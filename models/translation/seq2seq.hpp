@@ -64,7 +64,7 @@ class Seq2SeqImpl : public torch::nn::Module {
   // The table W_VH that turns hidden states into logits, hidden Wᵀ.
   virtual const ops::Weight& output_table() const = 0;
 
-  // The longest source that the model reads, its end of sentence included; nothing: no limit.
+  // The longest source that the model reads, including the end-of-sentence token; nullopt: no limit.
   virtual std::optional<std::int64_t> longest_source() const { return {}; }
 
   // The option because of which `forward` runs step by step although there are fused ops, such as "--attention hard";

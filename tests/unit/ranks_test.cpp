@@ -209,7 +209,7 @@ TEST_F(SeveralRanks, NoticeOneThatIsGone) {
       return;
     }
     EXPECT_NE(said.find("error: rank 1 ("), std::string::npos) << said;
-    EXPECT_NE(said.find(" s; the last it said: update 7\n"), std::string::npos) << said;
+    EXPECT_NE(said.find(" s; last activity: update 7\n"), std::string::npos) << said;
     EXPECT_NE(said.find("all ranks end; --resume auto"), std::string::npos) << said;
   });
 }

@@ -22,7 +22,7 @@ std::string text_of(const torch::Tensor& bytes) {
   return {reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()), static_cast<std::size_t>(bytes.numel())};
 }
 
-// Numbers in memory of their own: when a rank is lost, what was begun may still write there.
+// A copy of the numbers: after a rank is lost, a pending operation may still write to it.
 torch::Tensor tensor_of(std::span<const double> numbers) {
   return at::from_blob(const_cast<double*>(numbers.data()), {std::ssize(numbers)}, at::kDouble).clone();
 }

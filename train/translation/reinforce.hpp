@@ -1,9 +1,9 @@
 // The gradient of hard attention's samples (Williams 1992, REINFORCE; Xu et al. 2015, arXiv 1502.03044, eq. 11 and 12).
 // For target positions t with sampled source positions s_t,
 //   loss = -λ_r Σ_t (R_t - b n_t) log a_t(s_t) - λ_e Σ_t H[a_t]
-// where R_t = Σ_{u≥t} log p(y_u | …) is what the n_t words from t on gain (earlier ones do not depend on s_t), b is the
-// moving average of the log-probability of a word over the updates so far, a baseline that lowers the variance (before
-// the first update: that of the batch), and H is the entropy. R_t and b are constants to the gradient.
+// where R_t = Σ_{u≥t} log p(y_u | …) is the log-probability of the n_t words from t on (only these depend on s_t), b
+// the moving average of the log-probability of a word over the updates so far, a baseline that lowers the variance
+// (before the first update: that of the batch), and H is the entropy. R_t and b are constants to the gradient.
 #pragma once
 
 #include <torch/types.h>
@@ -21,7 +21,7 @@ class Reinforce {
   // The sum over a batch of sentences with the given layout, from the negative log-likelihood of each word [M].
   torch::Tensor loss(const SampledChoices& sampled, const torch::Tensor& nll_M, const Layout& layout) const;
 
-  // After an update, in which a word had this log-probability on average.
+  // Called after an update with the mean log-probability of its words.
   void move_baseline(double log_probability);
 
   // The baseline, which checkpoints keep.

@@ -153,10 +153,11 @@ class Heartbeat::Beats {
       if (beat.leaving == Leaving::failed) return Loss{.rank = static_cast<int>(rank), .message = {}};
       const auto silent = answered_ - beat.changed;  // as far as this rank knows
       if (beat.leaving == Leaving::lost_another) {
-        if (silent > kBrokenSilence) left = {.rank = {}, .message = beat.who + " has left, since it lost another"};
+        if (silent > kBrokenSilence)
+          left = {.rank = {}, .message = beat.who + " has left because it lost another rank"};
       } else if (silent > silence) {
         return Loss{.rank = static_cast<int>(rank),
-                    .message = fmt::format("{} has not answered for {} s; the last it said: {}", beat.who,
+                    .message = fmt::format("{} has not answered for {} s; last activity: {}", beat.who,
                                            std::chrono::duration_cast<seconds>(silent).count(), beat.activity)};
       }
     }
@@ -259,7 +260,7 @@ void Heartbeat::report(std::optional<int> rank, const std::string& message) {
   const int first_here = launch_.rank - launch_.local_rank;
   const int speaker = rank == first_here ? first_here + 1 : first_here;
   if (!message.empty() && launch_.rank == speaker) {
-    log::error("{}\n  all ranks end; --resume auto goes on from the last checkpoint", message);
+    log::error("{}\n  all ranks end; --resume auto resumes from the last checkpoint", message);
   }
   leave(Leaving::lost_another);
   throw Interrupted("");
