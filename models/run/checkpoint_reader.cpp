@@ -26,14 +26,16 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step && *step >= 0 ? step : std::nullopt;
 }
 
-// The step named by RUN/best, or nullopt.
-std::optional<std::int64_t> best_step(const fs::path& run) {
+// The step that RUN/best names, or nothing. UserError if it does not name a checkpoint of the run.
+std::optional<std::int64_t> best_step(const fs::path& run, const std::vector<std::int64_t>& steps) {
   const fs::path best = run / "best";
   if (!fs::exists(best)) return std::nullopt;
   std::string name = read_file(best, 1000);
   while (!name.empty() && name.back() == '\n') name.pop_back();
   const auto step = step_of(name);
-  if (!step) throw UserError(best.string() + ": \"" + name + "\" is not a checkpoint name", "use --checkpoint last");
+  if (!step || !std::ranges::binary_search(steps, *step)) {
+    throw UserError(best.string() + ": \"" + name + "\" is not a checkpoint of the run", "use --checkpoint last");
+  }
   return step;
 }
 
@@ -64,14 +66,19 @@ std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
 
 fs::path find_weights(const fs::path& run, const std::string& which) {
   if (which != "auto" && which != "best" && which != "last") return given_weights(which);
-  std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last one is tried first
+  std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
+  std::string problem;                                           // why it is not the checkpoint that was asked for
   if (which != "last") {
-    if (const auto best = best_step(run)) {
-      std::erase(candidates, *best);
-      candidates.push_back(*best);
+    try {
+      if (const auto best = best_step(run, candidates)) {
+        std::erase(candidates, *best);
+        candidates.push_back(*best);
+      }
+    } catch (const UserError& error) {
+      if (which == "best") throw;
+      problem = error.what();
     }
   }
-  std::string problem;  // with the requested checkpoint
   for (auto step = candidates.rbegin(); step != candidates.rend(); ++step) {
     const fs::path directory = checkpoint_path(run, *step);
     try {

@@ -61,9 +61,23 @@ TEST_F(CheckpointReader, ADamagedOneIsPassedOverUnlessItWasAskedFor) {
   EXPECT_THROW(find_weights(run_, "auto"), UserError);
 }
 
+TEST_F(CheckpointReader, AutoUsesTheNewestWhereBestIsDamaged) {
+  for (const char* name : {"../../etc\n", "\xFF\xFE\n", "", "step-11\n"}) {
+    write_file_atomic(run_ / "best", name);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(find_weights(run_, "auto"), weights(200)) << name;
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("best: "), std::string::npos) << said;
+    EXPECT_NE(said.find("using "), std::string::npos) << said;
+  }
+}
+
 TEST_F(CheckpointReader, RefusesABestThatIsNoCheckpointAndPathsThatDoNotExist) {
-  write_file_atomic(run_ / "best", "../../etc\n");
-  EXPECT_THROW(find_weights(run_, "best"), UserError);
+  for (const char* name : {"../../etc\n", "\xFF\xFE\n", "", "step-11\n"}) {  // the last has no checkpoint
+    write_file_atomic(run_ / "best", name);
+    EXPECT_THROW(find_weights(run_, "best"), UserError) << name;
+    EXPECT_EQ(find_weights(run_, "last"), weights(200)) << name;
+  }
   EXPECT_THROW(find_weights(run_, "step-10"), UserError);
   EXPECT_THROW(find_weights(run_ / "elsewhere", "auto"), UserError);
 }
