@@ -218,12 +218,15 @@ void Trainer::update() {
     state_.interval.nll[t] += found[1 + t];
     state_.interval.counts[t] += totals.counts[t];
   }
-  if (progress_.wants_update()) progress_.update(report(batches.front().terms, rate));
+  if (progress_.wants_redraw()) {
+    const ProgressReport now = report(batches.front().terms, rate);
+    progress_.redraw(now.fraction(), describe(now));
+  }
   if (step % config_.log_every == 0) log_interval(batches.front().terms, rate, norm);
 }
 
 void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, double norm) {
-  progress_.interval(report(terms, rate));
+  progress_.interval(describe(report(terms, rate)));
   std::vector<std::pair<std::string_view, double>> values = {
       {"epoch", static_cast<double>(state_.position.epoch)},
       {"objective", state_.interval.loss / static_cast<double>(state_.interval.updates)}};

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "core/progress.hpp"
 #include "train/checkpoint.hpp"
 #include "train/distributed/gradient_sum.hpp"
 #include "train/distributed/ranks.hpp"
@@ -54,22 +55,25 @@ struct TrainerConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Training");
-    visit("seed", self.seed, {.help = "seed of weights, order and dropout", .min = 0, .max = 9e15});
+    visit("seed", self.seed, {.help = "random seed of initial weights, data order and dropout", .min = 0, .max = 9e15});
     visit("accumulate", self.accumulate,
-          {.help = "batches per update of each process, all in memory at the same time",
+          {.help = "batches per update and process (gradient accumulation), all in memory at once",
            .min = 1,
            .max = 4096,
            .may_change = true});
     visit("max-steps", self.max_steps,
-          {.help = "total updates over the life of the run; auto: from max-epochs, or from the size of the data; three "
-                   "epochs in fine-tuning",
+          {.help = "total updates of the run, resumptions included; auto: from max-epochs, or by the size of the data; "
+                   "three epochs in fine-tuning",
            .min = 1,
            .max = kMostSteps,
            .may_change = true});
     visit("max-epochs", self.max_epochs,
-          {.help = "total epochs over the life of the run; auto: no limit", .min = 1, .max = 1e6, .may_change = true});
+          {.help = "total epochs of the run, resumptions included; auto: no limit",
+           .min = 1,
+           .max = 1e6,
+           .may_change = true});
     visit("max-time", self.max_time,
-          {.help = "total training time over the life of the run, such as 90s, 45m or 2h; auto: no limit",
+          {.help = "total training time of the run, resumptions included, such as 90s, 45m or 2h; auto: no limit",
            .min = 0,
            .may_change = true});
     visit("valid-every", self.valid_every,
@@ -81,12 +85,12 @@ struct TrainerConfig {
           {.help = "updates between checkpoints; auto: valid-every", .min = 1, .may_change = true});
     visit("keep-last", self.keep_last, {.help = "number of newest checkpoints to keep", .min = 2, .may_change = true});
     visit("keep-best", self.keep_best,
-          {.help = "number of best checkpoints to keep, by validation", .min = 1, .may_change = true});
+          {.help = "number of best checkpoints to keep, by --best-metric", .min = 1, .may_change = true});
     visit(
         "patience", self.patience,
         {.help = "stop after this many validations without improvement; auto: no limit", .min = 1, .may_change = true});
     visit("best-metric", self.best_metric,
-          {.help = "validation metric that selects the best checkpoint, as named in the log: loss, ppl, bleu, "
+          {.help = "validation metric that selects the best checkpoint, by its name in the log: loss, ppl, bleu, "
                    "accuracy, score, …",
            .placeholder = "NAME"});
     visit("log-every", self.log_every, {.help = "updates between log lines", .min = 1, .may_change = true});
@@ -156,7 +160,7 @@ class Trainer {
   Ranks& ranks_;
   GradientSum gradients_;
   std::optional<EventLog> log_;  // opened by train(), on the first rank
-  Progress progress_;
+  ProgressLine progress_;
   TrainState state_;
   std::int64_t saved_ = -1;  // the step of the last checkpoint
   // State that all ranks share before each update.

@@ -239,6 +239,27 @@ void LineReader::clean(std::string& line) {
   line.assign(cleaned_);
 }
 
+std::optional<std::int64_t> count_lines(const fs::path& path) {
+  const bool is_standard_input = path == "-";
+  const Descriptor file(is_standard_input ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  off_t offset = is_standard_input ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
+  std::int64_t lines = 0;
+  bool in_line = false;
+  std::array<char, 1 << 17> block;
+  for (bool at_start = true;; at_start = false) {
+    const ssize_t count = pread(file.number(), block.data(), block.size(), offset);
+    if (count < 0) return std::nullopt;
+    if (count == 0) return lines + (in_line ? 1 : 0);
+    const std::string_view bytes(block.data(), static_cast<std::size_t>(count));
+    if (at_start && bytes.starts_with("\x1F\x8B")) return std::nullopt;
+    lines += std::ranges::count(bytes, '\n');
+    in_line = bytes.back() != '\n';
+    offset += count;
+  }
+}
+
 std::string name_of_input(const fs::path& path) { return path == "-" ? "standard input" : path.string(); }
 
 std::pair<std::string, std::string> two_texts(const std::string& line, const std::string& place,

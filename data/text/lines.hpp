@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +68,10 @@ class LineReader {
   std::uint64_t first_invalid_ = 0;  // line, from 1
   LineCounts counts_;
 };
+
+// The number of lines left in a plain file, or in standard input (-) that comes from one. Nothing for gzip files, pipes
+// and terminals, whose lines are known once they are read.
+std::optional<std::int64_t> count_lines(const std::filesystem::path& path);
 
 // The name of a file in messages; "standard input" for -.
 std::string name_of_input(const std::filesystem::path& path);

@@ -67,6 +67,16 @@ class LinesTest : public ::testing::Test {
 
 using Lines = std::vector<std::string>;
 
+TEST_F(LinesTest, AreCountedInPlainFilesAlone) {
+  EXPECT_EQ(count_lines(write("three", "a\n\nb")), 3);
+  EXPECT_EQ(count_lines(write("two", "a\nb\n")), 2);
+  EXPECT_EQ(count_lines(write("none", "")), 0);
+  EXPECT_EQ(count_lines(write("large", std::string(300'000, '\n'))), 300'000);
+  EXPECT_EQ(count_lines(write_gz("packed.gz", "a\nb\n")), std::nullopt);
+  EXPECT_EQ(count_lines(directory_ / "missing"), std::nullopt);
+  EXPECT_EQ(count_lines("/dev/null"), std::nullopt);
+}
+
 TEST_F(LinesTest, OnlyNewlineEndsALine) {
   EXPECT_EQ(read(write("f", "a\nb\n\nc")), (Lines{"a", "b", "", "c"}));
   EXPECT_EQ(read(write("f", "a\n")), (Lines{"a"}));
