@@ -1,6 +1,7 @@
 #include "cli/help.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace attend {
 namespace {
@@ -87,6 +88,34 @@ std::string cell(std::string_view text) {
   return escaped;
 }
 
+// The rows of a command's Markdown table.
+std::vector<std::string> rows_of(const Command& command) {
+  std::vector<std::string> rows;
+  for (const BoundOption& option : command.prepare().options) {
+    rows.push_back("| `--" + std::string(option.name) + "` | " + cell(expected_of(option)) + " | " +
+                   cell(default_of(option)) + " | " + cell(option.traits.help) + " |\n");
+  }
+  return rows;
+}
+
+bool is_training(const Command& command) {
+  const BoundOptions options = command.prepare().options;
+  return std::ranges::find(options, "resume", &BoundOption::name) != options.end();
+}
+
+// The rows that all training commands have in common.
+std::vector<std::string> shared_rows(const std::vector<Command>& commands) {
+  std::vector<std::string> shared;
+  bool first = true;
+  for (const Command& command : commands) {
+    if (!is_training(command)) continue;
+    const std::vector<std::string> rows = rows_of(command);
+    if (std::exchange(first, false)) shared = rows;
+    std::erase_if(shared, [&](const std::string& row) { return std::ranges::find(rows, row) == rows.end(); });
+  }
+  return shared;
+}
+
 }  // namespace
 
 std::string program_help(const std::vector<Command>& commands) {
@@ -132,13 +161,25 @@ std::string options_markdown(const std::vector<Command>& commands) {
       "`--dry-run true`, and `--no-input-feeding` is `--input-feeding false`. `--config` may be repeated: later files "
       "win, and flags win "
       "over files. `attend config COMMAND` prints the options that a command would use.\n";
+  const std::vector<std::string> shared = shared_rows(commands);
+  const auto table = [](const std::vector<std::string>& rows) {
+    std::string lines = "\n| option | value | default | meaning |\n|---|---|---|---|\n";
+    for (const std::string& row : rows) lines += row;
+    return lines;
+  };
+  bool listed = false;
   for (const Command& command : commands) {
-    text += "\n## attend " + command.name + "\n\n" + command.help +
-            "\n\n| option | value | default | meaning |\n|---|---|---|---|\n";
-    for (const BoundOption& option : command.prepare().options) {
-      text += "| `--" + std::string(option.name) + "` | " + cell(expected_of(option)) + " | " +
-              cell(default_of(option)) + " | " + cell(option.traits.help) + " |\n";
+    const bool trains = is_training(command);
+    if (trains && !std::exchange(listed, true)) {
+      text +=
+          "\n## Options of every training\n\n`attend train`, `attend pretrain` and `attend finetune` share these.\n" +
+          table(shared);
     }
+    std::vector<std::string> rows = rows_of(command);
+    if (trains)
+      std::erase_if(rows, [&](const std::string& row) { return std::ranges::find(shared, row) != shared.end(); });
+    text += "\n## attend " + command.name + "\n\n" + command.help +
+            (trains ? "; see also the options of every training\n" : "\n") + table(rows);
   }
   return text;
 }

@@ -206,6 +206,46 @@ TEST(Program, ConfigPrintsWhatReadsBack) {
   EXPECT_FALSE(drawn.tied);
 }
 
+struct TrainingConfig {
+  std::string resume = "never";
+  std::int64_t layers = 2;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("resume", self.resume, {.help = "or not"});
+    visit("layers", self.layers, {.help = "of the model"});
+  }
+};
+
+struct DeepTrainingConfig {
+  std::string resume = "never";
+  std::int64_t layers = 12;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    TrainingConfig::visit(self, visit);
+  }
+};
+
+TEST(Program, ThePageListsWhatTrainingsShareOnce) {
+  testing::internal::CaptureStdout();
+  run_program(
+      {make_command<TrainingConfig>("shallow", "trains", [](const TrainingConfig&, const OptionOrigins&) {}),
+       make_command<DeepTrainingConfig>("deep", "trains too", [](const DeepTrainingConfig&, const OptionOrigins&) {}),
+       make_command<DrawConfig>("draw", "draws a line", draw)},
+      {"config", "--markdown"});
+  const std::string page = testing::internal::GetCapturedStdout();
+  const auto count = [&](std::string_view text) {
+    std::size_t times = 0;
+    for (std::size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1)) ++times;
+    return times;
+  };
+  EXPECT_EQ(count("| `--resume` |"), 1U) << page;
+  EXPECT_LT(page.find("| `--resume` |"), page.find("## attend shallow")) << page;
+  EXPECT_EQ(count("| `--layers` |"), 2U) << "defaults differ: " << page;
+  EXPECT_EQ(count("| `--slope` |"), 1U) << page;
+}
+
 TEST(Program, HelpListsCommandsAndOptions) {
   EXPECT_NE(attend({"--help"}).out.find("draws a line"), std::string::npos);
   EXPECT_EQ(attend({"--version"}).out.substr(0, 7), "attend ");
