@@ -6,14 +6,15 @@
 namespace attend {
 
 std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> source,
-                                   std::span<const std::string> reference, TranslatorConfig config) {
+                                   std::span<const std::string> reference, TranslatorConfig config,
+                                   WorkProgress* progress) {
   ensure(source.size() == reference.size() && !source.empty(), "a reference for every line");
   const std::vector<std::string> lines(source.begin(), source.end());
   std::vector<BeamPoint> points;
   config.search.nbest = 1;
   for (const std::int64_t beam : kComparedBeams) {
     config.search.beam = beam;
-    const auto translations = Translator(*run.model, run.tokenizers, config).translate(lines);
+    const auto translations = Translator(*run.model, run.tokenizers, config, progress).translate(lines);
     const metrics::Bleu bleu;
     metrics::Tally tally(bleu);
     double log_prob = 0;

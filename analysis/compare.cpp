@@ -30,6 +30,7 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "core/version.hpp"
 #include "data/text/lines.hpp"
@@ -82,7 +83,7 @@ Lines read_test_lines(const std::string& file) {
   LineReader reader(file);
   for (std::string line; reader.next(line);) lines.push_back(line);
   reader.counts().log(file);
-  if (lines.empty()) throw UserError(name_of_input(file) + ": empty", "check the file");
+  if (lines.empty()) throw UserError(name_of_input(file) + ": empty", "check that it is the right file");
   return lines;
 }
 
@@ -171,10 +172,12 @@ class Measurement {
       log::info("{}: translating {} sentences, beam {}", trained.facts.path, set_.sources.size(),
                 config_.translator.search.beam);
       RunOutputs outputs;
-      Translator translator(*trained.run.model, trained.run.tokenizers, config_.translator);
+      WorkProgress progress({.unit = "sentences", .total = std::ssize(set_.sources)});
+      Translator translator(*trained.run.model, trained.run.tokenizers, config_.translator, &progress);
       const auto start = std::chrono::steady_clock::now();
       auto translations = translator.translate(set_.sources);
       outputs.seconds = seconds_since(start);
+      progress.clear();
       for (std::vector<Translation>& best : translations) {
         outputs.pieces += std::ssize(best.front().hypothesis.ids) + 1;
         outputs.translations.push_back(std::move(best.front()));
@@ -376,9 +379,11 @@ class Measurement {
     for (std::size_t i = 0; i < systems_.size(); ++i) {
       const Run& run = runs_[systems_[i].runs[0]].run;
       log::info("{}: scoring all translations, and beams up to {}", systems_[i].name, kComparedBeams.back());
-      models.push_back(score_translations(run, i, text, kScoring));
+      const auto passes = static_cast<std::int64_t>(systems_.size() + kComparedBeams.size());
+      WorkProgress progress({.unit = "sentences", .total = std::ssize(set_.sources) * passes});
+      models.push_back(score_translations(run, i, text, kScoring, &progress));
       result_.calibration.emplace_back(calibration(models.back().reference));
-      result_.beams.push_back(beam_points(run, set_.sources, set_.references, config_.translator));
+      result_.beams.push_back(beam_points(run, set_.sources, set_.references, config_.translator, &progress));
     }
     result_.cross_scores = cross_scores(models);
     for (const SystemRuns& system : systems_) {

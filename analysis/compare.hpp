@@ -40,10 +40,10 @@ struct CompareConfig {
     visit("probe", self.probe,
           {.help = "also measure section 7: the reach of gradients, and the time of updates by length and threads"});
     visit("checkpoint", self.checkpoint,
-          {.help =
-               "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",
+          {.help = "best, last, or the path of a checkpoint; auto: best, or another intact one, with a warning, if "
+                   "that is damaged",
            .placeholder = "auto|best|last|PATH"});
-    visit("precision", self.precision, {.help = "of matrix products"});
+    visit("precision", self.precision, {.help = "precision of matrix products"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
     TranslatorConfig::visit(self.translator, visit);
   }

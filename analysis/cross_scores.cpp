@@ -30,8 +30,9 @@ std::optional<double> mean_of(const std::vector<double>& log_probs) {
 
 }  // namespace
 
-ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const ScoreConfig& config) {
-  ModelScores scores{.outputs = {}, .reference = score(run, text.source, text.reference, config)};
+ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const ScoreConfig& config,
+                               WorkProgress* progress) {
+  ModelScores scores{.outputs = {}, .reference = score(run, text.source, text.reference, config, progress)};
   for (std::size_t s = 0; s < text.outputs.size(); ++s) {
     std::vector<std::string> output;
     std::vector<double> found;
@@ -39,7 +40,7 @@ ModelScores score_translations(const Run& run, std::size_t own, const Translated
       output.push_back(translation.text);
       found.push_back(translation.hypothesis.log_prob);
     }
-    scores.outputs.push_back(s == own ? found : log_probs_of(score(run, text.source, output, config)));
+    scores.outputs.push_back(s == own ? found : log_probs_of(score(run, text.source, output, config, progress)));
   }
   scores.search_errors = errors_of_search(scores, own, text);
   return scores;

@@ -35,9 +35,10 @@ struct ModelScores {
 
 // Scores by the model of system `own`. The outputs of others are read as text, in the pieces of this model's tokenizer,
 // by forced decoding (eval/score.hpp). Its own output keeps the log-probability of the search: a text may have several
-// sequences of pieces, and the one that search found may be far likelier than that of the tokenizer. Interrupted after
-// SIGINT or SIGTERM.
-ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const ScoreConfig& config);
+// sequences of pieces, and the one that search found may be far likelier than that of the tokenizer.
+// `progress` counts scored sentences. Interrupted after SIGINT or SIGTERM.
+ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const ScoreConfig& config,
+                               WorkProgress* progress = nullptr);
 
 // The means, parallel to the systems; missing if a line has no probability.
 CrossScores cross_scores(std::span<const ModelScores> models);

@@ -1,4 +1,4 @@
-// attend attention: what a trained model attends to in lines of text, as a picture or as numbers.
+// attend attention: the attention weights of a trained model over lines of text, as a picture or as numbers.
 #include <ATen/Parallel.h>
 
 #include <deque>
@@ -21,11 +21,12 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/output.hpp"
 #include "core/signals.hpp"
 #include "data/task/line_records.hpp"
 #include "data/text/lines.hpp"
-#include "eval/encoder_attention.hpp"
+#include "eval/attention.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/translate.hpp"
 #include "models/run/bert_run.hpp"
@@ -36,10 +37,11 @@
 namespace attend {
 namespace {
 
-// Options that only make sense where the model translates.
-constexpr std::array kOfTranslations = {"target",     "beam",    "length-penalty",      "min-length", "max-length",
-                                        "batch-size", "workers", "attention-threshold", "nbest",      "threads"};
-// And of those the ones of the search alone.
+// Options that apply only to translation models.
+constexpr std::array kOfTranslations = {"target",     "alignment",  "beam",    "length-penalty",      "min-length",
+                                        "max-length", "batch-size", "workers", "attention-threshold", "nbest",
+                                        "threads"};
+// Those of them that control the search.
 constexpr std::array kOfSearch = {"beam", "length-penalty", "min-length", "max-length", "batch-size", "workers"};
 
 struct AttentionConfig {
@@ -47,6 +49,7 @@ struct AttentionConfig {
   std::string input = "-";
   std::string target;
   std::string output;
+  std::string alignment;
   bool overwrite = false;
   std::optional<AttentionPlace> place;
   std::optional<std::int64_t> layer;
@@ -61,33 +64,39 @@ struct AttentionConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Attention");
     visit("run", self.run,
-          {.help = "a run of attend train, pretrain or finetune",
+          {.help = "run of attend train, pretrain or finetune",
            .placeholder = "DIR",
            .required = true,
            .positional = true});
     visit("input", self.input,
-          {.help = "one text a line; for a BERT one, or two with a tab between; - is standard input",
+          {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
            .placeholder = "FILE"});
-    visit("target", self.target,
-          {.help = "translations to observe, line by line; without them the model's own best ones",
-           .placeholder = "FILE"});
+    visit(
+        "target", self.target,
+        {.help = "translations of the input lines to show the attention of; default: the model's own best translations",
+         .placeholder = "FILE"});
     visit("output", self.output,
-          {.help = "a page (.html) or picture (.svg), or the weights of every layer and head as JSON lines (.jsonl); "
-                   "without one, heat "
-                   "maps on standard output",
+          {.help = "output file: a page (.html), a picture (.svg), or the weights of every layer and head as JSON "
+                   "lines (.jsonl); default: heat maps on standard output",
            .placeholder = "FILE"});
-    visit("overwrite", self.overwrite, {.help = "overwrite the file of --output"});
+    visit("alignment", self.alignment,
+          {.help = "file for the word alignment of each line and its translation: SOURCE-TARGET for every target word, "
+                   "counted from 0; from --layer (auto: the last) and --head (auto: the mean); without --output, only "
+                   "this file is written",
+           .placeholder = "FILE"});
+    visit("overwrite", self.overwrite, {.help = "overwrite existing files of --output and --alignment"});
     visit("place", self.place,
-          {.help = "attention of the decoder to the source (cross), or self-attention of the encoder or decoder; auto: "
-                   "cross, of a BERT encoder; in files, all"});
-    visit("layer", self.layer, {.help = "from 0; auto: the last; in files, all", .min = 0, .max = 1000});
-    visit("head", self.head, {.help = "from 0; auto: the mean of all heads; in files, all", .min = 0, .max = 1000});
+          {.help = "cross-attention, or self-attention of the encoder or decoder; auto: cross, for a BERT encoder; in "
+                   "files, all"});
+    visit("layer", self.layer, {.help = "layer, from 0; auto: the last; in files, all", .min = 0, .max = 1000});
+    visit("head", self.head,
+          {.help = "head, from 0; auto: the mean of all heads; in files, all", .min = 0, .max = 1000});
     visit("words", self.words,
-          {.help = "weights between words: added over the pieces of a word that is attended to, averaged over those of "
-                   "one that attends"});
+          {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
+                   "averaged over those of the attending word"});
     visit("positions", self.positions,
-          {.help = "instead of attention: the position encodings of a Transformer or a BERT, and the cosine of two by "
-                   "their distance"});
+          {.help = "show position encodings of a Transformer or BERT instead of attention, and their cosine similarity "
+                   "by distance"});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
@@ -96,10 +105,13 @@ struct AttentionConfig {
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
     if (origins.given("nbest")) {
-      throw UserError(origins("nbest") + " has no meaning here: the best translation is observed", "leave it out");
+      throw UserError(origins("nbest") + " has no meaning here: only the best translation is shown", "leave it out");
     }
+    if (!alignment.empty()) validate_alignment(origins);
     if (output.empty()) {
-      if (overwrite) throw UserError(origins("overwrite") + " has no meaning without --output", "leave it out");
+      if (overwrite && alignment.empty()) {
+        throw UserError(origins("overwrite") + " has no meaning without --output or --alignment", "leave it out");
+      }
     } else {
       const PictureKind kind = picture_kind(output, origins("output"));
       if (positions && kind == PictureKind::page) {
@@ -124,14 +136,39 @@ struct AttentionConfig {
     }
   }
 
+  void validate_alignment(const OptionOrigins& origins) const {
+    if (alignment == "-") throw UserError(origins("alignment") + " is -, which is not a file", "name a file");
+    if (alignment == output) {
+      throw UserError(origins("alignment") + " is the file of " + origins("output"), "name two files");
+    }
+    if (place.value_or(AttentionPlace::cross) != AttentionPlace::cross) {
+      throw UserError(origins("place") + " has no meaning with --alignment, which is made of cross attention",
+                      "leave one of them out");
+    }
+    if (output.empty() && words) {
+      throw UserError(origins("words") + " has no meaning with --alignment, which is always between words",
+                      "leave it out, or add --output FILE");
+    }
+  }
+
   static void refuse_with_positions(const OptionOrigins& origins, std::string_view option) {
     if (!origins.given(option)) return;
     throw UserError(origins(option) + " has no meaning with --positions: no text is read", "leave one of them out");
   }
 
-  // UserError where the file of --output exists and may not be overwritten.
-  void check_output() const {
-    if (!output.empty() && !overwrite) refuse_existing(output, "--output, or pass --overwrite");
+  // UserError if a file exists that may not be overwritten.
+  void check_files() const {
+    if (overwrite) return;
+    if (!output.empty()) refuse_existing(output, "--output, or pass --overwrite");
+    if (!alignment.empty()) refuse_existing(alignment, "--alignment, or pass --overwrite");
+  }
+
+  bool shows_maps() const { return !output.empty() || alignment.empty(); }
+
+  // The only place whose weights are needed, if they are not all needed.
+  std::optional<AttentionPlace> only_place() const {
+    const bool others = place ? *place != AttentionPlace::cross : !output.empty();
+    return others ? std::nullopt : std::optional(AttentionPlace::cross);
   }
 
   TextStyle style() const { return {.width = output::columns(), .colours = output::colours()}; }
@@ -149,7 +186,7 @@ struct AttentionConfig {
   }
 };
 
-// Of every line its best translation.
+// Observes each line with its best translation.
 void observe_own(const AttentionConfig& config, const Run& trained, LineReader& reader, PairAttention& pairs) {
   Translator translator(*trained.model, trained.tokenizers, config.translator);
   const bool at_once = config.lines.at_once(config.input);
@@ -173,18 +210,19 @@ void observe_own(const AttentionConfig& config, const Run& trained, LineReader& 
 void observe_targets(const AttentionConfig& config, const Run& trained, LineReader& reader, LineReader& targets,
                      PairAttention& pairs) {
   std::string line, target;
-  std::uint64_t number = 0;
+  std::int64_t number = 0;
   const std::string remedy = "give a translation for each line";
   for (; reader.next(line); ++number) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
+    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
     if (!targets.next(target)) {
-      throw UserError(
-          fmt::format("{}: {} lines, but {} is another", name_of_input(config.target), number, reader.place()), remedy);
+      throw UserError(fmt::format("{}: {}, but {} is another", name_of_input(config.target), counted(number, "line"),
+                                  reader.place()),
+                      remedy);
     }
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
   }
   if (targets.next(target)) {
-    throw UserError(fmt::format("{}: the input has only {} lines", targets.place(), number), remedy);
+    throw UserError(fmt::format("{}: the input has only {}", targets.place(), counted(number, "line")), remedy);
   }
   targets.counts().log(config.target);
 }
@@ -195,26 +233,37 @@ void observe_translations(const AttentionConfig& config, LineReader& reader) {
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
   if (num_cross_layers(trained) == 0) {
     throw UserError(
-        config.run + ": a model of kind " + std::string(name_of(trained.config.model)) + " has no attention to look at",
+        config.run + ": a model of kind " + std::string(name_of(trained.config.model)) + " has no attention",
         "give a run with attention, such as one of --model luong or transformer");
   }
   freeze(*trained.model, config.use.precision);
   const Tokenizer& tokenizer = trained.tokenizers.tgt;
-  const auto output = config.open(AttentionPlace::cross, tokenizer.piece(tokenizer.special().bos));
-  const auto take = [&](const PiecePair& pair, const SentenceAttention& attention) {
+  std::unique_ptr<AttentionOutput> output;
+  if (config.shows_maps()) output = config.open(AttentionPlace::cross, tokenizer.piece(tokenizer.special().bos));
+  std::optional<AlignmentFile> alignment;
+  if (!config.alignment.empty()) alignment.emplace(config.alignment, trained, config.run, config.layer, "--layer");
+  const auto show = [&](const PiecePair& pair, const SentenceAttention& attention) {
     output->add(1, [&](std::size_t) {
       return config.words ? in_words(attention, words_in_pieces(pair.source, source_words(pair)),
                                      words_in_pieces(pair.target, target_words(pair)))
                           : attention;
     });
   };
-  PairAttention pairs(trained, {.only = {}, .threshold = config.translator.search.attention_threshold}, take);
+  const auto take = [&](const PiecePair& pair, const SentenceAttention& attention) {
+    if (output) show(pair, attention);
+    if (alignment)
+      alignment->write(
+          pair, config.head ? chosen(attention, {.place = AttentionPlace::cross, .head = config.head}) : attention);
+  };
+  PairAttention pairs(trained, {.only = config.only_place(), .threshold = config.translator.search.attention_threshold},
+                      take);
   targets ? observe_targets(config, trained, reader, *targets, pairs) : observe_own(config, trained, reader, pairs);
   pairs.finish();
-  output->finish();
+  if (output) output->finish();
+  if (alignment) alignment->commit();
 }
 
-// The words of what an encoder read.
+// The words of an encoder's input.
 WordsInPieces words_of(const Tokenizer& tokenizer, const EncoderSequence& sequence) {
   WordsInPieces all;
   const std::span<const std::int32_t> ids = sequence.ids;
@@ -238,7 +287,7 @@ std::int64_t read_texts(LineReader& reader, const Bert& bert, const Tokenizer& t
                         const TakeSequences& take) {
   SampleMaker maker(tokenizer, {.length = bert->config().max_length});
   for (std::string line; reader.next(line);) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
+    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
     std::vector<EncoderSequence> sequences;
     if (!is_blank(line)) {
       LabelledText text{.first = line};
@@ -259,7 +308,7 @@ std::int64_t read_records(LineReader& reader, const TextRun& run, bool at_once, 
   while (true) {
     LineRecords lines(run.task, run.tokenizer, run.samples);
     if (!read_together(reader, at_once, [&](const std::string& line) { lines.add(line, reader.place()); })) break;
-    if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
+    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
     lines.finish();
     const auto sequences = sequences_of(lines.split());
     for (const auto& record : lines.records()) {
@@ -307,7 +356,7 @@ void observe_encoder(const AttentionConfig& config, const std::filesystem::path&
   const std::int64_t num_cut =
       tuned ? read_records(reader, *tuned, at_once, take) : read_texts(reader, bert, tokenizer, at_once, take);
   output->finish();
-  if (num_cut > 0) log::warn("{} texts were cut", num_cut);
+  if (num_cut > 0) log::warn("{} cut to the maximum length", counted(num_cut, "text"));
 }
 
 void show_positions(const AttentionConfig& config, const std::filesystem::path& path) {
@@ -327,7 +376,7 @@ void show_positions(const AttentionConfig& config, const std::filesystem::path& 
   if (picture_kind(config.output, "--output") == PictureKind::svg) {
     SvgPage page;
     page.add(heat_map(positions, 128, 256));
-    page.add_curve("cosine of two position encodings by their distance", "distance", positions.similarity);
+    page.add_curve("cosine similarity of position encodings by distance", "distance", positions.similarity);
     file.write(page.document());
   } else {
     file.write(to_json(positions));
@@ -339,7 +388,7 @@ void run(const AttentionConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
   const std::filesystem::path path = run_of_best_seed(config.run);
-  config.check_output();
+  config.check_files();
   if (config.positions) return show_positions(config, path);
   LineReader reader(config.input);  // opened first: a file that cannot be read is said at once
   if (kind_of_run(path) == RunKind::train) {
@@ -358,7 +407,7 @@ void run(const AttentionConfig& config, const OptionOrigins& origins) {
 }  // namespace
 
 Command attention_command() {
-  return make_command<AttentionConfig>("attention", "show what a model attends to in lines of text", run);
+  return make_command<AttentionConfig>("attention", "show the attention weights of a model over lines of text", run);
 }
 
 }  // namespace attend

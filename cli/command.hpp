@@ -35,7 +35,7 @@ struct Invocation {
 struct Command {
   std::string name;
   std::string help;
-  std::function<Invocation()> prepare;  // with the defaults
+  std::function<Invocation()> prepare;  // a call with default values
 };
 
 template <class Config>

@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// In the order of --help, from text to translation.
+// All commands, in the order of --help.
 std::vector<Command> all_commands();
 
 }  // namespace attend

@@ -28,9 +28,8 @@ struct ReportConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Report");
-    visit(
-        "output", self.output,
-        {.help = "a new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
+    visit("output", self.output,
+          {.help = "new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
     CompareConfig::visit(self.compare, visit);
   }
   void validate(const OptionOrigins& origins) const { compare.validate(origins); }
@@ -41,7 +40,7 @@ void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
   at::set_num_threads(static_cast<int>(config.compare.translator.threads));
   refuse_existing(config.output, "--output");
   const auto start = std::chrono::steady_clock::now();
-  // Before the work, so that a place that cannot be written is known at once; gone again if the work fails.
+  // Created before the work, so that an unwritable path is reported at once; removed if the work fails.
   const NewDirectories parents(std::filesystem::absolute(config.output + "/").parent_path().parent_path());
   StagedDirectory report(config.output);
   Comparison comparison = compare(config.compare);
@@ -58,7 +57,7 @@ void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command compare_command() {
-  return make_command<ReportConfig>("compare", "compare translation runs on a test set in an HTML report", run);
+  return make_command<ReportConfig>("compare", "compare translation runs on a test set and write an HTML report", run);
 }
 
 }  // namespace attend

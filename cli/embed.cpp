@@ -12,6 +12,7 @@
 #include "cli/model_options.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "eval/embed.hpp"
@@ -36,25 +37,22 @@ struct EmbedConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "a run of attend pretrain, or of finetune",
-           .placeholder = "DIR",
-           .required = true,
-           .positional = true});
-    visit("input", self.input, {.help = "text, one a line; - is standard input", .placeholder = "FILE"});
+          {.help = "run of attend pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
+    visit("input", self.input, {.help = "one text per line; -: standard input", .placeholder = "FILE"});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     SentenceOptions::visit(self.sentence, visit);
     visit("similarity", self.similarity,
-          {.help = "two texts a line, with a tab between: print the cosine of their vectors"});
-    visit("json", self.json, {.help = "one JSON object a line"});
+          {.help = "read two texts per line, separated by a tab, and print the cosine of their vectors"});
+    visit("json", self.json, {.help = "print one JSON object per line"});
   }
 };
 
-// The texts of a line: one, or for a comparison two.
+// The texts of a line: one, or with --similarity two.
 void append_texts(const std::string& line, const EmbedConfig& config, const std::string& place,
                   std::vector<std::string>& texts) {
   if (!config.similarity) return texts.push_back(line);
-  auto [first, second] = two_texts(line, place, "without --similarity every line is one text");
+  auto [first, second] = two_texts(line, place, "separate two texts with a tab, or leave out --similarity");
   texts.push_back(std::move(first));
   texts.push_back(std::move(second));
 }
@@ -82,8 +80,7 @@ std::pair<Bert, Tokenizer> load_encoder(const EmbedConfig& config, const std::fi
   const TextRun run = TextRun::load(path, config.use.checkpoint, device);
   const Bert bert = run.model->encoder().bert();
   if (bert.is_empty()) {
-    throw UserError(path.string() + ": an LSTM encoder, but vectors are made with a BERT",
-                    "give a run of --model bert");
+    throw UserError(path.string() + ": an LSTM encoder, but embeddings need a BERT", "give a run of --model bert");
   }
   return {bert, run.tokenizer};
 }
@@ -102,22 +99,25 @@ void run(const EmbedConfig& given, const OptionOrigins& origins) {
   std::int64_t num_cut = 0;
   const bool at_once = config.lines.at_once(config.input);
   std::vector<std::string> texts;
+  const std::int64_t texts_in_line = config.similarity ? 2 : 1;
+  WorkProgress progress(work_on_lines({config.input}, config.lines, "texts", texts_in_line));
   const auto add = [&](const std::string& line) { append_texts(line, config, reader.place(), texts); };
   for (; read_together(reader, at_once, add); texts.clear()) {
-    const TextVectors embedded = embed(*bert, tokenizer, texts, config.sentence);
+    const TextVectors embedded = embed(*bert, tokenizer, texts, config.sentence, &progress);
     num_cut += embedded.num_cut;
+    progress.clear();
     write(embedded.vectors, config);
     if (at_once) std::cout.flush();
   }
   reader.counts().log(config.input);
   if (num_cut > 0) {
-    log::warn("{} texts were cut to {} tokens", num_cut,
+    log::warn("{} cut to {} tokens", counted(num_cut, "text"),
               config.sentence.max_length.value_or(bert->config().max_length));
   }
 }
 
 }  // namespace
 
-Command embed_command() { return make_command<EmbedConfig>("embed", "give vectors of texts", run); }
+Command embed_command() { return make_command<EmbedConfig>("embed", "embed texts as vectors", run); }
 
 }  // namespace attend

@@ -15,6 +15,8 @@
 #include "cli/model_options.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
+#include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/links.hpp"
@@ -29,7 +31,7 @@
 namespace attend {
 namespace {
 
-// Word alignments and what they are scored against.
+// Word alignments and their gold standard.
 struct AlignmentFiles {
   std::string alignment;
   GoldConfig gold;
@@ -40,13 +42,14 @@ struct AlignmentFiles {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Word alignments");
     visit("alignment", self.alignment,
-          {.help = "word alignments as attend translate --alignment writes them, a sentence pair a line: "
-                   "SOURCE-TARGET, from 0",
+          {.help = "word alignments in the format of attend translate --alignment, one sentence pair per line: "
+                   "SOURCE-TARGET, counted from 0",
            .placeholder = "FILE"});
     GoldConfig::visit(self.gold, visit);
     visit("source", self.source,
-          {.help = "the aligned source text: links beyond its sentences are refused", .placeholder = "FILE"});
-    visit("target", self.target, {.help = "the aligned target text, for the same", .placeholder = "FILE"});
+          {.help = "aligned source text, to refuse links outside its sentences", .placeholder = "FILE"});
+    visit("target", self.target,
+          {.help = "aligned target text, to refuse links outside its sentences", .placeholder = "FILE"});
   }
 };
 
@@ -66,18 +69,20 @@ struct EvaluateConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("A run of attend finetune");
     visit("run", self.run,
-          {.help = "the run; without one, translations are scored", .placeholder = "DIR", .positional = true});
-    visit("data", self.data, {.help = "folder that holds the task's files", .placeholder = "DIR"});
+          {.help = "run of attend finetune; without one, translations or alignments are scored",
+           .placeholder = "DIR",
+           .positional = true});
+    visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR"});
     visit("valid", self.valid,
-          {.help = "labelled files; none: those the task validates on, in --data", .placeholder = "FILE"});
+          {.help = "labelled files; none: the task's validation files, in --data", .placeholder = "FILE"});
     ModelOptions::visit(self.use, visit);
     AnswerConfig::visit(self.answers, visit);
 
     visit.group("Translations");
     visit("hypothesis", self.hypothesis,
-          {.help = "translations, one a line; - is standard input", .placeholder = "FILE"});
+          {.help = "translations, one per line; -: standard input", .placeholder = "FILE"});
     visit("reference", self.reference,
-          {.help = "reference translations, line by line; several files: several references for each line",
+          {.help = "reference translations, line by line; several files: several references per line",
            .placeholder = "FILE"});
     metrics::TranslationMetrics::visit(self.metrics, visit);
     AlignmentFiles::visit(self.alignments, visit);
@@ -106,7 +111,7 @@ struct EvaluateConfig {
   }
 
  private:
-  // The command scores one of three things, of which each has options of its own.
+  // The command scores one of three things, each of which has its own options.
   void check_use(const OptionOrigins& origins) const {
     struct Scored {
       bool is_meant;
@@ -115,14 +120,14 @@ struct EvaluateConfig {
     };
     const std::array kinds = {
         Scored{!run.empty(),
-               "only with a run",
-               {"data", "valid", "checkpoint", "precision", "device", "max-answer", "nbest", "null-threshold"}},
+               "applies only to a run",
+               {"data", "valid", "checkpoint", "precision", "device", "max-answer", "null-threshold"}},
         Scored{run.empty() && !scores_alignments(),
-               "only where translations are scored",
+               "applies only to translations",
                {"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order", "ter-normalized",
                 "ter-no-punct", "ter-asian-support", "ter-case-sensitive"}},
         Scored{scores_alignments(),
-               "only where word alignments are scored",
+               "applies only to word alignments",
                {"alignment", "gold", "gold-direction", "gold-base", "source", "target"}}};
     if (run.empty() && (scores_alignments() ? alignments.alignment.empty() || alignments.gold.gold.empty()
                                             : hypothesis.empty() || reference.empty())) {
@@ -134,7 +139,7 @@ struct EvaluateConfig {
       for (const std::string_view option : kind.options) {
         if (kind.is_meant || !origins.given(option)) continue;
         throw UserError(origins(option) + ": " + std::string(kind.when),
-                        "leave it out, or score a run, translations and alignments in separate calls");
+                        "leave it out; a run, translations and alignments are scored by separate calls");
       }
     }
   }
@@ -146,35 +151,37 @@ std::vector<std::string> read_lines(const std::string& path) {
   for (std::string line; reader.next(line); lines.push_back(line)) {
     if (reader.invalid() || reader.counts().nul > 0) {
       throw UserError(reader.place() + ": not a line of UTF-8 text",
-                      "check the file; convert another encoding with iconv -f ENCODING -t UTF-8");
+                      "check that it is the right file; convert other encodings with iconv -f ENCODING -t UTF-8");
     }
   }
-  if (lines.empty()) throw UserError(name_of_input(path) + ": empty", "check the file");
+  if (lines.empty()) throw UserError(name_of_input(path) + ": empty", "check that it is the right file");
   return lines;
 }
 
 // UserError unless `file` has as many lines as `other`.
 void check_lines(const std::string& file, std::size_t lines, const std::string& other, std::size_t expected) {
   if (lines == expected) return;
-  throw UserError(
-      fmt::format("{}: {} lines, but {} has {}", name_of_input(file), lines, name_of_input(other), expected),
-      "give files whose lines correspond");
+  throw UserError(fmt::format("{}: {}, but {} has {}", name_of_input(file),
+                              counted(static_cast<std::int64_t>(lines), "line"), name_of_input(other), expected),
+                  "give files with corresponding lines");
 }
 
-// Scores are meant for plain text: what looks tokenised is scored with a warning.
+// Scores are defined on plain text; text that looks tokenised is scored with a warning.
 void warn_of_pieces(const std::string& path, const std::vector<std::string>& hypotheses) {
   const auto tokenized = std::ranges::count_if(hypotheses, [](const std::string& line) {
     return line.substr(0, line.find_last_not_of(" \t\r") + 1).ends_with(" .");
   });
   if (tokenized >= 100) {
-    log::warn("{}: {} lines end in \" .\": is it tokenised? Such scores cannot be compared with published ones", path,
-              tokenized);
+    log::warn(
+        "{}: {} lines end in \" .\": is the text tokenised? Scores of tokenised text are not comparable with published "
+        "ones",
+        path, tokenized);
   }
   const auto pieces = std::ranges::count_if(hypotheses, [](const std::string& line) {
     return line.find("@@ ") != std::string::npos || line.find("▁") != std::string::npos;
   });
   if (pieces > 0)
-    log::warn("{}: {} lines have \"@@ \" or \"▁\" in them: is it split into subword pieces?", path, pieces);
+    log::warn("{}: \"@@ \" or \"▁\" in {}: is the text split into subword pieces?", path, counted(pieces, "line"));
 }
 
 void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
@@ -191,8 +198,10 @@ void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
   for (const std::string& file : files) {
     const TaskSplit split = read_split(file, trained.task, trained.tokenizer, trained.samples, Labelled::yes);
     log::info("{}: {}", file, split.report());
+    WorkProgress progress({.unit = "records", .total = split.size()});
     const std::unique_ptr<TaskAnswers> answers =
-        answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes);
+        answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes, &progress);
+    progress.clear();
     nlohmann::ordered_json& result = results[file];
     for (const MetricValue& metric : score(*answers, /*with_intervals=*/true)) {
       result[metric.name] = {{"value", metric.value}, {"low", metric.interval->low}, {"high", metric.interval->high}};
@@ -250,7 +259,7 @@ void evaluate_translations(const EvaluateConfig& config) {
   std::cout << result.dump(2) << '\n' << std::flush;
 }
 
-// The words of every line of a text; nothing without a text.
+// The number of words in every line of a text; empty without a text.
 std::vector<std::int64_t> count_words(const std::string& file) {
   std::vector<std::int64_t> counts;
   if (file.empty()) return counts;
@@ -302,7 +311,7 @@ void run(const EvaluateConfig& config, const OptionOrigins& origins) {
 
 Command evaluate_command() {
   return make_command<EvaluateConfig>("evaluate",
-                                      "score translations, word alignments, or a run of finetune on its task", run);
+                                      "score translations, word alignments, or a fine-tuned run on its task", run);
 }
 
 }  // namespace attend

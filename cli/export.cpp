@@ -1,4 +1,4 @@
-// attend export: writes a BERT run as a directory for Hugging Face's transformers.
+// attend export: writes a BERT run as a directory for Hugging Face transformers.
 #include <filesystem>
 
 #include "cli/command.hpp"
@@ -30,12 +30,12 @@ struct ExportConfig {
     visit("run", self.run,
           {.help = "a run of attend pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
     visit("output", self.output,
-          {.help = "directory to write config.json, model.safetensors and tokenizer.json into",
+          {.help = "new directory for config.json, model.safetensors and tokenizer.json",
            .placeholder = "DIR",
            .required = true});
     visit("checkpoint", self.checkpoint,
-          {.help =
-               "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",
+          {.help = "best, last, or the path of a checkpoint; auto: best, or another intact one, with a warning, if "
+                   "that is damaged",
            .placeholder = "auto|best|last|PATH"});
   }
 };
@@ -57,12 +57,12 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   if (kind_of_run(run) == RunKind::finetune) {
     const TextRun trained = TextRun::load(run, config.checkpoint);
     if (trained.options.model != TextEncoderKind::bert) {
-      throw UserError(run.string() + ": an LSTM encoder, which Hugging Face's transformers do not have",
+      throw UserError(run.string() + ": an LSTM encoder, which Hugging Face transformers do not support",
                       "export a run of --model bert");
     }
     if (const Pooling pooling = trained.options.pooling_of_run(); pooling != Pooling::cls) {
       throw UserError(run.string() + ": its head reads --pooling " + std::string(name_of(pooling)) +
-                          ", but the heads of Hugging Face's transformers read [CLS]",
+                          ", but heads of Hugging Face transformers read [CLS]",
                       "fine-tune again with --pooling cls and export that run");
     }
     write(config.output, parameters_of(*trained.model),
@@ -89,7 +89,7 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command export_command() {
-  return make_command<ExportConfig>("export", "write a BERT run for Hugging Face's transformers", run);
+  return make_command<ExportConfig>("export", "export a BERT run to Hugging Face transformers", run);
 }
 
 }  // namespace attend

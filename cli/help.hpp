@@ -11,7 +11,7 @@ namespace attend {
 std::string program_help(const std::vector<Command>& commands);
 std::string command_help(const Command& command);
 
-// docs/options.md.
+// The text of docs/options.md.
 std::string options_markdown(const std::vector<Command>& commands);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// attend import: makes a run of a BERT of Hugging Face's transformers.
+// attend import: converts a Hugging Face BERT to a run.
 #include <algorithm>
 #include <filesystem>
 
@@ -33,15 +33,15 @@ struct ImportConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("directory", self.directory,
-          {.help =
-               "holds config.json, model.safetensors, and vocab.txt or tokenizer.json; or was written by attend export",
+          {.help = "directory with config.json, model.safetensors, and vocab.txt or tokenizer.json, or one written by "
+                   "attend export",
            .placeholder = "DIR",
            .required = true,
            .positional = true});
     visit("run", self.run, {.help = "directory of the new run", .placeholder = "DIR", .required = true});
     visit("task", self.task,
-          {.help =
-               "the task of a fine-tuned model, by name or file; empty: labels of one text, as config.json names them",
+          {.help = "task of a fine-tuned model, by name or file; none: classification of single texts, with the labels "
+                   "of config.json",
            .placeholder = "NAME|FILE"});
     visit("allow-missing", self.allow_missing, {.help = "initialise missing weights randomly"});
   }
@@ -56,7 +56,7 @@ void check_report(const WeightReport& report, const fs::path& file, bool allow_m
   std::vector<std::string> layers = report.unused;
   std::erase_if(layers, [](const std::string& name) { return name.find("encoder.layer.") == std::string::npos; });
   if (!layers.empty()) {
-    throw UserError(file.string() + ": holds more layers than config.json describes" + list(layers), kOtherModel);
+    throw UserError(file.string() + ": more layers than described in config.json" + list(layers), kOtherModel);
   }
   if (!report.unused.empty()) log::info("{}: unused{}", file.string(), list(report.unused));
   if (!report.mismatched.empty()) {
@@ -97,33 +97,32 @@ LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::
   return task;
 }
 
-// Refuses a config.json of more weights than the file could hold, which would allocate them all first.
+// Refuses a config.json that describes more weights than the file can hold, before they are allocated.
 void refuse_larger_model(const HfConfig& config, const fs::path& weights) {
   const BertConfig bert = bert_config(config.options, config.vocabulary);
   const auto width = static_cast<double>(bert.block.width), feed_forward = static_cast<double>(bert.block.feed_forward);
   const double numbers = static_cast<double>(bert.layers) * width * (4 * width + 2 * feed_forward) +
                          static_cast<double>(bert.vocabulary + bert.max_length) * width;
   const std::uintmax_t bytes = fs::file_size(weights);
-  constexpr double kLeastBytes = 0.5;  // a number; most of them may be missing
+  constexpr double kLeastBytes = 0.5;  // bytes per number; most of them may be missing
   if (numbers * kLeastBytes <= static_cast<double>(bytes)) return;
   throw UserError(
       fmt::format("{}: {} bytes, but config.json describes {:.0f} M weights", weights.string(), bytes, numbers / 1e6),
       kOtherModel);
 }
 
-// The parameters of an encoder and of those heads that the file has, of which it need not have all.
+// The parameters of the encoder and of the heads that are in the file; heads may be missing.
 NamedTensors parameters_in(const fs::path& weights, const BertForPretrainingImpl& model, const HfConfig& config) {
   const SafetensorsFile file(weights);
   NamedTensors present =
       without_absent_heads(model, [&](const std::string& name) { return has_hf_weight(file, name, config); });
   if (present.size() < parameters_of(model).size()) {
-    log::info("{}: without all heads of pretraining; what is missing is initialised when the run is trained",
-              weights.string());
+    log::info("{}: some pretraining heads are missing; they are initialised when the run is trained", weights.string());
   }
   return present;
 }
 
-// A checkpoint without moments: good for all but resuming.
+// A checkpoint without optimiser state: usable for everything except resuming.
 void write_checkpoint(const fs::path& run, const NamedTensors& weights, const TensorMetadata& identity) {
   const fs::path checkpoint = checkpoint_path(run, 0);
   make_directories(checkpoint);
@@ -142,7 +141,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
                     "use the tokenizer of this model");
   }
   if (!theirs.task && !config.task.empty()) {
-    throw UserError("--task " + config.task + ": the model in " + directory.string() + " has no head of a task",
+    throw UserError("--task " + config.task + ": the model in " + directory.string() + " has no task head",
                     "leave it out, and fine-tune the run with attend finetune --init-from");
   }
   refuse_larger_model(theirs, weights);
@@ -181,8 +180,6 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
 
 }  // namespace
 
-Command import_command() {
-  return make_command<ImportConfig>("import", "make a run of a BERT of Hugging Face's transformers", run);
-}
+Command import_command() { return make_command<ImportConfig>("import", "import a Hugging Face BERT as a run", run); }
 
 }  // namespace attend

@@ -39,7 +39,7 @@ struct InfoConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Info");
     visit("path", self.path,
-          {.help = "a run, a checkpoint, a .safetensors file or a tokenizer; without one, this program",
+          {.help = "run, checkpoint, .safetensors file or tokenizer; default: this program",
            .placeholder = "PATH",
            .positional = true});
   }
@@ -66,7 +66,7 @@ void about_tokenizer(const std::string& name, const Tokenizer& tokenizer) {
                 ", XXH3 " + tokenizer.hash());
 }
 
-// Of a run, whose options and tokenizers are shown already, the metadata is what else its weights say.
+// For a run, whose options and tokenizers are shown already, only the remaining metadata of the weights is shown.
 void about_weights(const fs::path& path, bool of_run) {
   const SafetensorsFile file(path);
   std::int64_t numbers = 0;
@@ -80,7 +80,7 @@ void about_weights(const fs::path& path, bool of_run) {
   std::erase_if(metadata, [of_run](const auto& entry) {
     return of_run && (entry.first.find('.') != std::string::npos || entry.first.ends_with("tokenizer"));
   });
-  // As JSON, in which nothing in the file can steer a terminal.
+  // As JSON, which escapes control characters.
   if (!metadata.empty()) say("metadata", nlohmann::json(metadata).dump());
 }
 
@@ -96,15 +96,16 @@ void about_checkpoint(const fs::path& directory, bool of_run) {
   about_weights(directory / "model.safetensors", of_run);
 }
 
-// The options of a model or task but for those that it does not read.
+// The options of a model or task, without those that it does not read and those that are empty.
 template <class Config>
 void about_options(const Config& config, const std::vector<std::string_view>& foreign = {}) {
   for (const BoundOption& option : bind(config)) {
-    if (std::ranges::find(foreign, option.name) == foreign.end()) say(option.name, text_of(option.get()));
+    const std::string value = text_of(option.get());
+    if (!value.empty() && std::ranges::find(foreign, option.name) == foreign.end()) say(option.name, value);
   }
 }
 
-// The last validation and the best one, as RUN/train.jsonl has them; a run that was imported or averaged has none.
+// The last and the best validation in RUN/train.jsonl; an imported or averaged run has none.
 void about_scores(const fs::path& run) {
   std::ifstream lines(run / "train.jsonl");
   const auto metric = read_config<TrainerConfig>(run / "config.toml", UnknownKeys::ignore).best_metric;
@@ -186,7 +187,7 @@ void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command info_command() {
-  return make_command<InfoConfig>("info", "describe a run, a checkpoint or a tokenizer, or this program", run);
+  return make_command<InfoConfig>("info", "describe a run, a checkpoint, a tokenizer or this program", run);
 }
 
 }  // namespace attend

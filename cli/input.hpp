@@ -1,12 +1,16 @@
-// Lines that a command reads and answers: from a file, a pipe or a person.
+// Lines that a command reads and answers, from a file, a pipe or a terminal.
 #pragma once
 
 #include <unistd.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "core/log.hpp"
 #include "core/options.hpp"
+#include "core/progress.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {
@@ -17,15 +21,28 @@ struct LineOptions {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("line-buffered", self.line_buffered,
-          {.help = "answer each line before the next is read, as on a terminal; slower than many lines together"});
+          {.help = "process each line before reading the next, as on a terminal; slower than batches of lines"});
   }
 
-  // Whether somebody waits for the answer to each line of `input`.
+  // True if each line of `input` is answered before the next is read.
   bool at_once(const std::string& input) const { return line_buffered || (input == "-" && isatty(STDIN_FILENO) != 0); }
 };
 
-// Calls add(line) with the lines that an encoder answers together: one `at_once`, else up to 1,024 or a megabyte. False
-// when there were none left.
+// The work on all lines of `inputs`, each of which has `parts`. No progress is shown if each line is answered at once.
+inline WorkSize work_on_lines(const std::vector<std::string>& inputs, const LineOptions& options,
+                              const std::string& unit = "lines", std::int64_t parts = 1) {
+  WorkSize size{.unit = unit, .total = 0};
+  for (const std::string& input : inputs) {
+    if (options.at_once(input) || log::is_quiet()) return {.is_shown = false};
+    const auto lines = count_lines(input);
+    if (!lines) size.total.reset();
+    if (size.total) *size.total += *lines * parts;
+  }
+  return size;
+}
+
+// Calls add(line) for the next lines to process together: one if `at_once`, else up to 1,024 or a megabyte. False at
+// the end of the input.
 template <class Add>
 bool read_together(LineReader& reader, bool at_once, const Add& add) {
   constexpr std::size_t kBytes = std::size_t{1} << 20;

@@ -12,9 +12,9 @@
 #include "core/error.hpp"
 #include "core/output.hpp"
 
-// Read by jemalloc at its start. Freed memory stays with the process (core/freed_memory.hpp returns it where that is
-// needed). What takes 64 MiB or more, such as the gradient of a large table, lies apart, as it would seldom fit between
-// the rest.
+// Read by jemalloc at start-up. Freed memory stays with the process (core/freed_memory.hpp returns it where needed).
+// Allocations of 64 MiB or more, such as the gradient of a large table, are kept apart, as they would seldom fit
+// between the others.
 extern "C" {
 extern const char* malloc_conf;
 const char* malloc_conf = "dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshold:67108864";
@@ -22,7 +22,7 @@ const char* malloc_conf = "dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshol
 
 namespace {
 
-// MKL ends the process while it is loaded, with a message about itself, where the working directory was deleted.
+// If the working directory was deleted, MKL ends the process while it is loaded, with a message about itself.
 void check_working_directory() {
   char path[4096];
   if (syscall(SYS_getcwd, path, sizeof path) > 0 || errno != ENOENT) return;
@@ -32,9 +32,9 @@ void check_working_directory() {
   _exit(attend::kExitUserMistake);
 }
 
-// Threads of OpenMP spin while they wait for each other. With GCC's default they do so for milliseconds, and two
-// trainings on the same processors leave each other a fifth of their speed; this many turns cost one alone nothing
-// (bench/shared). The library reads the environment as it is loaded, hence the second start, which takes some
+// OpenMP threads spin while they wait for each other. With GCC's default they spin for milliseconds, and two trainings
+// on the same processors drop to a fifth of their speed; this spin count costs a single training nothing
+// (bench/shared). The library reads the environment when it is loaded, hence the restart, which takes a few
 // milliseconds.
 void shorten_spinning(char** argv, char** environment) {
   constexpr std::size_t kMostVariables = 4096;
@@ -64,8 +64,8 @@ void before_all_libraries(int, char** argv, char** environment) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Where the caller closed one of the standard streams, a file that is opened later must not become it. What is
-  // written to standard output is still not lost without a word.
+  // If the caller closed one of the standard streams, a file that is opened later must not take its number. Writing to
+  // standard output still fails with a message.
   for (const auto& [stream, mode] : {std::pair(0, O_RDONLY), std::pair(1, O_RDONLY), std::pair(2, O_WRONLY)}) {
     if (fcntl(stream, F_GETFD) == -1) open("/dev/null", mode);  // takes the lowest number that is free
   }

@@ -1,4 +1,4 @@
-// The options and steps that all commands which use a trained model share.
+// Options and steps common to all commands that use a trained model.
 #pragma once
 
 #include <filesystem>
@@ -19,17 +19,17 @@ struct ModelOptions {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("checkpoint", self.checkpoint,
-          {.help =
-               "best, last, or the path of a checkpoint; auto: best, or where that is damaged another, with a warning",
+          {.help = "best, last, or the path of a checkpoint; auto: best, or another intact one, with a warning, if "
+                   "that is damaged",
            .placeholder = "auto|best|last|PATH"});
     visit("precision", self.precision,
-          {.help = "of matrix products; auto: bf16 where the processor multiplies it natively, else fp32"});
+          {.help = "precision of matrix products; auto: bf16 if the processor supports it natively, else fp32"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
   }
 };
 
-// Sets `answers` to the values that a fine-tuned run was validated with, except for given options. UserError for a
-// given option that has no meaning for its task.
+// Sets `answers` to the values used in validating a fine-tuned run, except for given options. UserError for a given
+// option that does not apply to its task.
 void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const LabelledTask& task,
                    const OptionOrigins& origins);
 

@@ -5,7 +5,7 @@
 namespace attend {
 
 Command pretrain_command() {
-  return make_command<PretrainingConfig>("pretrain", "pretrain an encoder of BERT's kind on raw text",
+  return make_command<PretrainingConfig>("pretrain", "pretrain a BERT encoder on raw text",
                                          [](const PretrainingConfig& config, const OptionOrigins& origins) {
                                            pretrain(config, origins, training_process());
                                          });

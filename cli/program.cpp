@@ -17,7 +17,7 @@
 namespace attend {
 namespace {
 
-// The options to lower when memory runs out, of those that a command has.
+// The options to lower when memory runs out, if a command has them.
 constexpr std::array<std::string_view, 4> kMemoryOptions = {"max-tokens", "batch-size", "beam", "workers"};
 
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
@@ -36,9 +36,9 @@ const BoundOption* find_option(const BoundOptions& options, std::string_view nam
                                                                : "did you mean --" + std::string(nearest) + "?");
 }
 
-// The words as CLI11 reads them as we do: names have dashes, --no-flag and --flag false are --flag=false, and every
-// value stands behind a '=' of its own (5 as =5, --slope=-1 as --slope==-1). So -.5, [a] and what follows -- are values
-// to it, and an empty value is not the same as none.
+// The words in a form that CLI11 reads as intended: names have dashes, --no-flag and --flag false are --flag=false, and
+// every value is prefixed by '=' (5 as =5, --slope=-1 as --slope==-1). Thus -.5, [a] and words after -- are values, and
+// an empty value differs from a missing one.
 std::vector<std::string> words_for_cli11(const BoundOptions& options, const std::vector<std::string>& words) {
   std::vector<std::string> marked;
   bool only_values = false;
@@ -70,10 +70,10 @@ std::vector<std::string> words_for_cli11(const BoundOptions& options, const std:
   return marked;
 }
 
-// Sets the options to what the words say, over what the --config files say; false when they ask for help. The forms are
-// --name VALUE, --name=VALUE, --list VALUE VALUE, --flag, --no-flag and --flag true or false; after -- and outside of
-// these stand the positionals, which fill their options in the order of declaration. Of a value given twice the last
-// counts, of a list all do. What a value means is decided in core/options alone.
+// Sets the options from the words, which override the --config files; false if they request help. The forms are --name
+// VALUE, --name=VALUE, --list VALUE VALUE, --flag, --no-flag, and --flag true or false; other words, and all after --,
+// are positionals, which fill their options in the order of declaration. The last of several values counts; lists
+// collect all of them. Values are parsed in core/options only.
 bool apply_line(const std::string& program, BoundOptions& options, const std::vector<std::string>& words,
                 OptionOrigins& origins) {
   CLI::App app;
@@ -110,7 +110,7 @@ bool apply_line(const std::string& program, BoundOptions& options, const std::ve
     if (word.empty()) throw UserError("--config: found nothing, expected a TOML file");
     apply_toml_file(options, value(word), origins);
   }
-  // A whole config file names all options; those at their defaults do not count as given.
+  // A complete config file names all options; those at their defaults do not count as given.
   for (std::size_t i = 0; i < options.size(); ++i) {
     if (options[i].get() == defaults[i]) origins.forget(options[i].name);
   }
@@ -160,7 +160,7 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     return word;
   };
   if (words.empty()) throw UserError("no command given", "`attend --help` lists the commands");
-  if (words[0] == "help") {  // attend help train is attend train --help
+  if (words[0] == "help") {  // same as attend train --help
     take();
     words.emplace_back("--help");
   }
@@ -202,7 +202,7 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     std::cout << to_toml(invocation.options);  // with lines to be filled in for what is required and missing
     return;
   }
-  // A run that is resumed knows what it was given; training checks it once that is read.
+  // A resumed run has its options; training checks them once they are read.
   const BoundOption* resume = find_option(invocation.options, "resume");
   if (resume == nullptr || text_of(resume->get()) == "never") check_required(invocation.options, running.program);
   invocation.validate(invocation.origins);
@@ -224,7 +224,7 @@ int complain_of_memory(const Running& running) {
 }  // namespace
 
 int run_program(const std::vector<Command>& commands, const std::vector<std::string>& words) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is an error of writing, with a name
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the size limit is then a write error with a name
   Running running;
   try {
     run_words(commands, words, running);
@@ -248,7 +248,7 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
   } catch (const std::bad_alloc&) {
     return complain_of_memory(running);
   } catch (const std::exception& error) {
-    // LibTorch says so in words; what follows its first line is a backtrace.
+    // LibTorch reports it in text; a backtrace follows the first line.
     const std::string message = first_line(error.what());
     if (message.find("can't allocate memory") != std::string::npos ||
         message.find("out of memory") != std::string::npos) {

@@ -1,4 +1,4 @@
-// attend score: how likely a trained run finds given translations, and which of two it prefers.
+// attend score: log-probabilities of given translations, and the accuracy of contrastive pairs.
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/input.hpp"
 #include "cli/model_options.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
+#include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "eval/score.hpp"
@@ -27,7 +30,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Lines that are scored together, so that batches have similar lengths; a few lines may be the whole memory.
+// Limits of the lines scored together: many, so that batches have similar lengths, but a few may fill the memory.
 constexpr std::size_t kLinesInWindow = 8192;
 constexpr std::size_t kBytesInScoredWindow = std::size_t{16} << 20;
 
@@ -44,22 +47,22 @@ struct ScoreCommandConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Scoring");
-    visit("run", self.run,
-          {.help = "the run directory of a trained model", .placeholder = "DIR", .required = true, .positional = true});
+    visit("run", self.run, {.help = "run of attend train", .placeholder = "DIR", .required = true, .positional = true});
     visit("source", self.source,
-          {.help = "source text, one sentence a line, plain or .gz; - is standard input",
+          {.help = "source text, one sentence per line, plain or .gz; -: standard input",
            .placeholder = "FILE",
            .required = true});
-    visit("target", self.target, {.help = "its translations, line by line", .placeholder = "FILE", .required = true});
+    visit("target", self.target,
+          {.help = "translations of the source text, line by line", .placeholder = "FILE", .required = true});
     visit("contrast", self.contrast,
-          {.help = "translations with an error, line by line: the accuracy is the share of lines whose translation in "
-                   "--target is likelier than the one here",
+          {.help = "contrastive translations (with an error), line by line; the accuracy is the fraction of lines "
+                   "whose translation in --target has the higher probability",
            .placeholder = "FILE"});
     ModelOptions::visit(self.use, visit);
     ScoreConfig::visit(self.score, visit);
     visit.group("Output");
-    visit("per-token", self.per_token, {.help = "also the log-probability of every target piece"});
-    visit("json", self.json, {.help = "one JSON object a line, and one of the sums at the end"});
+    visit("per-token", self.per_token, {.help = "also print the log-probability of every target piece"});
+    visit("json", self.json, {.help = "print one JSON object per line, and one with the sums at the end"});
   }
 
   void validate(const OptionOrigins& origins) const {
@@ -69,12 +72,12 @@ struct ScoreCommandConfig {
                       "write all but one of the texts to files");
     }
     if (per_token && !contrast.empty() && !json) {
-      throw UserError(origins("per-token") + " with --contrast has no form without --json", "add --json");
+      throw UserError(origins("per-token") + " with --contrast needs --json", "add --json");
     }
   }
 };
 
-// Files whose lines belong together.
+// Files with corresponding lines.
 class LineAlignedReader {
  public:
   explicit LineAlignedReader(const std::vector<std::string>& files) : files_(files) {
@@ -103,12 +106,12 @@ class LineAlignedReader {
       while (reader.next(line)) {
       }
     }
-    const auto lines = [&](std::size_t i) { return readers_[i].counts().lines; };
+    const auto lines = [&](std::size_t i) { return static_cast<std::int64_t>(readers_[i].counts().lines); };
     std::size_t other = 1;
     while (lines(other) == lines(0)) ++other;
-    throw UserError(fmt::format("{}: {} lines, but {} has {}", name_of_input(files_[other]), lines(other),
+    throw UserError(fmt::format("{}: {}, but {} has {}", name_of_input(files_[other]), counted(lines(other), "line"),
                                 name_of_input(files_[0]), lines(0)),
-                    "give files whose lines correspond");
+                    "give files with corresponding lines");
   }
 
   std::vector<std::string> files_;
@@ -133,16 +136,18 @@ std::string text_of(const TargetScore& score, const Tokenizer& tokenizer, bool p
   return text;
 }
 
-// Scores all lines, prints each, and the sums in the end.
+// Scores and prints all lines, and finally their sums.
 class ScorePrinter {
  public:
-  ScorePrinter(const ScoreCommandConfig& config, const Run& trained) : config_(config), trained_(trained) {}
+  ScorePrinter(const ScoreCommandConfig& config, const Run& trained)
+      : config_(config), trained_(trained), progress_(size_of(config)) {}
 
-  // texts: of --source, --target and perhaps --contrast.
+  // `texts` are those of --source, --target and perhaps --contrast.
   void print(const std::vector<std::vector<std::string>>& texts) {
-    const auto targets = score(trained_, texts[0], texts[1], config_.score);
+    const auto targets = score(trained_, texts[0], texts[1], config_.score, &progress_);
     const auto contrasts =
-        has_contrast() ? score(trained_, texts[0], texts[2], config_.score) : std::vector<TargetScore>();
+        has_contrast() ? score(trained_, texts[0], texts[2], config_.score, &progress_) : std::vector<TargetScore>();
+    progress_.clear();
     for (std::size_t i = 0; i < targets.size(); ++i) {
       targets_.add(targets[i]);
       if (has_contrast()) contrasts_.add(contrasts[i]);
@@ -165,13 +170,18 @@ class ScorePrinter {
     if (has_contrast()) {
       report(config_.contrast, contrasts_);
       const metrics::Interval interval = pairs_.interval();
-      log::info("accuracy {:.1f} % ({} of {} pairs); 95 % interval {:.1f} to {:.1f} if the pairs are independent",
-                100 * pairs_.accuracy(), pairs_.correct, pairs_.pairs, 100 * interval.low, 100 * interval.high);
+      log::info("accuracy {:.1f} % ({} of {}); 95 % interval {:.1f} to {:.1f} if the pairs are independent",
+                100 * pairs_.accuracy(), pairs_.correct, counted(pairs_.pairs, "pair"), 100 * interval.low,
+                100 * interval.high);
     }
     warn_of_cut(config_.source, targets_.cut_sources, most_source_pieces(*trained_.model));
   }
 
  private:
+  // Each line is a pair of source and target, and with --contrast another one.
+  static WorkSize size_of(const ScoreCommandConfig& config) {
+    return work_on_lines({config.source}, {}, "pairs", config.contrast.empty() ? 1 : 2);
+  }
   bool has_contrast() const { return !config_.contrast.empty(); }
 
   void print_line(const TargetScore& target, const TargetScore* contrast) {
@@ -205,14 +215,15 @@ class ScorePrinter {
   }
 
   static void report(const std::string& file, const ScoreTally& tally) {
-    log::info("{}: {} lines, {:.3f} nats a line; perplexity {:.3f} of {} pieces, {:.3f} of {} words",
-              name_of_input(file), tally.lines, tally.log_prob / static_cast<double>(tally.lines),
+    log::info("{}: {}, {:.3f} nats per line; perplexity {:.3f} of {} pieces, {:.3f} of {} words", name_of_input(file),
+              counted(tally.lines, "line"), tally.log_prob / static_cast<double>(tally.lines),
               tally.perplexity_by_piece(), tally.pieces, tally.perplexity_by_word(), tally.words);
     warn_of_cut(file, tally.cut_targets, kMostPieces);
   }
 
   const ScoreCommandConfig& config_;
   const Run& trained_;
+  WorkProgress progress_;
   ScoreTally targets_, contrasts_;
   ContrastTally pairs_;
 };
@@ -239,7 +250,8 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
     }
     printer.print(texts);
   }
-  if (reader.num_lines() == 0) throw UserError(name_of_input(config.source) + ": empty", "check the file");
+  if (reader.num_lines() == 0)
+    throw UserError(name_of_input(config.source) + ": empty", "check that it is the right file");
   reader.log_counts();
   printer.finish();
 }
@@ -247,7 +259,7 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command score_command() {
-  return make_command<ScoreCommandConfig>("score", "how likely a trained run finds given translations", run);
+  return make_command<ScoreCommandConfig>("score", "compute the log-probability of given translations", run);
 }
 
 }  // namespace attend

@@ -19,12 +19,12 @@ struct TokenizeConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model,
-          {.help = "a tokenizer of attend vocab or of a run",
+          {.help = "tokenizer file, from attend vocab or a run",
            .placeholder = "FILE",
            .required = true,
            .positional = true});
-    visit("decode", self.decode, {.help = "turn pieces back into text"});
-    visit("ids", self.ids, {.help = "print, or with --decode read, ids instead of pieces"});
+    visit("decode", self.decode, {.help = "convert pieces back to text"});
+    visit("ids", self.ids, {.help = "print ids instead of pieces; with --decode, read ids"});
   }
 };
 
@@ -41,7 +41,7 @@ std::int32_t parse_id(const Tokenizer& tokenizer, const std::string& word, const
   const auto id = parse_number<std::int32_t>(word);
   if (!id || *id < 0 || *id >= tokenizer.size()) {
     throw UserError(place + ": found " + word + ", expected an id from 0 to " + std::to_string(tokenizer.size() - 1),
-                    "use the tokenizer that made the ids");
+                    "use the tokenizer that produced the ids");
   }
   return *id;
 }
@@ -68,7 +68,7 @@ void run(const TokenizeConfig& config, const OptionOrigins&) {
 }  // namespace
 
 Command tokenize_command() {
-  return make_command<TokenizeConfig>("tokenize", "show the pieces of each line of standard input", run);
+  return make_command<TokenizeConfig>("tokenize", "split each line of standard input into pieces", run);
 }
 
 }  // namespace attend

@@ -9,13 +9,13 @@ namespace {
 void run(const ToyConfig& config, const OptionOrigins&) {
   const ToyReport corpus = write_toy_corpus(config);
   for (const ToySet& set : corpus.translation) {
-    log::info("{}/{}.{{en,de}}: {} sentence pairs, {} English and {} German words, {:.1f} a sentence, at most {}",
+    log::info("{}/{}.{{en,de}}: {} sentence pairs, {} English and {} German words, {:.1f} per sentence, at most {}",
               config.directory, set.name, set.sentences, set.english_words, set.german_words,
               static_cast<double>(set.english_words) / static_cast<double>(set.sentences), set.longest);
   }
   log::info("{}/test.align: gold word alignments of the test set", config.directory);
   for (const ToyPart& part : corpus.parts) {
-    log::info("{}/{}: {} {} to train on, {} dev, {} test", config.directory, part.name, part.train, part.unit, part.dev,
+    log::info("{}/{}: {} training {}, {} dev, {} test", config.directory, part.name, part.train, part.unit, part.dev,
               part.test);
   }
 }
@@ -24,8 +24,7 @@ void run(const ToyConfig& config, const OptionOrigins&) {
 
 Command toy_command() {
   return make_command<ToyConfig>(
-      "toy", "write the built-in corpus: English-German pairs, documents and labelled sets, deterministic for a seed",
-      run);
+      "toy", "write the built-in corpus: English-German sentence pairs, documents and labelled sets", run);
 }
 
 }  // namespace attend

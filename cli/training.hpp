@@ -1,11 +1,11 @@
-// What the commands that train set for the whole process.
+// Process-wide settings of the training commands.
 #pragma once
 
 #include "train/session.hpp"
 
 namespace attend {
 
-// Signals are polled, memory beyond the machine's is refused, and oneDNN's cache fits the model.
+// Polls signals, refuses memory beyond the machine's, and sizes oneDNN's cache for the model.
 ProcessHooks training_process();
 
 }  // namespace attend

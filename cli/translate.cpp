@@ -1,4 +1,4 @@
-// attend translate: lines of text through a trained run.
+// attend translate: translates lines of text with a trained run.
 #include <ATen/Parallel.h>
 
 #include <deque>
@@ -10,11 +10,13 @@
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
+#include "eval/pair_attention.hpp"
 #include "eval/translate.hpp"
-#include "eval/translation_attention.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
 
@@ -27,23 +29,38 @@ struct TranslateConfig {
   ModelOptions use;
   LineOptions lines;
   TranslatorConfig translator;
-  TranslationAttentionConfig attention;
+  std::string alignment;
+  std::optional<std::int64_t> alignment_layer;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Translation");
-    visit("run", self.run,
-          {.help = "the run directory of a trained model", .placeholder = "DIR", .required = true, .positional = true});
+    visit("run", self.run, {.help = "run of attend train", .placeholder = "DIR", .required = true, .positional = true});
     visit("input", self.input,
-          {.help = "files to translate, plain or .gz; without one, standard input", .placeholder = "FILE"});
+          {.help = "files to translate, plain or .gz; default: standard input", .placeholder = "FILE"});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
-    TranslationAttentionConfig::visit(self.attention, visit);
+    visit.group("Alignment");
+    visit("alignment", self.alignment,
+          {.help = "file for the word alignment of each line and its best translation: SOURCE-TARGET for every target "
+                   "word, counted from 0",
+           .placeholder = "FILE"});
+    visit("alignment-layer", self.alignment_layer,
+          {.help =
+               "decoder layer (from 0) whose cross-attention, averaged over heads, gives the alignment; auto: the last",
+           .min = 0,
+           .max = 95});
   }
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
-    attention.validate(origins);
+    if (alignment == "-") {
+      throw UserError(origins("alignment") + " is -, but standard output carries the translations", "name a file");
+    }
+    if (alignment.empty() && alignment_layer) {
+      throw UserError(origins("alignment-layer") + " has no meaning without --alignment",
+                      "leave it out, or add --alignment FILE");
+    }
   }
 };
 
@@ -58,63 +75,67 @@ void print(const std::vector<Translation>& translations, std::int64_t number, bo
   }
 }
 
-// Translates all lines; where attention is asked for, it is that of their best translations.
+// Aligns lines with their best translations.
+class Aligner {
+ public:
+  Aligner(const TranslateConfig& config, const Run& trained)
+      : tokenizers_(trained.tokenizers),
+        file_(config.alignment, trained, config.run, config.alignment_layer, "--alignment-layer"),
+        pairs_(trained, {.only = AttentionPlace::cross, .threshold = config.translator.search.attention_threshold},
+               [this](const PiecePair& pair, const SentenceAttention& attention) { file_.write(pair, attention); }) {}
+
+  void read(const std::string& line) { lines_.push_back(line); }
+  // The translation of the first line that was read and has none yet.
+  void translated(const Translation& best) {
+    pairs_.add(pair_in_pieces(tokenizers_, lines_.front(), best));
+    lines_.pop_front();
+  }
+  void finish() {
+    pairs_.finish();
+    file_.commit();
+  }
+
+ private:
+  TokenizerPair tokenizers_;
+  AlignmentFile file_;
+  PairAttention pairs_;
+  std::deque<std::string> lines_;  // read and not yet translated
+};
+
+// Translates all lines and aligns them where an aligner is given.
 void translate(const TranslateConfig& config, const std::vector<std::string>& inputs, std::deque<LineReader>& readers,
-               const Run& trained, TranslationAttention* attention) {
-  Translator translator(*trained.model, trained.tokenizers, config.translator);
-  std::deque<std::string> lines;  // read and not yet translated, where their attention is asked for
+               const Run& trained, Aligner* aligner) {
+  WorkProgress progress(work_on_lines(inputs, config.lines));
+  Translator translator(*trained.model, trained.tokenizers, config.translator, &progress);
   std::int64_t number = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     LineReader& reader = readers[i];
     const bool at_once = config.lines.at_once(inputs[i]);
     const auto next = [&](std::string& line) {
       const bool more = reader.next(line);
-      if (more && attention != nullptr) lines.push_back(line);
+      if (more && aligner != nullptr) aligner->read(line);
       return more;
     };
     const auto emit = [&](const std::vector<Translation>& translations) {
+      progress.clear();
       print(translations, number++, config.translator.search.nbest > 1);
       if (at_once) std::cout.flush();
-      if (attention == nullptr) return;
-      attention->add(lines.front(), translations.front());
-      lines.pop_front();
+      if (aligner != nullptr) aligner->translated(translations.front());
     };
     translator.translate_stream(next, emit, at_once);
+    progress.clear();
     reader.counts().log(inputs[i]);
   }
   translator.warn_of_cut();
 }
 
-// Observes the lines with their references; nothing is translated.
-void observe_references(const std::string& file, const std::vector<std::string>& inputs,
-                        std::deque<LineReader>& readers, TranslationAttention& attention) {
-  LineReader references(file);
-  std::string line, reference;
-  std::uint64_t num_lines = 0;
-  const std::string remedy = "give a reference for each line";
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    while (readers[i].next(line)) {
-      if (!references.next(reference)) {
-        throw UserError(file + ": " + std::to_string(num_lines) + " lines, but " + readers[i].place() + " is another",
-                        remedy);
-      }
-      ++num_lines;
-      attention.add_reference(line, reference);
-    }
-    readers[i].counts().log(inputs[i]);
-  }
-  if (references.next(reference)) {
-    throw UserError(references.place() + ": the input has only " + std::to_string(num_lines) + " lines", remedy);
-  }
-  references.counts().log(file);
-}
-
 void refuse_without_weights(const Run& trained, const OptionOrigins& origins, const std::string& run) {
   const bool hard = trained.config.attention == ChoiceKind::hard;
   if (!hard && trained.config.model != ModelKind::fixed) return;
-  throw UserError(origins("attention-threshold") + ": " + run +
-                      (hard ? " has hard attention, which reads one position and no weights" : " has no attention"),
-                  "leave it out");
+  throw UserError(
+      origins("attention-threshold") + ": " + run +
+          (hard ? " has hard attention, which selects one position instead of weighting all" : " has no attention"),
+      "leave it out");
 }
 
 void run(const TranslateConfig& config, const OptionOrigins& origins) {
@@ -123,26 +144,18 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
   std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
   for (const std::string& input : inputs) readers.emplace_back(input);
-  if (!config.attention.reference.empty()) check_text_file(config.attention.reference);
+  if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
   if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, config.run);
   freeze(*trained.model, config.use.precision);
-  std::optional<TranslationAttention> attention;
-  if (config.attention.asked()) {
-    attention.emplace(config.attention, trained, config.run, config.translator.search.attention_threshold);
-  }
-  if (config.attention.reference.empty()) {
-    translate(config, inputs, readers, trained, attention ? &*attention : nullptr);
-  } else {
-    observe_references(config.attention.reference, inputs, readers, *attention);
-  }
-  if (attention) attention->finish();
+  std::optional<Aligner> aligner;
+  if (!config.alignment.empty()) aligner.emplace(config, trained);
+  translate(config, inputs, readers, trained, aligner ? &*aligner : nullptr);
+  if (aligner) aligner->finish();
 }
 
 }  // namespace
 
-Command translate_command() {
-  return make_command<TranslateConfig>("translate", "translate lines of text with a trained run", run);
-}
+Command translate_command() { return make_command<TranslateConfig>("translate", "translate lines of text", run); }
 
 }  // namespace attend

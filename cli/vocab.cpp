@@ -1,4 +1,4 @@
-// attend vocab: learns a tokenizer from text, one from all files together or one from each.
+// attend vocab: trains one tokenizer on all files together, or one on each.
 #include <set>
 
 #include "cli/command.hpp"
@@ -18,12 +18,11 @@ struct VocabConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("input", self.input,
-          {.help = "text to learn from, plain or .gz, in one language or several",
-           .placeholder = "FILE",
-           .required = true});
+    visit(
+        "input", self.input,
+        {.help = "training text, plain or .gz, in one or several languages", .placeholder = "FILE", .required = true});
     visit("output", self.output,
-          {.help = "file to write the tokenizer to; as many files as inputs: learn one from each",
+          {.help = "output file of the tokenizer; with as many files as inputs, one tokenizer is trained per input",
            .placeholder = "FILE",
            .required = true});
     TokenizerConfig::visit(self.tokenizer, visit);
@@ -60,6 +59,6 @@ void run(const VocabConfig& config, const OptionOrigins&) {
 
 }  // namespace
 
-Command vocab_command() { return make_command<VocabConfig>("vocab", "learn a tokenizer from text", run); }
+Command vocab_command() { return make_command<VocabConfig>("vocab", "train a tokenizer on text", run); }
 
 }  // namespace attend

@@ -121,7 +121,7 @@ void write_file_atomic(const fs::path& path, std::string_view bytes) {
 
 void refuse_existing(const fs::path& path, std::string_view option) {
   if (fs::exists(fs::symlink_status(path))) {
-    throw UserError(path.string() + ": exists", "choose another " + std::string(option));
+    throw UserError(path.string() + ": already exists", "choose another " + std::string(option));
   }
 }
 

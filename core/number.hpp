@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace attend {
@@ -21,6 +23,11 @@ std::optional<Number> parse_number(std::string_view text) {
     if (!std::isfinite(value)) return std::nullopt;
   }
   return value;
+}
+
+// 1 and "line" as "1 line", 3 and "line" as "3 lines".
+inline std::string counted(std::int64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
 }  // namespace attend

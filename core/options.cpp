@@ -371,7 +371,7 @@ void apply_toml(BoundOptions& options, std::string_view text, const std::string&
     if (!first) {
       throw UserError(
           place + "duplicate option " + name + ", as " + other->second + " and as " + std::string(key.str()),
-          "remove one of them");
+          "leave one of them out");
     }
     const auto words = fits(*option, node) ? words_of(node) : std::nullopt;
     const auto value = words ? parse(*option, *words) : std::nullopt;

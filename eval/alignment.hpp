@@ -27,18 +27,18 @@ struct PieceBytes {
   std::size_t end = 0;
 };
 
-// For every word of a text, the numbers of the pieces that overlap it, without those of the punctuation attached to it.
+// For every word of a text, the indices of the pieces that overlap it, except those of attached punctuation.
 using PiecesOfWords = std::vector<std::vector<std::int64_t>>;
 
-// A piece outside of words, such as a single "▁", belongs to the next one.
+// A piece outside of words, such as a single "▁", belongs to the next word.
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces);
 
 // The positions of the pieces `ids` in the text that they decode to.
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
-// The same weights between words, fp64 [target words, source words]: the sum over a source word's pieces, the mean over
-// a target word's; 0 for a word without pieces. `weights_TS` may have more rows and columns than there are pieces in
-// words.
+// Weights between words instead of pieces, fp64 [target words, source words]: the sum over a source word's pieces, the
+// mean over a target word's; 0 for a word without pieces. `weights_TS` may have more rows and columns than there are
+// pieces in words.
 torch::Tensor merge_words(const torch::Tensor& weights_TS, const PiecesOfWords& source, const PiecesOfWords& target);
 
 // One link for each target word, in source order; ties go to the first source word.

@@ -1,11 +1,13 @@
 #include "eval/attention.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 
 namespace attend {
 namespace {
@@ -32,6 +34,23 @@ void append_matrix(std::string& text, const torch::Tensor& weights_TS) {
   text += weights.size(0) == 0 ? "[]" : "]";
 }
 
+void write_attention(AtomicFile& file, const SentenceAttention& sentence) {
+  file.write(fmt::format("{{\"source\":{}", json_of(sentence.source)));
+  if (sentence.target) file.write(fmt::format(",\"target\":{}", json_of(*sentence.target)));
+  file.write(",\"attention\":[");
+  bool first = true;
+  for (const auto& [place, layer, weights_NTS, first_head] : sentence.layers) {
+    for (std::int64_t head = 0; head < weights_NTS.size(0); ++head) {
+      std::string text = fmt::format("{}{{\"place\":\"{}\",\"layer\":{},\"head\":{},\"weights\":", first ? "" : ",",
+                                     name_of(place), layer, first_head + head);
+      append_matrix(text, weights_NTS[head]);
+      file.write(text + "}");
+      first = false;
+    }
+  }
+  file.write("]}");
+}
+
 }  // namespace
 
 void AttentionRecorder::see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) {
@@ -51,21 +70,29 @@ std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const
   return result;
 }
 
-void write_attention(AtomicFile& file, const SentenceAttention& sentence) {
-  file.write(fmt::format("{{\"source\":{}", json_of(sentence.source)));
-  if (sentence.target) file.write(fmt::format(",\"target\":{}", json_of(*sentence.target)));
-  file.write(",\"attention\":[");
-  bool first = true;
-  for (const auto& [place, layer, weights_NTS, first_head] : sentence.layers) {
-    for (std::int64_t head = 0; head < weights_NTS.size(0); ++head) {
-      std::string text = fmt::format("{}{{\"place\":\"{}\",\"layer\":{},\"head\":{},\"weights\":", first ? "" : ",",
-                                     name_of(place), layer, first_head + head);
-      append_matrix(text, weights_NTS[head]);
-      file.write(text + "}");
-      first = false;
-    }
+std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split) {
+  std::vector<std::vector<EncoderSequence>> sequences(static_cast<std::size_t>(split.size()));
+  for (const Sample& sample : split.samples) {
+    sequences[static_cast<std::size_t>(sample.example)].push_back({.ids = sample.ids, .first = sample.first});
   }
-  file.write("]}");
+  return sequences;
+}
+
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence) {
+  const c10::InferenceMode inference;
+  const torch::Device device = bert.parameters().front().device();
+  const auto length = std::ssize(sequence.ids);
+  SegmentedSequences input{.tokens = concatenate({std::span(sequence.ids)}, -1, -1), .segments_M = {}};
+  input.tokens.ids_M = input.tokens.ids_M.to(device);
+  input.segments_M =
+      at::arange(length, input.tokens.ids_M.options()).ge(static_cast<std::int64_t>(sequence.first)).to(at::kLong);
+  AttentionRecorder recorder;
+  Pass pass = Pass::inference(&recorder);
+  bert.forward(input, pass);
+  SentenceAttention attention;
+  for (const std::int32_t id : sequence.ids) attention.source.push_back(tokenizer.piece(id));
+  attention.layers = recorder.of_sentence(0, input.tokens.layout, {});
+  return attention;
 }
 
 void write_record(AtomicFile& file, std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) {

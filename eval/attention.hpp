@@ -1,4 +1,5 @@
-// The attention weights of a forward pass as values, one for each sentence or sentence pair, and written as JSON:
+// The attention weights of a forward pass as values, one for each sentence or sentence pair, and written as JSON. Those
+// of sentence pairs are made in eval/pair_attention.hpp, those of texts here.
 //
 //   {"source": ["▁a", "▁dog", "</s>"], "target": ["▁ein", "▁Hund", "</s>"],
 //    "attention": [{"place": "cross", "layer": 0, "head": 0, "weights": [[0.9, 0.1, 0], …]}, …]}
@@ -21,6 +22,9 @@
 #include "core/files.hpp"
 #include "core/options.hpp"
 #include "data/batch/batch.hpp"
+#include "data/task/task_split.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "models/bert/bert.hpp"
 #include "models/layers/pass.hpp"
 
 namespace attend {
@@ -37,12 +41,12 @@ struct LayerAttention {
   AttentionPlace place = AttentionPlace::encoder;
   std::int64_t layer = 0;
   torch::Tensor weights;        // [B, N, T, S] of a batch, [N, T, S] of a sentence
-  std::int64_t first_head = 0;  // the number of the first of the N heads
+  std::int64_t first_head = 0;  // index of the first of the N heads
 };
 
 class AttentionRecorder : public Observer {
  public:
-  // Records only the place `only`, or all places.
+  // Records the place `only`; by default all places.
   explicit AttentionRecorder(std::optional<AttentionPlace> only = {}) : only_(only) {}
 
   void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) override;
@@ -56,18 +60,28 @@ class AttentionRecorder : public Observer {
   std::optional<AttentionPlace> only_;
 };
 
-// What the pieces of one sentence, or of a sentence pair, attend to.
+// The attention between the pieces of a sentence, or of a sentence pair.
 struct SentenceAttention {
   std::vector<std::string> source;
-  std::optional<std::vector<std::string>> target;  // an encoder of texts has none
+  std::optional<std::vector<std::string>> target;  // none for an encoder of texts
   std::vector<LayerAttention> layers;
 };
 
-// Writes the object of one sentence; see docs/formats.md. A non-finite weight is null.
-void write_attention(AtomicFile& file, const SentenceAttention& sentence);
+// The input of an encoder of texts: [CLS] a [SEP], or [CLS] a [SEP] b [SEP], whose first part has `first` tokens.
+struct EncoderSequence {
+  std::vector<std::int32_t> ids;
+  std::size_t first = 0;
+};
 
-// Writes the line of a record that is read in `windows` parts: the object of its one part, or all of them as windows.
-// `part` makes one when it is written, since the weights of many are large.
+// The encoder sequences of each record of a split.
+std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split);
+
+// The attention of an encoder over one sequence.
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence);
+
+// Writes the line of a record that is read in `windows` parts: the object of its one part, or all of them as windows
+// (docs/formats.md). `part` makes one when it is written, since the weights of many are large. A non-finite weight is
+// null.
 void write_record(AtomicFile& file, std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part);
 
 }  // namespace attend

@@ -26,7 +26,7 @@ std::vector<float> mean_of(const at::Tensor& states_KH, bool normalise) {
 }  // namespace
 
 TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::vector<std::string>& texts,
-                  const SentenceOptions& options) {
+                  const SentenceOptions& options, WorkProgress* progress) {
   const torch::NoGradGuard no_grad;
   const std::int64_t longest = bert.config().max_length, length = options.max_length.value_or(longest);
   if (length > longest) {
@@ -46,7 +46,7 @@ TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::v
   TextVectors result{.vectors = std::vector<std::vector<float>>(texts.size()),
                      .num_cut = std::accumulate(cut.begin(), cut.end(), std::int64_t{0})};
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all texts were embedded");
+    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
     const SegmentedSequences input = on_device(make_labelled_batch(batch), device).input;
     Pass pass = Pass::inference();
     const Layout& layout = input.tokens.layout;
@@ -58,6 +58,7 @@ TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::v
       result.vectors[batch[b]->example] = mean_of(states_KH.slice(0, offsets[b], offsets[b + 1]), options.normalise);
     }
     return_freed_memory();
+    if (progress != nullptr) progress->add(std::ssize(batch));
   }
   return result;
 }

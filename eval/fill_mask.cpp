@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMask = "[MASK]", kSpace = "▁";
 
-// A piece as a reader sees it: a word, or ## before what does not begin one.
+// A piece in readable form: a word, or ## and a piece that does not begin a word.
 std::string shown(const Tokenizer& tokenizer, std::int32_t id) {
   constexpr std::string_view kInside = "##";
   const std::string& piece = tokenizer.piece(id);
@@ -22,7 +22,7 @@ std::string shown(const Tokenizer& tokenizer, std::int32_t id) {
   return std::string(kInside) + piece;
 }
 
-// Takes the space away that a tokenizer sees before every text, from the pieces of one that continues a word.
+// Removes the space that a tokenizer puts before every text, if the text continues a word.
 void remove_space(const Tokenizer& tokenizer, std::vector<std::int32_t>& ids) {
   if (ids.empty() || !tokenizer.piece(ids[0]).starts_with(kSpace)) return;
   const std::string rest = tokenizer.piece(ids[0]).substr(kSpace.size());
@@ -62,7 +62,6 @@ FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& toke
   }
   if (masked.empty()) return filled;
   ids.push_back(tokenizer.special().sep);
-  for (const std::int64_t id : ids) filled.ids.push_back(static_cast<std::int32_t>(id));
   const torch::Device device = model.parameters().front().device();
   SegmentedSequences input;
   input.tokens.ids_M = at::tensor(ids, at::kLong).to(device);

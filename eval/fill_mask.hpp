@@ -1,4 +1,4 @@
-// Words for the gaps of a text, out of the head for masked tokens.
+// Predictions for the masked words of a text, by the head for masked tokens.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,9 @@ struct Filling {
   double probability = 0;
 };
 
-// For every [MASK] of a text the `count` likeliest pieces, best first; with ## before a piece that does not begin a
-// word. A text longer than the encoder reads is cut: a [MASK] behind the cut gets none.
+// For every [MASK] of a text, the `count` most likely pieces, best first; ## marks a piece that does not begin a word.
+// A text longer than the maximum of the encoder is cut; a [MASK] after the cut has no predictions.
 struct FilledText {
-  std::vector<std::int32_t> ids;  // what the encoder read; nothing without a [MASK]
   std::vector<std::vector<Filling>> masks;
   bool cut = false;
 };

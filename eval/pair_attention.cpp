@@ -2,12 +2,14 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
+#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <iterator>
 #include <span>
 #include <utility>
 
+#include "core/error.hpp"
 #include "data/batch/batch.hpp"
 
 namespace attend {
@@ -28,14 +30,14 @@ std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
   return ids;
 }
 
-// The pieces of a line, as far as the model reads or is shown it.
+// The pieces of a line, up to the maximum source length.
 std::vector<Piece> beginning(const Tokenizer& tokenizer, const std::string& line) {
   std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, kMostPieces));
   pieces.resize(std::min(pieces.size(), kMostPieces));
   return pieces;
 }
 
-// Leaves in `batch` what the weights are of.
+// Fills `batch` with the pairs that the weights belong to.
 AttentionRecorder observe(const Run& trained, const PairAttentionOptions& options, const std::vector<PiecePair>& pairs,
                           Batch& batch) {
   const c10::InferenceMode inference;
@@ -120,6 +122,30 @@ void PairAttention::observe_waiting() {
 std::int64_t num_cross_layers(const Run& trained) {
   Batch batch;
   return std::ssize(observe(trained, {.only = AttentionPlace::cross}, {PiecePair{}}, batch).layers);
+}
+
+AlignmentFile::AlignmentFile(const std::string& file, const Run& trained, const std::string& run,
+                             std::optional<std::int64_t> layer, const std::string& layer_option)
+    : file_(file) {
+  const std::int64_t num_layers = num_cross_layers(trained);
+  if (num_layers == 0) throw UserError(run + ": its decoder has no attention to the source", "leave --alignment out");
+  layer_ = layer.value_or(num_layers - 1);
+  if (layer_ < num_layers) return;
+  throw UserError(fmt::format("{} {}: the last layer of {} that attends to the source is {}", layer_option, layer_, run,
+                              num_layers - 1),
+                  num_layers == 1 ? "choose layer 0" : fmt::format("choose one from 0 to {}", num_layers - 1));
+}
+
+void AlignmentFile::write(const PiecePair& pair, const SentenceAttention& attention) {
+  if (!attention.layers.empty()) {
+    const auto is_chosen = [&](const LayerAttention& seen) {
+      return seen.place == AttentionPlace::cross && seen.layer == layer_;
+    };
+    const auto chosen = std::ranges::find_if(attention.layers, is_chosen);
+    ensure(chosen != attention.layers.end(), "a layer that was there before");
+    file_.write(to_text(align_words(chosen->weights.mean(0), source_words(pair), target_words(pair))));
+  }
+  file_.write("\n");
 }
 
 }  // namespace attend

@@ -1,5 +1,5 @@
-// The attention of a translation model over sentence pairs, as values: a forward pass over lines and their
-// translations, observed. Row t is the attention when predicting target piece t.
+// The attention of a translation model over sentence pairs, as values and as word alignments: a forward pass over lines
+// and their translations, observed. Row t is the attention when predicting target piece t.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/files.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "eval/alignment.hpp"
 #include "eval/attention.hpp"
@@ -17,16 +18,16 @@
 
 namespace attend {
 
-// A line and its translation in pieces.
+// A line and its translation as pieces.
 struct PiecePair {
   std::string source;
-  std::vector<Piece> source_pieces;  // as far as it is encoded
+  std::vector<Piece> source_pieces;  // up to the maximum source length
   std::string target;
   std::vector<std::int32_t> target_ids;
-  std::vector<PieceBytes> target_bytes;  // where they are in it
+  std::vector<PieceBytes> target_bytes;  // byte ranges of the target pieces
 };
 
-// Of the model's own translation, and of a given text.
+// The pair of a line with the model's own translation, and with a given text.
 PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const Translation& translation);
 PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const std::string& target);
 
@@ -35,8 +36,8 @@ PiecesOfWords source_words(const PiecePair& pair);
 PiecesOfWords target_words(const PiecePair& pair);
 
 struct PairAttentionOptions {
-  std::optional<AttentionPlace> only = {};  // weights of one place; else of all
-  double threshold = 0;                     // cuts weights to the source, as in search
+  std::optional<AttentionPlace> only = {};  // place to observe; default: all
+  double threshold = 0;                     // of cross-attention weights, as in search
 };
 
 // Observes pairs, several at a time, and passes each with its weights to `take`, in the order of add(). A pair without
@@ -58,11 +59,29 @@ class PairAttention {
   PairAttentionOptions options_;
   Take take_;
   std::vector<PiecePair> waiting_;
-  std::size_t longest_source_ = 0;  // in pending pairs
+  std::size_t longest_source_ = 0;  // of the waiting pairs
   std::size_t longest_target_ = 0;
 };
 
-// The decoder's layers that attend to the source: 0 of a model without attention.
+// The number of decoder layers that attend to the source; 0 for a model without attention.
 std::int64_t num_cross_layers(const Run& trained);
+
+// A file of word alignments (eval/alignment.hpp), a line of links for each pair: those of one decoder layer, averaged
+// over its heads. It appears with commit(), or not at all.
+class AlignmentFile {
+ public:
+  // Without a `layer` the last one is used. UserError naming `layer_option` if the model of the run directory `run`
+  // lacks that layer.
+  AlignmentFile(const std::string& file, const Run& trained, const std::string& run, std::optional<std::int64_t> layer,
+                const std::string& layer_option);
+
+  // The line of a pair without pieces is empty.
+  void write(const PiecePair& pair, const SentenceAttention& attention);
+  void commit() { file_.commit(); }
+
+ private:
+  AtomicFile file_;
+  std::int64_t layer_ = 0;
+};
 
 }  // namespace attend

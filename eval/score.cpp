@@ -21,7 +21,7 @@ namespace {
 
 using torch::Tensor;
 
-// What the logits of one block of target positions may take.
+// Memory limit of the logits of one block of target positions.
 constexpr std::int64_t kLogitsBytes = std::int64_t{32} << 20;
 
 // Source and target pieces of a batch, as if all its pairs were as long as the longest.
@@ -75,7 +75,7 @@ Batch make_scored_batch(const std::vector<EncodedPair>& pairs, const std::vector
   return on_device(std::move(batch), device);
 }
 
-// The words of what was scored, and the end of sentence.
+// The words of the scored text, and the end of sentence.
 std::int64_t count_words(const std::string& line, const Beginning& scored, const Tokenizer& tokenizer) {
   return std::ssize(metrics::split_words(scored.cut ? tokenizer.decode(scored.ids) : line)) + 1;
 }
@@ -121,7 +121,8 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
 }
 
 std::vector<TargetScore> score(const Run& run, std::span<const std::string> sources,
-                               std::span<const std::string> targets, const ScoreConfig& config) {
+                               std::span<const std::string> targets, const ScoreConfig& config,
+                               WorkProgress* progress) {
   ensure(sources.size() == targets.size(), "as many target lines as source lines");
   std::vector<EncodedPair> pairs(sources.size());
   std::vector<TargetScore> scores(sources.size());
@@ -141,6 +142,7 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
                 auto forced =
                     force(*run.model, make_scored_batch(pairs, batches[b], run.tokenizers, run.model->device()));
                 for (std::size_t s = 0; s < forced.size(); ++s) scores[batches[b][s]].pieces = std::move(forced[s]);
+                if (progress != nullptr) progress->add(std::ssize(forced));
                 return_freed_memory();
               });
   return scores;

@@ -1,6 +1,6 @@
-// Forced decoding: how likely a model finds given translations. The decoder reads the given pieces, whatever it would
-// prefer itself (teacher forcing), so that one forward pass gives log p(y_t | y_<t, x) of every target piece and of the
-// end of sentence. Their sum, log p(y | x), is the log_prob that search gives to the same pieces.
+// Forced decoding: the probability of given translations. The decoder reads the given pieces instead of its own
+// predictions (teacher forcing), so that one forward pass gives log p(y_t | y_<t, x) of every target piece and of the
+// end of sentence. Their sum, log p(y | x), equals the log_prob of the same pieces in search.
 //
 //   x = "a dog", y = "ein Hund"     ▁ein -0.11   ▁Hund -0.22   </s> -0.05     log p(y | x) = -0.38
 //
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "core/progress.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/metrics/significance.hpp"
 #include "models/run/run.hpp"
@@ -41,14 +42,14 @@ struct ScoreConfig {
 struct ForcedPiece {
   std::int32_t id = 0;
   double log_prob = 0;       // of the given piece
-  double best_log_prob = 0;  // of the likeliest piece
-  bool is_best = false;      // no piece is likelier than the given one
+  double best_log_prob = 0;  // of the most likely piece
+  bool is_best = false;      // no piece is more likely than the given one
 };
 
-// A target text under a model.
+// The score of a target text.
 struct TargetScore {
   std::vector<ForcedPiece> pieces;  // the last is the end of sentence
-  std::int64_t words = 0;           // between white space, and the end of sentence
+  std::int64_t words = 0;           // separated by white space, and the end of sentence
   bool source_is_cut = false;
   bool target_is_cut = false;
 
@@ -60,9 +61,11 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
 
 // The score of every target line as the translation of the source line of the same number, in order. A line without
 // pieces is the end of sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The
-// sums depend on batches only by rounding. Interrupted after SIGINT or SIGTERM, which are polled before every batch.
+// sums depend on batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which
+// are polled before every batch.
 std::vector<TargetScore> score(const Run& run, std::span<const std::string> sources,
-                               std::span<const std::string> targets, const ScoreConfig& config);
+                               std::span<const std::string> targets, const ScoreConfig& config,
+                               WorkProgress* progress = nullptr);
 
 // Sums over a text.
 struct ScoreTally {
@@ -79,7 +82,7 @@ struct ScoreTally {
 };
 
 // Contrastive pairs (Sennrich 2017, arXiv 1612.04629): of a translation and one with an error, a model should find the
-// first likelier. Equal probabilities are counted as wrong.
+// first more likely. Equal probabilities count as errors.
 struct ContrastTally {
   std::int64_t pairs = 0;
   std::int64_t correct = 0;

@@ -161,7 +161,7 @@ class Searcher {
     return finished;
   }
 
-  // Whether parents_ are rows 0 … num_rows - 1 as they stand.
+  // True if parents_ are the rows 0 … num_rows - 1 in order.
   bool keeps_order(std::size_t num_rows) const {
     if (parents_.size() != num_rows) return false;
     for (std::size_t r = 0; r < num_rows; ++r) {
@@ -181,13 +181,13 @@ class Searcher {
 
 void SearchConfig::validate(const OptionOrigins& origins) const {
   if (nbest > beam) {
-    throw UserError(
-        origins("nbest") + ": " + std::to_string(nbest) + " hypotheses of a beam of " + std::to_string(beam),
-        "raise --beam or lower --nbest");
+    throw UserError(origins("nbest") + ": " + std::to_string(nbest) + " is above the beam size " + std::to_string(beam),
+                    "raise --beam or lower --nbest");
   }
   if (max_length && min_length > *max_length) {
-    throw UserError(origins("min-length") + ": " + std::to_string(min_length) + " is above max-length " +
-                    std::to_string(*max_length));
+    throw UserError(origins("min-length") + ": " + std::to_string(min_length) + " is above --max-length " +
+                        std::to_string(*max_length),
+                    "lower --min-length or raise --max-length");
   }
 }
 

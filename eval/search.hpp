@@ -32,24 +32,24 @@ struct SearchConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Search");
-    visit("beam", self.beam, {.help = "hypotheses kept at every step; 1: greedy", .min = 1, .max = 1000});
+    visit("beam", self.beam, {.help = "beam size; 1: greedy search", .min = 1, .max = 1000});
     visit("nbest", self.nbest,
-          {.help = "hypotheses per sentence, at most the beam; above 1 each is \"NUMBER ||| TEXT ||| SCORE\", "
-                   "with NUMBER the input line from 0",
+          {.help = "hypotheses printed per sentence, at most the beam size; above 1, as \"NUMBER ||| TEXT ||| SCORE\", "
+                   "where NUMBER is the input line, from 0",
            .min = 1,
            .max = 1000});
     visit("length-penalty", self.length_penalty,
-          {.help = "alpha: hypotheses are ranked by log p / length^alpha", .min = 0, .max = 10});
+          {.help = "alpha in the ranking of hypotheses by log p / length^alpha", .min = 0, .max = 10});
     visit("min-length", self.min_length, {.help = "minimum length in pieces", .min = 0, .max = 100000});
     visit(
         "max-length", self.max_length,
         {.help = "maximum length in pieces; auto: 2 x source + 10, and at least min-length", .min = 1, .max = 100000});
-    visit("attention-threshold", self.attention_threshold,
-          {.help =
-               "cut the decoder's attention to source positions with a weight under this, and scale the others to the "
-               "same sum; 0: none",
-           .min = 0,
-           .max = 0.999});
+    visit(
+        "attention-threshold", self.attention_threshold,
+        {.help =
+             "set cross-attention weights below this threshold to zero and rescale the others to the same sum; 0: none",
+         .min = 0,
+         .max = 0.999});
   }
 
   // UserError for contradictory options.
@@ -80,8 +80,8 @@ struct SearchRequest {
 };
 
 // The best `nbest` hypotheses of every sentence, best first; at least one each. Sentences are independent. If a model's
-// logits are not finite, the hypothesis ends there. Interrupted after SIGINT
-// or SIGTERM, which are polled before every step.
+// logits are not finite, the hypothesis ends there. Interrupted after SIGINT or SIGTERM, which are polled before every
+// step.
 std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, const Sequences& src);
 
 }  // namespace attend

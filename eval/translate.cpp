@@ -17,7 +17,7 @@ namespace {
 // Batches that a window has for each worker: enough for equal lengths, few enough to answer soon.
 constexpr std::int64_t kBatchesInWindow = 16;
 
-// Bytes of text after which a window ends: a few lines may be the whole memory.
+// Bytes of text after which a window ends, since a few lines may fill the memory.
 constexpr std::size_t kBytesInWindow = std::size_t{16} << 20;
 
 // Source pieces of a batch and the pieces that its hypotheses may grow to, as if all sentences were as long as the
@@ -60,8 +60,13 @@ std::string CutLines::report(std::size_t pieces) const {
                     : fmt::format("{} lines were cut to {} pieces, the first is line {}", count, pieces, first);
 }
 
-Translator::Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config)
-    : model_(model), tokenizers_(std::move(tokenizers)), config_(config), most_pieces_(most_source_pieces(model)) {}
+Translator::Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config,
+                       WorkProgress* progress)
+    : model_(model),
+      tokenizers_(std::move(tokenizers)),
+      config_(config),
+      most_pieces_(most_source_pieces(model)),
+      progress_(progress) {}
 
 void Translator::warn_of_cut() const {
   if (cut_.count > 0) log::warn("{}", cut_.report(most_pieces_));
@@ -69,12 +74,15 @@ void Translator::warn_of_cut() const {
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
   std::vector<Ids> encoded;
+  std::int64_t num_blank = 0;
   for (const std::string& line : lines) {
     auto [ids, is_cut] = tokenizers_.src.encode_beginning(line, most_pieces_);
     encoded.push_back(std::move(ids));
     ++num_lines_;
     if (is_cut) cut_.add(num_lines_);
+    if (encoded.back().empty()) ++num_blank;
   }
+  if (progress_ != nullptr && num_blank > 0) progress_->add(num_blank);
   std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
   const SpecialIds& special = tokenizers_.tgt.special();
   const SearchRequest request{
@@ -95,6 +103,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                     result.push_back({.text = std::move(text), .hypothesis = std::move(hypothesis)});
                   }
                 }
+                if (progress_ != nullptr) progress_->add(std::ssize(sentences));
               });
   return results;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "core/progress.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "eval/search.hpp"
 #include "models/translation/seq2seq.hpp"
@@ -24,8 +25,8 @@ struct TranslatorConfig {
   static void visit(Self& self, Visitor& visit) {
     SearchConfig::visit(self.search, visit);
     visit.group("Speed");
-    visit("batch-size", self.batch_size, {.help = "sentences per search of a worker", .min = 1, .max = 10000});
-    visit("workers", self.workers, {.help = "parallel searches; auto: one per processor", .min = 1, .max = 1024});
+    visit("batch-size", self.batch_size, {.help = "sentences per batch of a worker", .min = 1, .max = 10000});
+    visit("workers", self.workers, {.help = "parallel workers; auto: one per processor", .min = 1, .max = 1024});
     visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
   }
   void validate(const OptionOrigins& origins) const { search.validate(origins); }
@@ -54,10 +55,11 @@ struct Translation {
   Hypothesis hypothesis;  // empty for a blank line
 };
 
-// Model and config are not modified and must outlive the translator.
+// Model and config are not modified; they and `progress`, which counts translated lines, must outlive the translator.
 class Translator {
  public:
-  Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config);
+  Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config,
+             WorkProgress* progress = nullptr);
 
   // The translations of each line, best first, at least one. A blank line gives a blank one; a line of more than
   // most_source_pieces() is cut. Interrupted after SIGINT or SIGTERM.
@@ -79,6 +81,7 @@ class Translator {
   TokenizerPair tokenizers_;
   const TranslatorConfig& config_;
   std::size_t most_pieces_;
+  WorkProgress* progress_;
   std::int64_t num_lines_ = 0;
   CutLines cut_;
 };

@@ -1,4 +1,4 @@
-// Batches divided among workers that share a frozen model.
+// Parallel workers that process batches with one frozen model.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace attend {
 std::int64_t num_workers(std::optional<std::int64_t> given);
 
 // Calls work(i) for i = 0 … count - 1 on `workers` threads, each of which computes with `threads`. The first exception
-// stops them all and is thrown again here.
+// stops all workers and is rethrown here.
 void run_workers(std::size_t count, std::size_t workers, int threads, const std::function<void(std::size_t)>& work);
 
 }  // namespace attend

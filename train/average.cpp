@@ -74,7 +74,7 @@ NamedTensors mean_of(const std::deque<SafetensorsFile>& files, const fs::path& r
 }  // namespace
 
 void AverageConfig::validate(const OptionOrigins& origins) const {
-  if (last && best) throw UserError(origins("best") + ": cannot be combined with --last", "remove one of them");
+  if (last && best) throw UserError(origins("best") + ": cannot be combined with --last", "leave one of them out");
 }
 
 void average_checkpoints(const AverageConfig& config) {

@@ -57,25 +57,30 @@ struct OptimiserConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("optimiser", self.optimiser, {.help = "rule of the updates"});
-    visit("beta1", self.beta1, {.help = "adamw, adam: decay of the mean of gradients", .min = 0, .max = 0.9999999});
+    visit("optimiser", self.optimiser, {.help = "optimiser"});
+    visit("beta1", self.beta1,
+          {.help = "adamw, adam: decay of the running mean of gradients", .min = 0, .max = 0.9999999});
     visit("beta2", self.beta2,
-          {.help = "adamw, adam: decay of the mean of squared gradients", .min = 0, .max = 0.9999999});
+          {.help = "adamw, adam: decay of the running mean of squared gradients", .min = 0, .max = 0.9999999});
     visit("rho", self.rho,
-          {.help = "adadelta: decay of the means of squared gradients and steps", .min = 0, .max = 0.9999999});
+          {.help = "adadelta: decay of the running means of squared gradients and squared steps",
+           .min = 0,
+           .max = 0.9999999});
     visit("epsilon", self.epsilon,
-          {.help = "adamw, adam: added to the root of the squared mean; adadelta: added to both squared means; auto: "
-                   "1e-8, for adadelta 1e-6",
+          {.help = "adamw, adam: added to the square root of the second moment; adadelta: added to both running means; "
+                   "auto: 1e-8, for adadelta 1e-6",
            .min = 1e-16,
            .max = 1});
-    visit("weight-decay", self.weight_decay,
-          {.help = "decay of matrices (not of norms and biases); decoupled from the gradient in adamw, added to it in "
-                   "the others",
-           .min = 0,
-           .max = 1});
-    visit("bias-correction", self.bias_correction,
-          {.help = "adamw, adam: correct the moments for starting at zero; BERT's own optimiser does not"});
-    visit("clip-norm", self.clip_norm, {.help = "largest global norm of the gradient; 0: no clipping", .min = 0});
+    visit(
+        "weight-decay", self.weight_decay,
+        {.help =
+             "weight decay of matrices (not of norms and biases); decoupled in adamw, added to the gradient otherwise",
+         .min = 0,
+         .max = 1});
+    visit(
+        "bias-correction", self.bias_correction,
+        {.help = "adamw, adam: correct the bias of moments that start at zero; the original BERT optimiser does not"});
+    visit("clip-norm", self.clip_norm, {.help = "maximum global gradient norm; 0: no clipping", .min = 0});
   }
 
   // The value of `epsilon`, or the optimiser's default.

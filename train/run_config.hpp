@@ -37,35 +37,34 @@ struct RunConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Run");
-    visit("run", self.run, {.help = "directory of the run", .placeholder = "DIR", .may_change = true});
+    visit("run", self.run, {.help = "run directory", .placeholder = "DIR", .may_change = true});
     visit("resume", self.resume,
           {.help = "auto: resume the run if it exists; never: refuse a run that exists; PATH: return to that "
                    "checkpoint of the run and delete later ones",
            .placeholder = "auto|never|PATH",
            .may_change = true});
     visit("skip-batch", self.skip_batch,
-          {.help = "with --resume: skip the batch of the next update, whose loss was not finite", .may_change = true});
+          {.help = "with --resume: skip the next batch, whose loss was not finite", .may_change = true});
     visit("init-from", self.init_from, {.help = "initialise from the weights of another run", .placeholder = "RUN"});
     visit("dry-run", self.dry_run,
-          {.help = "build everything, try the largest batch, report its time and memory, and write nothing but the "
-                   "cache of encoded text",
+          {.help = "build everything, run the largest batch, report its time and memory, and exit; nothing is written "
+                   "except the cache of encoded text",
            .may_change = true});
     visit("device", self.device,
-          {.help = "auto, cpu, cuda or cuda:N; auto: of several processes each takes a GPU of its own",
+          {.help = "auto, cpu, cuda or cuda:N; auto: CUDA if available, one GPU per process",
            .placeholder = "NAME",
            .may_change = true});
     visit("threads", self.threads,
-          {.help = "compute threads; auto: one per core, shared among the processes of a machine",
+          {.help = "compute threads; auto: one per core, divided among the processes of a machine",
            .min = 1,
            .max = 1024,
            .may_change = true});
-    visit(
-        "backend", self.backend,
-        {.help = "what joins several processes: gloo, or nccl between GPUs; auto: nccl where the build and the device "
-                 "have it",
-         .may_change = true});
+    visit("backend", self.backend,
+          {.help = "communication backend for several processes; auto: nccl if the build and the device support it, "
+                   "else gloo",
+           .may_change = true});
     visit("precision", self.precision,
-          {.help = "of matrix products; auto: bf16 where the processor multiplies it natively, else fp32"});
+          {.help = "precision of matrix products; auto: bf16 if the processor supports it natively, else fp32"});
   }
 
   // Throws UserError for contradictory options.

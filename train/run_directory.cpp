@@ -33,7 +33,7 @@ void refuse_foreign_files(const fs::path& run) {
                   AtomicFile::is_leftover(name))) {
       continue;
     }
-    throw UserError(run.string() + ": exists and contains " + name,
+    throw UserError(run.string() + ": already exists and contains " + name,
                     name.starts_with("seed") ? "use --seeds to resume runs of several seeds" : "choose another --run");
   }
 }

@@ -46,26 +46,23 @@ struct ScheduleConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("schedule", self.schedule,
-          {.help = "decay of the learning rate after the warm-up; auto: inverse-sqrt, for adadelta constant, for sgd "
-                   "halving"});
+          {.help = "learning-rate schedule after warm-up; auto: inverse-sqrt, for adadelta constant, for sgd halving"});
     visit("learning-rate", self.learning_rate,
           {.help = "peak learning rate; auto: by family and width, 1 for adadelta and sgd", .min = 0, .max = 100});
-    visit(
-        "warmup-steps", self.warmup_steps,
-        {.help = "updates of linear warm-up, at most a tenth of the updates that max-time allows; auto: by family, and "
-                 "size of the data or number of updates; none for adadelta and sgd",
-         .min = 0,
-         .max = 1e9});
+    visit("warmup-steps", self.warmup_steps,
+          {.help = "updates of linear warm-up, at most a tenth of the updates possible within max-time; auto: by "
+                   "family, and size of the data or number of updates; none for adadelta and sgd",
+           .min = 0,
+           .max = 1e9});
     visit("halve-after", self.halve_after,
-          {.help = "halving: share of max-steps after which the rate is halved first", .min = 0, .max = 1});
+          {.help = "halving: fraction of max-steps before the first halving", .min = 0, .max = 1});
     visit("halve-every", self.halve_every,
-          {.help = "halving: share of max-steps between one halving and the next", .min = 0.001, .max = 1});
+          {.help = "halving: fraction of max-steps between halvings", .min = 0.001, .max = 1});
     visit("decay-last", self.decay_last,
-          {.help = "last share of max-steps, over which the rate also decays linearly to zero", .min = 0, .max = 1});
+          {.help = "final fraction of max-steps over which the rate also decays linearly to zero", .min = 0, .max = 1});
     visit("schedule-end", self.end,
-          {.help = "end of the decay: max-steps, or max-time, predicted from the speed so far, which no other run "
-                   "repeats bit for "
-                   "bit; auto: max-steps, but max-time in pretraining if it is the only limit"});
+          {.help = "end of the decay: max-steps, or max-time (predicted from the speed so far, hence not reproducible "
+                   "bit for bit); auto: max-steps, but max-time in pretraining if it is the only limit"});
   }
 };
 

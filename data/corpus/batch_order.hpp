@@ -24,8 +24,8 @@ struct BatchConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("max-tokens", self.max_tokens,
-          {.help = "padded tokens per batch: sentences times the longest on either side, with end tokens; auto: from "
-                   "the size of the data, or from the device",
+          {.help = "padded tokens per batch: number of sentences times the longest one on either side, end tokens "
+                   "included; auto: by the size of the data, or by the device",
            .min = 1,
            .max = 1e9});
   }

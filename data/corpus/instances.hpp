@@ -38,12 +38,12 @@ struct InstanceConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit(
-        "sequence-objective", self.sequence_objective,
-        {.help = "objective besides masked tokens: next sentence (BERT), sentence order (ALBERT), or none (RoBERTa)"});
+    visit("sequence-objective", self.sequence_objective,
+          {.help = "objective in addition to masked tokens: next sentence (BERT), sentence order (ALBERT), or none "
+                   "(RoBERTa)"});
     visit("length", self.length, {.help = "tokens per sequence, including [CLS] and [SEP]", .min = 8, .max = 65535});
     visit("short-sequences", self.short_sequences,
-          {.help = "share of the sequences that get a shorter, random length", .min = 0, .max = 1});
+          {.help = "fraction of sequences with a shorter, random length", .min = 0, .max = 1});
   }
 };
 

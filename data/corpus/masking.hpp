@@ -23,15 +23,15 @@ struct MaskingConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("mask-rate", self.mask_rate,
-          {.help = "share of tokens to predict, at least one per sequence", .min = 0, .max = 1});
-    visit("masked", self.masked, {.help = "share of these that become [MASK]", .min = 0, .max = 1});
+          {.help = "fraction of tokens to predict, at least one per sequence", .min = 0, .max = 1});
+    visit("masked", self.masked, {.help = "fraction of these replaced by [MASK]", .min = 0, .max = 1});
     visit("replaced", self.replaced,
-          {.help = "share of these that become a random piece; the rest stay unchanged", .min = 0, .max = 1});
+          {.help = "fraction of these replaced by a random piece; the rest stay unchanged", .min = 0, .max = 1});
     visit("whole-words", self.whole_words, {.help = "select whole words and predict all of their pieces"});
     visit("max-predictions", self.max_predictions,
           {.help = "maximum tokens to predict per sequence; auto: no limit", .min = 1, .max = 65535});
     visit("duplicates", self.duplicates,
-          {.help = "number of different maskings of a sequence, used in turn; auto: a new one in every epoch",
+          {.help = "number of different maskings per sequence, used in turn; auto: a new one in every epoch",
            .min = 1,
            .max = 1e6});
   }

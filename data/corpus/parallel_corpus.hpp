@@ -20,10 +20,9 @@ struct CorpusConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("max-length", self.max_length,
-          {.help = "maximum tokens per training sentence; pairs with a longer one are skipped and counted",
-           .min = 1,
-           .max = 65535});
+    visit(
+        "max-length", self.max_length,
+        {.help = "maximum tokens per training sentence; longer pairs are skipped and counted", .min = 1, .max = 65535});
   }
 };
 

@@ -61,14 +61,14 @@ struct LabelledTask {
     visit("labels", self.labels, {.help = "names of the labels; none: those in the training file, sorted"});
     visit("positive", self.positive,
           {.help = "classification: the label whose F1 is reported; empty: macro average over all labels"});
-    visit("separator", self.separator, {.help = "multi-label: separates the labels of a text"});
+    visit("separator", self.separator, {.help = "multi-label: separator of the labels of a text"});
     visit("may-lack-answers", self.may_lack_answers,
           {.help = "spans: a question may be unanswerable; set from the training file"});
     visit("chunks", self.chunks,
-          {.help = "tags: they mark chunks, such as B-PER I-PER O (IOB1, IOB2, IOBES); false: independent tags"});
+          {.help = "tags: the tags mark chunks, such as B-PER I-PER O (IOB1, IOB2, IOBES); false: independent tags"});
     visit("metrics", self.metrics,
-          {.help = "their mean selects the best checkpoint; none: accuracy; for regression, pearson and spearman; for "
-                   "multi-label, spans and chunks, f1"});
+          {.help = "metrics whose mean selects the best checkpoint; none: accuracy; for regression, pearson and "
+                   "spearman; for multi-label, spans and chunks, f1"});
     visit("format", self.format, {.help = "format of the files; auto: from their extensions"});
     visit("header", self.header, {.help = "the first line names the columns"});
     visit("skip-incomplete", self.skip_incomplete,

@@ -107,7 +107,7 @@ std::vector<SentenceLinks> read_links(const std::string& file, const LinkFormat&
   LinkReader reader(file, format);
   std::vector<SentenceLinks> sentences;
   for (SentenceLinks links; reader.next(links);) sentences.push_back(std::move(links));
-  if (sentences.empty()) throw UserError(name_of_input(file) + ": empty", "check the file");
+  if (sentences.empty()) throw UserError(name_of_input(file) + ": empty", "check that it is the right file");
   return sentences;
 }
 

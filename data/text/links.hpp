@@ -62,9 +62,9 @@ struct GoldConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("gold", self.gold,
-          {.help = "gold alignments, line by line: sure links 1-2, possible links 1?2", .placeholder = "FILE"});
-    visit("gold-direction", self.gold_direction, {.help = "the side that a gold link names first"});
-    visit("gold-base", self.gold_base, {.help = "the number of the first word in --gold", .min = 0, .max = 1});
+          {.help = "gold alignment of each line: sure links 1-2, possible links 1?2", .placeholder = "FILE"});
+    visit("gold-direction", self.gold_direction, {.help = "order of the two words in a gold link"});
+    visit("gold-base", self.gold_base, {.help = "number of the first word in --gold", .min = 0, .max = 1});
   }
 };
 

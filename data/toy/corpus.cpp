@@ -71,7 +71,7 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
   files.insert(files.begin(), {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"});
   for (const std::string& name : files) {
     if (!config.overwrite && std::filesystem::exists(directory / name)) {
-      throw UserError((directory / name).string() + ": exists already",
+      throw UserError((directory / name).string() + ": already exists",
                       "choose another directory, or pass --overwrite");
     }
   }

@@ -39,13 +39,15 @@ std::unique_ptr<TaskAnswers> make_answers(const TaskSplit& split, const Labelled
 }
 
 std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit& split, const LabelledTask& task,
-                                    const AnswerConfig& config, torch::Device device, Labelled labelled) {
+                                    const AnswerConfig& config, torch::Device device, Labelled labelled,
+                                    WorkProgress* progress) {
   const torch::NoGradGuard no_grad;
   std::unique_ptr<TaskAnswers> answers = make_answers(split, task, config);
   double loss = 0;
   std::int64_t count = 0;
+  std::vector<bool> is_counted(static_cast<std::size_t>(split.size()));  // a record may have several samples
   for (const std::vector<const Sample*>& samples : batches_by_length(split.samples)) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all was answered");
+    if (signals::stop_requested()) throw Interrupted("stopped before all records were answered");
     const LabelledBatch batch = on_device(make_labelled_batch(samples), device);
     Pass pass = Pass::inference();
     const at::Tensor logits = model.logits(batch, pass);
@@ -55,6 +57,14 @@ std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit&
     }
     answers->add(samples, model.head().predict(logits).cpu());
     return_freed_memory();
+    if (progress == nullptr) continue;
+    std::int64_t records = 0;
+    for (const Sample* sample : samples) {
+      const auto record = static_cast<std::size_t>(sample->example);
+      records += is_counted[record] ? 0 : 1;
+      is_counted[record] = true;
+    }
+    progress->add(records);
   }
   answers->finish();
   if (count > 0) answers->loss = loss / static_cast<double>(count);

@@ -1,4 +1,4 @@
-// What the answers to tasks with labels share: the probability of every label for every text.
+// The probability of every label for every text: common to the answers of tasks with labels.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// The labels of each text that are likelier than not.
+// The labels of each text with a probability above 0.5.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <ostream>
+#include <ranges>
 #include <set>
 
 #include "data/text/lines.hpp"
@@ -16,18 +17,22 @@
 namespace attend {
 namespace {
 
-// The answer to a question, and what else it could be.
+// The answer to a question and its alternatives.
 struct SpanAnswer {
   struct Candidate {
-    std::string text;        // of the context, letter by letter
+    std::string text;        // verbatim from the context
     double score = 0;        // the logits of begin and end
     double probability = 0;  // among the candidates
   };
   std::vector<Candidate> candidates = {};  // best first, different texts; none where the context is empty
-  double no_answer = 0;                    // the score of no answer, above that of the best one
+  double no_answer = 0;                    // score of no answer minus that of the best one
 };
 
-// A span of a window: an answer is the best of the n best begins with the n best ends.
+// The begins and ends of a window that are combined, and the answers among which probabilities are (the script of
+// SQuAD's baseline calls it n_best_size).
+constexpr std::size_t kTried = 20;
+
+// A span of a window.
 struct ScoredSpan {
   double score = 0;
   std::size_t first = 0, last = 0;  // pieces of the context
@@ -48,9 +53,8 @@ std::vector<std::size_t> largest(std::span<const float> numbers, std::size_t fro
 void gather(const Sample& window, std::span<const float> begin, std::span<const float> end, const AnswerConfig& config,
             std::vector<ScoredSpan>& candidates) {
   const std::size_t from = window.first, to = window.ids.size() - 1;
-  const auto count = static_cast<std::size_t>(config.nbest);
-  const std::vector<std::size_t> ends = largest(end, from, to, count);
-  for (const std::size_t b : largest(begin, from, to, count)) {
+  const std::vector<std::size_t> ends = largest(end, from, to, kTried);
+  for (const std::size_t b : largest(begin, from, to, kTried)) {
     for (const std::size_t e : ends) {
       if (e < b || e - b + 1 > static_cast<std::size_t>(config.max_answer)) continue;
       candidates.push_back({.score = static_cast<double>(begin[b]) + static_cast<double>(end[e]),
@@ -61,12 +65,12 @@ void gather(const Sample& window, std::span<const float> begin, std::span<const 
 }
 
 SpanAnswer choose(std::vector<ScoredSpan>& candidates, double null_score, const std::string& context,
-                  const std::vector<Piece>& pieces, std::int64_t nbest) {
+                  const std::vector<Piece>& pieces) {
   std::ranges::stable_sort(candidates, std::greater<>(), &ScoredSpan::score);
   SpanAnswer answer;
   std::set<std::string> seen;
   for (const ScoredSpan& candidate : candidates) {
-    if (std::ssize(answer.candidates) == nbest) break;
+    if (answer.candidates.size() == kTried) break;
     const std::size_t begin = pieces[candidate.first].begin;
     std::string text = trimmed(std::string_view(context).substr(begin, pieces[candidate.last].end - begin));
     if (text.empty() || !seen.insert(text).second) continue;
@@ -89,7 +93,7 @@ std::vector<std::string> texts_of(const Question& question) {
   return texts;
 }
 
-// Answers come together out of the windows of a question, which follow each other.
+// Combines the windows of a question, which are consecutive.
 class SpanAnswers : public TaskAnswers {
  public:
   SpanAnswers(const TaskSplit& split, const LabelledTask& task, const AnswerConfig& config)
@@ -113,21 +117,22 @@ class SpanAnswers : public TaskAnswers {
   void finish() override {
     for (std::size_t q = 0; q < candidates_.size(); ++q) {
       const std::size_t context = split_.questions.questions[q].context;
-      answers_.push_back(choose(candidates_[q], null_scores_[q], split_.questions.contexts[context],
-                                split_.contexts[context], config_.nbest));
+      answers_.push_back(
+          choose(candidates_[q], null_scores_[q], split_.questions.contexts[context], split_.contexts[context]));
     }
   }
 
-  // In percent, as the script of the file's version of SQuAD.
+  // In percent, as computed by the script for the file's version of SQuAD.
   std::vector<NamedMeasure> measures() const override {
     std::vector<double> exact, f1;
     const bool none = split_.questions.may_lack_answers;
     for (std::size_t q = 0; q < answers_.size(); ++q) {
       const std::vector<std::string> gold = texts_of(split_.questions.questions[q]);
       const std::string answer = given(answers_[q], none);
-      const metrics::AnswerScore score = none           ? metrics::score_answer_or_none(answer, gold)
-                                         : gold.empty() ? metrics::AnswerScore()  // all lost: none can be right
-                                                        : metrics::score_answer(answer, gold);
+      const metrics::AnswerScore score = none ? metrics::score_answer_or_none(answer, gold)
+                                         : gold.empty()
+                                             ? metrics::AnswerScore()  // all were cut off: no answer can be right
+                                             : metrics::score_answer(answer, gold);
       exact.push_back(100 * score.exact);
       f1.push_back(100 * score.f1);
     }
@@ -164,7 +169,7 @@ class SpanAnswers : public TaskAnswers {
   nlohmann::ordered_json json(std::size_t i) const override {
     nlohmann::ordered_json object = {
         {"answer", text(i)}, {"no_answer", answers_[i].no_answer}, {"nbest", nlohmann::ordered_json::array()}};
-    for (const SpanAnswer::Candidate& candidate : answers_[i].candidates) {
+    for (const SpanAnswer::Candidate& candidate : answers_[i].candidates | std::views::take(config_.nbest)) {
       object["nbest"].push_back(
           {{"text", candidate.text}, {"probability", candidate.probability}, {"score", candidate.score}});
     }
@@ -182,7 +187,7 @@ class SpanAnswers : public TaskAnswers {
  private:
   static constexpr double kNone = std::numeric_limits<double>::infinity();
 
-  // The best candidate, or nothing where no answer is allowed and more likely.
+  // The best candidate, or an empty text if no answer is allowed and more likely.
   std::string given(const SpanAnswer& answer, bool may_lack_answers) const {
     if (answer.candidates.empty() || (may_lack_answers && answer.no_answer > config_.null_threshold)) return "";
     return answer.candidates.front().text;

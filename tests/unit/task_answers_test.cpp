@@ -85,8 +85,8 @@ std::vector<Case> cases() {
   };
 }
 
-std::unique_ptr<TaskAnswers> answered(const Case& one, const LabelledTask& task) {
-  auto answers = make_answers(one.split, task, {});
+std::unique_ptr<TaskAnswers> answered(const Case& one, const LabelledTask& task, const AnswerConfig& config = {}) {
+  auto answers = make_answers(one.split, task, config);
   std::vector<const Sample*> samples;
   for (const Sample& sample : one.split.samples) samples.push_back(&sample);
   answers->add(samples, one.predicted);
@@ -154,6 +154,21 @@ TEST(TaskAnswers, ASpanHasCandidatesWhoseProbabilitiesSumToOne) {
   EXPECT_EQ(texts, (std::vector<std::string>{"Ann", "Ann Bob", "Bob"}));
   EXPECT_NEAR(sum, 1, 1e-12);
   EXPECT_NEAR(object["nbest"][0]["probability"].get<double>(), 1 / (1 + std::exp(-4) + std::exp(-8)), 1e-12);
+}
+
+TEST(TaskAnswers, TheNumberOfPrintedSpansChangesNoAnswer) {
+  Case one = cases()[3];  // the likeliest begin lies behind the likeliest end
+  one.predicted = torch::full({12, 2}, -9.0F);
+  one.predicted.index_put_({torch::tensor({3, 4}), 0}, torch::tensor({4.0F, 6.0F}));
+  one.predicted.index_put_({torch::tensor({3, 4}), 1}, torch::tensor({5.0F, 4.0F}));
+  const LabelledTask task{.kind = TaskKind::spans};
+  const auto all = answered(one, task), single = answered(one, task, {.nbest = 1});
+  EXPECT_EQ(single->text(0), "Bob");
+  EXPECT_EQ(single->text(0), all->text(0));
+  EXPECT_EQ(single->probability(0), all->probability(0));
+  EXPECT_EQ(all->json(0)["nbest"].size(), 3U);
+  ASSERT_EQ(single->json(0)["nbest"].size(), 1U);
+  EXPECT_EQ(single->json(0)["nbest"][0], all->json(0)["nbest"][0]);
 }
 
 }  // namespace

@@ -101,6 +101,15 @@ TEST_F(Translating, AStreamIsAnsweredInOrderAndAtOnceWhereWanted) {
   }
 }
 
+TEST_F(Translating, ProgressCountsEveryLine) {
+  const attend::Run run = attend::Run::load(run_);
+  const TranslatorConfig settings = config(2, 2);
+  WorkProgress progress({.total = std::ssize(kLines), .is_shown = false});
+  Translator translator(*run.model, run.tokenizers, settings, &progress);
+  translator.translate(kLines);
+  EXPECT_EQ(progress.done(), std::ssize(kLines));
+}
+
 TEST_F(Translating, ALineTooLongIsCutAndCounted) {
   const attend::Run run = attend::Run::load(run_);
   const TranslatorConfig settings = config(1, 8);

@@ -10,7 +10,7 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
     throw UserError(origins("train") + ": " + std::to_string(train.size()) + " files, expected one", "join them");
   }
   if (!tokenizer.empty() && !run.init_from.empty()) {
-    throw UserError(origins("tokenizer") + ": --init-from already determines the tokenizer", "remove one of them");
+    throw UserError(origins("tokenizer") + ": --init-from already determines the tokenizer", "leave one of them out");
   }
   if (model.model == TextEncoderKind::bert) bert_config(model.encoder, /*vocabulary=*/1);
   if (examples == 0) throw UserError(origins("examples") + ": no training examples", "set a share above 0");
@@ -20,7 +20,7 @@ void FinetuningCommand::validate(const OptionOrigins& origins) const {
   config.run.validate(origins);
   if (seeds.empty()) return;
   seeds_of(seeds, origins("seeds"));
-  if (origins.given("seed")) throw UserError(origins("seeds") + " and --seed are both given", "remove one of them");
+  if (origins.given("seed")) throw UserError(origins("seeds") + " and --seed are both given", "leave one of them out");
   if (config.run.dry_run) throw UserError(origins("seeds") + ": a dry run needs one seed", "use --seed");
   if (config.run.resume != "auto" && config.run.resume != "never") {
     throw UserError(origins("seeds") + ": --resume PATH names a checkpoint of one seed", "use --resume auto");

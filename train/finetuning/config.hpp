@@ -47,34 +47,33 @@ struct FinetuningConfig {
                    "TOML file that describes another",
            .placeholder = "NAME|FILE",
            .required = true});
-    visit("data", self.data, {.help = "folder that holds the task's files", .placeholder = "DIR", .may_change = true});
+    visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR", .may_change = true});
     visit("train", self.train,
-          {.help = "file to learn from; none: the task's, in --data", .placeholder = "FILE", .may_change = true});
+          {.help = "training file; none: the task's, in --data", .placeholder = "FILE", .may_change = true});
     visit("valid", self.valid,
-          {.help = "files to validate on, the first chooses the best checkpoint; none: the task's, in --data",
+          {.help = "validation files, the first of which selects the best checkpoint; none: the task's, in --data",
            .placeholder = "FILE",
            .may_change = true});
     visit("tokenizer", self.tokenizer,
-          {.help = "empty: that of --init-from", .placeholder = "FILE", .may_change = true});
-    visit("examples", self.examples, {.help = "share of the examples to learn from", .min = 0, .max = 1});
+          {.help = "tokenizer; none: that of --init-from", .placeholder = "FILE", .may_change = true});
+    visit("examples", self.examples, {.help = "fraction of the training examples to use", .min = 0, .max = 1});
     SampleConfig::visit(self.samples, visit);
-    visit("batch-size", self.batch_size, {.help = "sequences of a batch", .min = 1, .max = 1e6});
+    visit("batch-size", self.batch_size, {.help = "sequences per batch", .min = 1, .max = 1e6});
 
     visit.group("Model");
     TextModelOptions::visit(self.model, visit);
 
     visit.group("Optimisation");
-    visit(
-        "label-weights", self.label_weights,
-        {.help = "what an error on each label counts, in the order of the labels; balanced: by how rare each is; none: "
-                 "alike",
-         .placeholder = "X"});
+    visit("label-weights", self.label_weights,
+          {.help = "weight of each label in the loss, in the order of the labels; balanced: inverse to its frequency; "
+                   "none: equal weights",
+           .placeholder = "X"});
     visit("freeze", self.freeze,
-          {.help = "parts of the encoder that learn nothing: 1 the embeddings, 2 also the lowest layer, and so on",
+          {.help = "number of frozen parts of the encoder: 1: the embeddings, 2: also the lowest layer, and so on",
            .min = 0,
            .max = 97});
     visit("layer-decay", self.layer_decay,
-          {.help = "each layer's learning rate is this times that of the one above", .min = 0.01, .max = 1});
+          {.help = "factor of each layer's learning rate relative to the layer above", .min = 0.01, .max = 1});
     ScheduleConfig::visit(self.schedule, visit);
     OptimiserConfig::visit(self.optimiser, visit);
 
@@ -99,9 +98,8 @@ struct FinetuningCommand {
 
     visit.group("Several runs");
     visit("seeds", self.seeds,
-          {.help =
-               "A..B: a run for each seed, in RUN/seed-N, their mean and deviation, and RUN stands for the best on the "
-               "validation data; empty: --seed alone",
+          {.help = "A..B: one run per seed, in RUN/seed-N, with the mean and standard deviation of their scores; RUN "
+                   "then stands for the best one on the validation data; none: only --seed",
            .placeholder = "A..B"});
   }
   // Throws UserError if the options of this call do not describe a run.

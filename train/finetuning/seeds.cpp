@@ -33,7 +33,7 @@ void refuse_all_but_seeds(const fs::path& run) {
   for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with("seed-") || name == "seeds.json" || name == "lock") continue;
-    throw UserError(run.string() + ": exists and contains " + name, "choose another --run");
+    throw UserError(run.string() + ": already exists and contains " + name, "choose another --run");
   }
 }
 

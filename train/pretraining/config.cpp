@@ -37,7 +37,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
                     "remove it, or use --max-steps or --max-time, and --length");
   }
   if (!phases.empty() && origins.given("length")) {
-    throw UserError(origins("length") + ": every --phase sets its own length", "remove it");
+    throw UserError(origins("length") + ": every --phase sets its own length", "leave it out");
   }
   for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
     if (phase.length <= model.positions) continue;

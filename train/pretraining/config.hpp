@@ -44,36 +44,36 @@ struct PretrainingConfig {
 
     visit.group("Data");
     visit("train", self.train,
-          {.help = "text to learn from: a sentence or paragraph a line, a blank line between documents; plain or .gz",
+          {.help = "training text: one sentence or paragraph per line, a blank line between documents; plain or .gz",
            .placeholder = "FILE",
            .required = true,
            .may_change = true});
     visit("valid", self.valid,
-          {.help = "text to validate on; its masks are the paper's and always the same",
+          {.help = "validation text; masked as in the BERT paper, with the same masks at every validation",
            .placeholder = "FILE",
            .may_change = true});
     visit("tokenizer", self.tokenizer,
-          {.help = "none: one is learnt from the training text", .placeholder = "FILE", .may_change = true});
-    visit("vocab-size", self.vocabulary.size,
-          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 1, .max = 1e6});
-    visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
-    visit("lower-case", self.vocabulary.lower_case, {.help = "the tokenizer that is learnt lowers all letters"});
+          {.help = "tokenizer; none: train one on the training text", .placeholder = "FILE", .may_change = true});
+    visit(
+        "vocab-size", self.vocabulary.size,
+        {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});
+    visit("vocab-type", self.vocabulary.type, {.help = "type of a newly trained tokenizer"});
+    visit("lower-case", self.vocabulary.lower_case, {.help = "lower-case the text in a newly trained tokenizer"});
     CacheConfig::visit(self.cache, visit);
     InstanceConfig::visit(self.instances, visit);
     MaskingConfig::visit(self.masking, visit);
     visit("max-tokens", self.max_tokens,
-          {.help = "tokens of a batch, in whole sequences; auto: 1024, on a GPU 4096, and at least one sequence",
+          {.help = "tokens per batch, rounded to whole sequences, at least one; auto: 1024, on a GPU 4096",
            .min = 1,
            .max = 1e9});
-    visit(
-        "phase", self.phases,
-        {.help = "LENGTH:SHARE%, such as 128:90% and 512:10%: sequences of these lengths, one after another, for these "
-                 "shares of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch; none: --length, after "
-                 "--short-first",
-         .placeholder = "PHASE"});
+    visit("phase", self.phases,
+          {.help = "phases of training as LENGTH:SHARE%, such as 128:90% 512:10%: sequence lengths in turn, each for "
+                   "that share of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch size; none: --length, "
+                   "after --short-first",
+           .placeholder = "PHASE"});
     visit("short-first", self.short_first,
-          {.help = "share of the updates, at the beginning, that read sequences of 16 and then 32 tokens, in which "
-                   "neighbours are found much sooner; auto: 0.2, and 0 with --phase, --max-epochs or --init-from",
+          {.help = "initial fraction of the updates with sequences of 16, then 32 tokens, which teach local context "
+                   "much faster; auto: 0.2, or 0 with --phase, --max-epochs or --init-from",
            .min = 0,
            .max = 0.9});
 
@@ -86,7 +86,7 @@ struct PretrainingConfig {
 
     TrainerConfig::visit(self.trainer, visit);
     visit("valid-tokens", self.valid_tokens,
-          {.help = "tokens of the held-out text that a validation reads, always the same", .min = 1});
+          {.help = "tokens of validation text per validation, the same each time", .min = 1});
   }
 
   // The sequence lengths and batches of the run in sequence; phases without a batch size use `tokens`.

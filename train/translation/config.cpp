@@ -17,7 +17,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   // Other values come from a resumed run, whose defaults may have differed.
   const auto refuse_given = [&](const std::vector<std::string_view>& options, const std::string& what) {
     for (const std::string_view option : options) {
-      if (origins.given(option)) throw UserError(origins(option) + " has no meaning for " + what, "remove it");
+      if (origins.given(option)) throw UserError(origins(option) + " has no meaning for " + what, "leave it out");
     }
   };
   refuse_given(foreign_options(model), "the model " + std::string(name_of(model.model)));
@@ -27,7 +27,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   resolve_sizes(sized, 0);
   check_model(sized.model, origins);
   if (model.model == ModelKind::transformer && objective.scheduled_sampling > 0) {
-    throw UserError(origins("scheduled-sampling") + ": a Transformer reads all target tokens at once", "remove it");
+    throw UserError(origins("scheduled-sampling") + ": a Transformer reads all target tokens at once", "leave it out");
   }
   if (objective.scheduled_sampling == 0 && origins.given("sampling-schedule")) {
     throw UserError(origins("sampling-schedule") + ": --scheduled-sampling is 0, so that no share of words grows",

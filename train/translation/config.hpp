@@ -41,19 +41,19 @@ struct TranslationConfig {
     RunConfig::visit(self.run, visit);
 
     visit.group("Data");
-    visit(
-        "train", self.train,
-        {.help = "source and target text to learn from", .placeholder = "FILE", .required = true, .may_change = true});
+    visit("train", self.train,
+          {.help = "source and target training text", .placeholder = "FILE", .required = true, .may_change = true});
     visit("valid", self.valid,
-          {.help = "source and target text to validate on", .placeholder = "FILE", .may_change = true});
+          {.help = "source and target validation text", .placeholder = "FILE", .may_change = true});
     visit("tokenizer", self.tokenizer,
-          {.help = "one for both languages, or one for the source and one for the target; none: a joint one is learnt "
-                   "from the training text",
+          {.help = "one tokenizer for both languages, or one for the source and one for the target; none: train a "
+                   "joint one on the training text",
            .placeholder = "FILE",
            .may_change = true});
-    visit("vocab-size", self.vocabulary.size,
-          {.help = "pieces of the tokenizer that is learnt; auto: by the size of the text", .min = 1, .max = 1e6});
-    visit("vocab-type", self.vocabulary.type, {.help = "kind of the tokenizer that is learnt"});
+    visit(
+        "vocab-size", self.vocabulary.size,
+        {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});
+    visit("vocab-type", self.vocabulary.type, {.help = "type of a newly trained tokenizer"});
     CorpusConfig::visit(self.corpus, visit);
     CacheConfig::visit(self.cache, visit);
     BatchConfig::visit(self.batches, visit);
@@ -68,7 +68,7 @@ struct TranslationConfig {
 
     TrainerConfig::visit(self.trainer, visit);
     visit("bleu-sentences", self.bleu_sentences,
-          {.help = "validation sentences that are translated, greedily, for BLEU; 0: none",
+          {.help = "validation sentences translated greedily for BLEU; 0: none",
            .min = 0,
            .max = 1e6,
            .may_change = true});

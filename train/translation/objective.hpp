@@ -36,19 +36,19 @@ struct ObjectiveConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("label-smoothing", self.label_smoothing,
-          {.help = "share of the target's probability spread over the vocabulary", .min = 0, .max = 0.9});
+          {.help = "label smoothing: probability mass spread uniformly over the vocabulary", .min = 0, .max = 0.9});
     visit("scheduled-sampling", self.scheduled_sampling,
-          {.help = "recurrent models: share of target words, at the end of the training, in whose place the decoder is "
-                   "fed the word it prefers itself",
+          {.help = "recurrent models: scheduled sampling: fraction of target words replaced by the model's own "
+                   "predictions as decoder input, reached at the end of training",
            .min = 0,
            .max = 1});
-    visit("sampling-schedule", self.sampling_schedule, {.help = "how that share grows over the training"});
+    visit("sampling-schedule", self.sampling_schedule, {.help = "growth of that fraction over the training"});
     visit("reinforce-weight", self.reinforce_weight,
-          {.help = "hard attention: weight of the gradient of what is sampled; at 1 its noise drowns that of the words",
+          {.help = "hard attention: weight of the REINFORCE gradient; at 1 its noise exceeds the gradient of the words",
            .min = 0,
            .max = 1e6});
     visit("entropy-weight", self.entropy_weight,
-          {.help = "hard attention: weight of the entropy of attention, which keeps it from settling early",
+          {.help = "hard attention: weight of the entropy bonus, which prevents early convergence to one position",
            .min = 0,
            .max = 1e6});
   }

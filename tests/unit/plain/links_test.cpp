@@ -73,7 +73,7 @@ TEST_F(LinksTest, WhatIsNoLinkIsRefused) {
     EXPECT_TRUE(refusal("0-0\n1-1 " + token + "\n", {}).starts_with(":2: \"" + token + "\" is not a link | write"))
         << token;
   }
-  EXPECT_EQ(refusal("", {}), ": empty | check the file");
+  EXPECT_EQ(refusal("", {}), ": empty | check that it is the right file");
 }
 
 TEST_F(LinksTest, PossibleLinksAndPositionsAreRefusedWhereTheyCannotBe) {
