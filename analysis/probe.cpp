@@ -10,9 +10,9 @@
 #include <limits>
 #include <set>
 #include <span>
-#include <thread>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/random.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/pair_attention.hpp"
@@ -96,23 +96,23 @@ Batch random_batch(const Run& run, std::int64_t sentences, std::int64_t length) 
   return on_device(std::move(batch), run.model->device());
 }
 
-double median_milliseconds(const Seq2Seq& model, bool hard, const Batch& batch) {
-  constexpr std::uint64_t kUpdates = 5;
-  TranslationObjective objective(model, {}, hard);
+// The median of several updates, by the clock.
+double median_milliseconds(const std::function<void()>& update, const Milliseconds& now) {
+  constexpr int kUpdates = 5;
+  update();  // fills caches
   std::vector<double> times;
-  for (std::uint64_t update = 0; update <= kUpdates; ++update) {
-    const auto begin = std::chrono::steady_clock::now();
-    Pass pass = Pass::train(update);
-    Tensor loss;
-    for (const LossSum& sum : objective.losses(batch, pass)) loss = loss.defined() ? loss + sum.loss : sum.loss;
-    loss.backward();
-    loss.item<float>();  // waits for a GPU
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-    model->zero_grad();
-    if (update > 0) times.push_back(time.count());  // the first fills caches
+  for (int i = 0; i < kUpdates; ++i) {
+    const double begin = now();
+    update();
+    times.push_back(now() - begin);
   }
   std::ranges::sort(times);
   return times[times.size() / 2];
+}
+
+double milliseconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(now).count();
 }
 
 // Sets the number of threads during its lifetime.
@@ -172,22 +172,38 @@ std::vector<GradientReach> gradient_reach_of_checkpoints(const std::filesystem::
   return reach;
 }
 
-std::vector<StepTime> step_times(const Run& run, std::int64_t pieces, const std::vector<std::int64_t>& lengths) {
-  const Seq2Seq model =
-      make_seq2seq(run.config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, /*seed=*/1);
-  model->to(run.model->device());
-  const bool hard = run.config.attention == ChoiceKind::hard;
-  const std::int64_t all = std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+std::vector<StepTime> times_of_updates(const std::vector<std::int64_t>& lengths, const UpdateOfLength& update_of,
+                                       const Milliseconds& now) {
   std::vector<StepTime> times;
-  for (const std::int64_t threads : std::set<std::int64_t>{1, all}) {
+  for (const std::int64_t threads : std::set<std::int64_t>{1, usable_processors()}) {
     const Threads guard(threads);
     for (const std::int64_t length : lengths) {
-      if (run.config.longest_source && length > *run.config.longest_source) continue;
-      const Batch batch = random_batch(run, std::max<std::int64_t>(1, pieces / length), length);
-      times.push_back({.length = length, .threads = threads, .milliseconds = median_milliseconds(model, hard, batch)});
+      times.push_back(
+          {.length = length, .threads = threads, .milliseconds = median_milliseconds(update_of(length), now)});
     }
   }
   return times;
+}
+
+std::vector<StepTime> step_times(const Run& run, std::int64_t pieces, std::vector<std::int64_t> lengths) {
+  const Seq2Seq model =
+      make_seq2seq(run.config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, /*seed=*/1);
+  model->to(run.model->device());
+  TranslationObjective objective(model, {}, run.config.attention == ChoiceKind::hard);
+  std::uint64_t number = 0;
+  const auto update_of = [&](std::int64_t length) {
+    return [&, batch = random_batch(run, std::max<std::int64_t>(1, pieces / length), length)] {
+      Pass pass = Pass::train(number++);
+      Tensor loss;
+      for (const LossSum& sum : objective.losses(batch, pass)) loss = loss.defined() ? loss + sum.loss : sum.loss;
+      loss.backward();
+      loss.item<float>();  // waits for a GPU
+      model->zero_grad();
+    };
+  };
+  std::erase_if(lengths,
+                [&](std::int64_t length) { return run.config.longest_source && length > *run.config.longest_source; });
+  return times_of_updates(lengths, update_of, milliseconds_now);
 }
 
 }  // namespace attend

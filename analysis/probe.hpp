@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,17 @@ std::vector<GradientReach> gradient_reach_of_checkpoints(const std::filesystem::
                                                          const std::vector<std::string>& source,
                                                          const std::vector<std::string>& target, std::int64_t farthest);
 
-// Times of the forward and backward pass of an update over `pieces` random target pieces in sentences of each length,
-// source and target, with one thread and with all: the median of several, in fp32, without the optimiser's step, by a
-// new model of the run's architecture. Lengths that it cannot read (--longest-source) are left out.
+// The time of an update of each length, with one thread and with all that this process may use (the processors of
+// `attend info`): the median of several, after one that is not counted. `now` is a clock in milliseconds.
+using Milliseconds = std::function<double()>;
+using UpdateOfLength = std::function<std::function<void()>(std::int64_t length)>;
+std::vector<StepTime> times_of_updates(const std::vector<std::int64_t>& lengths, const UpdateOfLength& update_of,
+                                       const Milliseconds& now);
+
+// The same of forward and backward pass over `pieces` random target pieces in sentences of each length, source and
+// target, in fp32, without the optimiser's step. A model of the run's architecture is made for it. Lengths that it
+// cannot read (--longest-source) are left out.
 std::vector<StepTime> step_times(const Run& run, std::int64_t pieces = 800,
-                                 const std::vector<std::int64_t>& lengths = {10, 20, 40, 80});
+                                 std::vector<std::int64_t> lengths = {10, 20, 40, 80});
 
 }  // namespace attend

@@ -8,12 +8,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "cli/model_options.hpp"
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/progress.hpp"
@@ -231,7 +231,7 @@ void evaluate_translations(const EvaluateConfig& config) {
   const metrics::Chrf chrf = config.metrics.chrf();
   const metrics::Ter ter = config.metrics.ter();
   const auto tally = [&](const metrics::Metric& metric) {
-    return evaluate(metric, hypotheses, references, static_cast<int>(std::thread::hardware_concurrency()));
+    return evaluate(metric, hypotheses, references, static_cast<int>(usable_processors()));
   };
   const metrics::Tally of_bleu = tally(bleu);
   const metrics::Tally of_chrf = tally(chrf);

@@ -11,10 +11,10 @@
 #include <iostream>
 #include <limits>
 #include <optional>
-#include <thread>
 
 #include "cli/command.hpp"
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/json.hpp"
 #include "core/manifest.hpp"
 #include "core/safetensors.hpp"
@@ -53,7 +53,7 @@ void say(std::string_view what, const Value& value) {
 void about_program() {
   say("attend", version());
   say("LibTorch", TORCH_VERSION);
-  say("processors", std::thread::hardware_concurrency());
+  say("processors", usable_processors());
   say("threads", at::get_num_threads());
   say("CPU features", at::get_cpu_capability());
   say("native bf16", ops::has_native_bf16() ? "yes" : "no");

@@ -1,8 +1,11 @@
 #include "core/host.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <thread>
 
 namespace attend {
 
@@ -10,6 +13,15 @@ std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+std::int64_t usable_processors() {
+  cpu_set_t allowed;
+  // Without a mask, or on a machine with more processors than it holds, all of them.
+  const int count = sched_getaffinity(0, sizeof(allowed), &allowed) == 0
+                        ? CPU_COUNT(&allowed)
+                        : static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, count);
 }
 
 }  // namespace attend

@@ -1,11 +1,15 @@
 // The machine that this process runs on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace attend {
 
 // The host name of the system.
 std::string host_name();
+
+// Processors that this process may use: those of its affinity mask (taskset, cpusets), at least 1.
+std::int64_t usable_processors();
 
 }  // namespace attend

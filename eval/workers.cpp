@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "core/host.hpp"
+
 namespace attend {
 
-std::int64_t num_workers(std::optional<std::int64_t> given) {
-  return given.value_or(std::max<std::int64_t>(1, std::thread::hardware_concurrency()));
-}
+std::int64_t num_workers(std::optional<std::int64_t> given) { return given.value_or(usable_processors()); }
 
 void run_workers(std::size_t count, std::size_t workers, int threads, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next = 0;

@@ -2,6 +2,7 @@
 #include "analysis/probe.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "analysis/distant_pairs.hpp"
 #include "analysis/positions.hpp"
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/families.hpp"
@@ -81,6 +83,27 @@ TEST(Probe, AnUpdateTakesTimeByLengthAndThreads) {
   EXPECT_EQ(times[0].length, 4);
   EXPECT_EQ(times[1].length, 8);
   for (const StepTime& time : times) EXPECT_GT(time.milliseconds, 0);
+}
+
+// A clock that the updates themselves move on: their times are known.
+TEST(Probe, TimesOfUpdatesAreTheirDelays) {
+  double now = 100;
+  const auto update_of = [&](std::int64_t length) {
+    return [&now, length, delays = std::vector<double>{900, 5, 1, 3, 2, 4}, i = std::size_t{0}]() mutable {
+      now += delays.at(i++) * static_cast<double>(length) / at::get_num_threads();
+    };
+  };
+  const int before = at::get_num_threads();
+  const std::vector<StepTime> times = times_of_updates({10, 20}, update_of, [&] { return now; });
+  ASSERT_EQ(times.size(), usable_processors() == 1 ? 2u : 4u);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    EXPECT_EQ(times[i].length, i % 2 == 0 ? 10 : 20);
+    EXPECT_EQ(times[i].threads, i < 2 ? 1 : usable_processors());
+    EXPECT_NEAR(times[i].milliseconds,
+                3.0 * static_cast<double>(times[i].length) / static_cast<double>(times[i].threads), 1e-9)
+        << "the median of all but the first";
+  }
+  EXPECT_EQ(at::get_num_threads(), before);
 }
 
 TEST(Probe, DistantPairsAreFoundInOrder) {
