@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {
@@ -68,27 +70,99 @@ fs::path known_as(const std::string& path) {
   return run;
 }
 
-// A sentence where the systems' values differ: "train batches: 4096 (luong), 2048 (transformer)".
-void note_unless_equal(std::vector<std::string>& notes, const std::vector<SystemRuns>& systems, const std::string& what,
-                       const std::function<std::string(const SystemRuns&)>& value_of) {
-  std::set<std::string> values;
+// A sentence where the values differ: "train batches: 4096 (luong), 2048 (transformer)". Each value has the name of
+// what it is of.
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+void note_unless_equal(std::vector<std::string>& notes, const std::string& what, const NamedValues& values) {
+  std::set<std::string> different;
   std::vector<std::string> shown;
-  for (const SystemRuns& system : systems) {
-    const std::string value = value_of(system);
-    values.insert(value);
-    shown.push_back(fmt::format("{} ({})", value.empty() ? "not recorded" : value, system.name));
+  for (const auto& [name, value] : values) {
+    different.insert(value);
+    shown.push_back(fmt::format("{} ({})", value.empty() ? "not recorded" : value, name));
   }
-  if (values.size() > 1) notes.push_back(fmt::format("{}: {}.", what, fmt::join(shown, ", ")));
+  if (different.size() > 1) notes.push_back(fmt::format("{}: {}.", what, fmt::join(shown, ", ")));
 }
 
 // The names of the texts in run.json.
 constexpr const char* kTrainingText = "the text to learn from";
 constexpr const char* kValidationText = "the text to validate on";
 
-// The beginning of a hash of run.json; empty where there is none.
+// The hash of run.json; empty where there is none.
 std::string input_hash(const TrainedRun& run, const std::string& input) {
   const auto found = run.inputs.find(input);
-  return found == run.inputs.end() ? std::string() : found->second.substr(0, 8);
+  return found == run.inputs.end() ? std::string() : found->second;
+}
+
+// What people know a value by, and what makes values equal.
+struct Known {
+  std::string shown;
+  std::string hash;
+};
+
+// Values that differ though they are shown alike (one file that was changed between two trainings) get their hashes.
+void note_unless_equal(std::vector<std::string>& notes, const std::string& what, const std::vector<std::string>& names,
+                       const std::vector<Known>& known) {
+  NamedValues values;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const auto is_alike = [&](const Known& other) {
+      return other.shown == known[i].shown && other.hash != known[i].hash;
+    };
+    const bool is_ambiguous = !known[i].hash.empty() && std::ranges::any_of(known, is_alike);
+    values.emplace_back(names[i], known[i].hash.empty() ? ""
+                                  : is_ambiguous
+                                      ? fmt::format("{}, XXH3 {}", known[i].shown, known[i].hash.substr(0, 8))
+                                      : known[i].shown);
+  }
+  std::set<std::string> hashes;
+  for (const Known& one : known) hashes.insert(one.hash);
+  if (hashes.size() > 1) note_unless_equal(notes, what, values);
+}
+
+std::string in_words(const std::vector<std::string>& files) {
+  return files.empty() ? "none" : fmt::format("{}", fmt::join(files, " and "));
+}
+
+Known vocabulary_of(const TrainedRun& run) {
+  const TokenizerPair& tokenizers = run.run.tokenizers;
+  const std::string origin =
+      run.config.tokenizer.empty() ? "learnt from " + in_words(run.config.train) : in_words(run.config.tokenizer);
+  const std::string pieces = tokenizers.joint()
+                                 ? fmt::format("{} pieces", tokenizers.src.size())
+                                 : fmt::format("{} and {} pieces", tokenizers.src.size(), tokenizers.tgt.size());
+  return {.shown = fmt::format("{}, {}", pieces, origin), .hash = tokenizers.src.hash() + tokenizers.tgt.hash()};
+}
+
+// "de" of "data/train.de" and "train.de.gz"; empty where the name does not end like that.
+std::string language_of(const std::string& file) {
+  fs::path path = file;
+  if (path.extension() == ".gz") path = path.stem();
+  const std::string extension = path.extension().string();
+  const bool is_code = extension.size() == 3 || extension.size() == 4;
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (!is_code || !std::ranges::all_of(extension.substr(1), is_letter) || extension == ".txt") return {};
+  return extension.substr(1);
+}
+
+// "en to de"; empty where file names do not tell.
+std::string direction_of(const std::vector<std::string>& files) {
+  if (files.size() != 2) return {};
+  const std::string source = language_of(files[0]), target = language_of(files[1]);
+  return source.empty() || target.empty() ? std::string() : source + " to " + target;
+}
+
+// Runs of one system that were ended at different times: their mean is not that of a configuration.
+void note_unequal_runs(std::vector<std::string>& notes, const std::vector<TrainedRun>& runs, const SystemRuns& system) {
+  constexpr double kTolerance = 0.02;
+  std::vector<double> updates;
+  NamedValues values;
+  for (const std::size_t run : system.runs) {
+    updates.push_back(static_cast<double>(runs[run].updates.value_or(0)));
+    values.emplace_back(fmt::format("seed {}", runs[run].facts.seed.value_or(0)),
+                        runs[run].updates ? fmt::format("{}", *runs[run].updates) : "");
+  }
+  const auto [least, most] = std::ranges::minmax(updates);
+  if (most - least <= kTolerance * most) return;
+  note_unless_equal(notes, "The runs of " + system.name + " were trained for different numbers of updates", values);
 }
 
 }  // namespace
@@ -140,6 +214,7 @@ std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& 
                                                  const std::vector<SystemRuns>& systems) {
   std::vector<OptionTexts> options;
   for (const SystemRuns& system : systems) options.push_back(options_of(runs[system.runs[0]]));
+  if (runs.empty()) return {};
   const OptionTexts architecture = architecture_of(runs[0]);
   std::vector<OptionDifference> differences;
   const TranslationConfig default_config;
@@ -166,42 +241,84 @@ std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& 
 }
 
 bool have_comparable_losses(const TrainedRun& a, const TrainedRun& b) {
-  return a.run.tokenizers == b.run.tokenizers && input_hash(a, kValidationText) == input_hash(b, kValidationText);
+  return a.run.tokenizers == b.run.tokenizers && input_hash(a, kValidationText) == input_hash(b, kValidationText) &&
+         a.config.corpus.max_length == b.config.corpus.max_length;
 }
 
 std::vector<std::string> notes_on_conditions(const std::vector<TrainedRun>& runs,
-                                             const std::vector<SystemRuns>& systems) {
-  std::vector<std::string> notes;
-  if (systems.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
+                                             const std::vector<SystemRuns>& systems,
+                                             const std::vector<std::string>& test) {
+  std::vector<std::string> notes, names;
+  if (systems.empty()) return notes;
+  for (const SystemRuns& system : systems) names.push_back(system.name);
   const auto first = [&](const SystemRuns& system) -> const TrainedRun& { return runs[system.runs[0]]; };
-  note_unless_equal(notes, systems, "The vocabularies differ, so losses and perplexities by piece cannot be compared",
-                    [&](const SystemRuns& system) {
-                      const TokenizerPair& tokenizers = first(system).run.tokenizers;
-                      return tokenizers.src.hash().substr(0, 8) + "/" + tokenizers.tgt.hash().substr(0, 8);
-                    });
-  note_unless_equal(notes, systems, "The training texts differ",
-                    [&](const SystemRuns& system) { return input_hash(first(system), kTrainingText); });
-  note_unless_equal(notes, systems, "The validation texts differ, so the curves cannot be compared",
-                    [&](const SystemRuns& system) { return input_hash(first(system), kValidationText); });
+  const auto values_of = [&](const auto& value_of) {
+    NamedValues values;
+    for (const SystemRuns& system : systems) values.emplace_back(system.name, value_of(system));
+    return values;
+  };
+  const auto known_of = [&](const auto& known) {
+    std::vector<Known> all;
+    for (const SystemRuns& system : systems) all.push_back(known(first(system)));
+    return all;
+  };
+  const auto text_of_run = [](const char* input, const std::vector<std::string> TranslationConfig::*files) {
+    return [=](const TrainedRun& run) {
+      return Known{.shown = in_words(run.config.*files), .hash = input_hash(run, input)};
+    };
+  };
+
+  for (const SystemRuns& system : systems) {
+    const std::string direction = direction_of(first(system).config.train), tested = direction_of(test);
+    if (direction.empty() || tested.empty() || direction == tested) continue;
+    notes.push_back(fmt::format("{} was trained to translate {} ({}), but the test set is {} ({}).", system.name,
+                                direction, in_words(first(system).config.train), tested, in_words(test)));
+  }
+  const std::vector<Known> vocabularies = known_of(vocabulary_of);
+  note_unless_equal(
+      notes, "The vocabularies differ, so losses, perplexities by piece and numbers of pieces cannot be compared",
+      names, vocabularies);
+  note_unless_equal(notes, "The training texts differ", names,
+                    known_of(text_of_run(kTrainingText, &TranslationConfig::train)));
+  note_unless_equal(notes, "The validation texts differ, so the curves cannot be compared", names,
+                    known_of(text_of_run(kValidationText, &TranslationConfig::valid)));
+  const auto same = [&](const SystemRuns& system) {
+    return first(system).config.corpus.max_length == first(systems[0]).config.corpus.max_length;
+  };
+  if (!std::ranges::all_of(systems, same)) {
+    note_unless_equal(
+        notes, "Validation skips pairs above --max-length, which differs, so validation losses cannot be compared",
+        values_of([&](const SystemRuns& system) { return fmt::format("{}", first(system).config.corpus.max_length); }));
+  }
+  for (const SystemRuns& system : systems) note_unequal_runs(notes, runs, system);
   // Batches are cut by pieces, so equal configurations see within a few per cent of the same tokens.
   const auto unequal = [&](const std::string& what, double tolerance, const auto& count_of) {
     std::vector<double> counts;
     for (const SystemRuns& system : systems) counts.push_back(static_cast<double>(count_of(first(system)).value_or(0)));
     const auto [least, most] = std::ranges::minmax(counts);
     if (most - least <= tolerance * most) return;
-    note_unless_equal(notes, systems, what, [&](const SystemRuns& system) {
-      const auto count = count_of(first(system));
-      return count ? fmt::format("{}", *count) : std::string();
-    });
+    note_unless_equal(notes, what, values_of([&](const SystemRuns& system) {
+                        const auto count = count_of(first(system));
+                        return count ? fmt::format("{}", *count) : std::string();
+                      }));
   };
-  unequal("The target tokens seen in training differ", 0.02, [](const TrainedRun& run) { return run.tokens; });
+  if (have_equal_vocabularies(runs)) {
+    unequal("The target tokens seen in training differ", 0.02, [](const TrainedRun& run) { return run.tokens; });
+  } else {
+    unequal("The target words seen in training differ (tokens over the pieces per word of the references)", 0.05,
+            [](const TrainedRun& run) {
+              return run.tokens ? std::optional(std::llround(static_cast<double>(*run.tokens) / run.pieces_per_word))
+                                : std::nullopt;
+            });
+  }
   unequal("The numbers of updates differ", 0.02, [](const TrainedRun& run) { return run.updates; });
-  note_unless_equal(notes, systems, "The seeds differ", [&](const SystemRuns& system) {
+  const auto seeds_of = [&](const SystemRuns& system) {
     std::vector<std::int64_t> seeds;
-    for (const std::size_t run : system.runs) seeds.push_back(runs[run].facts.seed);
+    for (const std::size_t run : system.runs) seeds.push_back(runs[run].facts.seed.value_or(0));
     std::ranges::sort(seeds);
     return fmt::format("{}", fmt::join(seeds, ", "));
-  });
+  };
+  note_unless_equal(notes, "The seeds differ", values_of(seeds_of));
   if (std::ranges::any_of(systems, [](const SystemRuns& system) { return system.runs.size() == 1; })) {
     notes.emplace_back(
         "A system with one seed: intervals and tests say how far another test set could change its score, not how far "
@@ -211,6 +328,25 @@ std::vector<std::string> notes_on_conditions(const std::vector<TrainedRun>& runs
     if (!first(system).updates) notes.push_back(system.name + ": its training was not recorded (train.jsonl).");
   }
   return notes;
+}
+
+bool have_equal_vocabularies(const std::vector<TrainedRun>& runs) {
+  const auto same = [&](const TrainedRun& run) { return run.run.tokenizers == runs[0].run.tokenizers; };
+  return std::ranges::all_of(runs, same);
+}
+
+std::string fault_of_training_text(const TrainedRun& run) {
+  const std::vector<std::string>& files = run.config.train;
+  const std::string hash = input_hash(run, kTrainingText);
+  if (hash.empty() || files.size() != 2) return fmt::format("{} does not record its training text", run.facts.path);
+  std::error_code missing;
+  for (const std::string& file : files) {
+    if (!fs::is_regular_file(file, missing)) {
+      return fmt::format("{}, which {} learnt from, is not there", file, run.facts.path);
+    }
+  }
+  if (hash_hex_of_files(files) == hash) return {};
+  return fmt::format("{} no longer hold what {} learnt from", in_words(files), run.facts.path);
 }
 
 }  // namespace attend

@@ -28,11 +28,19 @@ void rename_systems(std::vector<SystemRuns>& systems, const std::vector<std::str
 std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& runs,
                                                  const std::vector<SystemRuns>& systems);
 
-// True if the runs have the same vocabularies and validation texts.
+// True if the runs have the same vocabularies and validated on the same pairs.
 bool have_comparable_losses(const TrainedRun& a, const TrainedRun& b);
 
-// Sentences about conditions that differ and about facts that were not recorded.
+bool have_equal_vocabularies(const std::vector<TrainedRun>& runs);
+
+// Why the files that the run names as its training text are not that text: they are missing, or were changed since.
+// Empty if they still are.
+std::string fault_of_training_text(const TrainedRun& run);
+
+// Sentences about conditions that differ, between systems and within them, and about facts that were not recorded.
+// `test` are the files of the test set.
 std::vector<std::string> notes_on_conditions(const std::vector<TrainedRun>& runs,
-                                             const std::vector<SystemRuns>& systems);
+                                             const std::vector<SystemRuns>& systems,
+                                             const std::vector<std::string>& test);
 
 }  // namespace attend

@@ -1,20 +1,44 @@
 #include "analysis/trained_run.hpp"
 
-#include <fstream>
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/safetensors.hpp"
 
 namespace attend {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The directory that records how `run` was trained.
+bool records_training(const fs::path& run) {
+  return fs::exists(run / "train.jsonl") && fs::exists(run / "config.toml");
+}
+
+// The member of run.json, where it is a text.
+std::string recorded_text(const nlohmann::json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+nlohmann::json run_record(const fs::path& run) {
+  return fs::exists(run / "run.json") ? read_json(run / "run.json") : nlohmann::json::object();
+}
+
+// The directory that records how `run` was trained: of an average, the run that its run.json names or that it lies in.
 fs::path trained_in(const fs::path& run) {
-  const fs::path above = fs::weakly_canonical(run).parent_path();
-  const bool is_average =
-      !fs::exists(run / "train.jsonl") && fs::exists(above / "train.jsonl") && fs::exists(above / "config.toml");
-  return is_average ? above : run;
+  if (records_training(run)) return run;
+  for (const fs::path& trained :
+       {fs::path(recorded_text(run_record(run), "average_of")), fs::weakly_canonical(run).parent_path()}) {
+    if (!trained.empty() && records_training(trained)) return trained;
+  }
+  return run;
 }
 
 std::optional<double> number(const nlohmann::json& event, const char* key) {
@@ -24,15 +48,9 @@ std::optional<double> number(const nlohmann::json& event, const char* key) {
 
 // Reads the facts of run.json about the training; an imported run has none.
 void read_record(TrainedRun& trained) {
-  const fs::path file = trained.directory / "run.json";
-  if (!fs::exists(file)) return;
-  const nlohmann::json record = read_json(file);
-  const auto text = [&](const char* key) {
-    const auto found = record.find(key);
-    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  trained.facts.attend = text("attend");
-  trained.facts.started = text("started").substr(0, 10);
+  const nlohmann::json record = run_record(trained.directory);
+  trained.facts.attend = recorded_text(record, "attend");
+  trained.facts.started = recorded_text(record, "started").substr(0, 10);
   if (const auto inputs = record.find("inputs"); inputs != record.end()) {
     for (const auto& [name, hash] : inputs->items()) {
       if (hash.is_string()) trained.inputs.emplace(name, hash.get<std::string>());
@@ -40,43 +58,102 @@ void read_record(TrainedRun& trained) {
   }
 }
 
-// The totals and the validations of train.jsonl. A line that was cut off by a crash is skipped.
-void read_log(TrainedRun& trained) {
+// What a training had taken after an update.
+struct Taken {
+  double tokens = 0;
+  double seconds = 0;
+};
+using TakenByUpdate = std::map<std::int64_t, Taken>;
+
+// Validations stand between the records of what was taken, which are of regular updates and of checkpoints.
+Taken taken_at(const TakenByUpdate& records, std::int64_t update) {
+  const auto next = records.lower_bound(update);
+  if (next == records.end()) return records.empty() ? Taken{} : records.rbegin()->second;
+  if (next->first == update) return next->second;
+  const auto [before, start] = next == records.begin() ? std::pair<const std::int64_t, Taken>{} : *std::prev(next);
+  const double share = static_cast<double>(update - before) / static_cast<double>(next->first - before);
+  return {.tokens = start.tokens + share * (next->second.tokens - start.tokens),
+          .seconds = start.seconds + share * (next->second.seconds - start.seconds)};
+}
+
+// The states of the checkpoints that a run still has: the log of a training that ends between two of its regular lines
+// does not hold the totals.
+void read_states(const fs::path& run, TakenByUpdate& records) {
+  for (const std::int64_t step : checkpoint_steps(run)) {
+    std::ifstream file(checkpoint_path(run, step) / "state.json");
+    const auto state = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (!state.is_object()) continue;  // averages and imported runs have none
+    const auto tokens = number(state, "tokens"), seconds = number(state, "seconds");
+    if (tokens && seconds) records[step] = {.tokens = *tokens, .seconds = *seconds};
+  }
+}
+
+// The totals and the validations of the log and of the checkpoints. A line that was cut off by a crash is skipped.
+void read_training(TrainedRun& trained) {
   std::ifstream lines(trained.directory / "train.jsonl");
-  CurvePoint now;
+  TakenByUpdate records;
   for (std::string line; std::getline(lines, line);) {
     const auto event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!event.is_object() || !event.contains("event") || !number(event, "step")) continue;
-    now.update = event["step"];
+    const std::int64_t step = event["step"];
     if (event["event"] == "train") {
-      now.tokens = number(event, "tokens").value_or(now.tokens);
-      now.seconds = number(event, "seconds").value_or(now.seconds);
-      trained.updates = now.update;
-      trained.tokens = static_cast<std::int64_t>(now.tokens);
-      trained.seconds = now.seconds;
+      const Taken last = taken_at(records, step);
+      records[step] = {.tokens = number(event, "tokens").value_or(last.tokens),
+                       .seconds = number(event, "seconds").value_or(last.seconds)};
       if (const auto memory = number(event, "memory_mb")) {
         trained.memory_mb = std::max(trained.memory_mb.value_or(0), *memory);
       }
     } else if (event["event"] == "valid") {
-      now.loss = number(event, "loss");
-      now.bleu = number(event, "bleu");
-      trained.curve.push_back(now);
+      trained.curve.push_back({.update = step, .loss = number(event, "loss"), .bleu = number(event, "bleu")});
     }
   }
-  if (now.seconds > 0) trained.tokens_per_second = now.tokens / now.seconds;
+  if (records.empty() && trained.curve.empty()) return;
+  read_states(trained.directory, records);
+  if (records.empty()) return;
+  for (CurvePoint& point : trained.curve) {
+    const Taken taken = taken_at(records, point.update);
+    point.tokens = taken.tokens;
+    point.seconds = taken.seconds;
+  }
+  const auto& [updates, all] = *records.rbegin();
+  trained.updates = updates;
+  trained.tokens = static_cast<std::int64_t>(all.tokens);
+  trained.seconds = all.seconds;
+  if (all.seconds > 0) trained.tokens_per_second = all.tokens / all.seconds;
+}
+
+// The weights by the name of their checkpoint; those of an average by the steps that it is of.
+std::string describe_weights(const fs::path& weights) {
+  const SafetensorsFile file(weights);
+  const auto found = file.metadata().find("mean_of");
+  if (found == file.metadata().end()) return weights.parent_path().filename().string();
+  std::vector<std::string> steps;
+  std::istringstream names(found->second);
+  for (std::string name; names >> name;) steps.push_back(name.substr(name.starts_with("step-") ? 5 : 0));
+  return fmt::format("average of {} {}", steps.size() == 1 ? "step" : "steps", fmt::join(steps, ", "));
+}
+
+// A path that lies elsewhere would be another run's weights in this one's name.
+void refuse_foreign_checkpoint(const fs::path& run, const std::string& checkpoint) {
+  if (checkpoint == "auto" || checkpoint == "best" || checkpoint == "last" || !fs::exists(checkpoint)) return;
+  const fs::path within = fs::weakly_canonical(checkpoint).lexically_relative(fs::weakly_canonical(run));
+  if (!within.empty() && *within.begin() != "..") return;
+  throw UserError(fmt::format("--checkpoint {}: not a checkpoint of the run {}", checkpoint, run.string()),
+                  "give auto, best, last, or the path of a checkpoint that lies in the run");
 }
 
 }  // namespace
 
 TrainedRun TrainedRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
+  refuse_foreign_checkpoint(path, checkpoint);
   TrainedRun trained{.run = Run::load(path, checkpoint, device)};
   trained.config = read_config<TranslationConfig>(path / "config.toml", UnknownKeys::ignore);
   trained.facts.path = path.string();
-  trained.facts.checkpoint = find_weights(path, checkpoint).parent_path().filename().string();
+  trained.facts.checkpoint = describe_weights(find_weights(path, checkpoint));
   trained.facts.seed = static_cast<std::int64_t>(trained.config.trainer.seed);
   trained.directory = trained_in(path);
   read_record(trained);
-  read_log(trained);
+  read_training(trained);
   return trained;
 }
 

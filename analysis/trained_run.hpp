@@ -1,5 +1,5 @@
-// A translation run in a comparison: its model, and the record of its training. An average (RUN/average) has the record
-// of the run that it lies in.
+// A translation run in a comparison: its model, and the record of its training. An average has the record of the run
+// that it was made of.
 #pragma once
 
 #include <filesystem>
@@ -21,10 +21,12 @@ struct TrainedRun {
   TranslationConfig config = {};
   std::map<std::string, std::string> inputs = {};  // hashes of the texts and tokenizers it was trained with
   std::optional<std::int64_t> updates = {}, tokens = {};
+  double pieces_per_word = 1;  // of the references, by the target's tokenizer
   std::optional<double> seconds = {}, tokens_per_second = {}, memory_mb = {};
   std::vector<CurvePoint> curve = {};
 
-  // UserError unless it is a run of `attend train` with intact weights. `checkpoint` as in Run::load.
+  // UserError unless it is a run of `attend train` with intact weights. `checkpoint` as in Run::load; a path must lie
+  // in the run.
   static TrainedRun load(const std::filesystem::path& path, const std::string& checkpoint, torch::Device device);
 };
 

@@ -30,4 +30,10 @@ std::string hash_hex_of_file(const std::filesystem::path& path) {
   return digits_of(XXH3_128bits_digest(state.get()));
 }
 
+std::string hash_hex_of_files(std::span<const std::string> paths) {
+  std::string hashes;
+  for (const std::string& path : paths) hashes += hash_hex_of_file(path) + "\n";
+  return hash_hex(std::as_bytes(std::span(hashes)));
+}
+
 }  // namespace attend

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
@@ -91,7 +92,9 @@ void average_checkpoints(const AverageConfig& config) {
 
   StagedDirectory staged(config.output);
   write_file_atomic(staged.path() / "config.toml", read_file(run / "config.toml", kMaxConfigBytes));
-  write_file_atomic(staged.path() / "run.json", record_of_kind(kind_of_run(run)).dump(1) + "\n");
+  nlohmann::ordered_json record = record_of_kind(kind_of_run(run));
+  record["average_of"] = fs::weakly_canonical(run).string();  // where its training is recorded
+  write_file_atomic(staged.path() / "run.json", record.dump(1) + "\n");
   make_directories(staged.path() / "tokenizer");
   std::error_code error;
   for (fs::directory_iterator entry(run / "tokenizer", error), end; !error && entry != end; entry.increment(error)) {

@@ -130,12 +130,6 @@ std::string library_versions() {
   return std::string("SentencePiece " ATTEND_SENTENCEPIECE_VERSION ", ICU ") + text.data();
 }
 
-std::string hash_of_files(const std::vector<std::string>& files) {
-  std::string hashes;
-  for (const auto& file : files) hashes += hash_hex_of_file(file) + "\n";
-  return hash_hex(std::as_bytes(std::span(hashes)));
-}
-
 std::size_t id_bytes_of(const IdCache::Shape& shape) { return shape.vocabulary <= 65536 ? 2 : 4; }
 
 // Writes KEY.ids and KEY.index.
@@ -208,7 +202,7 @@ fs::path CacheConfig::resolved() const {
 
 IdCache IdCache::open(const std::vector<std::string>& files, const std::string& ingredients, const Shape& shape,
                       const fs::path& directory, const std::function<void(Writer&)>& encode) {
-  const std::string content = hash_of_files(files);
+  const std::string content = hash_hex_of_files(files);
   const std::string everything =
       content + " " + ingredients + " " + library_versions() + " " + std::to_string(kVersion);
   const std::string key = hash_hex(std::as_bytes(std::span(everything)));
@@ -220,7 +214,7 @@ IdCache IdCache::open(const std::vector<std::string>& files, const std::string& 
     const fs::path stem = place / key;
     FileWriter writer(stem, shape);
     encode(writer);
-    if (hash_of_files(files) != content) {
+    if (hash_hex_of_files(files) != content) {
       throw UserError(files.front() + " or a file read with it changed during reading",
                       "start again when no program writes to it");
     }

@@ -14,6 +14,7 @@
 #include "analysis/trained_run.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/hash.hpp"
 #include "models/layers/weights_io.hpp"
 #include "tests/support/small_run.hpp"
 
@@ -175,50 +176,132 @@ TEST(Systems, ADashStandsForAnOptionThatAFamilyLacks) {
   EXPECT_FALSE(found.contains("norm"));
 }
 
-std::string notes_of(const std::vector<TrainedRun>& runs) {
+std::string notes_of(const std::vector<TrainedRun>& runs, const std::vector<std::string>& test = {"t", "t"}) {
   std::string all;
-  for (const std::string& note : notes_on_conditions(runs, group_by_configuration(runs))) all += note + "\n";
+  for (const std::string& note : notes_on_conditions(runs, group_by_configuration(runs), test)) all += note + "\n";
   return all;
 }
 
+bool has(const std::string& notes, const std::string& part) { return notes.find(part) != std::string::npos; }
+
 TEST(Systems, NotesNameUnequalConditions) {
-  const auto has = [](const std::string& notes, const std::string& part) {
-    return notes.find(part) != std::string::npos;
-  };
   auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "a/seed-2", 2),
                       trained_run(kTransformer, "b", 1), trained_run(kTransformer, "b/seed-2", 2));
   EXPECT_EQ(notes_of(runs), "") << "equal conditions, two seeds each";
   runs[2].tokens = 50900;
-  runs[2].updates = 990;
+  runs[2].updates = runs[3].updates = 990;
   EXPECT_EQ(notes_of(runs), "") << "within two per cent";
   runs[2].tokens = 60000;
-  runs[2].updates = 900;
-  EXPECT_TRUE(has(notes_of(runs), "The target tokens seen in training differ: 50000 (a), 60000 (b)."))
-      << notes_of(runs);
-  EXPECT_TRUE(has(notes_of(runs), "The numbers of updates differ: 1000 (a), 900 (b).")) << notes_of(runs);
+  runs[2].updates = runs[3].updates = 900;
+  EXPECT_EQ(notes_of(runs),
+            "The target tokens seen in training differ: 50000 (a), 60000 (b).\n"
+            "The numbers of updates differ: 1000 (a), 900 (b).\n");
 
   runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b", 3));
   EXPECT_TRUE(has(notes_of(runs), "The seeds differ: 1 (a), 3 (b).")) << notes_of(runs);
   EXPECT_TRUE(has(notes_of(runs), "A system with one seed")) << notes_of(runs);
   EXPECT_TRUE(have_comparable_losses(runs[0], runs[1]));
+  runs[1].updates = runs[1].tokens = std::nullopt;
+  EXPECT_TRUE(has(notes_of(runs), "b: its training was not recorded")) << notes_of(runs);
+}
+
+// One run that was ended early makes no difference between configurations, and the mean over seeds is of unlike runs.
+TEST(Systems, NotesNameRunsOfOneSystemThatWereTrainedForDifferentTimes) {
+  auto runs =
+      runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "a/seed-2", 2), trained_run(kLuong, "a/seed-3", 3));
+  runs[1].updates = 985;
+  EXPECT_EQ(notes_of(runs), "");
+  runs[2].updates = 100;
+  EXPECT_EQ(
+      notes_of(runs),
+      "The runs of a were trained for different numbers of updates: 1000 (seed 1), 985 (seed 2), 100 (seed 3).\n");
+  runs[2].updates = std::nullopt;
+  EXPECT_TRUE(has(notes_of(runs), "not recorded (seed 3).")) << notes_of(runs);
+}
+
+TEST(Systems, NotesNameTextsByTheirFiles) {
+  auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b", 1));
+  for (TrainedRun& run : runs) {
+    run.config.train = {"data/train.en", "data/train.de"};
+    run.config.valid = {"data/valid.en", "data/valid.de"};
+  }
+  const std::vector<std::string> test = {"test.en.gz", "test.de"};
+  EXPECT_FALSE(has(notes_of(runs, test), "texts differ") || has(notes_of(runs, test), "to translate"));
   runs[1].inputs["the text to validate on"] = "44444444cccc";
   runs[1].inputs["the text to learn from"] = "55555555cccc";
-  EXPECT_TRUE(has(notes_of(runs), "The training texts differ: 11111111 (a), 55555555 (b).")) << notes_of(runs);
-  EXPECT_TRUE(has(notes_of(runs), "the curves cannot be compared: 22222222 (a), 44444444 (b).")) << notes_of(runs);
   EXPECT_FALSE(have_comparable_losses(runs[0], runs[1]));
+  const std::string same_names = notes_of(runs, test);
+  EXPECT_TRUE(has(same_names,
+                  "The training texts differ: data/train.en and data/train.de, XXH3 11111111 (a), data/train.en and "
+                  "data/train.de, XXH3 55555555 (b)."))
+      << same_names;
+  runs[1].config.train = {"data/train.de", "data/train.en"};
+  runs[1].config.valid = {"data/valid.de", "data/valid.en"};
+  const std::string reversed = notes_of(runs, test);
+  EXPECT_TRUE(has(
+      reversed, "The training texts differ: data/train.en and data/train.de (a), data/train.de and data/train.en (b)."))
+      << reversed;
+  EXPECT_TRUE(has(reversed, "so the curves cannot be compared: data/valid.en and data/valid.de (a), data/valid.de"))
+      << reversed;
+  EXPECT_TRUE(has(reversed,
+                  "b was trained to translate de to en (data/train.de and data/train.en), but the test set is en to de "
+                  "(test.en.gz and test.de)."))
+      << reversed;
+  EXPECT_FALSE(has(reversed, "a was trained to translate") || has(reversed, "XXH3")) << reversed;
   runs[1].inputs.clear();
-  runs[1].updates = runs[1].tokens = std::nullopt;
-  EXPECT_TRUE(has(notes_of(runs), "55555555") || has(notes_of(runs), "not recorded (b)")) << notes_of(runs);
-  EXPECT_TRUE(has(notes_of(runs), "b: its training was not recorded")) << notes_of(runs);
+  EXPECT_TRUE(has(notes_of(runs, test), "data/train.de (a), not recorded (b).")) << notes_of(runs, test);
+}
 
-  runs = runs_of(trained_run(kLuong, "a"), trained_run(kTransformer, "b"));
+TEST(Systems, NotesNameVocabulariesByTheirOrigin) {
+  auto runs = runs_of(trained_run(kLuong, "a"), trained_run(kTransformer, "b"));
+  EXPECT_TRUE(have_equal_vocabularies(runs));
   const TemporaryDirectory directory;
   std::ofstream(directory / "text") << "another text for another vocabulary of words\n";
   runs[1].run.tokenizers.tgt = train_tokenizer({directory / "text"}, {.type = TokenizerType::word, .size = 14});
-  EXPECT_TRUE(has(notes_of(runs), "The vocabularies differ")) << notes_of(runs);
+  runs[0].config.train = {"train.en", "train.de"};
+  runs[1].config.tokenizer = {"en.model", "de.model"};
+  const std::string notes = notes_of(runs);
+  EXPECT_TRUE(
+      has(notes, "64 pieces, learnt from train.en and train.de (a), 64 and 14 pieces, en.model and de.model (b)."))
+      << notes;
+  EXPECT_FALSE(have_equal_vocabularies(runs));
   EXPECT_FALSE(have_comparable_losses(runs[0], runs[1]));
 
-  EXPECT_TRUE(has(notes_of(runs_of(trained_run(kLuong, "a"))), "There is only one system: nothing is compared."));
+  // Pieces of two vocabularies are made words before they are compared.
+  runs[0].pieces_per_word = 2;
+  runs[1].tokens = 25000;
+  EXPECT_FALSE(has(notes_of(runs), "seen in training")) << notes_of(runs);
+  runs[1].tokens = 50000;
+  EXPECT_TRUE(has(notes_of(runs),
+                  "The target words seen in training differ (tokens over the pieces per word of the "
+                  "references): 25000 (a), 50000 (b)."))
+      << notes_of(runs);
+}
+
+// Validation skips long pairs, so losses are of other sentences.
+TEST(Systems, LossesOfOtherPairsCannotBeCompared) {
+  auto runs = runs_of(trained_run(kLuong, "a"), trained_run(kTransformer, "b"));
+  EXPECT_TRUE(have_comparable_losses(runs[0], runs[1]));
+  runs[1].config.corpus.max_length = 20;
+  EXPECT_FALSE(have_comparable_losses(runs[0], runs[1]));
+  EXPECT_TRUE(has(notes_of(runs), "so validation losses cannot be compared: 256 (a), 20 (b).")) << notes_of(runs);
+}
+
+TEST(Systems, ATrainingTextThatWasChangedIsNotTheTrainingText) {
+  const TemporaryDirectory directory;
+  const std::string source = directory / "train.en", target = directory / "train.de";
+  std::ofstream(source) << "a dog\n";
+  std::ofstream(target) << "ein Hund\n";
+  TrainedRun run = trained_run(kLuong, "a");
+  run.config.train = {source, target};
+  run.inputs["the text to learn from"] = hash_hex_of_files(run.config.train);
+  EXPECT_EQ(fault_of_training_text(run), "");
+  std::ofstream(target, std::ios::app) << "eine Katze\n";
+  EXPECT_TRUE(has(fault_of_training_text(run), "no longer hold what a learnt from")) << fault_of_training_text(run);
+  fs::remove(target);
+  EXPECT_EQ(fault_of_training_text(run), target + ", which a learnt from, is not there");
+  run.inputs.clear();
+  EXPECT_EQ(fault_of_training_text(run), "a does not record its training text");
 }
 
 // ---- a run of a directory
@@ -274,6 +357,30 @@ TEST_F(TrainedRunTest, HasTheTotalsAndTheCurveOfItsLog) {
   EXPECT_FALSE(run.curve[2].bleu.has_value());
 }
 
+// Training ends between two regular lines of the log: the totals are those of the last checkpoint, and what a
+// validation had taken lies between the records before and after it.
+TEST_F(TrainedRunTest, HasTheTotalsOfItsLastCheckpoint) {
+  write_run(place_ / "run");
+  write_file_atomic(place_ / "run" / "train.jsonl",
+                    std::string(kTrainLog) + R"({"event":"valid","step":120,"loss":2.0})");
+  for (const auto& [step, state] :
+       std::map<std::string, std::string>{{"step-100", R"({"step": 100, "tokens": 8000, "seconds": 16.5})"},
+                                          {"step-120", R"({"step": 120, "tokens": 9000, "seconds": 20.5})"},
+                                          {"step-130", "{ cut off"}}) {
+    make_directories(place_ / "run" / "checkpoints" / step);
+    write_file_atomic(place_ / "run" / "checkpoints" / step / "state.json", state);
+  }
+  const TrainedRun run = load(place_ / "run");
+  EXPECT_EQ(run.updates, 120);
+  EXPECT_EQ(run.tokens, 9000);
+  EXPECT_EQ(run.seconds, 20.5);
+  ASSERT_EQ(run.curve.size(), 4u);
+  EXPECT_EQ(run.curve[2].update, 110);
+  EXPECT_EQ(run.curve[2].tokens, 8500);
+  EXPECT_EQ(run.curve[2].seconds, 18.5);
+  EXPECT_EQ(run.curve[3].tokens, 9000);
+}
+
 TEST_F(TrainedRunTest, WithoutALogHasNoNumbers) {
   write_run(place_ / "run");
   const TrainedRun run = load(place_ / "run");
@@ -300,9 +407,34 @@ TEST_F(TrainedRunTest, AnAverageHasTheRecordOfTheRunItLiesIn) {
     EXPECT_EQ(run.facts.started, "2026-11-24");
     EXPECT_EQ(run.inputs.at("the text to learn from"), "88e3");
   }
-  // Beside a run that is none of its own there is nothing to read.
+  // Elsewhere it needs to say whose it is.
   write_run(place_ / "elsewhere" / "average");
   EXPECT_FALSE(load(place_ / "elsewhere" / "average").updates.has_value());
+  const nlohmann::json elsewhere = {{"kind", "train"}, {"average_of", (place_ / "run").string()}};
+  write_file_atomic(place_ / "elsewhere" / "average" / "run.json", elsewhere.dump());
+  const TrainedRun average = load(place_ / "elsewhere" / "average");
+  EXPECT_EQ(average.updates, 100);
+  EXPECT_EQ(average.curve.size(), 3u);
+  EXPECT_EQ(average.facts.attend, "0.1.0 (abc)");
+}
+
+TEST_F(TrainedRunTest, AveragedWeightsAreNamedByTheirSteps) {
+  write_run(place_ / "run");
+  EXPECT_EQ(load(place_ / "run").facts.checkpoint, "run");
+  const attend::Run made = small_run(compared_model(kLuong), 1);
+  save_tensors(place_ / "run" / "weights.safetensors", parameters_of(*made.model),
+               {{"mean_of", "step-200 step-300 step-400"}});
+  EXPECT_EQ(load(place_ / "run").facts.checkpoint, "average of steps 200, 300, 400");
+}
+
+TEST_F(TrainedRunTest, ACheckpointOfAnotherRunIsRefused) {
+  write_run(place_ / "run");
+  write_run(place_ / "other");
+  EXPECT_THROW(TrainedRun::load(place_ / "run", place_ / "other" / "weights.safetensors", torch::kCPU), UserError);
+  EXPECT_THROW(TrainedRun::load(place_ / "run", place_ / "run" / ".." / "other" / "weights.safetensors", torch::kCPU),
+               UserError);
+  fs::create_directory_symlink(place_ / "run", place_ / "link");
+  EXPECT_NO_THROW(TrainedRun::load(place_ / "link", place_ / "run" / "weights.safetensors", torch::kCPU));
 }
 
 TEST_F(TrainedRunTest, ARecordOfAnotherShapeSaysNothing) {
