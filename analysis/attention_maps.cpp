@@ -117,12 +117,13 @@ AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, c
 }
 
 std::vector<AttentionMaps> attention_maps(const Run& run, const std::vector<std::string>& source,
-                                          const std::vector<std::string>& target) {
+                                          const std::vector<std::string>& target, double threshold) {
   ensure(source.size() == target.size(), "a translation for each line");
   std::vector<AttentionMaps> maps;
-  PairAttention pairs(run, {.only = AttentionPlace::cross}, [&](const PiecePair&, const SentenceAttention& attention) {
-    maps.push_back(maps_of(attention, AttentionPlace::cross, {}));
-  });
+  PairAttention pairs(run, {.only = AttentionPlace::cross, .threshold = threshold},
+                      [&](const PiecePair&, const SentenceAttention& attention) {
+                        maps.push_back(maps_of(attention, AttentionPlace::cross, {}));
+                      });
   for (std::size_t i = 0; i < source.size(); ++i) pairs.add(pair_in_pieces(run.tokenizers, source[i], target[i]));
   pairs.finish();
   return maps;

@@ -44,8 +44,8 @@ SentenceAttention in_words(const SentenceAttention& sentence, const WordsInPiece
 AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, const std::string& beginning);
 
 // The attention of a run to the source over the lines of `source` and given translations. A line without pieces and a
-// model without attention have maps without weights.
+// model without attention have maps without weights. Weights below the threshold are cut as in search.
 std::vector<AttentionMaps> attention_maps(const Run& run, const std::vector<std::string>& source,
-                                          const std::vector<std::string>& target);
+                                          const std::vector<std::string>& target, double threshold = 0);
 
 }  // namespace attend

@@ -58,12 +58,12 @@ HeadStatistics HeadTally::statistics(std::int64_t layer, std::int64_t head) cons
 
 std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
                                                  const std::vector<std::string>& target,
-                                                 const std::vector<SentenceLinks>& gold) {
+                                                 const std::vector<SentenceLinks>& gold, double threshold) {
   ensure(source.size() == target.size() && (gold.empty() || gold.size() == source.size()),
          "a translation for each line, and links for all of them or none");
   std::map<std::pair<std::int64_t, std::int64_t>, HeadTally> tallies;  // by layer and head; the mean comes last
   std::size_t line = 0;
-  PairAttention pairs(run, {.only = AttentionPlace::cross},
+  PairAttention pairs(run, {.only = AttentionPlace::cross, .threshold = threshold},
                       [&](const PiecePair& pair, const SentenceAttention& attention) {
                         const PiecesOfWords source_pieces = source_words(pair), target_pieces = target_words(pair);
                         const auto add = [&](std::int64_t layer, std::int64_t head, const torch::Tensor& weights_TS) {

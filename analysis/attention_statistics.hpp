@@ -43,9 +43,9 @@ class HeadTally {
 
 // Statistics of the attention to the source over the lines of `source` and their given translations: for every layer
 // its heads, then their mean (head -1; omitted for a layer with one head). `gold` is empty or has links for every line.
-// Empty for a model without attention.
+// Empty for a model without attention. Weights below the threshold are cut as in search.
 std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
                                                  const std::vector<std::string>& target,
-                                                 const std::vector<SentenceLinks>& gold);
+                                                 const std::vector<SentenceLinks>& gold, double threshold = 0);
 
 }  // namespace attend

@@ -5,24 +5,22 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <ranges>
 #include <set>
-#include <thread>
 #include <tuple>
 
-#include "analysis/attention_maps.hpp"
 #include "analysis/attention_statistics.hpp"
 #include "analysis/beams.hpp"
 #include "analysis/calibration.hpp"
+#include "analysis/compared_inputs.hpp"
+#include "analysis/cost.hpp"
 #include "analysis/cross_scores.hpp"
 #include "analysis/distant_pairs.hpp"
-#include "analysis/flops.hpp"
+#include "analysis/kept_attention.hpp"
 #include "analysis/probe.hpp"
 #include "analysis/systems.hpp"
 #include "analysis/trained_run.hpp"
@@ -33,39 +31,19 @@
 #include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "core/version.hpp"
-#include "data/text/lines.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/metrics/ter.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/score.hpp"
-#include "models/layers/weights_io.hpp"
+#include "eval/workers.hpp"
 #include "models/run/device.hpp"
 
 namespace attend {
 namespace {
 
 using Lines = std::vector<std::string>;
-constexpr ScoreConfig kScoring = {};
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// A run's translations of the test set.
-struct RunOutputs {
-  std::vector<Translation> translations;
-  double seconds = 0;       // of translating
-  std::int64_t pieces = 0;  // of the translations, with the ends of sentences
-  ScoreTally references;
-
-  Lines texts() const {
-    Lines lines;
-    for (const Translation& translation : translations) lines.push_back(translation.text);
-    return lines;
-  }
-};
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -78,15 +56,6 @@ const std::array<std::shared_ptr<const metrics::Metric>, 3>& all_metrics() {
   return metrics;
 }
 
-Lines read_test_lines(const std::string& file) {
-  Lines lines;
-  LineReader reader(file);
-  for (std::string line; reader.next(line);) lines.push_back(line);
-  reader.counts().log(file);
-  if (lines.empty()) throw UserError(name_of_input(file) + ": empty", "check that it is the right file");
-  return lines;
-}
-
 std::string processor_name() {
   std::ifstream lines("/proc/cpuinfo");
   for (std::string line; std::getline(lines, line);) {
@@ -96,10 +65,6 @@ std::string processor_name() {
   return {};
 }
 
-std::vector<std::int64_t> count_words_of(const Lines& lines) {
-  std::vector<std::int64_t> counts;
-  for (const std::string& line : lines) counts.push_back(std::ssize(metrics::split_words(line)));
-  return counts;
 }
 
 class Measurement {
@@ -122,39 +87,21 @@ class Measurement {
 
  private:
   void read_texts() {
-    set_.sources = read_test_lines(config_.test[0]);
-    set_.references = read_test_lines(config_.test[1]);
-    if (set_.sources.size() != set_.references.size()) {
-      throw UserError(fmt::format("{}: {} lines, but {} has {}", config_.test[1], set_.references.size(),
-                                  config_.test[0], set_.sources.size()),
-                      "give a reference for each source sentence");
-    }
-    const std::vector<std::int64_t> source_words = count_words_of(set_.sources);
-    const std::vector<std::int64_t> target_words = count_words_of(set_.references);
-    if (!config_.gold.gold.empty()) {
-      gold_ = read_gold_links(config_.gold, source_words, target_words);
-      if (gold_.size() != set_.sources.size()) {
-        throw UserError(fmt::format("{}: {} lines, but {} has {}", config_.gold.gold, gold_.size(), config_.test[0],
-                                    set_.sources.size()),
-                        "give a line of links for each sentence pair");
-      }
-    }
-    const auto sum = [](const std::vector<std::int64_t>& counts) {
-      std::int64_t all = 0;
-      for (const std::int64_t count : counts) all += count;
-      return all;
-    };
+    inputs_ = read_compared_inputs(config_.test, config_.gold, config_.hypothesis);
+    set_.sources = inputs_.sources;
+    set_.references = inputs_.references;
     result_.attend = version();
     result_.made = now_utc().substr(0, 10);
     result_.processor = processor_name();
     result_.test = {.source = config_.test[0],
                     .target = config_.test[1],
                     .sentences = std::ssize(set_.sources),
-                    .source_words = sum(source_words),
-                    .target_words = sum(target_words),
+                    .source_words = inputs_.source_words,
+                    .target_words = inputs_.target_words,
                     .gold = config_.gold.gold};
   }
 
+  // Systems without a model come after those of runs, and their outputs after those of all runs.
   void load_runs() {
     for (const std::string& path : config_.runs) {
       runs_.push_back(TrainedRun::load(path, config_.checkpoint, device_named(config_.device)));
@@ -162,62 +109,97 @@ class Measurement {
     }
     systems_ = group_by_configuration(runs_);
     rename_systems(systems_, config_.names);
-    result_.notes = notes_on_conditions(runs_, systems_);
     result_.differences = option_differences(runs_, systems_);
+    result_.equal_vocabularies = have_equal_vocabularies(runs_);
+    for (std::size_t i = 0; i < inputs_.given.size(); ++i) {
+      const GivenSystem& given = inputs_.given[i];
+      if (std::ranges::find(systems_, given.name, &SystemRuns::name) != systems_.end()) {
+        throw UserError(fmt::format("--hypothesis {}={}: a run has this name", given.name, given.file),
+                        "give the translations another name");
+      }
+      systems_.push_back(
+          {.name = given.name, .description = "translations in " + given.file, .runs = {runs_.size() + i}});
+      for (OptionDifference& difference : result_.differences) difference.values.emplace_back("-");
+    }
+  }
+
+  bool has_model(const SystemRuns& system) const { return system.runs[0] < runs_.size(); }
+  // The first run of a system with a model; nullptr of others.
+  const TrainedRun* first_run(const SystemRuns& system) const {
+    return has_model(system) ? &runs_[system.runs[0]] : nullptr;
+  }
+
+  ScoreConfig scoring() const {
+    return {.workers = config_.translator.workers,
+            .threads = config_.translator.threads,
+            .attention_threshold = config_.translator.search.attention_threshold};
   }
 
   void translate_all() {
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      const TrainedRun& trained = runs_[i];
+    for (TrainedRun& trained : runs_) {
       log::info("{}: translating {} sentences, beam {}", trained.facts.path, set_.sources.size(),
                 config_.translator.search.beam);
-      RunOutputs outputs;
-      WorkProgress progress({.unit = "sentences", .total = std::ssize(set_.sources)});
-      Translator translator(*trained.run.model, trained.run.tokenizers, config_.translator, &progress);
-      const auto start = std::chrono::steady_clock::now();
-      auto translations = translator.translate(set_.sources);
-      outputs.seconds = seconds_since(start);
-      progress.clear();
-      for (std::vector<Translation>& best : translations) {
-        outputs.pieces += std::ssize(best.front().hypothesis.ids) + 1;
-        outputs.translations.push_back(std::move(best.front()));
-      }
-      for (const TargetScore& score : score(trained.run, set_.sources, set_.references, kScoring)) {
-        outputs.references.add(score);
-      }
-      outputs_.push_back(std::move(outputs));
+      const SystemOutputs& outputs = outputs_.emplace_back(
+          translate_test_set(trained, set_.sources, set_.references, config_.translator, scoring()));
+      trained.pieces_per_word =
+          static_cast<double>(outputs.references.pieces) / static_cast<double>(outputs.references.words);
     }
-    for (const SystemRuns& system : systems_) {
-      const RunOutputs& outputs = outputs_[system.runs[0]];
-      set_.outputs.push_back(outputs.texts());
+    for (const GivenSystem& given : inputs_.given) {
+      SystemOutputs& outputs = outputs_.emplace_back();
+      for (const std::string& line : given.lines) outputs.translations.push_back({.text = line, .hypothesis = {}});
+    }
+    for (const SystemRuns& system : systems_) set_.outputs.push_back(outputs_[system.runs[0]].texts());
+    note_conditions();
+  }
+
+  void note_conditions() {
+    std::vector<std::string>& notes = result_.notes;
+    if (systems_.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
+    const auto of_runs = static_cast<std::size_t>(
+        std::ranges::count_if(systems_, [&](const SystemRuns& system) { return has_model(system); }));
+    const std::vector<SystemRuns> trained(systems_.begin(), systems_.begin() + static_cast<std::ptrdiff_t>(of_runs));
+    std::ranges::move(notes_on_conditions(runs_, trained, config_.test), std::back_inserter(notes));
+    for (const SystemRuns& system : trained) {
+      const SystemOutputs& outputs = outputs_[system.runs[0]];
       const ScoreTally& scored = outputs.references;
       const Seq2SeqImpl& model = *runs_[system.runs[0]].run.model;
       for (const auto& [side, cut, pieces] : {std::tuple("sources", scored.cut_sources, most_source_pieces(model)),
                                               std::tuple("references", scored.cut_targets, kMostPieces)}) {
-        if (cut.count > 0) result_.notes.push_back(fmt::format("{}, {}: {}.", system.name, side, cut.report(pieces)));
+        if (cut.count > 0) notes.push_back(fmt::format("{}, {}: {}.", system.name, side, cut.report(pieces)));
       }
+      if (outputs.unknown_pieces == 0) continue;
+      notes.push_back(fmt::format(
+          "{}: its vocabulary lacks {:.1f} % of the pieces of the references. Each is read as <unk>, a single piece "
+          "that is easy to predict, so the perplexities are too low to be compared with those of a vocabulary that can "
+          "spell every word.",
+          system.name, 100 * static_cast<double>(outputs.unknown_pieces) / static_cast<double>(scored.pieces)));
     }
   }
 
-  // tallies_[run][metric], and the scores of the resamples that all share.
+  // tallies_[output][metric], and the scores of the resamples that all share.
   void measure_systems() {
     samples_ = metrics::draw_resamples(set_.sources.size());
-    const int threads = static_cast<int>(std::thread::hardware_concurrency());
+    const auto threads = static_cast<int>(num_workers(config_.translator.workers));
     const std::vector<Lines> references = {set_.references};
-    for (const RunOutputs& outputs : outputs_) {
+    for (const SystemOutputs& outputs : outputs_) {
       std::vector<metrics::Tally>& tallies = tallies_.emplace_back();
       std::vector<std::vector<double>>& resampled = resampled_.emplace_back();
       const Lines texts = outputs.texts();
       for (const auto& metric : all_metrics()) {
+        refuse_if_stopped();
         tallies.push_back(metrics::evaluate(*metric, texts, references, threads));
         resampled.push_back(metrics::resampled(tallies.back(), samples_));
       }
     }
     for (const SystemRuns& system : systems_) {
-      System& shown =
-          result_.systems.emplace_back(System{.name = system.name, .description = system.description, .runs = {}});
-      for (const std::size_t run : system.runs) shown.runs.push_back(measured(run));
+      System& shown = result_.systems.emplace_back(
+          System{.name = system.name, .description = system.description, .only_text = !has_model(system), .runs = {}});
+      for (const std::size_t output : system.runs) shown.runs.push_back(measured(output));
     }
+  }
+
+  static void refuse_if_stopped() {
+    if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
   }
 
   Estimate estimate(std::size_t run, std::size_t metric) const {
@@ -226,52 +208,26 @@ class Measurement {
   }
 
   MeasuredRun measured(std::size_t number) const {
+    MeasuredRun shown{.facts = {},
+                      .quality = {.bleu = estimate(number, 0),
+                                  .chrf = estimate(number, 1),
+                                  .ter = estimate(number, 2),
+                                  .perplexity_piece = {},
+                                  .perplexity_word = {}},
+                      .cost = {},
+                      .curve = {}};
+    if (number >= runs_.size()) {
+      shown.facts.path = inputs_.given[number - runs_.size()].file;
+      return shown;
+    }
     const TrainedRun& trained = runs_[number];
-    const RunOutputs& outputs = outputs_[number];
-    const auto sentences = static_cast<double>(set_.sources.size());
-    double source_pieces = 0;
-    for (const std::string& line : set_.sources) {
-      source_pieces += static_cast<double>(trained.run.tokenizers.src.encode(line).size()) + 1;
-    }
-    const Cost cost{
-        .parameters = count_parameters(*trained.run.model),
-        .flops_per_token = flops_per_target_piece(trained.run, source_pieces / sentences,
-                                                  static_cast<double>(outputs.references.pieces) / sentences),
-        .tokens = trained.tokens,
-        .updates = trained.updates,
-        .train_seconds = trained.seconds,
-        .train_tokens_per_second = trained.tokens_per_second,
-        .train_memory_mb = trained.memory_mb,
-        .translation_tokens_per_second = static_cast<double>(outputs.pieces) / outputs.seconds,
-        .by_length = times_by_length(trained)};
-    return {.facts = trained.facts,
-            .quality = {.bleu = estimate(number, 0),
-                        .chrf = estimate(number, 1),
-                        .ter = estimate(number, 2),
-                        .perplexity_piece = outputs.references.perplexity_by_piece(),
-                        .perplexity_word = outputs.references.perplexity_by_word()},
-            .cost = cost,
-            .curve = trained.curve};
-  }
-
-  // The time of one sentence alone, as somebody waits for it, by the words of its source: the mean over the first
-  // sentences of each length.
-  std::vector<LengthTime> times_by_length(const TrainedRun& trained) const {
-    constexpr std::size_t kSentences = 12;
-    TranslatorConfig alone = config_.translator;
-    alone.batch_size = 1;
-    alone.workers = 1;
-    Translator translator(*trained.run.model, trained.run.tokenizers, alone);
-    std::vector<LengthTime> times;
-    for (const LengthGroup& group : length_groups(set_.sources)) {
-      Lines lines;
-      for (const std::size_t i : group.sentences | std::views::take(kSentences)) lines.push_back(set_.sources[i]);
-      const auto start = std::chrono::steady_clock::now();
-      translator.translate(lines);
-      times.push_back(
-          {.length = group.name, .milliseconds = 1e3 * seconds_since(start) / static_cast<double>(lines.size())});
-    }
-    return times;
+    const SystemOutputs& outputs = outputs_[number];
+    shown.facts = trained.facts;
+    shown.quality.perplexity_piece = outputs.references.perplexity_by_piece();
+    shown.quality.perplexity_word = outputs.references.perplexity_by_word();
+    shown.cost = cost_of(trained, outputs, set_.sources, config_.translator);
+    shown.curve = trained.curve;
+    return shown;
   }
 
   void test_pairs() {
@@ -279,6 +235,7 @@ class Measurement {
     for (std::size_t a = 0; a < systems_.size(); ++a) {
       for (std::size_t b = a + 1; b < systems_.size(); ++b) {
         for (std::size_t metric = 0; metric < all_metrics().size(); ++metric) {
+          refuse_if_stopped();
           result_.tests.push_back(test_of(a, b, metric, exchanges));
         }
       }
@@ -343,6 +300,7 @@ class Measurement {
     for (const TrainedRun& trained : runs_) {
       if (!have_comparable_losses(trained, runs_[0])) return;
     }
+    if (runs_.empty()) return;
     for (const System& system : result_.systems) {
       double best = std::numeric_limits<double>::infinity();
       for (const CurvePoint& point : system.runs[0].curve) best = std::min(best, point.loss.value_or(best));
@@ -360,37 +318,48 @@ class Measurement {
 
   void break_down() {
     result_.where.push_back(by_length(set_));
-    const std::vector<std::string>& train = runs_[0].config.train;
-    if (train.size() == 2 && std::filesystem::exists(train[1])) {
-      result_.where.push_back(by_frequency(set_, count_frequencies(train[1])));
-    } else {
-      result_.notes.emplace_back("The training text is not where it was, so words are not grouped by their frequency.");
-    }
+    const std::string training_text = training_text_or_note();
+    if (!training_text.empty()) result_.where.push_back(by_frequency(set_, count_frequencies(training_text)));
     result_.where.push_back(by_copying(set_));
     result_.where.push_back(by_position(set_));
     result_.ngrams = ngram_differences(set_);
+  }
+
+  // The text in which words are counted; empty, with a note, where there is none that can be relied on.
+  std::string training_text_or_note() {
+    if (!config_.train.empty()) return config_.train.back();
+    const std::string fault = runs_.empty() ? "no training text is given (--train)" : fault_of_training_text(runs_[0]);
+    if (fault.empty()) return runs_[0].config.train[1];
+    result_.notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
+    return {};
   }
 
   // Section 6: what each system's first run says of all translations, and how it searches.
   void explain() {
     TranslatedText text{.source = set_.sources, .reference = set_.references, .outputs = {}};
     for (const SystemRuns& system : systems_) text.outputs.push_back(outputs_[system.runs[0]].translations);
-    std::vector<ModelScores> models;
+    const SearchConfig& search = config_.translator.search;
+    const CrossScoring cross{.scoring = scoring(), .length_penalty = search.length_penalty};
+    std::vector<std::optional<ModelScores>> models;
     for (std::size_t i = 0; i < systems_.size(); ++i) {
-      const Run& run = runs_[systems_[i].runs[0]].run;
+      std::optional<ModelScores>& scores = models.emplace_back();
+      result_.calibration.emplace_back();
+      result_.beams.emplace_back();
+      result_.attention.emplace_back();
+      if (!has_model(systems_[i])) continue;
+      const Run& run = first_run(systems_[i])->run;
       log::info("{}: scoring all translations, and beams up to {}", systems_[i].name, kComparedBeams.back());
       const auto passes = static_cast<std::int64_t>(systems_.size() + kComparedBeams.size());
       WorkProgress progress({.unit = "sentences", .total = std::ssize(set_.sources) * passes});
-      models.push_back(score_translations(run, i, text, kScoring, &progress));
-      result_.calibration.emplace_back(calibration(models.back().reference));
-      result_.beams.push_back(beam_points(run, set_.sources, set_.references, config_.translator, &progress));
+      scores = score_translations(run, i, text, cross, &progress);
+      result_.calibration.back() = calibration(scores->reference);
+      result_.beams.back() = beam_points(run, set_.sources, set_.references, config_.translator, &progress);
+      progress.clear();
+      log::info("{}: attention", systems_[i].name);
+      result_.attention.back() =
+          attention_statistics(run, set_.sources, set_.references, inputs_.gold, search.attention_threshold);
     }
-    result_.cross_scores = cross_scores(models);
-    for (const SystemRuns& system : systems_) {
-      log::info("{}: attention", system.name);
-      result_.attention.push_back(
-          attention_statistics(runs_[system.runs[0]].run, set_.sources, set_.references, gold_));
-    }
+    if (!runs_.empty()) result_.cross_scores = cross_scores(models, search.length_penalty);
   }
 
   // Section 7, of the first sentences that are neither very short nor very long.
@@ -404,21 +373,24 @@ class Measurement {
       sources.push_back(set_.sources[i]);
       references.push_back(set_.references[i]);
     }
-    if (sources.empty()) {
+    if (sources.empty() && !runs_.empty()) {
       result_.notes.emplace_back("No sentence has 8 to 30 words, so the reach of the gradient was not measured.");
     }
     Probe& probe = result_.probe.emplace();
     for (const SystemRuns& system : systems_) {
-      const TrainedRun& trained = runs_[system.runs[0]];
-      log::info("{}: probes", system.name);
       SystemProbe& measured = probe.systems.emplace_back();
+      const TrainedRun* trained = first_run(system);
+      if (trained == nullptr) continue;
+      log::info("{}: probes", system.name);
       if (!sources.empty()) {
-        measured.reach = gradient_reach_of_checkpoints(trained.directory, sources, references, kFarthest);
+        measured.reach = gradient_reach_of_checkpoints(trained->directory, sources, references, kFarthest);
       }
-      measured.step_time = step_times(trained.run);
+      refuse_if_stopped();
+      measured.step_time = step_times(trained->run);
+      refuse_if_stopped();
     }
-    if (!gold_.empty()) {
-      probe.by_distance.push_back(recall_of_distant_pairs(set_.references, set_.outputs, gold_));
+    if (!inputs_.gold.empty()) {
+      probe.by_distance.push_back(recall_of_distant_pairs(set_.references, set_.outputs, inputs_.gold));
     }
   }
 
@@ -427,36 +399,34 @@ class Measurement {
       Sentence& sentence = result_.sentences.emplace_back(
           Sentence{.source = set_.sources[i], .reference = set_.references[i], .systems = {}});
       for (const SystemRuns& system : systems_) {
-        const std::size_t run = system.runs[0];
+        const std::size_t output = system.runs[0];
         const auto segment = [&](std::size_t metric) {
-          return all_metrics()[metric]->segment_value(tallies_[run][metric].row(i));
+          return all_metrics()[metric]->segment_value(tallies_[output][metric].row(i));
         };
-        sentence.systems.push_back({.text = outputs_[run].translations[i].text,
-                                    .bleu = segment(0),
-                                    .chrf = segment(1),
-                                    .log_prob = outputs_[run].translations[i].hypothesis.log_prob,
-                                    .own = {},
-                                    .reference = {}});
+        const Translation& translation = outputs_[output].translations[i];
+        sentence.systems.push_back(
+            {.text = translation.text,
+             .bleu = segment(0),
+             .chrf = segment(1),
+             .log_prob = has_model(system) ? std::optional(translation.hypothesis.log_prob) : std::nullopt,
+             .own = {},
+             .reference = {}});
       }
     }
+    std::vector<const Run*> models;
     for (std::size_t system = 0; system < systems_.size(); ++system) {
-      const Run& run = runs_[systems_[system].runs[0]].run;
-      if (result_.attention[system].empty()) continue;
-      std::vector<AttentionMaps> own = attention_maps(run, set_.sources, set_.outputs[system]);
-      std::vector<AttentionMaps> reference = attention_maps(run, set_.sources, set_.references);
-      for (std::size_t i = 0; i < set_.sources.size(); ++i) {
-        SystemSentence& sentence = result_.sentences[i].systems[system];
-        if (!own[i].weights.empty()) sentence.own = std::move(own[i]);  // a blank source has nothing to attend to
-        if (!reference[i].weights.empty()) sentence.reference = std::move(reference[i]);
-      }
+      const bool attends = !result_.attention[system].empty();
+      models.push_back(attends ? &first_run(systems_[system])->run : nullptr);
     }
+    add_attention(result_, models,
+                  {.threshold = config_.translator.search.attention_threshold, .all = config_.all_attention});
   }
 
   const CompareConfig& config_;
   TranslatedSet set_;
-  std::vector<SentenceLinks> gold_;
+  ComparedInputs inputs_;
   std::vector<TrainedRun> runs_;
-  std::vector<RunOutputs> outputs_;
+  std::vector<SystemOutputs> outputs_;  // of all runs, then of the systems without a model
   std::vector<SystemRuns> systems_;
   metrics::Resamples samples_;
   std::vector<std::vector<metrics::Tally>> tallies_;
@@ -468,6 +438,10 @@ class Measurement {
 
 void CompareConfig::validate(const OptionOrigins& origins) const {
   translator.validate(origins);
+  if (runs.empty() && hypothesis.empty()) {
+    throw UserError("nothing to compare: no run and no --hypothesis is given",
+                    "name runs of attend train, or files of translations: --hypothesis NAME=FILE");
+  }
   if (test.size() != 2) {
     throw UserError(fmt::format("{}: {} files, expected 2", origins("test"), test.size()), "--test SOURCE TARGET");
   }
@@ -481,8 +455,28 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       throw UserError(origins("names") + ": " + name + " is given twice", "give each system a name of its own");
     }
   }
-  if (std::ranges::count(test, "-") + (gold.gold == "-" ? 1 : 0) > 1) {
-    throw UserError(origins("test") + ": standard input (-) can be read only once", "write one of the texts to a file");
+  const bool is_path = checkpoint != "auto" && checkpoint != "best" && checkpoint != "last";
+  if (is_path && runs.size() > 1) {
+    throw UserError(fmt::format("{} {}: a path names the weights of one run, but {} are compared",
+                                origins("checkpoint"), checkpoint, runs.size()),
+                    "give auto, best or last, or compare one run");
+  }
+  if (runs.empty()) {
+    for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
+                               "min-length", "max-length", "attention-threshold", "batch-size", "threads"}) {
+      if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
+    }
+  }
+  std::int64_t from_input =
+      std::ranges::count(test, "-") + (gold.gold == "-" ? 1 : 0) + (!train.empty() && train.back() == "-" ? 1 : 0);
+  for (const GivenSystem& system : parse_hypotheses(hypothesis)) from_input += system.file == "-" ? 1 : 0;
+  if (from_input > 1) {
+    throw UserError(origins("test") + ": standard input (-) can be read only once",
+                    "write all but one of the texts to files");
+  }
+  if (train.size() > 2) {
+    throw UserError(fmt::format("{}: {} files, expected 1 or 2", origins("train"), train.size()),
+                    "--train SOURCE TARGET, or the target side alone");
   }
 }
 

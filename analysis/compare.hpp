@@ -1,4 +1,4 @@
-// The measurements of `attend compare`: runs of `attend train` on one test set, in one Comparison.
+// The measurements of `attend compare`: runs of `attend train` and given translations of one test set, in one Comparison.
 #pragma once
 
 #include <string>
@@ -16,8 +16,11 @@ struct CompareConfig {
   std::vector<std::string> runs;
   std::vector<std::string> names;
   std::vector<std::string> test;
+  std::vector<std::string> hypothesis;
+  std::vector<std::string> train;
   GoldConfig gold;
   bool probe = false;
+  bool all_attention = false;
   std::string checkpoint = "auto";
   Precision precision = Precision::fp32;
   std::string device = "auto";
@@ -28,7 +31,6 @@ struct CompareConfig {
     visit("runs", self.runs,
           {.help = "runs of attend train; runs that differ only in their seeds are one system",
            .placeholder = "RUN",
-           .required = true,
            .positional = true});
     visit("names", self.names,
           {.help = "names of the systems in the report, in the order of their first runs; by default those of their "
@@ -36,12 +38,22 @@ struct CompareConfig {
            .placeholder = "NAME"});
     visit("test", self.test,
           {.help = "source sentences and their reference translations", .placeholder = "FILE", .required = true});
+    visit("hypothesis", self.hypothesis,
+          {.help = "translations of the source sentences by another system, one a line, and its name in the report; "
+                   "repeatable, beside runs or alone. What needs a model is not measured for it",
+           .placeholder = "NAME=FILE"});
+    visit("train", self.train,
+          {.help = "training text, of which the last file, the target side, gives the frequencies of words; none: that "
+                   "of the first run",
+           .placeholder = "FILE"});
     GoldConfig::visit(self.gold, visit);
     visit("probe", self.probe,
           {.help = "also measure section 7: the reach of gradients, and the time of updates by length and threads"});
+    visit("all-attention", self.all_attention,
+          {.help = "keep the attention of all sentences in report.json; by default, of the first that fit index.html"});
     visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or the path of a checkpoint; auto: best, or another intact one, with a warning, if "
-                   "that is damaged",
+          {.help = "best, last, or, of a single run, the path of one of its checkpoints; auto: best, or another intact "
+                   "one, with a warning, if that is damaged",
            .placeholder = "auto|best|last|PATH"});
     visit("precision", self.precision, {.help = "precision of matrix products"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});

@@ -14,13 +14,23 @@ std::vector<double> log_probs_of(const std::vector<TargetScore>& scores) {
   return log_probs;
 }
 
-double errors_of_search(const ModelScores& scores, std::size_t own, const TranslatedText& text) {
-  std::int64_t errors = 0;
+SearchErrors errors_of_search(const ModelScores& scores, std::size_t own, const TranslatedText& text, double alpha) {
+  std::int64_t compared = 0, ranked = 0, likelier = 0;
   for (std::size_t i = 0; i < scores.reference.size(); ++i) {
-    const bool found_it = text.outputs[own][i].text == text.reference[i];
-    errors += !found_it && scores.reference[i].log_prob() > scores.outputs[own][i];
+    const Translation& output = text.outputs[own][i];
+    const TargetScore& reference = scores.reference[i];
+    if (!output.hypothesis.ended || reference.target_is_cut) continue;
+    ++compared;
+    if (output.text == text.reference[i]) continue;
+    const double length = static_cast<double>(reference.pieces.size());
+    ranked += reference.log_prob() / std::pow(length, alpha) > output.hypothesis.score;
+    likelier += reference.log_prob() > output.hypothesis.log_prob;
   }
-  return 100 * static_cast<double>(errors) / static_cast<double>(scores.reference.size());
+  if (compared == 0) return {};
+  const auto percent = [&](std::int64_t count) {
+    return 100 * static_cast<double>(count) / static_cast<double>(compared);
+  };
+  return {.compared = compared, .ranked = percent(ranked), .likelier = percent(likelier)};
 }
 
 std::optional<double> mean_of(const std::vector<double>& log_probs) {
@@ -30,9 +40,11 @@ std::optional<double> mean_of(const std::vector<double>& log_probs) {
 
 }  // namespace
 
-ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const ScoreConfig& config,
+ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const CrossScoring& config,
                                WorkProgress* progress) {
-  ModelScores scores{.outputs = {}, .reference = score(run, text.source, text.reference, config, progress)};
+  ModelScores scores{.outputs = {},
+                     .reference = score(run, text.source, text.reference, config.scoring, progress),
+                     .search_errors = {}};
   for (std::size_t s = 0; s < text.outputs.size(); ++s) {
     std::vector<std::string> output;
     std::vector<double> found;
@@ -40,19 +52,22 @@ ModelScores score_translations(const Run& run, std::size_t own, const Translated
       output.push_back(translation.text);
       found.push_back(translation.hypothesis.log_prob);
     }
-    scores.outputs.push_back(s == own ? found : log_probs_of(score(run, text.source, output, config, progress)));
+    scores.outputs.push_back(s == own ? found
+                                      : log_probs_of(score(run, text.source, output, config.scoring, progress)));
   }
-  scores.search_errors = errors_of_search(scores, own, text);
+  scores.search_errors = errors_of_search(scores, own, text, config.length_penalty);
   return scores;
 }
 
-CrossScores cross_scores(std::span<const ModelScores> models) {
-  CrossScores scores;
-  for (const ModelScores& model : models) {
+CrossScores cross_scores(std::span<const std::optional<ModelScores>> models, double length_penalty) {
+  CrossScores scores{.log_prob = {}, .length_penalty = length_penalty, .search_errors = {}};
+  for (const std::optional<ModelScores>& model : models) {
     std::vector<std::optional<double>>& means = scores.log_prob.emplace_back();
-    for (const std::vector<double>& output : model.outputs) means.push_back(mean_of(output));
-    means.push_back(mean_of(log_probs_of(model.reference)));
-    scores.search_errors.push_back(model.search_errors);
+    SearchErrors& errors = scores.search_errors.emplace_back();
+    if (!model) continue;
+    for (const std::vector<double>& output : model->outputs) means.push_back(mean_of(output));
+    means.push_back(mean_of(log_probs_of(model->reference)));
+    errors = model->search_errors;
   }
   return scores;
 }

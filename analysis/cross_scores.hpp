@@ -1,13 +1,15 @@
 // Every model scores every system's output and the reference. A model prefers its own output, however good it is, so
 // the scores of the other models are more informative.
 //
-// If a model assigns the reference a higher probability than its own output, search did not find the likeliest
-// translation: a search error. If it does not and the output is the worse translation, the model is at fault (Stahlberg
-// and Byrne 2019, arXiv 1908.10090, who find the likeliest of all translations; the reference alone gives a lower bound
-// of search errors).
+// If the reference ranks above a model's own output by the criterion that search maximises (log p / |y|^alpha), search did
+// not find the best translation: a search error. If it does not and the output is the worse translation, the model is at
+// fault (Stahlberg and Byrne 2019, arXiv 1908.10090, who find the likeliest of all translations, with alpha 0; the
+// reference alone gives a lower bound of search errors). An output that was cut at the maximum length lacks the
+// probability of its end and is not compared.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,17 +32,22 @@ struct TranslatedText {
 struct ModelScores {
   std::vector<std::vector<double>> outputs;  // log-probability of [system][line], in nats
   std::vector<TargetScore> reference;        // of each line
-  double search_errors = 0;                  // lines whose reference is likelier than its own output, in percent
+  SearchErrors search_errors;
+};
+
+struct CrossScoring {
+  ScoreConfig scoring = {};
+  double length_penalty = 1;  // alpha of the search whose outputs are judged
 };
 
 // Scores by the model of system `own`. The outputs of others are read as text, in the pieces of this model's tokenizer,
 // by forced decoding (eval/score.hpp). Its own output keeps the log-probability of the search: a text may have several
-// sequences of pieces, and the one that search found may be far likelier than that of the tokenizer.
-// `progress` counts scored sentences. Interrupted after SIGINT or SIGTERM.
-ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const ScoreConfig& config,
+// sequences of pieces, and the one that search found may be far likelier than that of the tokenizer. `progress` counts
+// scored sentences. Interrupted after SIGINT or SIGTERM.
+ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const CrossScoring& config,
                                WorkProgress* progress = nullptr);
 
-// The means, parallel to the systems; missing if a line has no probability.
-CrossScores cross_scores(std::span<const ModelScores> models);
+// The means, parallel to the systems; empty for a system without a model, missing if a line has no probability.
+CrossScores cross_scores(std::span<const std::optional<ModelScores>> models, double length_penalty);
 
 }  // namespace attend

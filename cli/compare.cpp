@@ -1,5 +1,6 @@
 // attend compare: one report on several translation runs over one test set.
 #include <ATen/Parallel.h>
+#include <spdlog/fmt/fmt.h>
 
 #include <array>
 #include <chrono>
@@ -45,13 +46,21 @@ void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
   StagedDirectory report(config.output);
   Comparison comparison = compare(config.compare);
   comparison.command = command_line("compare", config);
-  write_file_atomic(report.path() / "index.html", comparison_page(comparison));
+  const std::string page = comparison_page(comparison), json = report_json(comparison);
+  write_file_atomic(report.path() / "index.html", page);
   write_file_atomic(report.path() / "report.md", report_markdown(comparison));
-  write_file_atomic(report.path() / "report.json", report_json(comparison));
+  write_file_atomic(report.path() / "report.json", json);
   report.commit();
   for (const std::string& note : comparison.notes) log::warn("{}", note);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  log::info("{}: open index.html (compared in {:.0f} s)", config.output, taken.count());
+  const auto megabytes = [](const std::string& text) { return static_cast<double>(text.size()) * 1e-6; };
+  log::info("{}: open index.html ({:.1f} MB; report.json {:.1f} MB{}; compared in {:.0f} s)", config.output,
+            megabytes(page), megabytes(json),
+            comparison.attention_left_out == 0
+                ? ""
+                : fmt::format(", without the attention of {} of {} sentences", comparison.attention_left_out,
+                              comparison.sentences.size()),
+            taken.count());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/signals.hpp"
 #include "data/batch/batch.hpp"
 
 namespace attend {
@@ -97,6 +98,7 @@ void PairAttention::add(PiecePair pair) {
 }
 
 void PairAttention::observe_waiting() {
+  if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
   const auto& [src, tgt] = trained_.tokenizers;
   Batch batch;
   std::vector<PiecePair> read;  // the others have nothing to attend to

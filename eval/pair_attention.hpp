@@ -41,7 +41,7 @@ struct PairAttentionOptions {
 };
 
 // Observes pairs, several at a time, and passes each with its weights to `take`, in the order of add(). A pair without
-// source pieces has no pieces and no weights.
+// source pieces has no pieces and no weights. Interrupted after SIGINT or SIGTERM.
 class PairAttention {
  public:
   using Take = std::function<void(const PiecePair& pair, const SentenceAttention& attention)>;

@@ -88,9 +88,10 @@ double TargetScore::log_prob() const {
   return sum;
 }
 
-std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch) {
+std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch, double attention_threshold) {
   const c10::InferenceMode inference;
   Pass pass = Pass::inference();
+  pass.set_attention_threshold(attention_threshold);
   const Tensor hidden_MH = model.forward(batch, pass);
   const ops::Weight& table_VH = model.output_table();
   const std::int64_t rows = hidden_MH.size(0), row_bytes = table_VH.master().size(0) * std::int64_t{sizeof(float)};
@@ -140,7 +141,8 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
               [&](std::size_t b) {
                 if (signals::stop_requested()) throw Interrupted("scoring was interrupted");
                 auto forced =
-                    force(*run.model, make_scored_batch(pairs, batches[b], run.tokenizers, run.model->device()));
+                    force(*run.model, make_scored_batch(pairs, batches[b], run.tokenizers, run.model->device()),
+                          config.attention_threshold);
                 for (std::size_t s = 0; s < forced.size(); ++s) scores[batches[b][s]].pieces = std::move(forced[s]);
                 if (progress != nullptr) progress->add(std::ssize(forced));
                 return_freed_memory();

@@ -27,6 +27,7 @@ struct ScoreConfig {
   std::int64_t batch_size = 64;
   std::optional<std::int64_t> workers;
   std::int64_t threads = 1;
+  double attention_threshold = 0;  // of a search whose model is asked; no option of its own
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -56,8 +57,10 @@ struct TargetScore {
   double log_prob() const;
 };
 
-// One forward pass: every position of every sentence of the batch, in order.
-std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch);
+// One forward pass: every position of every sentence of the batch, in order. Attention to the source is cut as in
+// search (SearchConfig).
+std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch,
+                                            double attention_threshold = 0);
 
 // The score of every target line as the translation of the source line of the same number, in order. A line without
 // pieces is the end of sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The

@@ -150,7 +150,8 @@ class Searcher {
     const auto length = static_cast<double>(live.ids.size() + (ended ? 1 : 0));
     Hypothesis hypothesis{.ids = std::move(live.ids),
                           .log_prob = live.log_prob,
-                          .score = live.log_prob / std::pow(std::max(1.0, length), config_.length_penalty)};
+                          .score = live.log_prob / std::pow(std::max(1.0, length), config_.length_penalty),
+                          .ended = ended};
     sentence.finished.push_back(std::move(hypothesis));
   }
 

@@ -71,6 +71,7 @@ struct Hypothesis {
   std::vector<std::int32_t> ids;  // without bos and eos
   double log_prob = 0;            // of the ids, and eos if it was generated
   double score = 0;               // ranking criterion
+  bool ended = false;             // by eos, not by the maximum length
 };
 
 struct SearchRequest {

@@ -1,7 +1,8 @@
 // The results of `attend compare`, as one plain value. report.json, the page and the Markdown are made from it alone
 // (json.hpp, page.hpp, markdown.hpp). docs/compare.md defines each number.
 //
-// A system is a configuration, with one run for each of its seeds. Vectors that are parallel to `systems` are marked.
+// A system is a configuration, with one run for each of its seeds; or a text without a model, with one "run" that has
+// only facts and metrics. Vectors that are parallel to `systems` are marked.
 // Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
 #pragma once
 
@@ -30,10 +31,10 @@ struct TestSet {
   std::string gold;  // file of gold links, empty without
 };
 
-// One trained model.
+// One trained model, or the file of translations.
 struct RunFacts {
   std::string path;
-  std::int64_t seed = 0;
+  std::optional<std::int64_t> seed;
   std::string checkpoint;  // which weights were used
   std::string started;     // date
   std::string attend;      // the version that trained the model
@@ -43,8 +44,8 @@ struct RunFacts {
 
 struct Quality {
   Estimate bleu, chrf, ter;
-  double perplexity_piece = 0;  // of the reference
-  double perplexity_word = 0;
+  std::optional<double> perplexity_piece;  // of the reference
+  std::optional<double> perplexity_word;
 };
 
 struct LengthTime {
@@ -53,13 +54,16 @@ struct LengthTime {
 };
 
 struct Cost {
-  std::int64_t parameters = 0;
-  double flops_per_token = 0;                   // of a forward pass, by target token, at the test set's mean lengths
+  std::optional<std::int64_t> parameters;
+  std::optional<double> flops_per_token;        // of a forward pass, by target token, at the test set's mean lengths
+  std::optional<double> flops_per_sentence;     // the same by sentence
+  std::optional<double> pieces_per_word;        // of the references, ends of sentences included
   std::optional<std::int64_t> tokens, updates;  // of the training
   std::optional<double> train_seconds;
   std::optional<double> train_tokens_per_second;
   std::optional<double> train_memory_mb;  // peak resident
-  double translation_tokens_per_second = 0;
+  std::optional<double> translation_tokens_per_second;
+  std::optional<double> translation_sentences_per_second;
   std::vector<LengthTime> by_length;
 };
 
@@ -91,6 +95,7 @@ struct MeasuredRun {
 struct System {
   std::string name;               // unique: "luong"
   std::string description;        // "luong: LSTM, general score, global, soft"
+  bool only_text = false;         // translations of unknown origin: what needs a model is not measured
   std::vector<MeasuredRun> runs;  // at least one; the first gives sections 5 to 8
 };
 
@@ -150,13 +155,21 @@ struct NgramDifference {
 
 // ---- 6. why
 
+// The share of sentences, in percent, whose reference search missed, among those whose output ended before the maximum
+// length; missing if there are none.
+struct SearchErrors {
+  std::int64_t compared = 0;
+  std::optional<double> ranked;    // the reference ranks above the output: a search error
+  std::optional<double> likelier;  // it has the higher probability, not divided by its length
+};
+
 // The log-probabilities that models assign to the systems' outputs and to the reference.
 struct CrossScores {
-  // log_prob[scorer][text]: mean per sentence, in nats; missing where a text cannot be scored.
+  // log_prob[scorer][text]: mean per sentence, in nats; missing where a text cannot be scored. Nothing where the scorer
+  // has no model.
   std::vector<std::vector<std::optional<double>>> log_prob;
-  // Of a system: the share of sentences whose reference the model finds likelier than its own output (a search error;
-  // Stahlberg and Byrne 2019), in percent. Parallel to systems.
-  std::vector<double> search_errors;
+  double length_penalty = 1;                // alpha: search ranks by log p / length^alpha
+  std::vector<SearchErrors> search_errors;  // parallel to systems
 };
 
 struct BeamPoint {
@@ -226,7 +239,7 @@ struct SystemSentence {
   std::string text;
   double bleu = 0;  // of the sentence
   double chrf = 0;
-  double log_prob = 0;
+  std::optional<double> log_prob;
   std::optional<AttentionMaps> own;        // over its own translation
   std::optional<AttentionMaps> reference;  // over the reference: the shared axes
 };
@@ -245,6 +258,7 @@ struct Comparison {
   TestSet test;
   std::vector<std::string> notes;  // sentences that a reader needs before the numbers
   std::vector<System> systems;
+  bool equal_vocabularies = true;  // else numbers by piece cannot be compared between systems
 
   std::vector<OptionDifference> differences;
   std::vector<PairTest> tests;
@@ -257,6 +271,7 @@ struct Comparison {
   std::vector<std::vector<HeadStatistics>> attention;   // parallel to systems; empty without attention
   std::optional<Probe> probe;
   std::vector<Sentence> sentences;
+  std::int64_t attention_left_out = 0;  // sentences whose attention was not kept, to bound the report
 };
 
 }  // namespace attend

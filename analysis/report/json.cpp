@@ -44,7 +44,7 @@ struct Members {
 
   static Json json_of(const RunFacts& it) {
     return {{"path", it.path},
-            {"seed", it.seed},
+            {"seed", json_of(it.seed)},
             {"checkpoint", it.checkpoint},
             {"started", it.started},
             {"attend", it.attend}};
@@ -63,14 +63,17 @@ struct Members {
   }
 
   static Json json_of(const Cost& it) {
-    return {{"parameters", it.parameters},
+    return {{"parameters", json_of(it.parameters)},
             {"flops_per_token", json_of(it.flops_per_token)},
+            {"flops_per_sentence", json_of(it.flops_per_sentence)},
+            {"pieces_per_word", json_of(it.pieces_per_word)},
             {"tokens", json_of(it.tokens)},
             {"updates", json_of(it.updates)},
             {"train_seconds", json_of(it.train_seconds)},
             {"train_tokens_per_second", json_of(it.train_tokens_per_second)},
             {"train_memory_mb", json_of(it.train_memory_mb)},
             {"translation_tokens_per_second", json_of(it.translation_tokens_per_second)},
+            {"translation_sentences_per_second", json_of(it.translation_sentences_per_second)},
             {"by_length", json_of(it.by_length)}};
   }
 
@@ -92,7 +95,8 @@ struct Members {
   }
 
   static Json json_of(const System& it) {
-    return {{"name", it.name}, {"description", it.description}, {"runs", json_of(it.runs)}};
+    return {
+        {"name", it.name}, {"description", it.description}, {"only_text", it.only_text}, {"runs", json_of(it.runs)}};
   }
 
   static Json json_of(const OptionDifference& it) {
@@ -129,8 +133,14 @@ struct Members {
     return {{"text", it.text}, {"in_reference", it.in_reference}, {"matched", json_of(it.matched)}};
   }
 
+  static Json json_of(const SearchErrors& it) {
+    return {{"compared", it.compared}, {"ranked", json_of(it.ranked)}, {"likelier", json_of(it.likelier)}};
+  }
+
   static Json json_of(const CrossScores& it) {
-    return {{"log_prob", json_of(it.log_prob)}, {"search_errors", json_of(it.search_errors)}};
+    return {{"log_prob", json_of(it.log_prob)},
+            {"length_penalty", json_of(it.length_penalty)},
+            {"search_errors", json_of(it.search_errors)}};
   }
 
   static Json json_of(const BeamPoint& it) {
@@ -197,6 +207,7 @@ struct Members {
             {"test", json_of(it.test)},
             {"notes", json_of(it.notes)},
             {"systems", json_of(it.systems)},
+            {"equal_vocabularies", it.equal_vocabularies},
             {"differences", json_of(it.differences)},
             {"tests", json_of(it.tests)},
             {"levels", json_of(it.levels)},
@@ -207,6 +218,7 @@ struct Members {
             {"calibration", json_of(it.calibration)},
             {"attention", json_of(it.attention)},
             {"probe", json_of(it.probe)},
+            {"attention_left_out", it.attention_left_out},
             {"sentences", json_of(it.sentences)}};
   }
 };

@@ -26,7 +26,7 @@ class Measured : public SectionMaker {
 
  private:
   std::string run_name(const System& system, const MeasuredRun& run) const {
-    return system.runs.size() == 1 ? system.name : fmt::format("{}, seed {}", system.name, run.facts.seed);
+    return system.runs.size() == 1 ? system.name : fmt::format("{}, seed {}", system.name, run.facts.seed.value_or(0));
   }
 
   Section compared() const {
@@ -44,8 +44,9 @@ class Measured : public SectionMaker {
     for (const System& system : systems()) {
       for (const MeasuredRun& run : system.runs) {
         const RunFacts& facts = run.facts;
-        runs.rows.push_back({system.name, system.description, facts.path, std::to_string(facts.seed), facts.checkpoint,
-                             facts.started, facts.attend});
+        runs.rows.push_back({system.name, system.description, facts.path,
+                             facts.seed ? std::to_string(*facts.seed) : "–", facts.checkpoint, facts.started,
+                             facts.attend});
       }
     }
     section.blocks.push_back(std::move(runs));
@@ -137,16 +138,16 @@ class Measured : public SectionMaker {
     for (const System& system : systems()) {
       const Quality& first = system.runs.front().quality;
       scores.rows.push_back({system.name, interval(first.bleu, 1), interval(first.chrf, 1), interval(first.ter, 1),
-                             fixed(first.perplexity_piece, 2), fixed(first.perplexity_word, 2)});
+                             fixed_or_dash(first.perplexity_piece, 2), fixed_or_dash(first.perplexity_word, 2)});
       std::vector<Cell> row{system.name, std::to_string(system.runs.size())};
       for (const Measure& measure : measures()) {
         row.emplace_back(over_seeds(
             system, [&](const MeasuredRun& run) { return (run.quality.*measure.estimate).value; }, 2));
       }
       row.emplace_back(over_seeds(
-          system, [](const MeasuredRun& run) { return run.quality.perplexity_piece; }, 2));
+          system, [](const MeasuredRun& run) { return run.quality.perplexity_piece.value_or(kNotMeasured); }, 2));
       row.emplace_back(over_seeds(
-          system, [](const MeasuredRun& run) { return run.quality.perplexity_word; }, 2));
+          system, [](const MeasuredRun& run) { return run.quality.perplexity_word.value_or(kNotMeasured); }, 2));
       seeds.rows.push_back(std::move(row));
       has_seeds = has_seeds || system.runs.size() > 1;
     }
@@ -171,8 +172,8 @@ class Measured : public SectionMaker {
                 first_runs([&](const MeasuredRun& run) { return (run.quality.*measure.estimate).value; }),
                 measure.higher_is_better);
     }
-    mark_best(scores, column++, first_runs([](const MeasuredRun& run) { return run.quality.perplexity_piece; }), false);
-    mark_best(scores, column++, first_runs([](const MeasuredRun& run) { return run.quality.perplexity_word; }), false);
+    mark_best(scores, column++, first_runs([](const MeasuredRun& run) { return run.quality.perplexity_piece.value_or(kNotMeasured); }), false);
+    mark_best(scores, column++, first_runs([](const MeasuredRun& run) { return run.quality.perplexity_word.value_or(kNotMeasured); }), false);
     figure.numbers = scores;
     section.blocks.push_back(std::move(scores));
     if (has_seeds)
@@ -248,18 +249,37 @@ class Measured : public SectionMaker {
       for (const System& system : systems()) row.emplace_back(number(system.runs.front().cost));
       table.rows.push_back(std::move(row));
     };
-    add("Parameters", [](const Cost& cost) { return fixed(static_cast<double>(cost.parameters), 0); });
-    add("Operations of a forward pass per target token",
-        [](const Cost& cost) { return compact(cost.flops_per_token); });
+    add("Parameters", [](const Cost& cost) { return fixed_or_dash(cost.parameters, 0); });
+    const auto operations = [](const std::optional<double>& number) { return number ? compact(*number) : "–"; };
+    if (it_.equal_vocabularies) {
+      add("Operations of a forward pass per target token",
+          [&](const Cost& cost) { return operations(cost.flops_per_token); });
+    } else {
+      add("Operations of a forward pass per sentence",
+          [&](const Cost& cost) { return operations(cost.flops_per_sentence); });
+      add("Target pieces per word of the references",
+          [](const Cost& cost) { return fixed_or_dash(cost.pieces_per_word, 2); });
+    }
     add("Training: updates", [](const Cost& cost) { return fixed_or_dash(cost.updates, 0); });
     add("Training: target tokens", [](const Cost& cost) { return fixed_or_dash(cost.tokens, 0); });
     add("Training: seconds", [](const Cost& cost) { return fixed_or_dash(cost.train_seconds, 0); });
     add("Training: target tokens per second",
         [](const Cost& cost) { return fixed_or_dash(cost.train_tokens_per_second, 0); });
     add("Training: peak memory in MB", [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
-    add("Translation: target tokens per second",
-        [](const Cost& cost) { return fixed(cost.translation_tokens_per_second, 0); });
+    if (it_.equal_vocabularies) {
+      add("Translation: target tokens per second",
+          [](const Cost& cost) { return fixed_or_dash(cost.translation_tokens_per_second, 0); });
+    } else {
+      add("Translation: sentences per second",
+          [](const Cost& cost) { return fixed_or_dash(cost.translation_sentences_per_second, 1); });
+    }
     section.blocks.push_back(std::move(table));
+    if (!it_.equal_vocabularies) {
+      section.blocks.push_back(
+          Paragraph{"The vocabularies differ: a target token is a piece of the system's own vocabulary, so numbers of "
+                    "tokens and tokens per second cannot be compared between systems."});
+    }
+    add_only_texts(section, "Their cost is unknown");
 
     std::vector<std::string> lengths;
     for (const System& system : systems()) {

@@ -177,8 +177,9 @@ constexpr std::string_view kHowToRead =
     "sentence.";
 
 // A sentence about attention that is missing; empty where none is.
-std::string left_out(const PackedSentences& pack, std::size_t sentences, const std::string& remedy) {
-  if (pack.without_for_budget == 0) {
+std::string left_out(const PackedSentences& pack, std::size_t without, std::size_t sentences,
+                     const std::string& remedy) {
+  if (without == 0) {
     return pack.with_attention == 0 ? "This page has no attention weights." : "";
   }
   return fmt::format(
@@ -224,7 +225,9 @@ std::string comparison_page(const Comparison& comparison) {
   } else {
     SentenceView view{"8. Sentences", std::string(kHowToRead), "", sentence_table(comparison, kStaticSentences),
                       packed(systems, {"The reference", "Its own translation"}, sentences)};
-    view.without_attention = left_out(view.packed, sentences.size(), "attend attention RUN");
+    view.without_attention =
+        left_out(view.packed, view.packed.without_for_budget + static_cast<std::size_t>(comparison.attention_left_out),
+                 sentences.size(), "attend attention RUN");
     content += html_of(view);
   }
   return whole(title, navigation, content, fmt::format("Made by attend {}, {}.", comparison.attend, comparison.made));
@@ -250,7 +253,8 @@ std::string sentence_page(const AttentionPage& page) {
     for (const ShownMaps& shown : sentence.maps) model.layer = std::max(model.layer, shown.maps->layers - 1);
   }
   SentenceView view{"Sentences", std::string(kHowToRead), "", std::move(first), packed({model}, page.views, sentences)};
-  view.without_attention = left_out(view.packed, sentences.size(), "the same command with fewer sentences");
+  view.without_attention =
+      left_out(view.packed, view.packed.without_for_budget, sentences.size(), "the same command with fewer sentences");
   std::string content = element("p", page.description);
   content +=
       page.sentences.empty() ? "<section id=\"sentences\"><p>There are no sentences.</p></section>\n" : html_of(view);

@@ -16,15 +16,6 @@ constexpr std::size_t kDifferentSentences = 15;
 constexpr std::size_t kChartedCheckpoints = 5;  // in the chart of the gradient's reach, by system
 constexpr std::array<std::size_t, 10> kShownDistances = {1, 2, 3, 5, 7, 10, 15, 20, 25, 30};  // in its table
 
-// "a, b and c"
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  }
-  return text;
-}
-
 class Reasons : public SectionMaker {
  public:
   using SectionMaker::SectionMaker;
@@ -111,6 +102,7 @@ class Reasons : public SectionMaker {
         "Translations that the search missed, probabilities that are badly calibrated, and the distribution of "
         "attention. None of these numbers proves a cause.",
         {}};
+    add_only_texts(section, "They are scored by the other systems, but score, search and attend to nothing themselves");
     add_cross_scores(section);
     add_beams(section);
     add_calibration(section);
@@ -126,19 +118,25 @@ class Reasons : public SectionMaker {
     const CrossScores& cross = *it_.cross_scores;
     Table table{"Mean log-probability per sentence, in nats", by_system({{"Scored by", false}}), {}};
     table.columns.push_back({"Reference"});
-    if (!cross.search_errors.empty()) table.columns.push_back({"Search errors in %"});
+    table.columns.push_back({"Search errors in %"});
+    table.columns.push_back({"References of higher log p in %"});
     for (std::size_t s = 0; s < cross.log_prob.size() && s < systems().size(); ++s) {
+      if (systems()[s].only_text) continue;
       std::vector<Cell> row{name(s)};
       for (const auto& value : cross.log_prob[s]) row.emplace_back(fixed_or_dash(value, 2), value);
-      if (s < cross.search_errors.size()) row.emplace_back(fixed(cross.search_errors[s], 1));
+      const SearchErrors errors = s < cross.search_errors.size() ? cross.search_errors[s] : SearchErrors{};
+      row.emplace_back(fixed_or_dash(errors.ranked, 1));
+      row.emplace_back(fixed_or_dash(errors.likelier, 1));
       table.rows.push_back(std::move(row));
     }
     section.blocks.push_back(
         Figure{"Log-probability of each text under each model",
-               "Each row is a model, each column the author of the texts that it scores. The higher the number and the "
-               "stronger its shade, the likelier. If a model assigns another system's translations a higher "
-               "log-probability than its own, its search "
-               "missed them. A search error is a sentence whose reference is likelier than the model's own output.",
+               fmt::format("Each row is a model, each column the author of the texts that it scores. The higher the "
+                           "number and the stronger its shade, the likelier. Search ranks by log p / length^{}. A search "
+                           "error is a sentence whose reference ranks above the model's own output. The last column "
+                           "compares log p itself: with an exponent above 0, search may prefer a longer output of lower "
+                           "log p, which is no search error. Outputs cut at the maximum length are left out of both.",
+                           cross.length_penalty),
                {},
                table});
   }
@@ -164,8 +162,9 @@ class Reasons : public SectionMaker {
     }
     section.blocks.push_back(
         Figure{"Wider beams",
-               "If the log-probability rises with the beam and BLEU does not, the search is not the problem: the model "
-               "prefers worse translations.",
+               "Search ranks by log p / length^alpha; the chart shows log p, which may fall with the beam if alpha is "
+               "above 0. If it rises with the beam and BLEU does not, the search is not the problem: the model prefers "
+               "worse translations.",
                {bleu, log_prob},
                table});
   }
@@ -237,7 +236,7 @@ class Reasons : public SectionMaker {
     std::vector<Table> entropies;
     for (std::size_t s = 0; s < it_.attention.size() && s < systems().size(); ++s) {
       const std::vector<HeadStatistics>& heads = it_.attention[s];
-      if (heads.empty()) without.push_back(name(s));
+      if (heads.empty() && !systems()[s].only_text) without.push_back(name(s));
       const HeadStatistics* opens = opening_head(heads);
       for (const HeadStatistics& head : heads) {
         std::vector<Cell> row{name(s),
@@ -280,6 +279,7 @@ class Reasons : public SectionMaker {
       section.blocks.push_back(Paragraph{"Not measured; pass --probe to attend compare."});
       return section;
     }
+    add_only_texts(section, "Only words at a distance are measured of them");
     const Probe& probe = *it_.probe;
     Figure reach{
         "Reach of the gradient",

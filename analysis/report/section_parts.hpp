@@ -14,6 +14,7 @@ namespace attend {
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 std::string interval(const Estimate& estimate, int decimals);     // "33.1 (31.8 to 34.4)"
+std::string listed(const std::vector<std::string>& names);        // "a, b and c"
 std::string plural(std::int64_t count, const std::string& noun);  // "1 test", "2,000 tests"
 
 template <class T>
@@ -33,6 +34,9 @@ class SectionMaker {
   static void mark_best(Table& table, std::size_t column, const std::vector<double>& values, bool higher_is_better);
   // These columns, then one for each system.
   std::vector<Column> by_system(std::vector<Column> first, bool is_number = true) const;
+
+  // Says of which systems nothing can be measured, where there are any.
+  void add_only_texts(Section& section, const std::string& consequence) const;
 
   const Comparison& it_;
 };

@@ -32,6 +32,24 @@ void SectionMaker::mark_best(Table& table, std::size_t column, const std::vector
   for (std::size_t row = 0; row < values.size(); ++row) table.rows[row][column].is_best = values[row] == best;
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return text;
+}
+
+void SectionMaker::add_only_texts(Section& section, const std::string& consequence) const {
+  std::vector<std::string> names;
+  for (const System& system : systems()) {
+    if (system.only_text) names.push_back(system.name);
+  }
+  if (names.empty()) return;
+  section.blocks.push_back(
+      Paragraph{fmt::format("Only translations are given of {}, no model. {}.", listed(names), consequence)});
+}
+
 std::vector<Column> SectionMaker::by_system(std::vector<Column> first, bool is_number) const {
   for (const System& system : systems()) first.push_back({system.name, is_number});
   return first;

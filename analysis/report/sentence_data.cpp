@@ -26,6 +26,17 @@ std::size_t number_of(const std::vector<std::string>& pieces, std::vector<std::v
 
 }  // namespace
 
+std::size_t attention_bytes(const Sentence& sentence) {
+  std::string weights;
+  for (const SystemSentence& system : sentence.systems) {
+    if (system.reference) weights += as_text(system.reference->weights);
+    if (system.own) weights += as_text(system.own->weights);
+  }
+  return weights.empty() ? 0 : deflated(weights).size();
+}
+
+bool fits_page(std::size_t bytes, std::size_t budget) { return (bytes + 2) / 3 * 4 <= budget; }
+
 PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vector<std::string>& views,
                        const std::vector<ShownSentence>& sentences, std::size_t budget) {
   PackedSentences pack;
@@ -61,7 +72,7 @@ PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vecto
     }
     if (!maps.empty() && pack.without_for_budget == 0) {
       const std::string stream = deflated(weights);
-      if ((streams.size() + stream.size() + 2) / 3 * 4 <= budget) {
+      if (fits_page(streams.size() + stream.size(), budget)) {
         record["pieces"] = pieces;
         record["maps"] = maps;
         record["at"] = {streams.size(), stream.size()};

@@ -52,6 +52,10 @@ struct ShownSentence {
   std::vector<ShownMaps> maps;
 };
 
+// What the attention of a sentence takes in a page, before base64, and whether so many bytes are within the budget.
+std::size_t attention_bytes(const Sentence& sentence);
+bool fits_page(std::size_t bytes, std::size_t budget = kAttentionBudget);
+
 struct PackedSentences {
   std::string texts;    // base64 of a zlib stream of the JSON
   std::string weights;  // base64 of the zlib streams of all sentences

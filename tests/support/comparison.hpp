@@ -61,12 +61,15 @@ class SyntheticComparison {
     run.cost = {
         .parameters = 4'560'000 + 1'230'000 * static_cast<std::int64_t>(system),
         .flops_per_token = 9.6e6 + 2e6 * skill,
+        .flops_per_sentence = 1.3e8 + 3e7 * skill,
+        .pieces_per_word = 1.2,
         .tokens = 4'000'000,
         .updates = 2'400,
         .train_seconds = 2'900 - 500 * skill,
         .train_tokens_per_second = 1'380 + 200 * skill,
         .train_memory_mb = system == 1 ? std::nullopt : std::optional(812.0),
         .translation_tokens_per_second = 2'310 - 300 * skill,
+        .translation_sentences_per_second = 170 - 20 * skill,
         .by_length = {{"under 10", 8.1 + skill}, {"10 to 19", 14.9 + 2 * skill}, {"20 and more", 28.3 + 4 * skill}}};
     for (int k = 1; k <= 12; ++k) {
       const double at = k * 200;
@@ -225,11 +228,16 @@ class SyntheticComparison {
                 .gold = "test.align"};
     it_.notes = {"The runs differ in learning-rate as well as in their architecture; a difference may be due to it.",
                  "Two systems have one seed only, so how much of their difference is due to the seed is unknown."};
-    it_.systems = {{.name = "luong",
-                    .description = "luong: LSTM, general score, global, soft",
-                    .runs = {run_of(0, 1), run_of(0, 2)}},
-                   {.name = "bahdanau <b>&", .description = "bahdanau: GRU, additive score", .runs = {run_of(1, 1)}},
-                   {.name = "transformer", .description = "transformer: pre-norm", .runs = {run_of(2, 1)}}};
+    it_.systems = {
+        {.name = "luong",
+         .description = "luong: LSTM, general score, global, soft",
+         .only_text = false,
+         .runs = {run_of(0, 1), run_of(0, 2)}},
+        {.name = "bahdanau <b>&",
+         .description = "bahdanau: GRU, additive score",
+         .only_text = false,
+         .runs = {run_of(1, 1)}},
+        {.name = "transformer", .description = "transformer: pre-norm", .only_text = false, .runs = {run_of(2, 1)}}};
     it_.differences = {{"model", OptionPart::architecture, {"luong", "bahdanau", "transformer"}},
                        {"cell", OptionPart::architecture, {"lstm", "gru", "–"}},
                        {"learning-rate", OptionPart::conditions, {"0.001", "0.001", "0.0007"}}};
@@ -259,7 +267,8 @@ class SyntheticComparison {
                   {.text = "<i>a</i> | b", .in_reference = 3, .matched = {3, 0, 0}}};
     it_.cross_scores = CrossScores{
         .log_prob = {{-8.1, -11.2, -12.9, -17.4}, {-12.2, -8.4, -12.1, -17.9}, {-11, -10.8, -7.2, std::nullopt}},
-        .search_errors = {1.2, 0.8, 2.4}};
+        .length_penalty = 1,
+        .search_errors = {{40, 1.2, 2.5}, {40, 0.8, 0.8}, {40, 2.4, 7.5}}};
     it_.beams = {{{1, 32.1, -9.1}, {2, 33.0, -8.6}, {5, 33.4, -8.1}, {10, 33.3, -7.9}},
                  {{1, 33, -9}, {5, 34.4, -8.2}, {10, 34.1, -8}},
                  {}};

@@ -1,14 +1,20 @@
 // The parts of a comparison that score and search, by hand and against scoring and searching directly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/attention_maps.hpp"
+#include "analysis/attention_statistics.hpp"
 #include "analysis/beams.hpp"
 #include "analysis/calibration.hpp"
 #include "analysis/cross_scores.hpp"
+#include "analysis/kept_attention.hpp"
+#include "analysis/report/sentence_data.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
@@ -103,11 +109,13 @@ TEST(CrossScoring, IsEveryModelsMeanOfEveryText) {
     auto& translations = text.outputs.emplace_back();
     for (const std::string& line : outputs[s]) translations.push_back(found(line, -7.0 - static_cast<double>(s)));
   }
-  std::vector<ModelScores> models;
+  std::vector<std::optional<ModelScores>> models;
   for (std::size_t s = 0; s < 2; ++s) models.push_back(score_translations(runs[s], s, text, {}));
-  const CrossScores result = cross_scores(models);
-  ASSERT_EQ(result.log_prob.size(), 2U);
-  ASSERT_EQ(result.search_errors.size(), 2U);
+  models.emplace_back();  // a system without a model
+  const CrossScores result = cross_scores(models, 1);
+  ASSERT_EQ(result.log_prob.size(), 3U);
+  ASSERT_EQ(result.search_errors.size(), 3U);
+  EXPECT_TRUE(result.log_prob[2].empty());
   for (std::size_t s = 0; s < 2; ++s) {
     ASSERT_EQ(result.log_prob[s].size(), 3U);
     EXPECT_NEAR(*result.log_prob[s][s], -7.0 - static_cast<double>(s), 1e-9) << "its own, as search found it";
@@ -135,27 +143,104 @@ TEST(CrossScoring, ScoresOfAnOutputAreThoseOfItsSearch) {
   EXPECT_GT(compared, 0);
 }
 
-TEST(CrossScoring, ASearchErrorIsAReferenceLikelierThanTheOutput) {
+// An output with a log-probability above the reference's is not found by the lower one's rank, and the other way round:
+// what search maximises is divided by the length.
+TEST(CrossScoring, ASearchErrorIsAReferenceThatRanksAboveTheOutput) {
   const attend::Run run = small_run(families(0)[2].config, 6);
   const auto reference = score(run, kSource, kReference, {});
   TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
+  const auto output = [&](std::size_t i, double log_prob_above, double rank_above, bool ended = true) {
+    const double log_prob = reference[i].log_prob();
+    return Translation{.text = "a dog sees",
+                       .hypothesis = {.ids = {},
+                                      .log_prob = log_prob + log_prob_above,
+                                      .score = log_prob / static_cast<double>(reference[i].pieces.size()) + rank_above,
+                                      .ended = ended}};
+  };
+  text.outputs[0] = {output(0, 1, 1), output(1, -1, 1), output(2, -1, -1), output(3, 1, -1), output(4, -1, -1, false)};
   for (std::size_t i = 0; i < kSource.size(); ++i) {
-    const bool is_less_likely = i != 2;
-    text.outputs[0].push_back(found("a dog", kReference[i] == "a dog"
-                                                 ? -1e9  // it is the reference: found it is
-                                                 : reference[i].log_prob() - 2 * is_less_likely + 1));
-    text.outputs[1].push_back(found(kReference[i], 0));
+    text.outputs[1].push_back(output(i, -1, -1));
+    text.outputs[1].back().text = kReference[i];  // it is the reference: found it is
   }
-  EXPECT_NEAR(score_translations(run, 0, text, {}).search_errors, 60, 1e-9);
-  EXPECT_EQ(score_translations(run, 1, text, {}).search_errors, 0);
+  const SearchErrors errors = score_translations(run, 0, text, {}).search_errors;
+  EXPECT_EQ(errors.compared, 4) << "the last was cut";
+  EXPECT_NEAR(*errors.ranked, 50, 1e-9) << "outputs 2 and 3";
+  EXPECT_NEAR(*errors.likelier, 50, 1e-9) << "outputs 1 and 2";
+  // With alpha 0 the rank is the log-probability itself.
+  for (Translation& one : text.outputs[0]) one.hypothesis.score = one.hypothesis.log_prob;
+  const SearchErrors plain = score_translations(run, 0, text, {.length_penalty = 0}).search_errors;
+  EXPECT_EQ(plain.ranked, plain.likelier);
+  EXPECT_EQ(score_translations(run, 1, text, {}).search_errors.ranked, 0);
+}
+
+// The model that is asked for probabilities is the one that searched.
+TEST(CrossScoring, AttentionIsCutAsInSearch) {
+  const attend::Run run = small_run(families(0)[2].config, 6);
+  const double threshold = 0.3;
+  TranslatorConfig config{.search = {.beam = 2, .max_length = 30, .attention_threshold = threshold}, .workers = 1};
+  TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
+  for (const auto& translations : Translator(*run.model, run.tokenizers, config).translate(kSource)) {
+    for (auto& output : text.outputs) output.push_back(translations[0]);
+  }
+  const ModelScores cut = score_translations(run, 0, text, {.scoring = {.attention_threshold = threshold}});
+  const ModelScores whole = score_translations(run, 0, text, {});
+  double difference = 0;
+  for (std::size_t i = 0; i < kSource.size(); ++i) {
+    const Hypothesis& hypothesis = text.outputs[0][i].hypothesis;
+    difference += std::abs(cut.reference[i].log_prob() - whole.reference[i].log_prob());
+    if (!hypothesis.ended || run.tokenizers.tgt.encode(text.outputs[0][i].text) != hypothesis.ids) continue;
+    EXPECT_NEAR(cut.outputs[1][i], hypothesis.log_prob, 1e-4);
+  }
+  EXPECT_GT(difference, 1e-3) << "the threshold cuts something";
+
+  const auto entropy = [&](double at) { return attention_statistics(run, kSource, kReference, {}, at)[0].entropy; };
+  EXPECT_LT(entropy(threshold), entropy(0)) << "less is left to look at";
+  const auto maps = [&](double at) { return attention_maps(run, kSource, kReference, at)[1].weights; };
+  EXPECT_GT(std::ranges::count(maps(threshold), 0), std::ranges::count(maps(0), 0));
 }
 
 TEST(CrossScoring, WhatHasNoProbabilityIsMissing) {
-  const std::vector<ModelScores> models = {
-      {.outputs = {{-1, -std::numeric_limits<double>::infinity()}}, .reference = {{.pieces = {{.log_prob = -3}}}}}};
-  const CrossScores found = cross_scores(models);
+  const std::vector<std::optional<ModelScores>> models = {
+      ModelScores{.outputs = {{-1, -std::numeric_limits<double>::infinity()}},
+                  .reference = {{.pieces = {{.log_prob = -3}}}},
+                  .search_errors = {}}};
+  const CrossScores found = cross_scores(models, 1);
   EXPECT_FALSE(found.log_prob[0][0]);
   EXPECT_EQ(found.log_prob[0][1], -3);
+}
+
+TEST(KeptAttention, EndsWhereThePageIsFull) {
+  const attend::Run run = small_run(families(0)[0].config, 3);
+  Comparison whole;
+  std::string line;
+  for (int i = 0; i < 60; ++i) line += "the dog number " + std::to_string(i * 37 % 101) + " sees a cat ";
+  for (int i = 0; i < 40; ++i) {
+    const std::string source = line.substr(static_cast<std::size_t>(i), 900);
+    whole.sentences.push_back({.source = source,
+                               .reference = source,
+                               .systems = {{.text = source, .log_prob = {}, .own = {}, .reference = {}},
+                                           {.text = "no model", .log_prob = {}, .own = {}, .reference = {}}}});
+  }
+  Comparison bounded = whole;
+  add_attention(whole, {&run, nullptr}, {.all = true});
+  add_attention(bounded, {&run, nullptr}, {});
+  EXPECT_EQ(whole.attention_left_out, 0);
+  const auto kept = static_cast<std::size_t>(std::ssize(bounded.sentences) - bounded.attention_left_out);
+  ASSERT_GT(kept, 0U);
+  ASSERT_LT(kept, 40U);
+  std::size_t bytes = 0, weights = 0;
+  for (std::size_t i = 0; i < 40; ++i) {
+    const SystemSentence& sentence = bounded.sentences[i].systems[0];
+    EXPECT_TRUE(whole.sentences[i].systems[0].own && whole.sentences[i].systems[0].reference);
+    EXPECT_EQ(sentence.own.has_value(), i < kept);
+    EXPECT_EQ(sentence.reference.has_value(), i < kept);
+    EXPECT_FALSE(whole.sentences[i].systems[1].own);
+    if (i > kept) continue;
+    const SystemSentence& all = whole.sentences[i].systems[0];
+    bytes += attention_bytes(whole.sentences[i]);
+    weights += all.own->weights.size() + all.reference->weights.size();
+    EXPECT_EQ(fits_page(bytes) && weights <= kMostKeptWeights, i < kept) << "sentence " << i;
+  }
 }
 
 TEST(Beams, AreTranslationsOfGrowingBeams) {

@@ -182,6 +182,60 @@ TEST(Report, SectionsWithoutDataSayWhy) {
   EXPECT_NE(page.find("has no sentences"), std::string::npos);
 }
 
+// A system without a model has its metrics; what needs one is missing, and the sections say so.
+TEST(Report, TranslationsWithoutAModelAreShownAsSuch) {
+  Comparison it = synthetic();
+  it.systems[1].only_text = true;
+  MeasuredRun& run = it.systems[1].runs[0];
+  run.facts.seed = std::nullopt;
+  run.quality.perplexity_piece = run.quality.perplexity_word = std::nullopt;
+  run.cost = {};
+  run.curve.clear();
+  it.cross_scores->log_prob[1].clear();
+  it.cross_scores->search_errors[1] = {};
+  it.attention[1].clear();
+  for (Sentence& sentence : it.sentences) {
+    SystemSentence& translation = sentence.systems[1];
+    translation.log_prob = std::nullopt;
+    translation.own = translation.reference = std::nullopt;
+  }
+  const std::string markdown = report_markdown(it);
+  for (const char* section : {"## 3. Cost", "## 6. Why", "## 7. Probes"}) {
+    const std::size_t begin = markdown.find(section), end = markdown.find("\n## ", begin + 1);
+    EXPECT_NE(markdown.substr(begin, end - begin).find("Only translations are given of bahdanau"), std::string::npos)
+        << section;
+  }
+  EXPECT_EQ(markdown.find("Without attention to the source"), std::string::npos) << "nothing is known of its attention";
+  EXPECT_EQ(markdown.find("nan"), std::string::npos);
+  const nlohmann::json json = parse_json(report_json(it), "report.json");
+  EXPECT_TRUE(json["systems"][1]["only_text"]);
+  EXPECT_TRUE(json["systems"][1]["runs"][0]["cost"]["parameters"].is_null());
+  EXPECT_TRUE(json["cross_scores"]["search_errors"][1]["ranked"].is_null());
+  EXPECT_FALSE(comparison_page(it).empty());
+}
+
+// Pieces of two vocabularies are no unit.
+TEST(Report, CostsAreBySentenceWhereVocabulariesDiffer) {
+  Comparison it = synthetic();
+  EXPECT_NE(report_markdown(it).find("ranslation: target tokens per second"), std::string::npos);
+  it.equal_vocabularies = false;
+  const std::string markdown = report_markdown(it);
+  EXPECT_EQ(markdown.find("ranslation: target tokens per second"), std::string::npos);
+  EXPECT_EQ(markdown.find("forward pass per target token"), std::string::npos);
+  EXPECT_NE(markdown.find("ranslation: sentences per second"), std::string::npos);
+  EXPECT_NE(markdown.find("forward pass per sentence"), std::string::npos);
+}
+
+TEST(Report, SaysOfHowManySentencesTheAttentionWasLeftOut) {
+  Comparison it = synthetic();
+  for (std::size_t i = 10; i < it.sentences.size(); ++i) {
+    for (SystemSentence& system : it.sentences[i].systems) system.own = system.reference = std::nullopt;
+  }
+  EXPECT_EQ(comparison_page(it).find("The page holds the attention of"), std::string::npos);
+  it.attention_left_out = std::ssize(it.sentences) - 10;
+  EXPECT_NE(comparison_page(it).find("The page holds the attention of 10 of 40 sentences"), std::string::npos);
+}
+
 TEST(Report, TextsOfUsersStayTexts) {
   const std::string page = comparison_page(synthetic());
   EXPECT_EQ(count(page, "<script"), 3U) << "two of data and one of the page itself";

@@ -1,0 +1,81 @@
+#include "analysis/compared_inputs.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "data/text/lines.hpp"
+#include "eval/metrics/text.hpp"
+
+namespace attend {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines read_compared_lines(const std::string& file) {
+  Lines lines;
+  LineReader reader(file);
+  for (std::string line; reader.next(line);) lines.push_back(line);
+  reader.counts().log(file);
+  if (lines.empty()) throw UserError(name_of_input(file) + ": empty", "check the file");
+  return lines;
+}
+
+std::vector<std::int64_t> count_words_of(const Lines& lines) {
+  std::vector<std::int64_t> counts;
+  for (const std::string& line : lines) counts.push_back(std::ssize(metrics::split_words(line)));
+  return counts;
+}
+
+void check_length(std::size_t lines, const std::string& file, std::size_t expected, const std::string& source,
+                  const std::string& remedy) {
+  if (lines == expected) return;
+  throw UserError(fmt::format("{}: {} lines, but {} has {}", name_of_input(file), lines, source, expected), remedy);
+}
+
+}  // namespace
+
+std::vector<GivenSystem> parse_hypotheses(const Lines& words) {
+  std::vector<GivenSystem> systems;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
+      throw UserError(fmt::format("--hypothesis {}: expected NAME=FILE, such as marian=output.de", word),
+                      "name the system and the file of its translations; runs stand before the options");
+    }
+    GivenSystem system{.name = word.substr(0, equals), .file = word.substr(equals + 1)};
+    if (std::ranges::find(systems, system.name, &GivenSystem::name) != systems.end()) {
+      throw UserError(fmt::format("--hypothesis {}: the name {} is given twice", word, system.name),
+                      "give each system a name of its own");
+    }
+    systems.push_back(std::move(system));
+  }
+  return systems;
+}
+
+ComparedInputs read_compared_inputs(const Lines& test, const GoldConfig& gold, const Lines& hypotheses) {
+  ComparedInputs inputs{.sources = read_compared_lines(test[0]),
+                        .references = read_compared_lines(test[1]),
+                        .gold = {},
+                        .given = parse_hypotheses(hypotheses)};
+  const std::size_t count = inputs.sources.size();
+  check_length(inputs.references.size(), test[1], count, test[0], "give a reference for each source sentence");
+  const std::vector<std::int64_t> source_words = count_words_of(inputs.sources);
+  const std::vector<std::int64_t> target_words = count_words_of(inputs.references);
+  inputs.source_words = std::accumulate(source_words.begin(), source_words.end(), std::int64_t{0});
+  inputs.target_words = std::accumulate(target_words.begin(), target_words.end(), std::int64_t{0});
+  if (!gold.gold.empty()) {
+    inputs.gold = read_gold_links(gold, source_words, target_words);
+    check_length(inputs.gold.size(), gold.gold, count, test[0], "give a line of links for each sentence pair");
+  }
+  for (GivenSystem& system : inputs.given) {
+    system.lines = read_compared_lines(system.file);
+    check_length(system.lines.size(), system.file, count, test[0],
+                 fmt::format("give the translation of each source sentence by {}, one a line", system.name));
+  }
+  return inputs;
+}
+
+}  // namespace attend

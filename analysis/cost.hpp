@@ -1,0 +1,35 @@
+// The cost of a run that is compared: its size, its training, and the time of its translations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+#include "analysis/trained_run.hpp"
+#include "eval/score.hpp"
+#include "eval/translate.hpp"
+
+namespace attend {
+
+// Translations of the test set: of a run with what they took, of another system the texts alone.
+struct SystemOutputs {
+  std::vector<Translation> translations;
+  double seconds = 0;       // of translating
+  std::int64_t pieces = 0;  // of the translations, with the ends of sentences
+  ScoreTally references = {};
+  std::int64_t unknown_pieces = 0;  // of the references, that the vocabulary lacks
+
+  std::vector<std::string> texts() const;
+};
+
+// Translates the sources, and scores the references by forced decoding. Interrupted after SIGINT or SIGTERM.
+SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<std::string>& sources,
+                                 const std::vector<std::string>& references, const TranslatorConfig& translator,
+                                 const ScoreConfig& scoring);
+
+// Translates the first sentences of each length once more, one at a time.
+Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std::vector<std::string>& sources,
+             const TranslatorConfig& translator);
+
+}  // namespace attend
