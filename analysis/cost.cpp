@@ -5,6 +5,7 @@
 
 #include "analysis/flops.hpp"
 #include "analysis/where.hpp"
+#include "core/progress.hpp"
 #include "models/layers/weights_io.hpp"
 
 namespace attend {

@@ -72,6 +72,8 @@ class Measured : public SectionMaker {
         "Options in which the systems differ. The comparison is about those of the architecture; every difference in "
         "the conditions of training is another possible cause of the differences below.",
         {}};
+    add_only_texts(section, "Their architecture and training are unknown");
+    if (num_models() < it_.systems.size() && num_models() < 2) return section;
     for (const OptionPart part : {OptionPart::architecture, OptionPart::conditions}) {
       const bool is_architecture = part == OptionPart::architecture;
       Table table{
@@ -180,8 +182,7 @@ class Measured : public SectionMaker {
       section.blocks.push_back(std::move(seeds));
     else
       section.blocks.push_back(
-          Paragraph{"Every system was trained with one seed, so the share of a difference that is due to the seed is "
-                    "unknown."});
+          Paragraph{"Every system has one run, so the share of a difference that is due to the seed is unknown."});
     section.blocks.push_back(std::move(figure));
     add_tests(section);
     return section;
@@ -321,6 +322,8 @@ class Measured : public SectionMaker {
         "Validation during training, by updates, target tokens and time. A curve that reaches the same loss "
         "or BLEU further to the left learns faster. Runs of one system have different dash patterns.",
         {}};
+    add_only_texts(section, "Their training is unknown, and they have no curves");
+    if (num_models() == 0) return section;
     Table numbers{"Points of the curves",
                   {{"Run", false}, {"Update"}, {"Target tokens"}, {"Seconds"}, {"Loss in nats per piece"}, {"BLEU"}},
                   {}};
@@ -372,7 +375,8 @@ class Measured : public SectionMaker {
       for (const auto& first : level.first) {
         row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(static_cast<double>(first->update), 0),
                                              compact(first->tokens), fixed(first->seconds, 0))
-                               : "Not reached");
+                         : systems()[row.size() - 1].only_text ? "–"
+                                                               : "Not reached");
       }
       levels.rows.push_back(std::move(row));
     }

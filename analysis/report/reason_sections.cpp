@@ -102,7 +102,8 @@ class Reasons : public SectionMaker {
         "Translations that the search missed, probabilities that are badly calibrated, and the distribution of "
         "attention. None of these numbers proves a cause.",
         {}};
-    add_only_texts(section, "They are scored by the other systems, but score, search and attend to nothing themselves");
+    add_only_texts(section, "Their probabilities, search and attention are unknown");
+    if (num_models() == 0) return section;
     add_cross_scores(section);
     add_beams(section);
     add_calibration(section);

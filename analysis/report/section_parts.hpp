@@ -37,6 +37,7 @@ class SectionMaker {
 
   // Says of which systems nothing can be measured, where there are any.
   void add_only_texts(Section& section, const std::string& consequence) const;
+  std::size_t num_models() const;
 
   const Comparison& it_;
 };

@@ -50,6 +50,10 @@ void SectionMaker::add_only_texts(Section& section, const std::string& consequen
       Paragraph{fmt::format("Only translations are given of {}, no model. {}.", listed(names), consequence)});
 }
 
+std::size_t SectionMaker::num_models() const {
+  return static_cast<std::size_t>(std::ranges::count(systems(), false, &System::only_text));
+}
+
 std::vector<Column> SectionMaker::by_system(std::vector<Column> first, bool is_number) const {
   for (const System& system : systems()) first.push_back({system.name, is_number});
   return first;
