@@ -1,4 +1,5 @@
-// The measurements of `attend compare`: runs of `attend train` and given translations of one test set, in one Comparison.
+// The measurements of `attend compare`: runs of `attend train` and given translations of one test set, in one
+// Comparison.
 #pragma once
 
 #include <string>

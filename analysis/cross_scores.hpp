@@ -1,10 +1,10 @@
 // Every model scores every system's output and the reference. A model prefers its own output, however good it is, so
 // the scores of the other models are more informative.
 //
-// If the reference ranks above a model's own output by the criterion that search maximises (log p / |y|^alpha), search did
-// not find the best translation: a search error. If it does not and the output is the worse translation, the model is at
-// fault (Stahlberg and Byrne 2019, arXiv 1908.10090, who find the likeliest of all translations, with alpha 0; the
-// reference alone gives a lower bound of search errors). An output that was cut at the maximum length lacks the
+// If the reference ranks above a model's own output by the criterion that search maximises (log p / |y|^alpha), search
+// did not find the best translation: a search error. If it does not and the output is the worse translation, the model
+// is at fault (Stahlberg and Byrne 2019, arXiv 1908.10090, who find the likeliest of all translations, with alpha 0;
+// the reference alone gives a lower bound of search errors). An output that was cut at the maximum length lacks the
 // probability of its end and is not compared.
 #pragma once
 

@@ -174,8 +174,12 @@ class Measured : public SectionMaker {
                 first_runs([&](const MeasuredRun& run) { return (run.quality.*measure.estimate).value; }),
                 measure.higher_is_better);
     }
-    mark_best(scores, column++, first_runs([](const MeasuredRun& run) { return run.quality.perplexity_piece.value_or(kNotMeasured); }), false);
-    mark_best(scores, column++, first_runs([](const MeasuredRun& run) { return run.quality.perplexity_word.value_or(kNotMeasured); }), false);
+    mark_best(scores, column++,
+              first_runs([](const MeasuredRun& run) { return run.quality.perplexity_piece.value_or(kNotMeasured); }),
+              false);
+    mark_best(scores, column++,
+              first_runs([](const MeasuredRun& run) { return run.quality.perplexity_word.value_or(kNotMeasured); }),
+              false);
     figure.numbers = scores;
     section.blocks.push_back(std::move(scores));
     if (has_seeds)

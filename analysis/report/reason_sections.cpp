@@ -130,16 +130,16 @@ class Reasons : public SectionMaker {
       row.emplace_back(fixed_or_dash(errors.likelier, 1));
       table.rows.push_back(std::move(row));
     }
-    section.blocks.push_back(
-        Figure{"Log-probability of each text under each model",
-               fmt::format("Each row is a model, each column the author of the texts that it scores. The higher the "
-                           "number and the stronger its shade, the likelier. Search ranks by log p / length^{}. A search "
-                           "error is a sentence whose reference ranks above the model's own output. The last column "
-                           "compares log p itself: with an exponent above 0, search may prefer a longer output of lower "
-                           "log p, which is no search error. Outputs cut at the maximum length are left out of both.",
-                           cross.length_penalty),
-               {},
-               table});
+    section.blocks.push_back(Figure{
+        "Log-probability of each text under each model",
+        fmt::format("Each row is a model, each column the author of the texts that it scores. The higher the "
+                    "number and the stronger its shade, the likelier. Search ranks by log p / length^{}. A search "
+                    "error is a sentence whose reference ranks above the model's own output. The last column "
+                    "compares log p itself: with an exponent above 0, search may prefer a longer output of lower "
+                    "log p, which is no search error. Outputs cut at the maximum length are left out of both.",
+                    cross.length_penalty),
+        {},
+        table});
   }
 
   void add_beams(Section& section) const {

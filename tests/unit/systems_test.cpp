@@ -410,7 +410,8 @@ TEST_F(TrainedRunTest, AnAverageHasTheRecordOfTheRunItLiesIn) {
   // Elsewhere it needs to say whose it is.
   write_run(place_ / "elsewhere" / "average");
   EXPECT_FALSE(load(place_ / "elsewhere" / "average").updates.has_value());
-  const nlohmann::json elsewhere = {{"kind", "train"}, {"average_of", (place_ / "run").string()}};
+  nlohmann::ordered_json elsewhere = record_of_kind(RunKind::train);
+  elsewhere["average_of"] = (place_ / "run").string();
   write_file_atomic(place_ / "elsewhere" / "average" / "run.json", elsewhere.dump());
   const TrainedRun average = load(place_ / "elsewhere" / "average");
   EXPECT_EQ(average.updates, 100);
