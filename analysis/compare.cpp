@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -63,8 +65,6 @@ std::string processor_name() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return {};
-}
-
 }
 
 class Measurement {
