@@ -18,6 +18,7 @@
 #include "core/progress.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/metrics/significance.hpp"
+#include "eval/translate.hpp"
 #include "models/run/run.hpp"
 #include "models/translation/seq2seq.hpp"
 

@@ -3,9 +3,9 @@
 #include <torch/types.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
-#include "core/error.hpp"
 #include "models/attention/additive.hpp"
 #include "models/attention/coverage.hpp"
 #include "models/attention/dot.hpp"
@@ -88,7 +88,7 @@ TEST(Scores, LocationHasTheWeightsOfItsExample) {
   LocationScore score(2, 3);
   score.named_parameters()["position.weight"].copy_(torch::tensor({{0.0f, 0.0f}, {1.0f, 0.0f}, {2.0f, 0.0f}}));
   EXPECT_TRUE(torch::allclose(weights_of(score, {1, 5}), torch::tensor({{0.26894143f, 0.73105857f}}), 1e-6, 1e-6));
-  EXPECT_THROW(score.energies(torch::zeros({1, 2}), torch::zeros({1, 4, 1})), UserError);
+  EXPECT_THROW(score.energies(torch::zeros({1, 2}), torch::zeros({1, 4, 1})), std::logic_error);
 }
 
 TEST(Scores, RbfHasTheWeightsOfItsExample) {
