@@ -35,9 +35,9 @@ std::string markdown_of(const Table& table) {
     rule += column.is_number ? "---:|" : "---|";
   }
   out += "\n" + rule + "\n";
-  for (const std::vector<Cell>& row : table.rows) {
+  for (const std::vector<TableCell>& row : table.rows) {
     out += "|";
-    for (const Cell& cell : row)
+    for (const TableCell& cell : row)
       out += (cell.is_best ? " **" : " ") + plain(cell.text) + (cell.is_best ? "** |" : " |");
     out += "\n";
   }

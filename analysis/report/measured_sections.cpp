@@ -80,7 +80,7 @@ class Measured : public SectionMaker {
           is_architecture ? "Architecture" : "Conditions of training", by_system({{"Option", false}}, false), {}};
       for (const OptionDifference& difference : it_.differences) {
         if (difference.part != part) continue;
-        std::vector<Cell> row{difference.option};
+        std::vector<TableCell> row{difference.option};
         for (const std::string& value : difference.values) row.emplace_back(value);
         table.rows.push_back(std::move(row));
       }
@@ -141,7 +141,7 @@ class Measured : public SectionMaker {
       const Quality& first = system.runs.front().quality;
       scores.rows.push_back({system.name, interval(first.bleu, 1), interval(first.chrf, 1), interval(first.ter, 1),
                              fixed_or_dash(first.perplexity_piece, 2), fixed_or_dash(first.perplexity_word, 2)});
-      std::vector<Cell> row{system.name, std::to_string(system.runs.size())};
+      std::vector<TableCell> row{system.name, std::to_string(system.runs.size())};
       for (const Measure& measure : measures()) {
         row.emplace_back(over_seeds(
             system, [&](const MeasuredRun& run) { return (run.quality.*measure.estimate).value; }, 2));
@@ -217,7 +217,7 @@ class Measured : public SectionMaker {
     table.columns.push_back({"Better", false});
     for (const PairTest& test : it_.tests) {
       const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
-      std::vector<Cell> row{b + " − " + a, test.metric, interval(test.difference, 2), p_value(test.p_bootstrap),
+      std::vector<TableCell> row{b + " − " + a, test.metric, interval(test.difference, 2), p_value(test.p_bootstrap),
                             p_value(test.p_randomisation)};
       if (has_pairs) row.emplace_back(p_value(test.p_holm));
       if (has_seeds) {
@@ -250,7 +250,7 @@ class Measured : public SectionMaker {
         {}};
     Table table{"Cost of training and translation", by_system({{"Quantity", false}}), {}};
     const auto add = [&](const std::string& what, const std::function<std::string(const Cost&)>& number) {
-      std::vector<Cell> row{what};
+      std::vector<TableCell> row{what};
       for (const System& system : systems()) row.emplace_back(number(system.runs.front().cost));
       table.rows.push_back(std::move(row));
     };
@@ -375,7 +375,7 @@ class Measured : public SectionMaker {
         by_system({{"Loss", false}}),
         {}};
     for (const LevelReached& level : it_.levels) {
-      std::vector<Cell> row{fixed(level.loss, 2)};
+      std::vector<TableCell> row{fixed(level.loss, 2)};
       for (const auto& first : level.first) {
         row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(static_cast<double>(first->update), 0),
                                              compact(first->tokens), fixed(first->seconds, 0))

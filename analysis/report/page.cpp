@@ -32,8 +32,8 @@ struct HeatRange {
   double high = -std::numeric_limits<double>::infinity();
 
   explicit HeatRange(const Table& table) {
-    for (const std::vector<Cell>& row : table.rows) {
-      for (const Cell& cell : row) {
+    for (const std::vector<TableCell>& row : table.rows) {
+      for (const TableCell& cell : row) {
         if (!cell.heat) continue;
         low = std::min(low, *cell.heat);
         high = std::max(high, *cell.heat);
@@ -44,7 +44,7 @@ struct HeatRange {
   double percent(double value) const { return high > low ? 45 * (value - low) / (high - low) : 22; }
 };
 
-std::string html_of(const Cell& cell, const Column& column, bool is_head, const HeatRange& range) {
+std::string html_of(const TableCell& cell, const Column& column, bool is_head, const HeatRange& range) {
   std::string inside = escaped(cell.text);
   // An interval stands below its value.
   if (const std::size_t open = inside.find(" ("); column.is_number && open != std::string::npos) {
@@ -70,7 +70,7 @@ std::string html_of(const Table& table) {
   }
   out += "</tr></thead>\n<tbody>\n";
   const HeatRange range(table);
-  for (const std::vector<Cell>& row : table.rows) {
+  for (const std::vector<TableCell>& row : table.rows) {
     out += "<tr>";
     for (std::size_t c = 0; c < row.size() && c < table.columns.size(); ++c) {
       out += html_of(row[c], table.columns[c], c == 0 && !table.columns[c].is_number, range);

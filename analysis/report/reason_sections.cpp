@@ -30,7 +30,7 @@ class Reasons : public SectionMaker {
     for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s, {}});
     for (const BreakdownGroup& group : breakdown.groups) {
       chart.groups.push_back(capitalised(group.name));
-      std::vector<Cell> row{capitalised(group.name), fixed(static_cast<double>(group.count), 0)};
+      std::vector<TableCell> row{capitalised(group.name), fixed(static_cast<double>(group.count), 0)};
       for (std::size_t s = 0; s < systems().size(); ++s) {
         const std::optional<Estimate> value = s < group.values.size() ? group.values[s] : std::nullopt;
         chart.rows[s].values.push_back(value);
@@ -60,7 +60,7 @@ class Reasons : public SectionMaker {
                    by_system({{"N-gram", false}, {"In the references"}}),
                    {}};
       for (const NgramDifference& ngram : it_.ngrams) {
-        std::vector<Cell> row{ngram.text, fixed(static_cast<double>(ngram.in_reference), 0)};
+        std::vector<TableCell> row{ngram.text, fixed(static_cast<double>(ngram.in_reference), 0)};
         for (const std::int64_t matched : ngram.matched) row.emplace_back(fixed(static_cast<double>(matched), 0));
         ngrams.rows.push_back(std::move(row));
       }
@@ -88,7 +88,7 @@ class Reasons : public SectionMaker {
         "Sentences with the greatest differences in sentence BLEU", by_system({{"Sentence"}, {"Source", false}}), {}};
     for (std::size_t k = 0; k < std::min(order.size(), kDifferentSentences); ++k) {
       const std::size_t i = order[k].second;
-      std::vector<Cell> row{Cell(static_cast<std::int64_t>(i) + 1), it_.sentences[i].source};
+      std::vector<TableCell> row{TableCell(static_cast<std::int64_t>(i) + 1), it_.sentences[i].source};
       for (const SystemSentence& system : it_.sentences[i].systems) row.emplace_back(fixed(system.bleu, 1));
       table.rows.push_back(std::move(row));
     }
@@ -123,7 +123,7 @@ class Reasons : public SectionMaker {
     table.columns.push_back({"References of higher log p in %"});
     for (std::size_t s = 0; s < cross.log_prob.size() && s < systems().size(); ++s) {
       if (systems()[s].only_text) continue;
-      std::vector<Cell> row{name(s)};
+      std::vector<TableCell> row{name(s)};
       for (const auto& value : cross.log_prob[s]) row.emplace_back(fixed_or_dash(value, 2), value);
       const SearchErrors errors = s < cross.search_errors.size() ? cross.search_errors[s] : SearchErrors{};
       row.emplace_back(fixed_or_dash(errors.ranked, 1));
@@ -240,7 +240,7 @@ class Reasons : public SectionMaker {
       if (heads.empty() && !systems()[s].only_text) without.push_back(name(s));
       const HeadStatistics* opens = opening_head(heads);
       for (const HeadStatistics& head : heads) {
-        std::vector<Cell> row{name(s),
+        std::vector<TableCell> row{name(s),
                               std::to_string(head.layer),
                               head.head < 0 ? "Mean" : std::to_string(head.head),
                               fixed(head.entropy, 2),
@@ -305,7 +305,7 @@ class Reasons : public SectionMaker {
       const std::size_t count = system.reach.size(), charted = std::min(count, kChartedCheckpoints);
       for (std::size_t c = 0; c < count; ++c) {
         const GradientReach& at = system.reach[c];
-        std::vector<Cell> row{name(s), at.checkpoint};
+        std::vector<TableCell> row{name(s), at.checkpoint};
         for (const std::size_t d : kShownDistances) {
           row.emplace_back(fixed(d < at.by_distance.size() ? at.by_distance[d] : kNotMeasured, 4));
         }

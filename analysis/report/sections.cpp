@@ -83,7 +83,7 @@ Table sentence_table(const Comparison& comparison, std::size_t most) {
   for (const System& system : comparison.systems) table.columns.push_back({system.name, false});
   for (std::size_t i = 0; i < std::min(most, comparison.sentences.size()); ++i) {
     const Sentence& sentence = comparison.sentences[i];
-    std::vector<Cell> row{std::to_string(i + 1), sentence.source, sentence.reference};
+    std::vector<TableCell> row{std::to_string(i + 1), sentence.source, sentence.reference};
     for (const SystemSentence& system : sentence.systems) row.emplace_back(system.text);
     table.rows.push_back(std::move(row));
   }

@@ -12,16 +12,16 @@
 
 namespace attend {
 
-struct Cell {
+struct TableCell {
   std::string text;
   std::optional<std::int64_t> sentence = {};  // links to the sentence of this number, from 1
   std::optional<double> heat = {};            // shades the cell, on one scale for all cells of its table
   bool is_best = false;                       // is marked
 
-  Cell(std::string its_text) : text(std::move(its_text)) {}  // NOLINT: text is a cell
-  Cell(const char* its_text) : text(its_text) {}             // NOLINT
-  Cell(std::string its_text, std::optional<double> its_heat) : text(std::move(its_text)), heat(its_heat) {}
-  explicit Cell(std::int64_t number) : text(std::to_string(number)), sentence(number) {}
+  TableCell(std::string its_text) : text(std::move(its_text)) {}  // NOLINT: text is a cell
+  TableCell(const char* its_text) : text(its_text) {}             // NOLINT
+  TableCell(std::string its_text, std::optional<double> its_heat) : text(std::move(its_text)), heat(its_heat) {}
+  explicit TableCell(std::int64_t number) : text(std::to_string(number)), sentence(number) {}
 };
 
 struct Column {
@@ -32,7 +32,7 @@ struct Column {
 struct Table {
   std::string caption;
   std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<TableCell>> rows;
 };
 
 struct Paragraph {
