@@ -17,10 +17,9 @@
 #include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"
 
-namespace attend {
+namespace attend::toy {
 namespace {
 
-using namespace toy;  // NOLINT: meanings are spelt out below
 
 NounPhrase the(std::string_view word, Number number = Number::singular) {
   NounPhrase phrase;
@@ -374,4 +373,4 @@ TEST_F(ToyCorpus, AnExistingCorpusIsNotReplacedUnasked) {
 }
 
 }  // namespace
-}  // namespace attend
+}  // namespace attend::toy

@@ -17,10 +17,9 @@
 #include "data/toy/thesaurus.hpp"
 #include "tests/support/toy_words.hpp"
 
-namespace attend {
+namespace attend::toy {
 namespace {
 
-using namespace toy;  // NOLINT: meanings are spelt out below
 using Strings = std::vector<std::string>;
 
 Entity person(const char* name, Gender gender = Gender::feminine) {
@@ -262,4 +261,4 @@ TEST(ToyEntities, NamesAreTaggedWhereTheyStand) {
 }
 
 }  // namespace
-}  // namespace attend
+}  // namespace attend::toy
