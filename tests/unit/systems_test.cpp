@@ -257,12 +257,12 @@ TEST(Systems, NotesNameVocabulariesByTheirOrigin) {
   EXPECT_TRUE(have_equal_vocabularies(runs));
   const TemporaryDirectory directory;
   std::ofstream(directory / "text") << "another text for another vocabulary of words\n";
-  runs[1].run.tokenizers.tgt = train_tokenizer({directory / "text"}, {.type = TokenizerType::word, .size = 14});
+  runs[1].run.tokenizers.tgt = train_tokenizer({directory / "text"}, {.type = TokenizerType::word, .size = 13});
   runs[0].config.train = {"train.en", "train.de"};
   runs[1].config.tokenizer = {"en.model", "de.model"};
   const std::string notes = notes_of(runs);
   EXPECT_TRUE(
-      has(notes, "64 pieces, learnt from train.en and train.de (a), 64 and 14 pieces, en.model and de.model (b)."))
+      has(notes, "64 pieces, learnt from train.en and train.de (a), 64 and 13 pieces, en.model and de.model (b)."))
       << notes;
   EXPECT_FALSE(have_equal_vocabularies(runs));
   EXPECT_FALSE(have_comparable_losses(runs[0], runs[1]));

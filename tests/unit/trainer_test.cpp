@@ -255,7 +255,7 @@ TEST(Trainer, RefusesACheckpointWithoutTheStateOfTheObjective) {
   Session session(run.path());
   session.trainer->train();
   const std::filesystem::path file = checkpoint_path(run.path(), 10) / "optimizer.safetensors";
-  save_tensors(file, session.optimiser->state());
+  save_tensors(file, session.optimiser->state(), session.optimiser->identity());
   write_manifest(file.parent_path());
   try {
     Session(run.path()).trainer->restore(*Checkpoint::newest(run.path()));
@@ -431,33 +431,12 @@ TEST(Checkpoint, RemembersWhatAnUpdateLearnsFrom) {
   std::string said = said_of(state);
   EXPECT_NE(said.find("by 3 processes of 1 batch, and is now made by 1 process of 3 batches"), std::string::npos)
       << said;
-  EXPECT_NE(said.find("its bits may differ"), std::string::npos) << said;
+  EXPECT_NE(said.find("the results may differ in the last bits"), std::string::npos) << said;
   state["processes"] = 2;
   said = said_of(state);
   EXPECT_NE(said.find("by 2 processes of 1 batch, and is now made by 1 process of 3 batches"), std::string::npos)
       << said;
   EXPECT_NE(said.find("the number of batches per update changes"), std::string::npos) << said;
-  state.erase("processes"), state.erase("accumulate");  // of an earlier program
-  EXPECT_EQ(said_of(state), "");
-}
-
-TEST(Checkpoint, OneCountOfUpdatesStandsForAll) {
-  const TemporaryDirectory run;
-  Session session(run.path());
-  session.trainer->train();
-  const std::filesystem::path file = checkpoint_path(run.path(), 10) / "optimizer.safetensors";
-  NamedTensors of_0_1_0 = session.optimiser->state();
-  std::erase_if(of_0_1_0, [](const auto& entry) { return entry.first.starts_with("updates."); });
-  of_0_1_0.emplace_back("updates", torch::full({}, 10.0F));
-  of_0_1_0.emplace_back("objective.baseline", session.task.objective.baseline);
-  save_tensors(file, of_0_1_0);
-  write_manifest(file.parent_path());
-  Session resumed(run.path());
-  resumed.trainer->restore(*Checkpoint::newest(run.path()));
-  const auto expected = session.optimiser->state(), loaded = resumed.optimiser->state();
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_TRUE(torch::equal(loaded[i].second, expected[i].second)) << expected[i].first;
-  }
 }
 
 TEST(Checkpoint, ASkippedOneIsPutAside) {

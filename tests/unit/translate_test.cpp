@@ -40,6 +40,7 @@ class Translating : public testing::Test {
     config.width = 12;
     config.heads = 2;
     config.dropout = 0.1;
+    write_file_atomic(run_ / "run.json", record_of_kind(RunKind::train).dump());
     write_file_atomic(run_ / "config.toml", to_toml(config) + "max-steps = 7  # of another reader\n");
     const auto model = make_seq2seq(config, {.src = tokenizer.size(), .tgt = tokenizer.size()}, 5);
     make_directories(checkpoint_path(run_, 3));

@@ -152,7 +152,7 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
       {"[train]\na = 1", "r.toml:1: found the table [train], expected options | write options without a [section]"},
       {"[model]\na = 1", "r.toml:1: found the table [model], expected options | write options without a [section]"},
       {"max-tokens = 1\nmax_tokens = 2",
-       "r.toml:2: duplicate option max-tokens, as max-tokens and as max_tokens | remove one of them"},
+       "r.toml:2: duplicate option max-tokens, as max-tokens and as max_tokens | leave one of them out"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(mistake_and_remedy([&] { from_toml(text); }), message) << text;
   const std::string syntax = mistake_and_remedy([] { from_toml("run = \"a\"\nrate = = 1"); });
