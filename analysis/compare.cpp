@@ -7,8 +7,8 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>

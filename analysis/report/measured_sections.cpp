@@ -218,7 +218,7 @@ class Measured : public SectionMaker {
     for (const PairTest& test : it_.tests) {
       const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
       std::vector<TableCell> row{b + " − " + a, test.metric, interval(test.difference, 2), p_value(test.p_bootstrap),
-                            p_value(test.p_randomisation)};
+                                 p_value(test.p_randomisation)};
       if (has_pairs) row.emplace_back(p_value(test.p_holm));
       if (has_seeds) {
         row.emplace_back(test.seeds ? fixed(test.seeds->difference, 2) : "–");

@@ -241,12 +241,12 @@ class Reasons : public SectionMaker {
       const HeadStatistics* opens = opening_head(heads);
       for (const HeadStatistics& head : heads) {
         std::vector<TableCell> row{name(s),
-                              std::to_string(head.layer),
-                              head.head < 0 ? "Mean" : std::to_string(head.head),
-                              fixed(head.entropy, 2),
-                              fixed(head.coverage, 2),
-                              fixed(head.distance, 2),
-                              fixed(head.monotonicity, 2)};
+                                   std::to_string(head.layer),
+                                   head.head < 0 ? "Mean" : std::to_string(head.head),
+                                   fixed(head.entropy, 2),
+                                   fixed(head.coverage, 2),
+                                   fixed(head.distance, 2),
+                                   fixed(head.monotonicity, 2)};
         if (with_error) row.emplace_back(fixed_or_dash(head.alignment_error, 1));
         for (const std::size_t place : {1, 2}) row[place].is_best = &head == opens;
         if (with_error) row.back().is_best = &head == opens;

@@ -182,7 +182,8 @@ TEST(CrossScoring, AttentionIsCutAsInSearch) {
   for (const auto& translations : Translator(*run.model, run.tokenizers, config).translate(kSource)) {
     for (auto& output : text.outputs) output.push_back(translations[0]);
   }
-  const ModelScores cut = score_translations(run, 0, text, {.scoring = {.workers = {}, .attention_threshold = threshold}});
+  const ModelScores cut =
+      score_translations(run, 0, text, {.scoring = {.workers = {}, .attention_threshold = threshold}});
   const ModelScores whole = score_translations(run, 0, text, {});
   double difference = 0;
   for (std::size_t i = 0; i < kSource.size(); ++i) {

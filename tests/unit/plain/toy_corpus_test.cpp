@@ -20,7 +20,6 @@
 namespace attend::toy {
 namespace {
 
-
 NounPhrase the(std::string_view word, Number number = Number::singular) {
   NounPhrase phrase;
   phrase.noun = &noun(word);
