@@ -61,7 +61,7 @@ struct EnumNames<RunKind> {
 // this program's format.
 RunKind kind_of_run(const std::filesystem::path& path);
 
-// The beginning of every run.json: format and kind. The run.json of an averaged or imported run contains nothing else.
+// The beginning of every run.json: format and kind. The run.json of an imported run contains nothing else.
 nlohmann::ordered_json record_of_kind(RunKind kind);
 
 // Throws UserError unless it is a run of that kind.
