@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "models/attention/attention.hpp"
+#include "models/attention/recurrent_attention.hpp"
 
 namespace attend {
 namespace {

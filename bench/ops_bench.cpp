@@ -10,6 +10,7 @@
 
 #include "models/ops/dispatch.hpp"
 #include "models/ops/ops.hpp"
+#include "tests/support/heads.hpp"
 
 namespace attend::ops {
 namespace {
@@ -68,7 +69,7 @@ void heads(benchmark::State& state) {
   const Layout layout = sentences_of(state.range(3));
   const Tensor qkv = activations(state, 3 * width);
   forward_and_backward(state,
-                       [&] { return self_attention(qkv, layout, {.heads = width / 64, .causal = false}, kDropout); });
+                       [&] { return attend_heads({qkv}, layout, layout, {.heads = width / 64, .dropout = kDropout}); });
 }
 
 void embedding(benchmark::State& state) {

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
+#include "models/attention/cut_weights.hpp"
 
 namespace attend {
 namespace {
@@ -54,7 +55,8 @@ AttentionRecorder observe(const Run& trained, const PairAttentionOptions& option
   for (Sequences* side : {&batch.src, &batch.tgt}) side->ids_M = side->ids_M.to(trained.model->device());
   AttentionRecorder recorder(options.only);
   Pass pass = Pass::inference(&recorder);
-  pass.set_attention_threshold(options.threshold);
+  const CutWeights cut(options.threshold);
+  pass.edit_attention(cut);
   trained.model->forward(batch, pass);
   return recorder;
 }

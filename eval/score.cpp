@@ -14,6 +14,7 @@
 #include "eval/metrics/text.hpp"
 #include "eval/translate.hpp"
 #include "eval/workers.hpp"
+#include "models/attention/cut_weights.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend {
@@ -91,7 +92,8 @@ double TargetScore::log_prob() const {
 std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch, double attention_threshold) {
   const c10::InferenceMode inference;
   Pass pass = Pass::inference();
-  pass.set_attention_threshold(attention_threshold);
+  const CutWeights cut(attention_threshold);
+  pass.edit_attention(cut);
   const Tensor hidden_MH = model.forward(batch, pass);
   const ops::Weight& table_VH = model.output_table();
   const std::int64_t rows = hidden_MH.size(0), row_bytes = table_VH.master().size(0) * std::int64_t{sizeof(float)};

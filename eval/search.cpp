@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 
 #include "core/error.hpp"
@@ -39,28 +38,23 @@ struct Sentence {
 
 class Searcher {
  public:
-  Searcher(const SearchRequest& request, const Sequences& src) : request_(request), config_(request.config) {
-    for (std::int64_t b = 0; b < src.layout.size(); ++b) {
+  explicit Searcher(const SearchRequest& request) : request_(request), config_(request.config) {
+    for (const std::int64_t longest : request.longest) {
       sentences_.push_back(
-          {.index = b, .longest = config_.longest(src.layout.length(b)), .live = std::vector<Live>(1), .finished = {}});
+          {.index = std::ssize(sentences_), .longest = longest, .live = std::vector<Live>(1), .finished = {}});
     }
   }
 
-  std::vector<std::vector<Hypothesis>> run(const Sequences& src) {
-    const c10::InferenceMode inference;
+  std::vector<std::vector<Hypothesis>> run(Pass& pass) {
     std::vector<std::vector<Hypothesis>> results(sentences_.size());
     if (sentences_.empty()) return results;
-    Pass pass = Pass::inference();
-    pass.set_attention_threshold(request_.config.attention_threshold);
-    const auto memory = request_.model.encode(src, pass);
-    std::vector<std::int64_t> reads(sentences_.size());
-    std::iota(reads.begin(), reads.end(), 0);
-    const auto state = request_.model.start(*memory, reads);
+    const auto state = request_.model.start();
+    const at::Device device = request_.model.device();
     previous_.assign(sentences_.size(), request_.ids.bos);
     while (!sentences_.empty()) {
       if (signals::stop_requested()) throw Interrupted("translation was interrupted");
-      const auto previous = at::tensor(previous_, at::kLong).to(src.ids_M.device());
-      const at::Tensor logits_RV = request_.model.step(*memory, *state, previous, pass);
+      const auto previous = at::tensor(previous_, at::kLong).to(device);
+      const at::Tensor logits_RV = request_.model.step(*state, previous, pass);
       const std::size_t num_rows = previous_.size();
       advance(logits_RV);
       for (Sentence& sentence : sentences_) {
@@ -192,8 +186,9 @@ void SearchConfig::validate(const OptionOrigins& origins) const {
   }
 }
 
-std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, const Sequences& src) {
-  return Searcher(request, src).run(src);
+std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, Pass& pass) {
+  const c10::InferenceMode inference;
+  return Searcher(request).run(pass);
 }
 
 }  // namespace attend

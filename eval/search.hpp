@@ -1,4 +1,4 @@
-// Greedy and beam search over Seq2Seq::step alone. Greedy is a beam of 1.
+// Greedy and beam search over a StepModel. Greedy is a beam of 1.
 //
 // A beam keeps the K likeliest unfinished hypotheses of a sentence. Each step scores every continuation, and of the 2K
 // best, those that end in eos and rank among the first K are finished, and the first K others continue. A sentence is
@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/options.hpp"
-#include "data/batch/batch.hpp"
-#include "models/translation/seq2seq.hpp"
+#include "models/layers/step_model.hpp"
 
 namespace attend {
 
@@ -75,14 +75,15 @@ struct Hypothesis {
 };
 
 struct SearchRequest {
-  const Seq2SeqImpl& model;
+  const StepModel& model;
+  std::span<const std::int64_t> longest;  // the maximum length of each sequence
   TargetIds ids;
   const SearchConfig& config;
 };
 
-// The best `nbest` hypotheses of every sentence, best first; at least one each. Sentences are independent. If a model's
+// The best `nbest` hypotheses of every sequence, best first; at least one each. Sequences are independent. If a model's
 // logits are not finite, the hypothesis ends there. Interrupted after SIGINT or SIGTERM, which are polled before every
 // step.
-std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, const Sequences& src);
+std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, Pass& pass);
 
 }  // namespace attend

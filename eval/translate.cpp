@@ -1,5 +1,7 @@
 #include "eval/translate.hpp"
 
+#include <c10/core/InferenceMode.h>
+
 #include <algorithm>
 #include <exception>
 #include <numeric>
@@ -10,6 +12,7 @@
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/workers.hpp"
+#include "models/attention/cut_weights.hpp"
 
 namespace attend {
 namespace {
@@ -72,6 +75,18 @@ void Translator::warn_of_cut() const {
   if (cut_.count > 0) log::warn("{}", cut_.report(most_pieces_));
 }
 
+std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request, const Sequences& src) {
+  if (src.layout.size() == 0) return {};
+  const c10::InferenceMode inference;
+  const CutWeights cut(request.config.attention_threshold);
+  Pass pass = Pass::inference();
+  pass.edit_attention(cut);
+  std::vector<std::int64_t> longest;
+  for (std::int64_t b = 0; b < src.layout.size(); ++b) longest.push_back(request.config.longest(src.layout.length(b)));
+  const EncodedSource source(request.model, src, pass);
+  return search({.model = source, .longest = longest, .ids = request.ids, .config = request.config}, pass);
+}
+
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
   std::vector<Ids> encoded;
   std::int64_t num_blank = 0;
@@ -85,7 +100,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   if (progress_ != nullptr && num_blank > 0) progress_->add(num_blank);
   std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
   const SpecialIds& special = tokenizers_.tgt.special();
-  const SearchRequest request{
+  const TranslationRequest request{
       .model = model_, .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad}, .config = config_.search};
   const auto batches = make_batches(encoded, config_);
   run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
@@ -94,7 +109,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                 for (const std::size_t i : batches[b]) sentences.emplace_back(encoded[i]);
                 Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
                 src.ids_M = src.ids_M.to(model_.device());
-                auto found = search(request, src);
+                auto found = attend::translate(request, src);
                 for (std::size_t s = 0; s < sentences.size(); ++s) {
                   std::vector<Translation>& result = results[batches[b][s]];
                   result.clear();

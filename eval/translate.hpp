@@ -55,6 +55,15 @@ struct Translation {
   Hypothesis hypothesis;  // empty for a blank line
 };
 
+struct TranslationRequest {
+  const Seq2SeqImpl& model;
+  TargetIds ids;
+  const SearchConfig& config;
+};
+
+// The best `nbest` hypotheses of every source sentence (with its eos), best first: `search` over the model.
+std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request, const Sequences& src);
+
 // Model and config are not modified; they and `progress`, which counts translated lines, must outlive the translator.
 class Translator {
  public:

@@ -4,14 +4,15 @@
 
 namespace attend {
 
-AdditiveScore::AdditiveScore(std::int64_t query_width, std::int64_t memory_width)
-    : query_(register_module("query", Linear(LinearConfig{.in = query_width, .out = query_width, .bias = false}))),
-      key_(register_module("key", Linear(LinearConfig{.in = memory_width, .out = query_width, .bias = false}))),
-      energy_(register_module("energy", Linear(LinearConfig{.in = query_width, .out = 1, .bias = false}))) {}
+AdditiveScore::AdditiveScore(const ScoreWidths& config)
+    : query_(register_module("query", HeadLinear(config.heads, config.query_width, config.query_width))),
+      key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))),
+      energy_(register_module("energy", HeadLinear(config.heads, config.query_width, 1))) {}
 
-torch::Tensor AdditiveScore::energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const {
-  const torch::Tensor query_R1A = query_->forward(query_RH).to(at::kFloat).unsqueeze(1);
-  return at::matmul(at::tanh(query_R1A + keys_RSA), energy_->weight.master().squeeze(0));
+torch::Tensor AdditiveScore::energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const {
+  const torch::Tensor queries_T1A = query_->forward(queries_TH).to(at::kFloat).unsqueeze(-2);
+  const torch::Tensor inner_TSA = at::tanh(queries_T1A + keys_SA.unsqueeze(-3));
+  return at::matmul(inner_TSA, energy_->matrices_NOI().unsqueeze(-3).transpose(-2, -1)).squeeze(-1);
 }
 
 bool AdditiveScore::enter(ops::AttentionForm& form) const {

@@ -5,25 +5,23 @@
 //   weights 0.15, 0.85
 #pragma once
 
-#include <cstdint>
-
 #include "models/attention/score.hpp"
 
 namespace attend {
 
 class AdditiveScore : public Score {
  public:
-  // The inner width is the width of the query.
-  AdditiveScore(std::int64_t query_width, std::int64_t memory_width);
+  // The inner width is that of the query.
+  explicit AdditiveScore(const ScoreWidths& config);
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
-  torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override;
   bool enter(ops::AttentionForm& form) const override;
 
  private:
-  Linear query_;   // W
-  Linear key_;     // U
-  Linear energy_;  // v, [1, A]
+  HeadLinear query_;   // W
+  HeadLinear key_;     // U
+  HeadLinear energy_;  // v, [N, A]
 };
 
 }  // namespace attend

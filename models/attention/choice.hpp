@@ -1,5 +1,5 @@
-// A choice turns weights into a context vector: the third part of recurrent attention. Soft attention takes the
-// expectation of the values (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s; hard attention has its own file.
+// A choice turns weights into context vectors: the third part of attention. The soft choice is their expectation (arXiv
+// 1409.0473, eq. 5), c = Σ_s a_s value_s; the hard one has its own file.
 #pragma once
 
 #include <torch/types.h>
@@ -12,20 +12,20 @@ class Choice {
  public:
   virtual ~Choice() = default;
 
-  // Computes context vectors [R, W], fp32, from weights [R, S] and values [R, S, W], fp32. Records samples in
-  // `sampled`.
-  virtual torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& pass,
+  // Weights [..., T, S] and values [..., S, W], fp32, give context vectors [..., T, W], fp32. What was sampled is
+  // recorded in `sampled`, in the order of the queries.
+  virtual torch::Tensor context(const torch::Tensor& weights_TS, const torch::Tensor& values_SW, Pass& pass,
                                 SampledChoices& sampled) const = 0;
 
-  // True for the weighted sum that the fused ops (ops/recurrent.hpp) compute.
+  // Whether it is the weighted sum that the fused ops (ops/recurrent.hpp) compute.
   virtual bool is_soft() const { return false; }
 };
 
 class SoftChoice : public Choice {
  public:
-  torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& /*pass*/,
+  torch::Tensor context(const torch::Tensor& weights_TS, const torch::Tensor& values_SW, Pass& /*pass*/,
                         SampledChoices& /*sampled*/) const override {
-    return torch::matmul(weights_RS.unsqueeze(1), values_RSW).squeeze(1);
+    return torch::matmul(weights_TS, values_SW);
   }
   bool is_soft() const override { return true; }
 };

@@ -4,8 +4,8 @@
 
 namespace attend {
 
-torch::Tensor DotScore::energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const {
-  return at::matmul(keys_RSA, query_RH.to(at::kFloat).unsqueeze(2)).squeeze(2);
+torch::Tensor DotScore::energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const {
+  return at::matmul(queries_TH.to(at::kFloat), keys_SA.transpose(-2, -1));
 }
 
 }  // namespace attend

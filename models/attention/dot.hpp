@@ -11,7 +11,7 @@ namespace attend {
 class DotScore : public Score {
  public:
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW; }
-  torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override;
   bool enter(ops::AttentionForm& /*form*/) const override { return true; }
 };
 

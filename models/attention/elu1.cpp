@@ -13,9 +13,9 @@ torch::Tensor phi(const torch::Tensor& x) { return at::elu(x.to(at::kFloat)) + 1
 
 torch::Tensor Elu1Score::prepare(const torch::Tensor& memory_SW) const { return phi(key_->forward(memory_SW)); }
 
-torch::Tensor Elu1Score::energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const {
-  const torch::Tensor products_RS = at::matmul(keys_RSA, phi(query_RH).unsqueeze(2)).squeeze(2);
-  return at::log(products_RS.clamp_min(std::numeric_limits<float>::min()));  // the features of padding are zero
+torch::Tensor Elu1Score::energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const {
+  const torch::Tensor products_TS = at::matmul(phi(queries_TH), keys_SA.transpose(-2, -1));
+  return at::log(products_TS.clamp_min(std::numeric_limits<float>::min()));  // padding has no features
 }
 
 }  // namespace attend

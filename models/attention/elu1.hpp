@@ -4,23 +4,21 @@
 //   h_t = (1 0), W h_s = (1 0), (0 1):  φ(h_t) = (2 1), products 5, 4, energies 1.61, 1.39, weights 0.56, 0.44
 #pragma once
 
-#include <cstdint>
-
 #include "models/attention/score.hpp"
 
 namespace attend {
 
 class Elu1Score : public Score {
  public:
-  Elu1Score(std::int64_t query_width, std::int64_t memory_width)
-      : key_(register_module("key", Linear(LinearConfig{.in = memory_width, .out = query_width, .bias = false}))) {}
+  explicit Elu1Score(const ScoreWidths& config)
+      : key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))) {}
 
   // φ(W h_s) in fp32: bf16 would lose small features.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override;
-  torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override;
 
  private:
-  Linear key_;  // W
+  HeadLinear key_;  // W
 };
 
 }  // namespace attend

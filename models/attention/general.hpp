@@ -4,22 +4,19 @@
 //   h_t = (1 2), h_s = (1 0), (0 1), W_a = (0 1; 1 0):  keys (0 1), (1 0), energies 2, 1, weights 0.73, 0.27
 #pragma once
 
-#include <cstdint>
-
 #include "models/attention/dot.hpp"
-#include "models/layers/layers.hpp"
 
 namespace attend {
 
 class GeneralScore : public DotScore {
  public:
-  GeneralScore(std::int64_t query_width, std::int64_t memory_width)
-      : key_(register_module("key", Linear(LinearConfig{.in = memory_width, .out = query_width, .bias = false}))) {}
+  explicit GeneralScore(const ScoreWidths& config)
+      : key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))) {}
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
 
  private:
-  Linear key_;  // W_a
+  HeadLinear key_;  // W_a
 };
 
 }  // namespace attend

@@ -13,7 +13,7 @@ class HardChoice : public Choice {
  public:
   explicit HardChoice(double soft_share) : soft_share_(soft_share) {}
 
-  torch::Tensor context(const torch::Tensor& weights_RS, const torch::Tensor& values_RSW, Pass& pass,
+  torch::Tensor context(const torch::Tensor& weights_TS, const torch::Tensor& values_SW, Pass& pass,
                         SampledChoices& sampled) const override;
 
  private:

@@ -4,12 +4,10 @@
 
 namespace attend {
 
-Window LocalMonotonicScope::window(const torch::Tensor& /*query_RH*/, const MemoryRows& memory,
-                                   std::int64_t step) const {
-  const torch::Tensor& padding_RS = memory.padding_RS();
-  const torch::Tensor last_R1 = padding_RS.logical_not().sum(1, true) - 1;
-  const torch::Tensor distance_RS = at::arange(padding_RS.size(1), last_R1.options()) - last_R1.clamp_max(step);
-  return {.outside_RS = padding_RS | distance_RS.abs().gt(half_width_), .factor_RS = {}};
+Window LocalMonotonicScope::window(const torch::Tensor& queries_TH, const Places& places) const {
+  const torch::Tensor centres_T1 = places.numbers_T1(queries_TH.size(-2)).minimum(places.lengths_11() - 1);
+  const torch::Tensor distances_TS = places.positions_S() - centres_T1;
+  return {.outside_TS = places.padding_1S | distances_TS.abs().gt(half_width_)};
 }
 
 }  // namespace attend

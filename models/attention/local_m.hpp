@@ -14,7 +14,7 @@ class LocalMonotonicScope : public Scope {
  public:
   explicit LocalMonotonicScope(std::int64_t half_width) : half_width_(half_width) {}
 
-  Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const override;
+  Window window(const torch::Tensor& queries_TH, const Places& places) const override;
   void enter(ops::AttentionForm& form) const override { form.half_width = half_width_; }
 
  private:

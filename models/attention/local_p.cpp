@@ -11,16 +11,13 @@ LocalPredictiveScope::LocalPredictiveScope(std::int64_t query_width, std::int64_
       inner_(register_module("inner", Linear(LinearConfig{.in = query_width, .out = query_width, .bias = false}))),
       centre_(register_module("centre", Linear(LinearConfig{.in = query_width, .out = 1, .bias = false}))) {}
 
-Window LocalPredictiveScope::window(const Tensor& query_RH, const MemoryRows& memory, std::int64_t /*step*/) const {
-  const Tensor& padding_RS = memory.padding_RS();
-  const Tensor length_R1 = padding_RS.logical_not().sum(1, true);
-  const Tensor share_R1 =
-      at::sigmoid(centre_->forward(inner_->forward(query_RH, ops::Activation::tanh)).to(at::kFloat));
-  const Tensor position_S = at::arange(padding_RS.size(1), share_R1.options().requires_grad(false));
-  const Tensor distance_RS = position_S - length_R1 * share_R1;
+Window LocalPredictiveScope::window(const Tensor& queries_TH, const Places& places) const {
+  const Tensor share_T1 =
+      at::sigmoid(centre_->forward(inner_->forward(queries_TH, ops::Activation::tanh)).to(at::kFloat));
+  const Tensor distances_TS = places.positions_S() - places.lengths_11() * share_T1;
   const double deviation = static_cast<double>(half_width_) / 2;
-  return {.outside_RS = padding_RS | distance_RS.detach().abs().gt(half_width_),
-          .factor_RS = at::exp(distance_RS.square() / (-2 * deviation * deviation))};
+  return {.outside_TS = places.padding_1S | distances_TS.detach().abs().gt(half_width_),
+          .factor_TS = at::exp(distances_TS.square() / (-2 * deviation * deviation))};
 }
 
 void LocalPredictiveScope::enter(ops::AttentionForm& form) const {

@@ -15,7 +15,7 @@ class LocalPredictiveScope : public Scope {
  public:
   LocalPredictiveScope(std::int64_t query_width, std::int64_t half_width);
 
-  Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const override;
+  Window window(const torch::Tensor& queries_TH, const Places& places) const override;
   void enter(ops::AttentionForm& form) const override;
 
  private:

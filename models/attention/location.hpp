@@ -1,10 +1,8 @@
-// The location score (Luong et al. 2015, arXiv 1508.04025, 3.1): a_t = softmax(W_a h_t), computed from the decoder's
-// state alone. Row s of W_a scores position s of the source, so the length of sources is limited.
+// The location score (Luong et al. 2015, arXiv 1508.04025, 3.1): a_t = softmax(W_a h_t), from the decoder's state
+// alone. Row s of W_a scores position s of the source, so sources have a greatest length.
 //
 //   W_a h_t = (0 1 2), a source of two words:  energies 0, 1, weights 0.27, 0.73
 #pragma once
-
-#include <cstdint>
 
 #include "models/attention/score.hpp"
 
@@ -12,16 +10,16 @@ namespace attend {
 
 class LocationScore : public Score {
  public:
-  LocationScore(std::int64_t query_width, std::int64_t longest);
+  explicit LocationScore(const ScoreWidths& config);
 
   // The keys only carry the lengths of the sentences.
-  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.detach().narrow(1, 0, 1); }
+  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.detach().narrow(-1, 0, 1); }
   // Sentences must not be longer than the limit: callers cut them (Seq2SeqImpl::longest_source).
-  torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override;
 
  private:
   std::int64_t longest_;
-  Linear position_;  // W_a
+  HeadLinear position_;  // W_a
 };
 
 }  // namespace attend

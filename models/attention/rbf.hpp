@@ -13,16 +13,16 @@ namespace attend {
 
 class RbfScore : public Score {
  public:
-  RbfScore(std::int64_t query_width, std::int64_t memory_width);
+  explicit RbfScore(const ScoreWidths& config);
 
   // W h_s with ‖W h_s‖² as an additional last column; fp32.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override;
-  torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const override;
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override;
   void initialise(RandomStream& random) override;
 
  private:
-  Linear key_;                   // W
-  torch::Tensor log_precision_;  // log b, [1]
+  HeadLinear key_;               // W
+  torch::Tensor log_precision_;  // log b, [N]
 };
 
 }  // namespace attend

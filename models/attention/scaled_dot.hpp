@@ -13,7 +13,7 @@ namespace attend {
 class ScaledDotScore : public DotScore {
  public:
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override {
-    return memory_SW / std::sqrt(static_cast<double>(memory_SW.size(1)));
+    return memory_SW / std::sqrt(static_cast<double>(memory_SW.size(-1)));
   }
 };
 

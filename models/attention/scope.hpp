@@ -1,41 +1,64 @@
-// A scope restricts the source positions that a row attends to, and may scale their weights: the second part of
-// recurrent attention. Global attention uses all positions (arXiv 1508.04025, 3.1); each of the local scopes has its
-// own file.
+// A scope says which positions each query attends to, and may scale their weights or shift their energies: the second
+// part of attention. Global attention uses all positions (arXiv 1508.04025, 3.1), causal attention those up to the
+// query's own (1706.03762, 3.2.3); the local scopes have a file each.
 #pragma once
 
 #include <torch/types.h>
 
 #include <cstdint>
 
-#include "models/attention/memory_rows.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
 
+// Where T queries and S positions stand. Query t is number `first + t` of its sentence; axes of size 1 hold for all
+// leading axes.
+struct Places {
+  torch::Tensor padding_1S;  // [..., 1, S]: true after the end of a sentence
+  std::int64_t first = 0;
+
+  torch::Tensor lengths_11() const { return padding_1S.logical_not().sum(-1, true); }  // [..., 1, 1]
+  torch::Tensor positions_S() const { return torch::arange(padding_1S.size(-1), padding_1S.options().dtype(torch::kLong)); }
+  // The numbers of `count` queries, [T, 1].
+  torch::Tensor numbers_T1(std::int64_t count) const {
+    return torch::arange(first, first + count, padding_1S.options().dtype(torch::kLong)).unsqueeze(1);
+  }
+};
+
 struct Window {
-  torch::Tensor outside_RS;  // true where a row does not attend: past its sentence, or outside the window
-  torch::Tensor factor_RS;   // factor of the weights after the softmax; undefined: 1
+  torch::Tensor outside_TS;      // true where a query does not attend: after the sentence, and outside the window
+  torch::Tensor factor_TS = {};  // of the weights, after the softmax; undefined: 1
+  torch::Tensor bias_TS = {};    // added to the energies; undefined: 0
 };
 
 class Scope : public Layer {
  public:
-  // The window of each row at the given step (from 0), from its query [R, H].
-  virtual Window window(const torch::Tensor& query_RH, const MemoryRows& memory, std::int64_t step) const = 0;
+  // The window of queries [..., T, H].
+  virtual Window window(const torch::Tensor& queries_TH, const Places& places) const = 0;
 
-  // Describes this scope in `form`, which is global by default, for the fused ops (ops/recurrent.hpp).
+  // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp) need of this scope.
   virtual void enter(ops::AttentionForm& form) const = 0;
 
-  // Scopes with parameters outside linear maps override this.
+  // Scopes with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}
 };
 
 class GlobalScope : public Scope {
  public:
-  Window window(const torch::Tensor& /*query_RH*/, const MemoryRows& memory, std::int64_t /*step*/) const override {
-    return {.outside_RS = memory.padding_RS(), .factor_RS = {}};
+  Window window(const torch::Tensor& /*queries_TH*/, const Places& places) const override {
+    return {.outside_TS = places.padding_1S};
   }
   void enter(ops::AttentionForm& /*form*/) const override {}
+};
+
+class CausalScope : public Scope {
+ public:
+  Window window(const torch::Tensor& queries_TH, const Places& places) const override {
+    const torch::Tensor ahead_TS = places.positions_S().gt(places.numbers_T1(queries_TH.size(-2)));
+    return {.outside_TS = places.padding_1S.logical_or(ahead_TS)};
+  }
+  void enter(ops::AttentionForm& /*form*/) const override {}  // a decoder's step sees no later position
 };
 
 }  // namespace attend

@@ -1,31 +1,39 @@
-// A score rates how well each source position matches a query: the first part of recurrent attention (score, scope,
-// choice). Each kind of score is a class in its own file.
+// A score rates how well each position matches a query: the first of the parts of attention (score, scope, choice).
+// Each kind of score is one class in its own file. Scores know no rank: a step of a recurrent decoder asks with one
+// query a row, a Transformer with all queries of a sentence and its heads as another leading axis.
 //
-// Legend: docs/architecture.md.
+// Legend: docs/architecture.md; "..." are the leading axes, rows [R] or sentences and heads [B, N].
 #pragma once
 
 #include <torch/types.h>
 
-#include <memory>
-
+#include "models/attention/head_linear.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
 
+// The widths of what a score compares. With several heads every head has parameters of its own.
+struct ScoreWidths {
+  std::int64_t heads = 1;
+  std::int64_t query_width = 0;
+  std::int64_t memory_width = 0;
+  std::int64_t longest_source = 0;  // location score
+};
+
 class Score : public Layer {
  public:
-  // Computes the keys [S, A] from the memory [S, W], once per sentence: the part that is the same at every step.
+  // Prepares the keys once per sentence, as far as they do not depend on the query: memory [..., S, W] to [..., S, A].
   virtual torch::Tensor prepare(const torch::Tensor& memory_SW) const = 0;
 
-  // The energy of each row's query [R, H] at every position of its sentence, with keys [R, S, A] in fp32: [R, S], fp32.
-  // Positions past the end of a shorter sentence are ignored.
-  virtual torch::Tensor energies(const torch::Tensor& query_RH, const torch::Tensor& keys_RSA) const = 0;
+  // The energy of each query [..., T, H] at each position of its sentence, keys [..., S, A] in fp32: [..., T, S], fp32.
+  // Positions after the end of a shorter sentence are ignored.
+  virtual torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const = 0;
 
-  // Describes in `form` how the fused ops (ops/recurrent.hpp) compute the energies; false if they do not support it.
+  // Says in `form` how the fused ops (ops/recurrent.hpp) compute the energies from the keys; false if they do not.
   virtual bool enter(ops::AttentionForm& /*form*/) const { return false; }
 
-  // Scores with parameters outside linear maps override this.
+  // Scores with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}
 };
 

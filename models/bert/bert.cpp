@@ -57,16 +57,16 @@ BertImpl::BertImpl(const BertConfig& config) : config_(config) {
   ensure(config.embedding_width <= config.block.width, "embeddings are not wider than the blocks");
   embeddings_ = config.embedding_width == config.block.width ? std::make_shared<BertEmbeddingsImpl>(config)
                                                              : std::make_shared<FactorisedEmbeddingsImpl>(config);
-  encoder_ = std::make_shared<EncoderStackImpl>(config.layers, config.share_layers ? 1 : config.layers, config.norm,
-                                                config.block);
   register_module("embeddings", embeddings_);
-  register_module("encoder", encoder_);
+  encoder_ = register_module("encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block,
+                                              AttentionPlace::encoder));
 }
 
 Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const {
   const Layout& layout = input.tokens.layout;
   ensure(layout.max_length <= config_.max_length, "every token has a position");
-  return encoder_->forward(embeddings_->forward(input, pass), layout, pass, wanted);
+  return encoder_->forward(embeddings_->forward(input, pass),
+                           {.layout = layout, .selected = wanted ? &*wanted : nullptr}, pass);
 }
 
 MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)

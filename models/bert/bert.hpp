@@ -16,9 +16,9 @@
 #include <optional>
 
 #include "data/batch/batch.hpp"
-#include "models/layers/blocks.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/pooling.hpp"
+#include "models/transformer/block.hpp"
 
 namespace attend {
 
@@ -31,7 +31,6 @@ struct BertConfig {
   std::int64_t layers = 12;
   std::int64_t embedding_width = 768;  // factorised if different from the blocks' width
   bool share_layers = false;           // every layer is the same block
-  NormPlace norm = NormPlace::post;
   bool sinusoids = false;  // initialisation of the position table
   BlockConfig block = {.width = 768,
                        .heads = 12,
@@ -87,7 +86,7 @@ class BertImpl : public torch::nn::Module {
  private:
   BertConfig config_;
   std::shared_ptr<BertEmbeddingsImpl> embeddings_;
-  std::shared_ptr<EncoderStackImpl> encoder_;
+  Stack encoder_{nullptr};
 };
 TORCH_MODULE(Bert);
 

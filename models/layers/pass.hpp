@@ -1,5 +1,5 @@
 // The context of a forward pass: training or inference and the progress of training, random numbers, and the
-// observation and thresholding of attention weights.
+// observation and editing of attention weights.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -26,9 +26,23 @@ class Observer {
   // with one head.
   virtual void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
 
+  // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
+  // is the embedded input, layer l the output of the l-th layer, the last one after a final norm.
+  virtual void see_hidden(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& /*x_MH*/) {}
+
   // The source embeddings as read by the encoder of a translation model: part of the graph, so that gradients with
   // respect to them can be computed.
   virtual void see_source(const torch::Tensor& /*embedded_SE*/) {}
+};
+
+// Replaces the attention weights of some layers before they are used: cuts small ones, silences or permutes heads.
+class AttentionEdit {
+ public:
+  virtual ~AttentionEdit() = default;
+  // True if it edits this layer; other layers may take a fused form.
+  virtual bool edits(AttentionPlace place, std::int64_t layer) const = 0;
+  // The weights to use in place of these, which have the form of Observer::see_attention.
+  virtual torch::Tensor edit(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) const = 0;
 };
 
 // The positions that hard attention sampled for some rows (models/attention/hard.hpp).
@@ -81,12 +95,17 @@ class Pass {
   // The observer of attention weights, or nullptr; without one, layers need not compute the weights.
   Observer* observer() const { return observer_; }
 
-  // Threshold below which weights of the decoder's attention to the source are cut (cut_weights.hpp); 0: none are cut.
-  void set_attention_threshold(double threshold) { attention_threshold_ = threshold; }
-  double attention_threshold() const { return attention_threshold_; }
+  // Edits attention weights before they are used; `edit` must outlive the pass.
+  void edit_attention(const AttentionEdit& edit) { edit_ = &edit; }
+  bool edits(AttentionPlace place, std::int64_t layer) const { return edit_ != nullptr && edit_->edits(place, layer); }
+  torch::Tensor edited(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) const {
+    return edits(place, layer) ? edit_->edit(place, layer, weights_BNTS) : weights_BNTS;
+  }
 
-  // True if a layer must compute the weights of attention to the source, which fused forms do not return.
-  bool needs_weights() const { return observer_ != nullptr || attention_threshold_ > 0; }
+  // True if a layer must compute its weights, which fused forms do not return.
+  bool needs_weights(AttentionPlace place, std::int64_t layer) const {
+    return observer_ != nullptr || edits(place, layer);
+  }
 
  private:
   Pass() = default;
@@ -97,7 +116,7 @@ class Pass {
   std::uint64_t places_ = 0;
   TrainProgress progress_;
   Observer* observer_ = nullptr;
-  double attention_threshold_ = 0;
+  const AttentionEdit* edit_ = nullptr;
   SampledChoices* sampled_ = nullptr;
   double own_words_ = 0;
 };

@@ -55,28 +55,6 @@ AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, co
 torch::Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const torch::Tensor& positions_TH,
                     Dropout dropout);
 
-// Scaled dot-product attention of N heads within each sentence (arXiv 1706.03762, eq. 1):
-// softmax(q kᵀ / sqrt(D)) v. q [Mq, N * D] laid out by `queries`, k and v [Mk, N * D] by `keys` (the same number of
-// sentences); rows may be strided (slices of a fused projection). `causal`: position t sees keys 0 … t (same layout).
-// Dropout is applied to the weights. A sentence without keys gives zeros.
-struct AttentionShape {
-  std::int64_t heads = 1;
-  bool causal = false;
-};
-torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, const Layout& queries,
-                        const Layout& keys, AttentionShape shape, Dropout dropout = {});
-
-// The same on fused projections, whose gradients need not be concatenated: self-attention of qkv
-// [M, 3 * N * D] = q | k | v, and attention of q over kv [Mk, 2 * N * D] = k | v.
-torch::Tensor self_attention(const torch::Tensor& qkv, const Layout& layout, AttentionShape shape,
-                             Dropout dropout = {});
-torch::Tensor cross_attention(const torch::Tensor& q, const torch::Tensor& kv, const Layout& queries,
-                              const Layout& keys, AttentionShape shape, Dropout dropout = {});
-
-// The weights of the same attention, for observers and tests: [B, N, T, S], padded with zeros.
-torch::Tensor attention_weights(const torch::Tensor& q, const torch::Tensor& k, const Layout& queries,
-                                const Layout& keys, AttentionShape shape);
-
 // Label-smoothed cross-entropy of hidden states with an output table: logits are computed block by block and never
 // stored. loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)) (Szegedy et al. 2016, as PyTorch's cross_entropy), summed
 // over rows.

@@ -1,8 +1,8 @@
-// The plain and the fast implementation of each op, declared with the types of the functions in ops.hpp, decode.hpp,
+// The plain and the fast implementation of each op, declared with the types of the functions in ops.hpp, attention.hpp,
 // top_k.hpp and recurrent.hpp, where arguments and results are described.
 #pragma once
 
-#include "models/ops/decode.hpp"
+#include "models/ops/attention.hpp"
 #include "models/ops/kernels/int8.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/recurrent.hpp"
@@ -21,13 +21,9 @@ decltype(ops::logits) logits;
 decltype(ops::layer_norm) layer_norm;
 decltype(ops::add_layer_norm) add_layer_norm;
 decltype(ops::embed) embed;
-decltype(ops::attention) attention;
-decltype(ops::attention_weights) attention_weights;
 decltype(ops::cross_entropy) cross_entropy;
 decltype(ops::pad) pad;
 decltype(ops::unpad) unpad;
-decltype(ops::decode_self_attention) decode_self_attention;
-decltype(ops::decode_cross_attention) decode_cross_attention;
 decltype(ops::top_log_probs) top_log_probs;
 decltype(ops::cell_step) cell_step;
 decltype(ops::recurrent_layer) recurrent_layer;
@@ -49,12 +45,10 @@ decltype(ops::feed_forward) feed_forward;
 decltype(ops::layer_norm) layer_norm;
 decltype(ops::add_layer_norm) add_layer_norm;
 decltype(ops::embed) embed;
-decltype(ops::attention) attention;
-decltype(ops::self_attention) self_attention;
-decltype(ops::cross_attention) cross_attention;
+decltype(ops::fused_attention) fused_attention;
+decltype(ops::fused_attention_to_steps) fused_attention_to_steps;
+decltype(ops::fused_attention_to_memory) fused_attention_to_memory;
 decltype(ops::cross_entropy) cross_entropy;
-decltype(ops::decode_self_attention) decode_self_attention;
-decltype(ops::decode_cross_attention) decode_cross_attention;
 decltype(ops::top_log_probs) top_log_probs;
 decltype(ops::cell_step) cell_step;            // without gradients
 decltype(ops::attention_step) attention_step;  // without gradients

@@ -6,9 +6,9 @@
 
 #include "core/options.hpp"
 #include "models/attention/kinds.hpp"
-#include "models/layers/blocks.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/recurrent.hpp"
+#include "models/transformer/block.hpp"
 #include "models/translation/kinds.hpp"
 
 namespace attend {

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "models/attention/attention.hpp"
-#include "models/layers/blocks.hpp"
+#include "models/attention/recurrent_attention.hpp"
 #include "models/layers/layers.hpp"
 #include "models/translation/bahdanau.hpp"
 #include "models/translation/fixed.hpp"
@@ -91,11 +90,11 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .tgt_vocabulary = vocabulary.tgt,
                         .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
                         .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
-                        .norm = config.norm,
                         .tie_embeddings = config.tie_embeddings,
                         .block = {.width = width,
                                   .heads = config.heads.value_or(default_heads(width)),
                                   .feed_forward = config.feed_forward.value_or(4 * width),
+                                  .norm = config.norm,
                                   .deviation = config.initial_deviation,
                                   .dropout = chosen(config.dropout, "dropout"),
                                   .attention_dropout = config.attention_dropout,

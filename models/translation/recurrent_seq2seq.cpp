@@ -174,7 +174,7 @@ Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = read(batch.src, pass);
   const Tensor embedded_ME = tgt_embedding_->forward(batch.tgt, embedding_scale_, {}, pass.dropout(config_.dropout));
   const std::vector<DropoutPlace> places = dropout_places(pass);
-  if (!pass.needs_weights() && pass.own_words() == 0 && ops::may_fuse_sequences(embedded_ME)) {
+  if (!pass.needs_weights(AttentionPlace::cross, 0) && pass.own_words() == 0 && ops::may_fuse_sequences(embedded_ME)) {
     const Tensor output_MH = fused(embedded_ME, batch.tgt.layout, *memory, places);
     if (output_MH.defined()) return output_MH;
   }

@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "models/attention/attention.hpp"
+#include "models/attention/recurrent_attention.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/recurrent.hpp"
 #include "models/ops/steps.hpp"

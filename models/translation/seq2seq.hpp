@@ -1,5 +1,5 @@
 // The interface of translation models: an encoder that runs once, a decoder that runs step by step, and the same
-// function over a whole batch for training. RNN and Transformer implement it; search depends on nothing else.
+// function over a whole batch for training. RNN and Transformer implement it.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -7,16 +7,15 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 
 #include "data/batch/batch.hpp"
 #include "models/layers/pass.hpp"
+#include "models/layers/step_model.hpp"
 #include "models/ops/weight.hpp"
 
 namespace attend {
@@ -27,22 +26,6 @@ class Memory {
   virtual ~Memory() = default;
   Layout layout;  // of the source sentences
 };
-
-// The decoder's state for R hypotheses; each family has its own. Each row attends to one sentence of the memory.
-class DecoderState {
- public:
-  virtual ~DecoderState() = default;
-  // Keeps the given rows in the given order; a row may occur several times (a beam that splits) or not at all.
-  virtual void select(std::span<const std::int64_t> rows) = 0;
-};
-
-// Casts a memory or state to the type of the family that made it. Debug builds check the type.
-template <class Own, class Base>
-auto& own(Base& value) {
-  using Result = std::conditional_t<std::is_const_v<Base>, const Own, Own>;
-  assert(dynamic_cast<Result*>(&value) != nullptr);
-  return static_cast<Result&>(value);
-}
 
 class Seq2SeqImpl : public torch::nn::Module {
  public:
@@ -75,5 +58,23 @@ class Seq2SeqImpl : public torch::nn::Module {
 };
 
 using Seq2Seq = std::shared_ptr<Seq2SeqImpl>;
+
+// A translation model with encoded source sentences, as search sees it.
+class EncodedSource final : public StepModel {
+ public:
+  // `model` must outlive it.
+  EncodedSource(const Seq2SeqImpl& model, const Sequences& src, Pass& pass);
+
+  std::unique_ptr<DecoderState> start() const override;
+  torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const override {
+    return model_.step(*memory_, state, previous_R, pass);
+  }
+  torch::Device device() const override { return device_; }
+
+ private:
+  const Seq2SeqImpl& model_;
+  torch::Device device_;
+  std::shared_ptr<const Memory> memory_;
+};
 
 }  // namespace attend

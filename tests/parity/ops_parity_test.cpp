@@ -10,6 +10,7 @@
 
 #include "models/ops/dispatch.hpp"
 #include "models/ops/ops.hpp"
+#include "tests/support/heads.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend::ops {
@@ -58,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, OpsParity, testing::Bool(),
 TEST_P(OpsParity, Attention) {
   for (const bool causal : {false, true}) {
     expect_parity(causal ? "attention_causal" : "attention", [&](const std::vector<Tensor>& in) {
-      return attention(in[0], in[1], in[2], kLayout, kLayout, {.heads = 3, .causal = causal});
+      return attend_heads({in[0], in[1], in[2]}, kLayout, kLayout, {.heads = 3, .causal = causal});
     });
   }
 }

@@ -253,7 +253,7 @@ TEST(Attention, GivesBertItsHiddenStates) {
   post.block.feed_forward = 19;
   post.block.deviation = 0.3;
   BertConfig pre = post, shared = post, factorised = post;
-  pre.norm = NormPlace::pre;
+  pre.block.norm = NormPlace::pre;
   shared.share_layers = true;
   factorised.embedding_width = 5;
   const Sequences tokens = tokens_of({5, 1, 7, 3, 6});
@@ -270,7 +270,7 @@ TEST(Attention, GivesBertItsHiddenStates) {
       EXPECT_EQ(recorder.layers.size(), 3);
       expect_distributions(recorder, AttentionPlace::encoder, 3, 3, tokens.layout, tokens.layout);
 
-      const Recomputed recomputed(*model, recorder, config.norm, 1e-12);
+      const Recomputed recomputed(*model, recorder, config.block.norm, 1e-12);
       Tensor x = recomputed.norm(recomputed.embed("embeddings.word_embeddings", tokens.ids_M) +
                                      recomputed.embed("embeddings.token_type_embeddings", input.segments_M) +
                                      recomputed.embed("embeddings.position_embeddings", places(tokens.layout)),

@@ -121,17 +121,17 @@ TEST(HardAttention, TakesPositionsWithWeightAtBothEndsOfTheInterval) {
   const std::vector<std::vector<float>> rows = {
       {0.2F, 0.3F, 0.5F, 0, 0}, {0, 0, 0.05F, 0.3F, 0}, {1, 0, 0, 0, 0}, {0.1F, 0.2F, 0.2F, 0.2F, 0.3F}};
   const std::vector<std::pair<std::int64_t, std::int64_t>> first_and_last = {{0, 2}, {2, 3}, {0, 0}, {0, 4}};
-  const Tensor values_RSW = at::arange(5, at::kFloat).view({1, 5, 1});
+  const Tensor values_SW = at::arange(5, at::kFloat).view({5, 1});
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    const Tensor weights_RS = at::tensor(rows[r]).unsqueeze(0);
+    const Tensor weights_TS = at::tensor(rows[r]).unsqueeze(0);
     for (const bool largest : {false, true}) {
       Pass pass = Pass::train(largest ? kLargest : kSmallest);
       SampledChoices sampled;
-      const Tensor context = HardChoice(/*soft_share=*/0).context(weights_RS, values_RSW, pass, sampled);
+      const Tensor context = HardChoice(/*soft_share=*/0).context(weights_TS, values_SW, pass, sampled);
       const std::int64_t position = largest ? first_and_last[r].second : first_and_last[r].first;
       EXPECT_EQ(context.item<float>(), static_cast<float>(position)) << "row " << r;
       const double weight = rows[r][static_cast<std::size_t>(position)];
-      EXPECT_NEAR(sampled.log_probability_R.item<double>(), std::log(weight / weights_RS.sum().item<double>()), 1e-6);
+      EXPECT_NEAR(sampled.log_probability_R.item<double>(), std::log(weight / weights_TS.sum().item<double>()), 1e-6);
     }
   }
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "eval/search.hpp"
+#include "eval/translate.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/translation/factory.hpp"
@@ -247,7 +247,7 @@ TEST_P(Seq2SeqProperties, SearchOfABatchIsThatOfItsSentencesInAnyOrder) {
   for (const std::int64_t beam : {1, 4}) {
     const SearchConfig config{.beam = beam, .max_length = 8};
     const auto run = [&](const std::vector<std::vector<std::int64_t>>& sentences) {
-      return search({.model = *model_, .ids = {.bos = kBegin, .eos = 3, .pad = 0}, .config = config},
+      return translate({.model = *model_, .ids = {.bos = kBegin, .eos = 3, .pad = 0}, .config = config},
                     sequences_of(sentences));
     };
     const auto together = run(src);
@@ -264,7 +264,7 @@ TEST_P(Seq2SeqProperties, ABeamOfOneIsGreedyAndItsScoreThatOfForward) {
   const auto src = random_sentences(kSourceLengths, 5);
   const SearchConfig config{.max_length = 8};
   const auto found =
-      search({.model = *model_, .ids = {.bos = kBegin, .eos = 3, .pad = 0}, .config = config}, sequences_of(src));
+      translate({.model = *model_, .ids = {.bos = kBegin, .eos = 3, .pad = 0}, .config = config}, sequences_of(src));
   for (std::size_t b = 0; b < src.size(); ++b) {
     const std::vector<std::int64_t> ids(found[b][0].ids.begin(), found[b][0].ids.end());
     const auto log_p =

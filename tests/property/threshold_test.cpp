@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "eval/attention.hpp"
-#include "models/layers/cut_weights.hpp"
+#include "models/attention/cut_weights.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/families.hpp"
@@ -51,15 +51,11 @@ class Threshold : public testing::TestWithParam<Family> {
 
   bool has_attention() const { return GetParam().config.model != ModelKind::fixed; }
 
-  Pass pass(double threshold, Observer* observer = nullptr) const {
-    Pass pass = Pass::inference(observer);
-    pass.set_attention_threshold(threshold);
-    return pass;
-  }
-
   Tensor forward(double threshold, Observer* observer = nullptr) const {
-    Pass with = pass(threshold, observer);
-    return model_->forward(batch_, with);
+    const CutWeights cut(threshold);
+    Pass pass = Pass::inference(observer);
+    pass.edit_attention(cut);
+    return model_->forward(batch_, pass);
   }
 
   Seq2Seq model_ = make_seq2seq(GetParam().config, {.src = kPieces, .tgt = kPieces}, 7);
@@ -98,7 +94,9 @@ TEST_P(Threshold, CutsTheWeightsThatAreShownAndUsed) {
 
 TEST_P(Threshold, StepsAreForward) {
   const at::NoGradGuard no_grad;
-  Pass cut = pass(0.15);
+  const CutWeights small(0.15);
+  Pass cut = Pass::inference();
+  cut.edit_attention(small);
   const auto logits = [&](const Tensor& hidden_MH) { return ops::logits(hidden_MH, model_->output_table(), {}); };
   const Tensor whole = logits(model_->forward(batch_, cut));
   const double tolerance = 1e-5 * whole.abs().max().item<double>();  // the parameters are large, and so are logits

@@ -1,4 +1,4 @@
-// The parts of recurrent attention: the examples at the head of each score's file, and the rows that a step reads.
+// The parts of attention: the examples at the head of each score's file, and the rows that a step reads.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -17,6 +17,7 @@
 #include "models/attention/memory_rows.hpp"
 #include "models/attention/rbf.hpp"
 #include "models/attention/scaled_dot.hpp"
+#include "models/attention/weights.hpp"
 #include "models/ops/padded.hpp"
 #include "tests/support/layout.hpp"
 
@@ -28,13 +29,18 @@ using torch::Tensor;
 // (1 0), (0 1) and a sentence of one position.
 const Tensor kMemory = torch::tensor({{1.0f, 0.0f}, {0.0f, 1.0f}, {5.0f, 5.0f}});
 const Layout kLayout{.offsets = {0, 2, 3}, .max_length = 2};
+const ScoreWidths kWidths{.query_width = 2, .memory_width = 2};
+
+Places places_of(const MemoryRows& rows, std::int64_t step = 0) {
+  return {.padding_1S = rows.padding_RS().unsqueeze(1), .first = step};
+}
 
 // The weights of query (1 2) over each sentence.
 Tensor weights_of(const Score& score) {
   const Keys keys{.keys_SA = score.prepare(kMemory), .values_SW = kMemory, .layout = kLayout};
   const MemoryRows rows(keys, {0, 1});
-  const Tensor energies = score.energies(torch::tensor({{1.0f, 2.0f}, {1.0f, 2.0f}}), rows.keys_RSA());
-  return ops::masked_softmax(energies, rows.padding_RS());
+  const Tensor queries_R1H = torch::tensor({{{1.0f, 2.0f}}, {{1.0f, 2.0f}}});
+  return attention_weights(score, GlobalScope(), queries_R1H, rows.keys_RSA(), places_of(rows)).squeeze(1);
 }
 
 TEST(Scores, DotHasTheWeightsOfItsExample) {
@@ -49,7 +55,7 @@ TEST(Scores, ScaledDotHasTheWeightsOfItsExample) {
 
 TEST(Scores, GeneralHasTheWeightsOfItsExample) {
   const at::NoGradGuard no_grad;
-  GeneralScore score(2, 2);
+  GeneralScore score(kWidths);
   score.named_parameters()["key.weight"].copy_(torch::tensor({{0.0f, 1.0f}, {1.0f, 0.0f}}));
   const Tensor expected = torch::tensor({{0.73105857f, 0.26894143f}, {1.0f, 0.0f}});
   EXPECT_TRUE(torch::allclose(weights_of(score), expected, 1e-6, 1e-6));
@@ -59,7 +65,7 @@ TEST(Scores, GeneralHasTheWeightsOfItsExample) {
 template <class S>
 S with_identity() {
   const at::NoGradGuard no_grad;
-  S score(2, 2);
+  S score(kWidths);
   score.named_parameters()["key.weight"].copy_(torch::eye(2));
   return score;
 }
@@ -67,28 +73,26 @@ S with_identity() {
 // The weights over rows (1 0), (0 1) of a query.
 Tensor weights_of(const Score& score, std::vector<float> query) {
   const at::NoGradGuard no_grad;
-  const Tensor keys_RSA = score.prepare(kMemory.narrow(0, 0, 2)).unsqueeze(0);
-  return torch::softmax(score.energies(torch::tensor(query).unsqueeze(0), keys_RSA), 1);
+  return torch::softmax(score.energies(torch::tensor(query).unsqueeze(0), score.prepare(kMemory.narrow(0, 0, 2))), 1);
 }
 
 TEST(Scores, AdditiveHasTheWeightsOfItsExample) {
   const at::NoGradGuard no_grad;
-  AdditiveScore score(2, 2);
+  AdditiveScore score(kWidths);
   auto parameters = score.named_parameters();
   parameters["key.weight"].copy_(torch::tensor({{-1.0f, 1.0f}, {0.0f, 1.0f}}));  // of (1 0), (0 1): (-1 0), (1 1)
   parameters["query.weight"].copy_(torch::eye(2));
   parameters["energy.weight"].fill_(1);
-  const Tensor energies =
-      score.energies(torch::tensor({{1.0f, 0.0f}}), score.prepare(kMemory.narrow(0, 0, 2)).unsqueeze(0));
+  const Tensor energies = score.energies(torch::tensor({{1.0f, 0.0f}}), score.prepare(kMemory.narrow(0, 0, 2)));
   EXPECT_TRUE(torch::allclose(energies, torch::tensor({{0.0f, 1.7256217f}}), 1e-6, 1e-6)) << energies;
 }
 
 TEST(Scores, LocationHasTheWeightsOfItsExample) {
   const at::NoGradGuard no_grad;
-  LocationScore score(2, 3);
+  LocationScore score({.query_width = 2, .longest_source = 3});
   score.named_parameters()["position.weight"].copy_(torch::tensor({{0.0f, 0.0f}, {1.0f, 0.0f}, {2.0f, 0.0f}}));
   EXPECT_TRUE(torch::allclose(weights_of(score, {1, 5}), torch::tensor({{0.26894143f, 0.73105857f}}), 1e-6, 1e-6));
-  EXPECT_THROW(score.energies(torch::zeros({1, 2}), torch::zeros({1, 4, 1})), std::logic_error);
+  EXPECT_THROW(score.energies(torch::zeros({1, 2}), torch::zeros({4, 1})), std::logic_error);
 }
 
 TEST(Scores, RbfHasTheWeightsOfItsExample) {
@@ -109,7 +113,7 @@ TEST(Scopes, LocalMonotonicHasTheWindowsOfItsExample) {
   const MemoryRows memory(keys, {0, 1});
   const LocalMonotonicScope scope(1);
   const auto inside = [&](std::int64_t step) {
-    return scope.window({}, memory, step).outside_RS.logical_not().to(torch::kInt);
+    return scope.window(torch::zeros({2, 1, 1}), places_of(memory, step)).outside_TS.logical_not().squeeze(1).to(torch::kInt);
   };
   EXPECT_TRUE(torch::equal(inside(0), torch::tensor({{1, 1, 0, 0}, {1, 1, 0, 0}}, torch::kInt)));
   EXPECT_TRUE(torch::equal(inside(1), torch::tensor({{1, 1, 1, 0}, {1, 1, 0, 0}}, torch::kInt)));
@@ -118,15 +122,14 @@ TEST(Scopes, LocalMonotonicHasTheWindowsOfItsExample) {
 
 TEST(Scopes, LocalPredictiveHasTheFactorsOfItsExample) {
   const at::NoGradGuard no_grad;
-  const Keys keys{.keys_SA = torch::zeros({4, 1}), .values_SW = torch::zeros({4, 1}), .layout = layout_of({4})};
   LocalPredictiveScope scope(1, 2);
   auto parameters = scope.named_parameters();
   parameters["inner.weight"].fill_(1);
   parameters["centre.weight"].fill_(static_cast<float>(std::log(0.375 / 0.625) / std::tanh(1.0)));  // p = 4 · 0.375
-  const Window window = scope.window(torch::ones({1, 1}), MemoryRows(keys, {0}), 0);
+  const Window window = scope.window(torch::ones({1, 1}), {.padding_1S = torch::zeros({1, 4}, torch::kBool)});
   const Tensor expected = torch::tensor({{0.32465247f, 0.88249690f, 0.88249690f, 0.32465247f}});
-  EXPECT_TRUE(torch::allclose(window.factor_RS, expected, 1e-5, 1e-6)) << window.factor_RS;
-  EXPECT_EQ(window.outside_RS.sum().item<std::int64_t>(), 0);
+  EXPECT_TRUE(torch::allclose(window.factor_TS, expected, 1e-5, 1e-6)) << window.factor_TS;
+  EXPECT_EQ(window.outside_TS.sum().item<std::int64_t>(), 0);
 }
 
 TEST(Coverage, EntersTheKeys) {

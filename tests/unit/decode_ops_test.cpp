@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "models/ops/decode.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/top_k.hpp"
+#include "tests/support/heads.hpp"
 
 namespace attend::ops {
 namespace {
@@ -32,18 +32,22 @@ TEST(DecodeOps, SelfAttentionFollowsTheAncestry) {
         kv.push_back(products.back().narrow(1, 21, 2 * 21).contiguous());
       }
       const auto q = products.back().narrow(1, 0, 21);
-      const auto fast = decode_self_attention(q, kv, ancestry, heads);
+      const auto attended = [&] {
+        Pass pass = Pass::inference();
+        return heads_of(21, {.heads = heads, .causal = true}).to_steps(q, kv, ancestry, 0, pass);
+      };
+      const auto fast = attended();
       EXPECT_EQ(fast.scalar_type(), type);
       const PlainOps plain;
-      EXPECT_LE(largest_difference(fast, decode_self_attention(q, kv, ancestry, heads)), decode_tolerance(type));
+      EXPECT_LE(largest_difference(fast, attended()), decode_tolerance(type));
 
-      // And as ops::attention over the history written out.
+      // And as causal attention over the history written out.
       for (std::int64_t r = 0; r < 5; ++r) {
         std::vector<torch::Tensor> history;
         for (std::size_t t = 0; t < products.size(); ++t) history.push_back(products[t][ancestry[t][r]]);
         const auto q_k_v = torch::stack(history).chunk(3, 1);
         const Layout layout{.offsets = {0, 3}, .max_length = 3};
-        const auto whole = attention(q_k_v[0], q_k_v[1], q_k_v[2], layout, layout, {.heads = heads, .causal = true});
+        const auto whole = attend_heads({q_k_v[0], q_k_v[1], q_k_v[2]}, layout, layout, {.heads = heads, .causal = true});
         EXPECT_LE(largest_difference(fast[r], whole[2]), decode_tolerance(type));
       }
     }
@@ -58,11 +62,15 @@ TEST(DecodeOps, CrossAttentionReadsItsSentence) {
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const auto q = torch::randn({6, 37 * 2}).to(type);
     const auto kv = torch::randn({11, 2 * 37 * 2}).to(type);
-    const auto fast = decode_cross_attention(q, kv, memory, sentences, 2);
+    const auto attended = [&] {
+      Pass pass = Pass::inference();
+      return heads_of(37 * 2, {.heads = 2}).to_memory(q, kv, memory, sentences, 0, pass);
+    };
+    const auto fast = attended();
     EXPECT_EQ(fast.scalar_type(), type);
     EXPECT_EQ(fast[3].abs().sum().item<float>(), 0);
     const PlainOps plain;
-    EXPECT_LE(largest_difference(fast, decode_cross_attention(q, kv, memory, sentences, 2)), decode_tolerance(type));
+    EXPECT_LE(largest_difference(fast, attended()), decode_tolerance(type));
   }
 }
 
@@ -74,10 +82,11 @@ TEST(DecodeOps, TheWorkedExampleOfTheScaledSoftmax) {
   kv[0][0] = 112, kv[1][0] = 96, kv[0][1] = 88, kv[1][1] = 120;
   kv[0][64] = kv[1][65] = 1;  // values that show the weights
   const Layout memory{.offsets = {0, 2}, .max_length = 2};
-  const auto context = decode_cross_attention(q, kv, memory, std::vector<std::int64_t>{0, 0}, 1);
+  Pass pass = Pass::inference();
+  const auto context = heads_of(64, {}).to_memory(q, kv, memory, std::vector<std::int64_t>{0, 0}, 0, pass);
   const auto expected = torch::tensor({{0.88F, 0.12F}, {0.02F, 0.98F}});
   EXPECT_LE(largest_difference(context.narrow(1, 0, 2), expected), 0.005);
-  const auto weights = attention_weights(q, kv.narrow(1, 0, 64), memory, memory, {.heads = 1});
+  const auto weights = weights_of_heads(q, kv.narrow(1, 0, 64), memory, memory, {});
   EXPECT_LE(largest_difference(weights[0][0], expected), 0.005);
 }
 

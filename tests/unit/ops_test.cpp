@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/ops/dispatch.hpp"
+#include "tests/support/heads.hpp"
 #include "tests/support/layout.hpp"
 
 namespace attend::ops {
@@ -240,16 +241,16 @@ TEST_P(EveryType, Attention) {
     for (const double rate : {0.0, 0.3}) {
       const Dropout drop{.rate = rate, .key = 21};
       const Op cross = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-        return {attention(in[0], in[1], in[2], kQueries, kKeys, {.heads = heads, .causal = false}, drop)};
+        return {attend_heads({in[0], in[1], in[2]}, kQueries, kKeys, {.heads = heads, .dropout = drop})};
       };
       expect_fast_equals_plain(cross, {randn({60, width}), randn({60, width}), randn({60, width})}, type(), "cross");
       const Op fused_cross = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-        return {cross_attention(in[0], in[1], kQueries, kKeys, {.heads = heads, .causal = false}, drop)};
+        return {attend_heads({in[0], in[1]}, kQueries, kKeys, {.heads = heads, .dropout = drop})};
       };
       expect_fast_equals_plain(fused_cross, {randn({60, width}), randn({60, 2 * width})}, type(), "fused cross");
       for (const bool causal : {false, true}) {
         const Op self = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-          return {self_attention(in[0], kQueries, {.heads = heads, .causal = causal}, drop)};
+          return {attend_heads({in[0]}, kQueries, kQueries, {.heads = heads, .causal = causal, .dropout = drop})};
         };
         expect_fast_equals_plain(self, {randn({60, 3 * width})}, type(), causal ? "causal" : "self");
       }
@@ -260,20 +261,20 @@ TEST_P(EveryType, Attention) {
 TEST_P(EveryType, CausalAttentionSeesNothingAhead) {
   const Layout layout = layout_of({37});
   const Tensor qkv = randn({37, 3 * 32}).requires_grad_();
-  const Tensor context = self_attention(qkv, layout, {.heads = 2, .causal = true});
+  const Tensor context = attend_heads({qkv}, layout, layout, {.heads = 2, .causal = true});
   context.narrow(0, 0, 20).sum().backward();
   // Rows that positions 0 … 19 cannot see have no gradient at all, and changing them changes no bit.
   EXPECT_EQ(qkv.grad().slice(0, 20).count_nonzero().item<std::int64_t>(), 0);
   const Tensor other = at::cat({qkv.detach().slice(0, 0, 20), randn({17, 96}) * 100});
-  const Tensor changed = self_attention(other, layout, {.heads = 2, .causal = true});
+  const Tensor changed = attend_heads({other}, layout, layout, {.heads = 2, .causal = true});
   EXPECT_TRUE(at::equal(changed.slice(0, 0, 20), context.detach().slice(0, 0, 20)));
 }
 
 TEST_P(EveryType, ASentenceDoesNotDependOnItsBatch) {
   const Layout all = layout_of({7, 13, 37}), one = layout_of({13});
   const Tensor qkv = randn({57, 3 * 32});
-  const Tensor together = self_attention(qkv, all, {.heads = 2, .causal = false}).slice(0, 7, 20);
-  const Tensor alone = self_attention(qkv.slice(0, 7, 20), one, {.heads = 2, .causal = false});
+  const Tensor together = attend_heads({qkv}, all, all, {.heads = 2}).slice(0, 7, 20);
+  const Tensor alone = attend_heads({qkv.slice(0, 7, 20)}, one, one, {.heads = 2});
   EXPECT_TRUE(at::equal(together, alone));
 }
 
@@ -392,18 +393,17 @@ TEST(Attention, WorkedExample) {
   k[1][1] = 1;
   q[0][0] = 112, q[0][1] = 96, q[1][0] = 88, q[1][1] = 120;
   const Layout layout = layout_of({2});
-  const AttentionShape shape{.heads = 1, .causal = false};
   const Tensor expected = at::tensor({0.88, 0.12, 0.02, 0.98}, at::kFloat).view({2, 2});
-  EXPECT_LE((attention_weights(q, k, layout, layout, shape)[0][0] - expected).abs().max().item<double>(), 0.005);
+  EXPECT_LE((weights_of_heads(q, k, layout, layout, {})[0][0] - expected).abs().max().item<double>(), 0.005);
   // Values that are unit vectors read the weights out.
   const Tensor v = at::eye(2, 64);
-  const Tensor context = attention(q, k, v, layout, layout, shape);
+  const Tensor context = attend_heads({q, k, v}, layout, layout, {});
   EXPECT_LE((context.slice(1, 0, 2) - expected).abs().max().item<double>(), 0.005);
 }
 
 TEST(Attention, WeightsSumToOneOverTheSentence) {
   const Tensor q = at::randn({60, 12}), k = at::randn({60, 12});
-  const Tensor weights = attention_weights(q, k, kQueries, kKeys, {.heads = 3, .causal = false});
+  const Tensor weights = weights_of_heads(q, k, kQueries, kKeys, {.heads = 3});
   for (std::int64_t b = 0; b < kQueries.size(); ++b) {
     const Tensor rows = weights[b].slice(1, 0, kQueries.length(b));
     const double expected = kKeys.length(b) > 0 ? 1 : 0;
@@ -415,7 +415,7 @@ TEST(Attention, WeightsSumToOneOverTheSentence) {
 TEST(Attention, EmptySentencesAndKeys) {
   const Layout queries = layout_of({2, 0, 3}), keys = layout_of({4, 1, 0});
   const Tensor q = at::randn({5, 6}), k = at::randn({5, 6}), v = at::randn({5, 6});
-  const Tensor context = attention(q, k, v, queries, keys, {.heads = 3, .causal = false});
+  const Tensor context = attend_heads({q, k, v}, queries, keys, {.heads = 3});
   EXPECT_TRUE(context.isfinite().all().item<bool>());
   EXPECT_EQ(context.slice(0, 2).count_nonzero().item<std::int64_t>(), 0);
 }

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "models/attention/attention.hpp"
+#include "models/attention/recurrent_attention.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/pass.hpp"
 #include "models/ops/dispatch.hpp"

@@ -52,8 +52,8 @@ Tensor sampled_gradient(const Tensor& theta_S, const HardChoice& choice, Reinfor
   std::vector<Tensor> losses, log_probabilities, entropies;
   for (int t = 0; t < 2; ++t) {
     SampledChoices sampled;
-    const Tensor weights = at::softmax(energies(theta_S, state), 1);
-    state = at::tanh(state + choice.context(weights, values, pass, sampled).squeeze(1));
+    const Tensor weights = at::softmax(energies(theta_S, state), 1).unsqueeze(1);
+    state = at::tanh(state + choice.context(weights, values, pass, sampled).flatten());
     losses.push_back(nll(theta_S, state));
     log_probabilities.push_back(sampled.log_probability_R);
     entropies.push_back(sampled.entropy_R);
@@ -87,7 +87,7 @@ TEST(HardAttention, ItsMeanGradientIsThatOfTheExpectation) {
 
 // Every row takes the expectation: nothing is sampled.
 TEST(HardAttention, IsSoftAtAShareOfOne) {
-  const Tensor weights = torch::tensor({{0.2f, 0.3f, 0.5f}});
+  const Tensor weights = torch::tensor({{{0.2f, 0.3f, 0.5f}}});
   Pass pass = Pass::train(1);
   SampledChoices sampled;
   const Tensor context = HardChoice(1).context(weights, kValues.view({1, kPositions, 1}), pass, sampled);
@@ -99,7 +99,7 @@ TEST(HardAttention, IsSoftAtAShareOfOne) {
 TEST(HardAttention, TakesTheLargestWeightOutsideTraining) {
   Pass pass = Pass::inference();
   SampledChoices sampled;
-  const Tensor weights = torch::tensor({{0.2f, 0.5f, 0.3f}});
+  const Tensor weights = torch::tensor({{{0.2f, 0.5f, 0.3f}}});
   EXPECT_EQ(HardChoice(0.5).context(weights, kValues.view({1, kPositions, 1}), pass, sampled).item<float>(), 0.4f);
   EXPECT_FALSE(sampled.entropy_R.defined());
 }

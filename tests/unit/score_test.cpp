@@ -13,7 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/signals.hpp"
-#include "eval/search.hpp"
+#include "eval/translate.hpp"
 #include "eval/translate.hpp"
 #include "models/run/device.hpp"
 #include "models/translation/factory.hpp"
@@ -63,7 +63,7 @@ TEST(Forcing, GivesTheLogProbabilityOfSearch) {
     const Seq2Seq model = make_seq2seq(family.config, {.src = kVocabulary, .tgt = kVocabulary}, 5);
     model->eval();
     const TargetIds ids = kToyIds;
-    const auto found = search({.model = *model, .ids = ids, .config = config}, batch_of(kSources, {}).src);
+    const auto found = translate({.model = *model, .ids = ids, .config = config}, batch_of(kSources, {}).src);
     Sentences src, tgt;
     std::vector<double> expected;
     std::size_t num_ended = 0;

@@ -1,6 +1,6 @@
 // Search over a scripted model whose distribution is a hash of sentence and prefix, so that small cases can be compared
 // with trying every sequence.
-#include "eval/search.hpp"
+#include "eval/translate.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ Sequences sources(const std::vector<std::int64_t>& first_ids) {
 }
 
 std::vector<Hypothesis> search_one(const Seq2SeqImpl& model, const SearchConfig& config, std::int64_t first_id) {
-  return search({.model = model, .ids = kIds, .config = config}, sources({first_id}))[0];
+  return translate({.model = model, .ids = kIds, .config = config}, sources({first_id}))[0];
 }
 
 double log_prob(const ScriptedModel& model, const Prefix& prefix, std::int64_t id) {
@@ -167,7 +167,7 @@ TEST(Search, ABatchIsItsSentences) {
   const ScriptedModel model;
   const SearchConfig config{.beam = 3, .nbest = 3, .max_length = 9};
   const std::vector<std::int64_t> first_ids = {20, 21, 22, 23, 24, 25, 26};
-  const auto together = search({.model = model, .ids = kIds, .config = config}, sources(first_ids));
+  const auto together = translate({.model = model, .ids = kIds, .config = config}, sources(first_ids));
   for (std::size_t b = 0; b < first_ids.size(); ++b) {
     const auto alone = search_one(model, config, first_ids[b]);
     ASSERT_EQ(together[b].size(), alone.size());
@@ -223,10 +223,10 @@ TEST(Search, NotANumberEndsTheSentenceAndNoOther) {
   const ScriptedModel sound;
   for (const std::int64_t beam : {1, 3}) {
     const SearchConfig config{.beam = beam, .min_length = 4, .max_length = {}};
-    const auto results = search({.model = broken, .ids = kIds, .config = config}, sources({10, 12}));
+    const auto results = translate({.model = broken, .ids = kIds, .config = config}, sources({10, 12}));
     EXPECT_EQ(results[0][0].ids.size(), 2);
     EXPECT_TRUE(std::isfinite(results[0][0].score));
-    const auto expected = search({.model = sound, .ids = kIds, .config = config}, sources({10, 12}));
+    const auto expected = translate({.model = sound, .ids = kIds, .config = config}, sources({10, 12}));
     EXPECT_EQ(results[1][0].ids, expected[1][0].ids);
   }
 }
@@ -235,7 +235,7 @@ TEST(Search, NoSentencesGiveNoHypotheses) {
   const ScriptedModel model;
   const SearchConfig config;
   EXPECT_TRUE(
-      search({.model = model, .ids = kIds, .config = config}, Sequences{torch::empty({0}, torch::kLong), {}}).empty());
+      translate({.model = model, .ids = kIds, .config = config}, Sequences{torch::empty({0}, torch::kLong), {}}).empty());
 }
 
 // Raises SIGTERM in its third step; never ends a sentence.

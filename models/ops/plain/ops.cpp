@@ -46,21 +46,6 @@ Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) 
   return (x.ge(number(mask.threshold())).to(at::kFloat) * mask.scale()).view(sizes);
 }
 
-// [M, N * D] to [B, N, T, D], fp32.
-Tensor pad_heads(const Tensor& x, const Layout& layout, std::int64_t heads) {
-  return plain::pad(x.to(at::kFloat), layout).view({layout.size(), layout.max_length, heads, -1}).transpose(1, 2);
-}
-
-// The mask of invisible keys, true where a key may not be seen: [B, 1, 1, length] or, for causal attention, [B, 1,
-// length, length].
-Tensor unseen(const Layout& queries, const Layout& keys, bool causal, const Tensor& like) {
-  const Tensor lengths_B = lengths(keys, like);
-  const Tensor missing_B11S = missing(lengths_B, keys.max_length).view({keys.size(), 1, 1, keys.max_length});
-  if (!causal) return missing_B11S;
-  const auto place = [&](std::int64_t length) { return at::arange(length, lengths_B.options()); };
-  return missing_B11S.logical_or(place(keys.max_length).gt(place(queries.max_length).unsqueeze(1)));
-}
-
 }  // namespace
 
 Tensor pad(const Tensor& ragged, const Layout& layout) {
@@ -124,22 +109,6 @@ Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, cons
   Tensor x = at::embedding(table_VH.master(), tokens.ids_M) * scale;
   if (positions_TH.defined()) x = x + positions_TH.index_select(0, places(tokens.layout, x));
   return plain::dropout(x.to(table_VH.working().scalar_type()), dropout);
-}
-
-Tensor attention_weights(const Tensor& q, const Tensor& k, const Layout& queries, const Layout& keys,
-                         AttentionShape shape) {
-  const Tensor q_BNTD = pad_heads(q, queries, shape.heads);
-  const Tensor k_BNSD = pad_heads(k, keys, shape.heads);
-  const double scale = 1 / std::sqrt(static_cast<double>(q_BNTD.size(-1)));
-  const Tensor scores = at::matmul(q_BNTD, k_BNSD.transpose(-2, -1)) * scale;
-  return masked_softmax(scores, unseen(queries, keys, shape.causal, q));
-}
-
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Layout& queries, const Layout& keys,
-                 AttentionShape shape, Dropout dropout) {
-  const Tensor weights = plain::dropout(plain::attention_weights(q, k, queries, keys, shape), dropout);
-  const Tensor context_BNTD = at::matmul(weights, pad_heads(v, keys, shape.heads));
-  return plain::unpad(context_BNTD.transpose(1, 2).flatten(2, 3), queries).to(q.scalar_type());
 }
 
 CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,

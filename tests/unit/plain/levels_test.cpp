@@ -20,7 +20,7 @@ struct Rank {
   int rank;
   std::string_view folder;
 };
-constexpr std::array<Rank, 22> kFolders = {{{1, "data/text"},
+constexpr std::array<Rank, 23> kFolders = {{{1, "data/text"},
                                             {1, "data/toy"},
                                             {2, "data/tokenizer"},
                                             {3, "data/corpus"},
@@ -29,9 +29,10 @@ constexpr std::array<Rank, 22> kFolders = {{{1, "data/text"},
                                             {1, "models/ops"},
                                             {2, "models/layers"},
                                             {3, "models/attention"},
-                                            {4, "models/translation"},
-                                            {4, "models/bert"},
-                                            {5, "models/run"},
+                                            {4, "models/transformer"},
+                                            {5, "models/translation"},
+                                            {5, "models/bert"},
+                                            {6, "models/run"},
                                             {1, "eval/metrics"},
                                             {2, "eval"},
                                             {3, "eval/answers"},

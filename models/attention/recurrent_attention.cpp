@@ -1,18 +1,8 @@
-#include "models/attention/attention.hpp"
+#include "models/attention/recurrent_attention.hpp"
 
 #include <ATen/ATen.h>
 
-#include "models/attention/additive.hpp"
-#include "models/attention/dot.hpp"
-#include "models/attention/elu1.hpp"
-#include "models/attention/general.hpp"
-#include "models/attention/hard.hpp"
-#include "models/attention/local_m.hpp"
-#include "models/attention/local_p.hpp"
-#include "models/attention/location.hpp"
-#include "models/attention/rbf.hpp"
-#include "models/attention/scaled_dot.hpp"
-#include "models/layers/cut_weights.hpp"
+#include "models/attention/weights.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/padded.hpp"
 #include "models/ops/recurrent.hpp"
@@ -22,28 +12,6 @@ namespace attend {
 using torch::Tensor;
 
 namespace {
-
-std::shared_ptr<Scope> make_scope(const AttentionConfig& config) {
-  switch (config.scope) {
-    case ScopeKind::global:
-      return std::make_shared<GlobalScope>();
-    case ScopeKind::local_m:
-      return std::make_shared<LocalMonotonicScope>(config.half_width);
-    case ScopeKind::local_p:
-      return std::make_shared<LocalPredictiveScope>(config.query_width, config.half_width);
-  }
-  return nullptr;
-}
-
-std::shared_ptr<Choice> make_choice(const AttentionConfig& config) {
-  switch (config.choice) {
-    case ChoiceKind::soft:
-      return std::make_shared<SoftChoice>();
-    case ChoiceKind::hard:
-      return std::make_shared<HardChoice>(config.soft_share);
-  }
-  return nullptr;
-}
 
 std::shared_ptr<Coverage> make_coverage(const AttentionConfig& config) {
   switch (config.coverage) {
@@ -60,35 +28,7 @@ std::string option(std::string_view name, Kind kind) {
   return "--" + std::string(name) + " " + std::string(name_of(kind));
 }
 
-// Constructs a score from the widths of query and memory.
-template <class S>
-std::shared_ptr<Score> of_widths(const AttentionConfig& config) {
-  return std::make_shared<S>(config.query_width, config.memory_width);
-}
-
 }  // namespace
-
-ScoreRecipe recipe_of(ScoreKind kind) {
-  switch (kind) {
-    case ScoreKind::dot:
-      return {true, [](const auto&) { return std::make_shared<DotScore>(); }};
-    case ScoreKind::scaled_dot:
-      return {true, [](const auto&) { return std::make_shared<ScaledDotScore>(); }};
-    case ScoreKind::general:
-      return {false, of_widths<GeneralScore>};
-    case ScoreKind::additive:
-      return {false, of_widths<AdditiveScore>};
-    case ScoreKind::location:
-      return {false, [](const auto& config) {
-                return std::make_shared<LocationScore>(config.query_width, config.longest_source);
-              }};
-    case ScoreKind::rbf:
-      return {false, of_widths<RbfScore>};
-    case ScoreKind::elu1:
-      return {false, of_widths<Elu1Score>};
-  }
-  return {};
-}
 
 AttentionState AttentionState::select(std::span<const std::int64_t> rows) const {
   AttentionState chosen{.memory = memory.select(rows), .step = step, .coverage_RS = coverage_RS, .weights_RS = {}};
@@ -105,9 +45,12 @@ void AttentionState::keep_first(std::int64_t count) {
 
 Attention::Attention(const AttentionConfig& config)
     : config_(config),
-      score_(recipe_of(config.score).make(config)),
-      scope_(make_scope(config)),
-      choice_(make_choice(config)),
+      score_(recipe_of(config.score)
+                 .make({.query_width = config.query_width,
+                        .memory_width = config.memory_width,
+                        .longest_source = config.longest_source})),
+      scope_(make_scope(config.scope, config.query_width, config.half_width)),
+      choice_(make_choice(config.choice, config.soft_share)),
       coverage_(make_coverage(config)) {}
 
 void Attention::register_in(torch::nn::Module& model) const {
@@ -141,9 +84,9 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
     state.coverage_RS =
         at::zeros({query_RH.size(0), memory.keys().layout.max_length}, query_RH.options().dtype(at::kFloat));
   }
-  if (ops::may_fuse_steps(query_RH) && !pass.needs_weights()) {
+  if (ops::may_fuse_steps(query_RH) && !pass.needs_weights(AttentionPlace::cross, 0)) {
     if (const auto [form, unknown] = fused_step(); unknown.empty()) {
-      const Keys& keys = memory.keys();  // the equations below, over the ragged memory
+      const Keys& keys = memory.keys();  // the same as below, over the ragged memory
       const auto [context_RW, weights_RS] =
           ops::attention_step(form, query_RH, {keys.keys_SA, keys.values_SW, keys.layout},
                               {.sentences = memory.sentences(), .step = step, .coverage_RS = state.coverage_RS});
@@ -153,13 +96,13 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
   }
   Tensor keys_RSA = memory.keys_RSA();
   if (coverage_ != nullptr) keys_RSA = coverage_->enter(keys_RSA, state.coverage_RS);
-  const auto [outside_RS, factor_RS] = scope_->window(query_RH, memory, step);
-  Tensor weights_RS = ops::masked_softmax(score_->energies(query_RH, keys_RSA), outside_RS);
-  if (factor_RS.defined()) weights_RS = weights_RS * factor_RS;
-  weights_RS = cut_weights(weights_RS, pass.attention_threshold());
-  if (coverage_ != nullptr) state.coverage_RS = state.coverage_RS + weights_RS;
-  state.weights_RS = weights_RS;
-  return choice_->context(weights_RS, memory.values_RSW(), pass, state.sampled).to(query_RH.scalar_type());
+  const Tensor query_R1H = query_RH.unsqueeze(1);
+  Tensor weights_R1S = attention_weights(*score_, *scope_, query_R1H, keys_RSA,
+                                         {.padding_1S = memory.padding_RS().unsqueeze(1), .first = step});
+  weights_R1S = pass.edited(AttentionPlace::cross, 0, weights_R1S.unsqueeze(1)).squeeze(1);  // one head
+  state.weights_RS = weights_R1S.squeeze(1);
+  if (coverage_ != nullptr) state.coverage_RS = state.coverage_RS + state.weights_RS;
+  return choice_->context(weights_R1S, memory.values_RSW(), pass, state.sampled).squeeze(1).to(query_RH.scalar_type());
 }
 
 }  // namespace attend

@@ -1,26 +1,19 @@
-// Recurrent attention, composed of its parts, and the factory that makes them: the only place that switches on their
-// kinds.
+// Attention of a recurrent decoder, one step at a time:
 //
 //   e_ts = score(query, key_s),  a_t = softmax_s(e_t) within the scope,  c_t = choice(a_t, values)
-//
-// In inference, a threshold may cut small weights a_t (models/layers/cut_weights.hpp).
 #pragma once
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "models/attention/choice.hpp"
 #include "models/attention/coverage.hpp"
-#include "models/attention/kinds.hpp"
 #include "models/attention/memory_rows.hpp"
-#include "models/attention/scope.hpp"
-#include "models/attention/score.hpp"
+#include "models/attention/parts.hpp"
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
@@ -37,13 +30,13 @@ struct AttentionConfig {
   std::int64_t memory_width = 0;
 };
 
-// The state of attention between steps, for R rows.
+// What attention remembers between steps, for R rows.
 struct AttentionState {
   MemoryRows memory;            // the sentence that each row attends to
   std::int64_t step = 0;        // steps so far
-  torch::Tensor coverage_RS;    // sum of past weights, if the model uses coverage
-  torch::Tensor weights_RS;     // of the previous step; undefined if the step was fused
-  SampledChoices sampled = {};  // sampled in the previous step
+  torch::Tensor coverage_RS;    // sum of past weights, if the model has coverage
+  torch::Tensor weights_RS;     // of the previous step; undefined if it was fused
+  SampledChoices sampled = {};  // in the previous step
 
   AttentionState select(std::span<const std::int64_t> rows) const;
   void keep_first(std::int64_t count);
@@ -66,11 +59,11 @@ class Attention {
   // Computes the context vectors [R, W] of queries [R, H], in the type of the query, and advances the state.
   torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;
 
-  // The form in which the fused ops (ops/recurrent.hpp) compute this combination, or the option that they do not
-  // support: "--attention hard".
+  // How the fused ops (ops/recurrent.hpp) compute this combination, a step or whole sequences, or the option that they
+  // do not know: "--attention hard".
   struct FusedForm {
     ops::AttentionForm form;
-    std::string unknown;  // empty: a fused form exists
+    std::string unknown;  // empty: it has a fused form
   };
   FusedForm fused_step() const;
   FusedForm fused_sequence() const;
@@ -82,12 +75,5 @@ class Attention {
   std::shared_ptr<Choice> choice_;
   std::shared_ptr<Coverage> coverage_;  // nullptr: none
 };
-
-// Constructs a score. A score that compares queries with the memory directly needs both to have the same width.
-struct ScoreRecipe {
-  bool needs_equal_widths = false;
-  std::function<std::shared_ptr<Score>(const AttentionConfig&)> make;
-};
-ScoreRecipe recipe_of(ScoreKind kind);
 
 }  // namespace attend

@@ -1,14 +1,13 @@
 // The fast path of decoding attention: every row gathers pointers to its keys, and one loop reads them in place.
-#include "models/ops/paths.hpp"
-
 #include "models/ops/fast/support.hpp"
 #include "models/ops/kernels/query.hpp"
+#include "models/ops/paths.hpp"
 
 namespace attend::ops::fast {
 namespace {
 
-// Calls attend_query for rows 0 … R - 1. gather(r, keys) writes the pointers to row r's keys and returns their number,
-// at most `max_keys`; each value follows its key at a distance of the query's width.
+// Calls attend_query for rows 0 … R - 1. gather(r, keys) writes the pointers of row r's keys and gives their number, at
+// most `max_keys`; each value lies as far behind its key as the query is wide.
 template <class T, class Gather>
 Tensor attend_rows(const Tensor& q_RH, std::int64_t heads, std::int64_t max_keys, const Gather& gather) {
   const std::int64_t R = q_RH.size(0), width = q_RH.size(1);
@@ -35,7 +34,7 @@ Tensor attend_rows(const Tensor& q_RH, std::int64_t heads, std::int64_t max_keys
 
 }  // namespace
 
-Tensor decode_self_attention(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
+std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
                              std::int64_t heads) {
   const std::int64_t steps = std::ssize(kv), stride = 2 * q_RH.size(1);
   return with_type(q_RH.scalar_type(), [&](auto type) {
@@ -49,7 +48,7 @@ Tensor decode_self_attention(const Tensor& q_RH, std::span<const Tensor> kv, con
   });
 }
 
-Tensor decode_cross_attention(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
+std::optional<Tensor> fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
                               std::span<const std::int64_t> sentences, std::int64_t heads) {
   const std::int64_t stride = 2 * q_RH.size(1);
   return with_type(q_RH.scalar_type(), [&](auto type) {

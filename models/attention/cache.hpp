@@ -1,0 +1,31 @@
+// What the hypotheses of a decoder have read: the keys and values of every step and layer, as a value. Nothing is copied
+// when hypotheses split or die: see ops::Ancestry.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/ops/attention.hpp"
+
+namespace attend {
+
+struct KeyValueCache {
+  std::vector<std::vector<torch::Tensor>> kv;  // [layer][step]: k | v, [R_t, 2H]
+  ops::Ancestry ancestry;                      // [step][row]
+
+  explicit KeyValueCache(std::int64_t layers = 0) : kv(layers) {}
+
+  std::int64_t steps() const { return std::ssize(ancestry); }
+  // Begins a step of `rows` hypotheses, to which each layer then adds its keys and values.
+  void begin_step(std::int64_t rows);
+  // Keeps the given rows in the given order; a row may occur several times or not at all.
+  void select(std::span<const std::int64_t> rows);
+
+ private:
+  void drop_unread(std::size_t step);
+};
+
+}  // namespace attend

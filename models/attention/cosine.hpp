@@ -1,0 +1,26 @@
+// Cosines with a learnt temperature (Henry et al. 2020, arXiv 2010.04245, eq. 4): score(q, k) = g qᵀ k / (‖q‖ ‖k‖), so
+// that energies lie within ±g whatever the vectors' lengths. g starts at log2(L² - L) with L = 32, about 10. Queries and
+// memory must have the same width.
+//
+//   q = (3 4), k = (1 0), (0 2), g = 10:  cosines 0.6, 0.8, energies 6, 8, weights 0.12, 0.88
+#pragma once
+
+#include "models/attention/score.hpp"
+
+namespace attend {
+
+class CosineScore : public Score {
+ public:
+  explicit CosineScore(const ScoreWidths& config)
+      : scale_(register_parameter("scale", torch::empty({config.heads}))) {}
+
+  // The directions of the keys, fp32.
+  torch::Tensor prepare(const torch::Tensor& memory_SW) const override;
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override;
+  void initialise(RandomStream& random) override;
+
+ private:
+  torch::Tensor scale_;  // g, [N]
+};
+
+}  // namespace attend

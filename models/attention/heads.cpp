@@ -1,0 +1,109 @@
+#include "models/attention/heads.hpp"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "models/attention/weights.hpp"
+#include "models/ops/padded.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+Heads::Heads(const HeadsConfig& config)
+    : config_(config),
+      score_(recipe_of(config.score)
+                 .make({.heads = config.heads,
+                        .query_width = config.width / config.heads,
+                        .memory_width = config.width / config.heads})),
+      scope_(config.causal ? std::shared_ptr<Scope>(std::make_shared<CausalScope>()) : std::make_shared<GlobalScope>()) {
+  ensure(config.width % config.heads == 0, "heads divide the width");
+}
+
+void Heads::register_in(torch::nn::Module& model) const {
+  model.register_module("score", score_);
+  model.register_module("scope", scope_);
+}
+
+Tensor Heads::attend(std::int64_t layer, Pass& pass, const FusedOp& fused, const std::function<Padded()>& pad,
+                     const std::function<Tensor(const Tensor&)>& unpad) const {
+  const ops::Dropout dropout = pass.dropout(config_.dropout);
+  std::optional<Tensor> context_MH;
+  if (config_.score == ScoreKind::scaled_dot && !pass.edits(config_.place, layer)) {
+    context_MH = fused({.heads = config_.heads, .causal = config_.causal, .dropout = dropout});
+  }
+  if (context_MH && pass.observer() == nullptr) return *context_MH;
+
+  const auto [q_BNTD, k_BNSD, v_BNSD, places, no_query_B1T1] = pad();
+  Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, score_->prepare(k_BNSD), places);
+  if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
+  weights_BNTS = pass.edited(config_.place, layer, weights_BNTS);
+  if (pass.observer() != nullptr) pass.observer()->see_attention(config_.place, layer, weights_BNTS);
+  if (context_MH) return *context_MH;
+  const Tensor context_BNTD = at::matmul(ops::dropout(weights_BNTS, dropout), v_BNSD);
+  return unpad(context_BNTD.transpose(1, 2).flatten(2));
+}
+
+Tensor Heads::split(const Tensor& x_BTH) const {
+  return x_BTH.to(at::kFloat).unflatten(2, {config_.heads, -1}).transpose(1, 2);
+}
+
+Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Layout& keys, std::int64_t layer,
+                     Pass& pass) const {
+  const auto fused = [&](const ops::HeadsForm& form) { return ops::fused_attention(rows, queries, keys, form); };
+  const auto pad = [&]() -> Padded {
+    const auto padded = [&](const Tensor& x_MH, const Layout& layout) { return split(ops::pad(x_MH, layout)); };
+    const auto padding = [&](const Layout& layout) {
+      return ops::missing(ops::lengths(layout, rows.first), layout.max_length).unsqueeze(1);
+    };
+    return {.q_BNTD = padded(rows.q(), queries),
+            .k_BNSD = padded(rows.k(), keys),
+            .v_BNSD = padded(rows.v(), keys),
+            .places = {.padding_1S = padding(keys).unsqueeze(1)},
+            .no_query_B1T1 = padding(queries).unsqueeze(3)};
+  };
+  const auto unpad = [&](const Tensor& x_BTH) { return ops::unpad(x_BTH, queries).to(rows.first.scalar_type()); };
+  return attend(layer, pass, fused, pad, unpad);
+}
+
+Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops::Ancestry& ancestry,
+                       std::int64_t layer, Pass& pass) const {
+  ensure(!kv.empty() && kv.size() == ancestry.size(), "an ancestry for every step");
+  const auto fused = [&](const ops::HeadsForm& form) {
+    return ops::fused_attention_to_steps(q_RH, kv, ancestry, form.heads);
+  };
+  const auto pad = [&]() -> Padded {
+    std::vector<Tensor> own;
+    for (std::size_t t = 0; t < kv.size(); ++t) own.push_back(kv[t].index_select(0, ops::to_tensor(ancestry[t], kv[t])));
+    const std::vector<Tensor> k_v = at::stack(own, 1).chunk(2, 2);
+    const std::int64_t steps = std::ssize(kv);
+    return {.q_BNTD = split(q_RH.unsqueeze(1)),
+            .k_BNSD = split(k_v[0]),
+            .v_BNSD = split(k_v[1]),
+            .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
+  };
+  return attend(layer, pass, fused, pad, [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); });
+}
+
+Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
+                        std::span<const std::int64_t> sentences, std::int64_t layer, Pass& pass) const {
+  ensure(q_RH.size(0) == std::ssize(sentences), "a sentence for every row");
+  const auto fused = [&](const ops::HeadsForm& form) {
+    return ops::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, form.heads);
+  };
+  const auto pad = [&]() -> Padded {
+    const Tensor rows = ops::to_tensor(sentences, kv_MC);
+    const std::vector<Tensor> k_v = ops::pad(kv_MC, memory).index_select(0, rows).chunk(2, 2);
+    const Tensor lengths_R = ops::lengths(memory, kv_MC).index_select(0, rows);
+    return {.q_BNTD = split(q_RH.unsqueeze(1)),
+            .k_BNSD = split(k_v[0]),
+            .v_BNSD = split(k_v[1]),
+            .places = {.padding_1S = ops::missing(lengths_R, memory.max_length).view({-1, 1, 1, memory.max_length})}};
+  };
+  return attend(layer, pass, fused, pad, [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); });
+}
+
+}  // namespace attend

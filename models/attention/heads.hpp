@@ -1,0 +1,76 @@
+// Attention of N heads over projected queries, keys and values (Vaswani et al. 2017, arXiv 1706.03762, section 3.2), the
+// same for every place in a model where heads attend: within sentences, of a decoder's steps to what they have read, and
+// to a memory.
+//
+//   softmax(score(q, k)) v  within the scope, for every head; the heads' vectors side by side
+//
+// Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v), H = N * D.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "models/attention/parts.hpp"
+#include "models/layers/pass.hpp"
+#include "models/ops/attention.hpp"
+
+namespace attend {
+
+struct HeadsConfig {
+  AttentionPlace place = AttentionPlace::encoder;
+  std::int64_t width = 0;  // H, of all heads
+  std::int64_t heads = 1;
+  ScoreKind score = ScoreKind::scaled_dot;
+  bool causal = false;
+  double dropout = 0;  // on the weights
+};
+
+class Heads {
+ public:
+  explicit Heads(const HeadsConfig& config);
+
+  // Registers the parts with parameters as modules of the model.
+  void register_in(torch::nn::Module& model) const;
+
+  // Queries laid out by `queries` to the keys of their sentence, laid out by `keys`: [M, H].
+  torch::Tensor within(const ops::QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
+                       std::int64_t layer, Pass& pass) const;
+
+  // The newest query of each hypothesis to all that it has read: [R, H]. Inference only.
+  torch::Tensor to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv, const ops::Ancestry& ancestry,
+                         std::int64_t layer, Pass& pass) const;
+
+  // The newest query of each hypothesis to the keys and values of a sentence, sentences[r] of row r: [R, H]. Inference
+  // only.
+  torch::Tensor to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC, const Layout& memory,
+                          std::span<const std::int64_t> sentences, std::int64_t layer, Pass& pass) const;
+
+ private:
+  // Queries, keys and values padded to a block, fp32, with an axis of heads.
+  struct Padded {
+    torch::Tensor q_BNTD, k_BNSD, v_BNSD;
+    Places places;
+    torch::Tensor no_query_B1T1 = {};  // true at the padding of the queries; undefined: none
+  };
+  using FusedOp = std::function<std::optional<torch::Tensor>(const ops::HeadsForm&)>;
+
+  // The mechanism. `fused` computes all of it, if that has a fast path; else `pad` gives what the equation reads, and
+  // `unpad` takes vectors [B, T, H] back to the layout of the queries.
+  torch::Tensor attend(std::int64_t layer, Pass& pass, const FusedOp& fused, const std::function<Padded()>& pad,
+                       const std::function<torch::Tensor(const torch::Tensor&)>& unpad) const;
+
+  // [B, T, H] to [B, N, T, D], fp32.
+  torch::Tensor split(const torch::Tensor& x_BTH) const;
+
+  HeadsConfig config_;
+  std::shared_ptr<Score> score_;
+  std::shared_ptr<Scope> scope_;
+};
+
+}  // namespace attend

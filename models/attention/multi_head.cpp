@@ -1,0 +1,105 @@
+#include "models/attention/multi_head.hpp"
+
+#include <ATen/ATen.h>
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+// Fused projections are initialised with the variance of Xavier's rule for [3H, H], as PyTorch's in_proj_weight and
+// fairseq's gain of 1 / sqrt(2).
+constexpr double kFusedGain = 0.70710678118654752;
+
+Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, std::int64_t fused,
+                  double gain) {
+  const std::int64_t width = config.heads.width;
+  return module.register_module(
+      name, Linear(LinearConfig{
+                .in = width, .out = fused * width, .fused = fused, .gain = gain, .deviation = config.deviation}));
+}
+
+class FusedProjections final : public Projections {
+ public:
+  FusedProjections(torch::nn::Module& module, const MultiHeadConfig& config)
+      : width_(config.heads.width),
+        in_proj_(projection(module, "in_proj", config, 3, kFusedGain)),
+        out_proj_(projection(module, "out_proj", config, 1, 1)) {}
+
+  Tensor queries(const Tensor& x_MH) const override { return part(x_MH, 0, width_); }
+  Tensor keys_values(const Tensor& x_MH) const override { return part(x_MH, width_, 2 * width_); }
+  ops::QueriesKeysValues all(const Tensor& x_MH) const override { return {.first = in_proj_->forward(x_MH)}; }
+  Tensor output(const Tensor& context_MH) const override { return out_proj_->forward(context_MH); }
+
+ private:
+  Tensor part(const Tensor& x_MH, std::int64_t first, std::int64_t count) const {
+    return ops::linear(x_MH, in_proj_->weight.rows(first, count), in_proj_->bias.narrow(0, first, count));
+  }
+
+  std::int64_t width_;
+  Linear in_proj_;
+  Linear out_proj_;
+};
+
+class SeparateProjections final : public Projections {
+ public:
+  SeparateProjections(torch::nn::Module& module, const MultiHeadConfig& config)
+      : q_proj_(projection(module, "q_proj", config, 1, kFusedGain)),
+        kv_proj_(projection(module, "kv_proj", config, 2, kFusedGain)),
+        out_proj_(projection(module, "out_proj", config, 1, 1)) {}
+
+  Tensor queries(const Tensor& x_MH) const override { return q_proj_->forward(x_MH); }
+  Tensor keys_values(const Tensor& x_MH) const override { return kv_proj_->forward(x_MH); }
+  ops::QueriesKeysValues all(const Tensor& x_MH) const override { return {queries(x_MH), keys_values(x_MH)}; }
+  Tensor output(const Tensor& context_MH) const override { return out_proj_->forward(context_MH); }
+
+ private:
+  Linear q_proj_;
+  Linear kv_proj_;
+  Linear out_proj_;
+};
+
+std::unique_ptr<Projections> make_projections(torch::nn::Module& module, const MultiHeadConfig& config) {
+  if (config.heads.place == AttentionPlace::cross) return std::make_unique<SeparateProjections>(module, config);
+  return std::make_unique<FusedProjections>(module, config);
+}
+
+}  // namespace
+
+MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadConfig& config)
+    : projections_(make_projections(*this, config)), heads_(config.heads) {
+  heads_.register_in(*this);
+}
+
+Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, const Selection* selected,
+                                      std::int64_t layer, Pass& pass) const {
+  if (selected != nullptr && pass.observer() == nullptr) {
+    const ops::QueriesKeysValues rows{projections_->queries(selected->of(x_MH)), projections_->keys_values(x_MH)};
+    return projections_->output(heads_.within(rows, selected->layout, layout, layer, pass));
+  }
+  const Tensor context_MH = heads_.within(projections_->all(x_MH), layout, layout, layer, pass);
+  return projections_->output(selected != nullptr ? selected->of(context_MH) : context_MH);
+}
+
+Tensor MultiHeadAttentionImpl::step_within(const Tensor& x_RH, KeyValueCache& cache, std::int64_t layer,
+                                           Pass& pass) const {
+  const ops::QueriesKeysValues rows = projections_->all(x_RH);
+  std::vector<Tensor>& kv = cache.kv[layer];
+  kv.push_back(at::cat({rows.k(), rows.v()}, 1));
+  return projections_->output(heads_.to_steps(rows.q(), kv, cache.ancestry, layer, pass));
+}
+
+Tensor MultiHeadAttentionImpl::to_memory(const Tensor& x_MH, const Layout& layout, const KeysValues& memory,
+                                         std::int64_t layer, Pass& pass) const {
+  const ops::QueriesKeysValues rows{projections_->queries(x_MH), memory.kv_MC};
+  return projections_->output(heads_.within(rows, layout, memory.layout, layer, pass));
+}
+
+Tensor MultiHeadAttentionImpl::step_to_memory(const Tensor& x_RH, std::span<const std::int64_t> sentences,
+                                              const KeysValues& memory, std::int64_t layer, Pass& pass) const {
+  const Tensor q_RH = projections_->queries(x_RH);
+  return projections_->output(heads_.to_memory(q_RH, memory.kv_MC, memory.layout, sentences, layer, pass));
+}
+
+}  // namespace attend

@@ -1,0 +1,74 @@
+// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2): projections around the attention of heads.
+// One module for every place: within the sentences of an encoder, BERT or decoder, and of a decoder to its memory.
+//
+//   MultiHead(x, y) = Heads(x Wq, y Wk, y Wv) Wo;  y = x within sentences
+//
+// Parameters: self-attention has in_proj, q | k | v fused; attention to a memory has q_proj, and kv_proj, which is
+// computed once per sentence. Both have out_proj.
+//
+// Legend: docs/architecture.md; C = 2H (k | v).
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/batch/batch.hpp"
+#include "models/attention/cache.hpp"
+#include "models/attention/heads.hpp"
+#include "models/layers/layers.hpp"
+
+namespace attend {
+
+struct MultiHeadConfig {
+  HeadsConfig heads;
+  double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
+};
+
+// Maps the input to queries, keys and values, and the heads' vectors to the output.
+class Projections {
+ public:
+  virtual ~Projections() = default;
+  virtual torch::Tensor queries(const torch::Tensor& x_MH) const = 0;      // [M, H]
+  virtual torch::Tensor keys_values(const torch::Tensor& x_MH) const = 0;  // k | v, [M, 2H]
+  virtual ops::QueriesKeysValues all(const torch::Tensor& x_MH) const = 0;
+  virtual torch::Tensor output(const torch::Tensor& context_MH) const = 0;
+};
+
+// The keys and values of a memory in one layer.
+struct KeysValues {
+  const torch::Tensor& kv_MC;
+  const Layout& layout;
+};
+
+class MultiHeadAttentionImpl : public torch::nn::Module {
+ public:
+  explicit MultiHeadAttentionImpl(const MultiHeadConfig& config);
+
+  // Within each sentence of x_MH: [M, H]. If only some tokens are selected, these attend to all tokens: [K, H].
+  torch::Tensor within(const torch::Tensor& x_MH, const Layout& layout, const Selection* selected, std::int64_t layer,
+                       Pass& pass) const;
+  // The same for the newest token of each hypothesis, which is added to what it has read: [R, H].
+  torch::Tensor step_within(const torch::Tensor& x_RH, KeyValueCache& cache, std::int64_t layer, Pass& pass) const;
+
+  // What the functions below attend to, k | v [M, 2H] of a memory.
+  torch::Tensor keys_values(const torch::Tensor& memory_MH) const { return projections_->keys_values(memory_MH); }
+  // Each sentence to the same sentence of the memory: [M, H].
+  torch::Tensor to_memory(const torch::Tensor& x_MH, const Layout& layout, const KeysValues& memory,
+                          std::int64_t layer, Pass& pass) const;
+  // The newest token of each hypothesis to a sentence of the memory, sentences[r] of row r: [R, H].
+  torch::Tensor step_to_memory(const torch::Tensor& x_RH, std::span<const std::int64_t> sentences,
+                               const KeysValues& memory, std::int64_t layer, Pass& pass) const;
+
+ private:
+  std::unique_ptr<Projections> projections_;
+  Heads heads_;
+};
+TORCH_MODULE(MultiHeadAttention);
+
+}  // namespace attend

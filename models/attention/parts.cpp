@@ -1,0 +1,71 @@
+#include "models/attention/parts.hpp"
+
+#include "models/attention/additive.hpp"
+#include "models/attention/dot.hpp"
+#include "models/attention/elu1.hpp"
+#include "models/attention/general.hpp"
+#include "models/attention/hard.hpp"
+#include "models/attention/local_m.hpp"
+#include "models/attention/local_p.hpp"
+#include "models/attention/location.hpp"
+#include "models/attention/rbf.hpp"
+#include "models/attention/scaled_dot.hpp"
+
+namespace attend {
+namespace {
+
+template <class S>
+std::shared_ptr<Score> without_parameters(const ScoreWidths& /*config*/) {
+  return std::make_shared<S>();
+}
+
+template <class S>
+std::shared_ptr<Score> with_parameters(const ScoreWidths& config) {
+  return std::make_shared<S>(config);
+}
+
+}  // namespace
+
+ScoreRecipe recipe_of(ScoreKind kind) {
+  switch (kind) {
+    case ScoreKind::dot:
+      return {true, without_parameters<DotScore>};
+    case ScoreKind::scaled_dot:
+      return {true, without_parameters<ScaledDotScore>};
+    case ScoreKind::general:
+      return {false, with_parameters<GeneralScore>};
+    case ScoreKind::additive:
+      return {false, with_parameters<AdditiveScore>};
+    case ScoreKind::location:
+      return {false, with_parameters<LocationScore>};
+    case ScoreKind::rbf:
+      return {false, with_parameters<RbfScore>};
+    case ScoreKind::elu1:
+      return {false, with_parameters<Elu1Score>};
+  }
+  return {};
+}
+
+std::shared_ptr<Scope> make_scope(ScopeKind kind, std::int64_t query_width, std::int64_t half_width) {
+  switch (kind) {
+    case ScopeKind::global:
+      return std::make_shared<GlobalScope>();
+    case ScopeKind::local_m:
+      return std::make_shared<LocalMonotonicScope>(half_width);
+    case ScopeKind::local_p:
+      return std::make_shared<LocalPredictiveScope>(query_width, half_width);
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Choice> make_choice(ChoiceKind kind, double soft_share) {
+  switch (kind) {
+    case ChoiceKind::soft:
+      return std::make_shared<SoftChoice>();
+    case ChoiceKind::hard:
+      return std::make_shared<HardChoice>(soft_share);
+  }
+  return nullptr;
+}
+
+}  // namespace attend

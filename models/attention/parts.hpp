@@ -1,0 +1,27 @@
+// The kinds of the parts of attention, and the factories that make them: the only place that switches on those kinds.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "models/attention/choice.hpp"
+#include "models/attention/kinds.hpp"
+#include "models/attention/scope.hpp"
+#include "models/attention/score.hpp"
+
+namespace attend {
+
+// How a score is made. A score that compares queries with the memory directly needs both to have the same width.
+struct ScoreRecipe {
+  bool needs_equal_widths = false;
+  std::function<std::shared_ptr<Score>(const ScoreWidths&)> make;
+};
+ScoreRecipe recipe_of(ScoreKind kind);
+
+// `half_width`: of a local scope.
+std::shared_ptr<Scope> make_scope(ScopeKind kind, std::int64_t query_width, std::int64_t half_width);
+
+// `soft_share`: of the hard choice.
+std::shared_ptr<Choice> make_choice(ChoiceKind kind, double soft_share);
+
+}  // namespace attend

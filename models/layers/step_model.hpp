@@ -1,0 +1,48 @@
+// A model that continues sequences token by token, as search sees it: a translation model with the sentences that it
+// translates is one.
+//
+// Legend: docs/architecture.md; R rows, one a hypothesis.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#include "models/layers/pass.hpp"
+
+namespace attend {
+
+// What R hypotheses have read; each family has its own.
+class DecoderState {
+ public:
+  virtual ~DecoderState() = default;
+  // Keeps the given rows in the given order; a row may occur several times (a beam that splits) or not at all.
+  virtual void select(std::span<const std::int64_t> rows) = 0;
+};
+
+class StepModel {
+ public:
+  virtual ~StepModel() = default;
+
+  // The state before the first token, with one row for each sequence.
+  virtual std::unique_ptr<DecoderState> start() const = 0;
+
+  // Feeds one token to every row (bos first), advances `state`, and returns the logits of the next token, [R, V], fp32.
+  virtual torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const = 0;
+
+  virtual torch::Device device() const = 0;
+};
+
+// A state (or memory) as the type of the family that made it. Debug builds check that it is.
+template <class Own, class Base>
+auto& own(Base& value) {
+  using Result = std::conditional_t<std::is_const_v<Base>, const Own, Own>;
+  assert(dynamic_cast<Result*>(&value) != nullptr);
+  return static_cast<Result&>(value);
+}
+
+}  // namespace attend

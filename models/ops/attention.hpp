@@ -1,0 +1,64 @@
+// Fused attention of N heads with scaled dot products (arXiv 1706.03762, eq. 1): softmax(q kᵀ / sqrt(D)) v, over whole
+// sentences and for the single queries of decoding. The plain formulation of these and of every other combination is
+// models/attention/heads.cpp, which asks here first: a function that has no fast path for its tensors (dispatch.hpp)
+// gives nothing.
+//
+// Legend: docs/architecture.md; R rows (hypotheses), H = N * D.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/batch/batch.hpp"
+#include "models/ops/elementwise.hpp"
+
+namespace attend::ops {
+
+// q, k and v of ragged sentences, in as many tensors as projections made, so that gradients need not be concatenated:
+// q | k | v [M, 3H]; q [M, H] and k | v [Mk, 2H]; or three tensors. Rows may be strided.
+struct QueriesKeysValues {
+  torch::Tensor first, second = {}, third = {};
+
+  std::int64_t width() const { return second.defined() ? first.size(1) : first.size(1) / 3; }
+  torch::Tensor q() const { return first.narrow(1, 0, width()); }
+  torch::Tensor k() const { return second.defined() ? second.narrow(1, 0, width()) : first.narrow(1, width(), width()); }
+  torch::Tensor v() const {
+    if (third.defined()) return third;
+    return second.defined() ? second.narrow(1, width(), width()) : first.narrow(1, 2 * width(), width());
+  }
+};
+
+// `causal`: position t sees keys 0 … t of the same layout. Dropout is applied to the weights.
+struct HeadsForm {
+  std::int64_t heads = 1;
+  bool causal = false;
+  Dropout dropout = {};
+};
+
+// Attention within each sentence, of queries laid out by `queries` to keys by `keys` (the same number of sentences):
+// [M, H] in the type of the queries. A sentence without keys gives zeros.
+std::optional<torch::Tensor> fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
+                                             const HeadsForm& form);
+
+// What R hypotheses have read so far in one layer, never copied: kv[t] is the product [R_t, 2H] = k | v that step t
+// made of its rows, and ancestry[t][r] is the row of it that hypothesis r descends from. A beam that splits or dies
+// changes the ancestry, some R integers a step, and no key or value moves.
+//
+//   Two rows; after step 0 the second dies and the first splits: ancestry = {{0, 0}, {0, 1}}.
+using Ancestry = std::vector<std::vector<std::int64_t>>;
+
+// Each row's query over its own keys and values: [R, H], in the type of the query. Without gradient.
+std::optional<torch::Tensor> fused_attention_to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv,
+                                                      const Ancestry& ancestry, std::int64_t heads);
+
+// Row r's query over the keys and values kv_MC [M, 2H] = k | v of sentence sentences[r]. An empty sentence gives zeros.
+// Without gradient.
+std::optional<torch::Tensor> fused_attention_to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC,
+                                                       const Layout& memory, std::span<const std::int64_t> sentences,
+                                                       std::int64_t heads);
+
+}  // namespace attend::ops

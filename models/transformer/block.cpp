@@ -1,0 +1,117 @@
+#include "models/transformer/block.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
+  return {.heads = {.place = place,
+                    .width = config.width,
+                    .heads = config.heads,
+                    .causal = place == AttentionPlace::decoder,
+                    .dropout = config.attention_dropout},
+          .deviation = config.deviation};
+}
+
+}  // namespace
+
+std::int64_t default_heads(std::int64_t width) {
+  std::int64_t heads = std::max<std::int64_t>(1, width / 64);
+  while (width % heads != 0) --heads;
+  return heads;
+}
+
+TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionPlace place)
+    : config_(config),
+      self_attn_(register_module("self_attn", MultiHeadAttention(attention_of(config, place)))),
+      multihead_attn_(place == AttentionPlace::decoder
+                          ? register_module("multihead_attn",
+                                            MultiHeadAttention(attention_of(config, AttentionPlace::cross)))
+                          : MultiHeadAttention(nullptr)),
+      feed_forward_(*this, {.width = config.width,
+                            .inner = config.feed_forward,
+                            .activation = config.activation,
+                            .deviation = config.deviation,
+                            .dropout = config.activation_dropout}) {
+  const auto add = [&](auto forward) {
+    const std::string name = "norm" + std::to_string(sub_layers_.size() + 1);
+    sub_layers_.push_back({forward, register_module(name, LayerNorm(LayerNormConfig{config.width, config.norm_eps}))});
+  };
+  add([this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_within(x, input, pass); });
+  if (multihead_attn_) {
+    add([this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_to_memory(x, input, pass); });
+  }
+  add([this](const Tensor& x, const BlockInput& /*input*/, Pass& pass) { return feed_forward_.forward(x, pass); });
+}
+
+Tensor TransformerBlockImpl::attend_within(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
+  const StackInput& stack = input.stack;
+  if (stack.cache != nullptr) return self_attn_->step_within(x_MH, *stack.cache, input.layer, pass);
+  return self_attn_->within(x_MH, stack.layout, input.selected, input.layer, pass);
+}
+
+Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
+  const StackInput& stack = input.stack;
+  const KeysValues memory{stack.memory->kv_MC[input.layer], stack.memory->layout};
+  if (stack.cache != nullptr) {
+    return multihead_attn_->step_to_memory(x_MH, stack.sentences, memory, input.layer, pass);
+  }
+  return multihead_attn_->to_memory(x_MH, stack.layout, memory, input.layer, pass);
+}
+
+// With pre-norm, the sum around a sub-layer and the norm before the next are one op.
+Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass& pass) const {
+  const bool pre = config_.norm == NormPlace::pre;
+  Tensor read_MH = pre ? sub_layers_.front().norm->forward(x_MH) : x_MH;
+  for (std::size_t i = 0; i < sub_layers_.size(); ++i) {
+    const Tensor y_MH = sub_layers_[i].forward(read_MH, input, pass);
+    if (i == 0 && input.selected != nullptr) x_MH = input.selected->of(x_MH);
+    const ops::Dropout dropout = pass.dropout(config_.dropout);
+    if (!pre) {
+      x_MH = read_MH = sub_layers_[i].norm->forward(y_MH, x_MH, dropout).norm;
+    } else if (i + 1 < sub_layers_.size()) {
+      const ops::AddNorm next = sub_layers_[i + 1].norm->forward(y_MH, x_MH, dropout);
+      x_MH = next.sum, read_MH = next.norm;
+    } else {
+      x_MH = x_MH + ops::dropout(y_MH, dropout);
+    }
+  }
+  return x_MH;
+}
+
+StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, AttentionPlace place)
+    : layers_(layers), place_(place) {
+  const auto list = register_module("layers", std::make_shared<torch::nn::Module>());
+  for (std::int64_t i = 0; i < distinct; ++i) {
+    blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, place)));
+  }
+  if (config.norm == NormPlace::pre) {
+    norm_ = register_module("norm", LayerNorm(LayerNormConfig{config.width, config.norm_eps}));
+  }
+}
+
+Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) const {
+  Observer* const observer = pass.observer();
+  if (observer != nullptr) observer->see_hidden(place_, 0, x_MH);
+  for (std::int64_t i = 0; i < layers_; ++i) {
+    const bool last = i + 1 == layers_;
+    x_MH = blocks_[i % blocks_.size()]->forward(
+        x_MH, {.stack = input, .layer = i, .selected = last ? input.selected : nullptr}, pass);
+    if (last && norm_) x_MH = norm_->forward(x_MH);
+    if (observer != nullptr) observer->see_hidden(place_, i + 1, x_MH);
+  }
+  return x_MH;
+}
+
+DecoderMemory StackImpl::memory(const Tensor& encoded_MH, const Layout& layout) const {
+  DecoderMemory memory{.kv_MC = {}, .layout = layout};
+  for (const TransformerBlock& block : blocks_) memory.kv_MC.push_back(block->keys_values(encoded_MH));
+  return memory;
+}
+
+}  // namespace attend

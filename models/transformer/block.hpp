@@ -1,0 +1,130 @@
+// A block of the Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3.1): a list of sub-layers, each around a
+// residual sum and a norm. Encoder and BERT have self-attention and a feed-forward network, a decoder has attention to
+// the encoder's output between them. The norm stands after the sum (post, as in the paper) or before the sub-layer (pre,
+// 2002.04745).
+//
+//   post:  x = norm(x + dropout(sub-layer(x)))
+//   pre:   x = x + dropout(sub-layer(norm(x))), and a last norm after the last block
+//
+// Parameters are named as those of torch.nn.TransformerEncoderLayer and TransformerDecoderLayer.
+//
+// Legend: docs/architecture.md; K are the selected tokens.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/options.hpp"
+#include "models/attention/multi_head.hpp"
+#include "models/layers/layers.hpp"
+#include "models/transformer/feed_forward.hpp"
+
+namespace attend {
+
+enum class NormPlace { post, pre };
+template <>
+struct EnumNames<NormPlace> {
+  static constexpr std::array names{std::pair{NormPlace::post, std::string_view("post")},
+                                    std::pair{NormPlace::pre, std::string_view("pre")}};
+};
+
+struct BlockConfig {
+  std::int64_t width = 512;
+  std::int64_t heads = 8;
+  std::int64_t feed_forward = 2048;
+  ops::Activation activation = ops::Activation::relu;
+  NormPlace norm = NormPlace::post;
+  double norm_eps = 1e-5;
+  double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
+  double dropout = 0.1;  // on the output of each sub-layer
+  double attention_dropout = 0;
+  double activation_dropout = 0;
+};
+
+// The number of attention heads of about 64 columns each that divides the width.
+std::int64_t default_heads(std::int64_t width);
+
+// What a decoder's blocks attend to besides their input: the keys and values of each block, made of the same memory.
+struct DecoderMemory {
+  std::vector<torch::Tensor> kv_MC;
+  Layout layout;
+};
+
+// What the blocks of a stack read besides x. Whole sentences laid out by `layout`, or, with a cache, the newest token of
+// each hypothesis.
+struct StackInput {
+  const Layout& layout;
+  const Selection* selected = nullptr;           // tokens whose last hidden state is needed; null: all
+  const DecoderMemory* memory = nullptr;         // decoders
+  KeyValueCache* cache = nullptr;                // decoding
+  std::span<const std::int64_t> sentences = {};  // decoding: the sentence of the memory that each row attends to
+};
+
+// The same for one block.
+struct BlockInput {
+  const StackInput& stack;
+  std::int64_t layer = 0;  // a shared block is applied in several layers
+  const Selection* selected = nullptr;
+};
+
+class TransformerBlockImpl : public torch::nn::Module {
+ public:
+  // `place`: encoder (also BERT) or decoder.
+  TransformerBlockImpl(const BlockConfig& config, AttentionPlace place);
+
+  // [M, H], or [K, H] for the selected tokens: these attend to all tokens, but only they go through the residual sums,
+  // the norms and the feed-forward.
+  torch::Tensor forward(torch::Tensor x_MH, const BlockInput& input, Pass& pass) const;
+
+  // This block's keys and values of a memory, k | v, [M, 2H].
+  torch::Tensor keys_values(const torch::Tensor& memory_MH) const { return multihead_attn_->keys_values(memory_MH); }
+
+ private:
+  struct SubLayer {
+    std::function<torch::Tensor(const torch::Tensor&, const BlockInput&, Pass&)> forward;
+    LayerNorm norm;
+  };
+
+  torch::Tensor attend_within(const torch::Tensor& x_MH, const BlockInput& input, Pass& pass) const;
+  torch::Tensor attend_to_memory(const torch::Tensor& x_MH, const BlockInput& input, Pass& pass) const;
+
+  BlockConfig config_;
+  MultiHeadAttention self_attn_;
+  MultiHeadAttention multihead_attn_{nullptr};  // decoders
+  FeedForward feed_forward_;
+  std::vector<SubLayer> sub_layers_;
+};
+TORCH_MODULE(TransformerBlock);
+
+// The blocks of an encoder or decoder, and with pre-norm a last norm of the residual stream: one block a layer, or
+// `distinct` blocks used in turn; a single block in every layer is ALBERT's sharing (Lan et al. 2019, arXiv 1909.11942,
+// section 3.1).
+class StackImpl : public torch::nn::Module {
+ public:
+  StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, AttentionPlace place);
+
+  // [M, H], or [K, H] for the tokens that are selected from the last layer.
+  torch::Tensor forward(torch::Tensor x_MH, const StackInput& input, Pass& pass) const;
+
+  // What the decoder's blocks attend to, of an encoder's output.
+  DecoderMemory memory(const torch::Tensor& encoded_MH, const Layout& layout) const;
+
+ private:
+  std::int64_t layers_;
+  AttentionPlace place_;
+  std::vector<TransformerBlock> blocks_;
+  LayerNorm norm_{nullptr};
+};
+TORCH_MODULE(Stack);
+
+}  // namespace attend
