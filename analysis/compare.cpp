@@ -10,7 +10,6 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -23,6 +22,7 @@
 #include "analysis/cross_scores.hpp"
 #include "analysis/distant_pairs.hpp"
 #include "analysis/kept_attention.hpp"
+#include "analysis/pair_tests.hpp"
 #include "analysis/probe.hpp"
 #include "analysis/systems.hpp"
 #include "analysis/trained_run.hpp"
@@ -46,10 +46,6 @@ namespace attend {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 // The three metrics of section 2, in one order everywhere.
 const std::array<std::shared_ptr<const metrics::Metric>, 3>& all_metrics() {
@@ -76,7 +72,7 @@ class Measurement {
     load_runs();
     translate_all();
     measure_systems();
-    test_pairs();
+    result_.tests = test_pairs(systems_, scored_);
     find_levels();
     break_down();
     explain();
@@ -176,19 +172,18 @@ class Measurement {
     }
   }
 
-  // tallies_[output][metric], and the scores of the resamples that all share.
   void measure_systems() {
-    samples_ = metrics::draw_resamples(set_.sources.size());
+    const metrics::Resamples samples = metrics::draw_resamples(set_.sources.size());
     const auto threads = static_cast<int>(num_workers(config_.translator.workers));
     const std::vector<Lines> references = {set_.references};
     for (const SystemOutputs& outputs : outputs_) {
-      std::vector<metrics::Tally>& tallies = tallies_.emplace_back();
-      std::vector<std::vector<double>>& resampled = resampled_.emplace_back();
+      std::vector<ScoredOutput>& scored = scored_.emplace_back();
       const Lines texts = outputs.texts();
       for (const auto& metric : all_metrics()) {
         refuse_if_stopped();
-        tallies.push_back(metrics::evaluate(*metric, texts, references, threads));
-        resampled.push_back(metrics::resampled(tallies.back(), samples_));
+        metrics::Tally tally = metrics::evaluate(*metric, texts, references, threads);
+        std::vector<double> resampled = metrics::resampled(tally, samples);
+        scored.push_back({.tally = std::move(tally), .resampled = std::move(resampled)});
       }
     }
     for (const SystemRuns& system : systems_) {
@@ -202,9 +197,10 @@ class Measurement {
     if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
   }
 
-  Estimate estimate(std::size_t run, std::size_t metric) const {
-    const metrics::Interval interval = metrics::interval_of(resampled_[run][metric], set_.sources.size());
-    return {.value = tallies_[run][metric].value(), .low = interval.low, .high = interval.high};
+  Estimate estimate(std::size_t output, std::size_t metric) const {
+    const ScoredOutput& scored = scored_[output][metric];
+    const metrics::Interval interval = metrics::interval_of(scored.resampled, set_.sources.size());
+    return {.value = scored.tally.value(), .low = interval.low, .high = interval.high};
   }
 
   MeasuredRun measured(std::size_t number) const {
@@ -228,71 +224,6 @@ class Measurement {
     shown.cost = cost_of(trained, outputs, set_.sources, config_.translator);
     shown.curve = trained.curve;
     return shown;
-  }
-
-  void test_pairs() {
-    const metrics::Exchanges exchanges = metrics::draw_exchanges(set_.sources.size());
-    for (std::size_t a = 0; a < systems_.size(); ++a) {
-      for (std::size_t b = a + 1; b < systems_.size(); ++b) {
-        for (std::size_t metric = 0; metric < all_metrics().size(); ++metric) {
-          refuse_if_stopped();
-          result_.tests.push_back(test_of(a, b, metric, exchanges));
-        }
-      }
-    }
-    for (const auto& metric : all_metrics()) correct_for_several(metric->name());
-  }
-
-  // Holm's correction over the pairs of one metric: metrics of one output agree too much to count as tests of their
-  // own.
-  void correct_for_several(const std::string& metric) {
-    std::vector<PairTest*> tests;
-    std::vector<SeedTest*> over_seeds;
-    std::vector<double> p, p_seeds;
-    for (PairTest& test : result_.tests) {
-      if (test.metric != metric) continue;
-      tests.push_back(&test);
-      p.push_back(std::max(test.p_bootstrap, test.p_randomisation));
-      if (!test.seeds) continue;
-      over_seeds.push_back(&*test.seeds);
-      p_seeds.push_back(test.seeds->p);
-    }
-    const std::vector<double> corrected = metrics::holm(p), corrected_seeds = metrics::holm(p_seeds);
-    for (std::size_t i = 0; i < tests.size(); ++i) tests[i]->p_holm = corrected[i];
-    for (std::size_t i = 0; i < over_seeds.size(); ++i) over_seeds[i]->p_holm = corrected_seeds[i];
-  }
-
-  PairTest test_of(std::size_t a, std::size_t b, std::size_t metric, const metrics::Exchanges& exchanges) const {
-    const std::size_t run_a = systems_[a].runs[0], run_b = systems_[b].runs[0];
-    const std::vector<double>& scores_a = resampled_[run_a][metric];
-    const std::vector<double>& scores_b = resampled_[run_b][metric];
-    const double difference = tallies_[run_b][metric].value() - tallies_[run_a][metric].value();
-    std::vector<double> differences(scores_a.size());
-    for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = scores_b[i] - scores_a[i];
-    const metrics::Interval interval = metrics::interval_of(differences, set_.sources.size());
-    PairTest test{.a = static_cast<std::int64_t>(a),
-                  .b = static_cast<std::int64_t>(b),
-                  .metric = all_metrics()[metric]->name(),
-                  .difference = {.value = difference, .low = interval.low, .high = interval.high},
-                  .p_bootstrap = metrics::paired_bootstrap(scores_a, scores_b, difference, set_.sources.size()),
-                  .p_randomisation =
-                      metrics::approximate_randomisation(tallies_[run_a][metric], tallies_[run_b][metric], exchanges),
-                  .p_holm = 1,
-                  .seeds = {}};
-    const auto over_seeds = [&](std::size_t system) {
-      std::vector<double> values;
-      for (const std::size_t run : systems_[system].runs) values.push_back(tallies_[run][metric].value());
-      return values;
-    };
-    const auto has_seeds = [&](std::size_t system) {
-      const std::size_t seeds = systems_[system].runs.size();
-      return seeds >= 2 && seeds <= metrics::kMostPermuted;
-    };
-    if (has_seeds(a) && has_seeds(b)) {
-      const std::vector<double> of_a = over_seeds(a), of_b = over_seeds(b);
-      test.seeds = SeedTest{.difference = mean(of_b) - mean(of_a), .p = metrics::permutation_test(of_a, of_b)};
-    }
-    return test;
   }
 
   // The best validation loss of each system, and where every system passed it. Only where losses can be compared.
@@ -401,7 +332,7 @@ class Measurement {
       for (const SystemRuns& system : systems_) {
         const std::size_t output = system.runs[0];
         const auto segment = [&](std::size_t metric) {
-          return all_metrics()[metric]->segment_value(tallies_[output][metric].row(i));
+          return all_metrics()[metric]->segment_value(scored_[output][metric].tally.row(i));
         };
         const Translation& translation = outputs_[output].translations[i];
         sentence.systems.push_back(
@@ -428,9 +359,7 @@ class Measurement {
   std::vector<TrainedRun> runs_;
   std::vector<SystemOutputs> outputs_;  // of all runs, then of the systems without a model
   std::vector<SystemRuns> systems_;
-  metrics::Resamples samples_;
-  std::vector<std::vector<metrics::Tally>> tallies_;
-  std::vector<std::vector<std::vector<double>>> resampled_;
+  std::vector<std::vector<ScoredOutput>> scored_;  // [output][metric]
   Comparison result_;
 };
 

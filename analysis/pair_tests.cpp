@@ -1,0 +1,89 @@
+#include "analysis/pair_tests.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/signals.hpp"
+#include "eval/metrics/significance.hpp"
+
+namespace attend {
+namespace {
+
+using Scored = std::vector<std::vector<ScoredOutput>>;
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Missing unless both systems have several seeds, and few enough to permute.
+std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b, std::size_t metric,
+                                        const Scored& scored) {
+  const auto values_of = [&](const SystemRuns& system) {
+    std::vector<double> values;
+    for (const std::size_t run : system.runs) values.push_back(scored[run][metric].tally.value());
+    return values;
+  };
+  const auto has_seeds = [](const SystemRuns& system) {
+    return system.runs.size() >= 2 && system.runs.size() <= metrics::kMostPermuted;
+  };
+  if (!has_seeds(a) || !has_seeds(b)) return std::nullopt;
+  const std::vector<double> of_a = values_of(a), of_b = values_of(b);
+  return SeedTest{.difference = mean(of_b) - mean(of_a), .p = metrics::permutation_test(of_a, of_b)};
+}
+
+PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Exchanges& exchanges) {
+  const double difference = b.tally.value() - a.tally.value();
+  std::vector<double> differences(a.resampled.size());
+  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = b.resampled[i] - a.resampled[i];
+  const metrics::Interval interval = metrics::interval_of(differences, a.tally.size());
+  return {.metric = a.tally.metric().name(),
+          .difference = {.value = difference, .low = interval.low, .high = interval.high},
+          .p_bootstrap = metrics::paired_bootstrap(a.resampled, b.resampled, difference, a.tally.size()),
+          .p_randomisation = metrics::approximate_randomisation(a.tally, b.tally, exchanges),
+          .seeds = {}};
+}
+
+// Holm's correction over the pairs of one metric: metrics of one output agree too much to count as tests of their own.
+void correct_for_several(std::vector<PairTest>& all, const std::string& metric) {
+  std::vector<PairTest*> tests;
+  std::vector<SeedTest*> over_seeds;
+  std::vector<double> p, p_seeds;
+  for (PairTest& test : all) {
+    if (test.metric != metric) continue;
+    tests.push_back(&test);
+    p.push_back(std::max(test.p_bootstrap, test.p_randomisation));
+    if (!test.seeds) continue;
+    over_seeds.push_back(&*test.seeds);
+    p_seeds.push_back(test.seeds->p);
+  }
+  const std::vector<double> corrected = metrics::holm(p), corrected_seeds = metrics::holm(p_seeds);
+  for (std::size_t i = 0; i < tests.size(); ++i) tests[i]->p_holm = corrected[i];
+  for (std::size_t i = 0; i < over_seeds.size(); ++i) over_seeds[i]->p_holm = corrected_seeds[i];
+}
+
+}  // namespace
+
+std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const Scored& scored) {
+  const metrics::Exchanges exchanges = metrics::draw_exchanges(scored[0][0].tally.size());
+  std::vector<PairTest> tests;
+  for (std::size_t a = 0; a < systems.size(); ++a) {
+    for (std::size_t b = a + 1; b < systems.size(); ++b) {
+      for (std::size_t metric = 0; metric < scored[0].size(); ++metric) {
+        if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
+        PairTest& test = tests.emplace_back(
+            test_of(scored[systems[a].runs[0]][metric], scored[systems[b].runs[0]][metric], exchanges));
+        test.a = static_cast<std::int64_t>(a);
+        test.b = static_cast<std::int64_t>(b);
+        test.seeds = test_over_seeds(systems[a], systems[b], metric, scored);
+      }
+    }
+  }
+  for (const ScoredOutput& output : scored[0]) correct_for_several(tests, output.tally.metric().name());
+  return tests;
+}
+
+}  // namespace attend

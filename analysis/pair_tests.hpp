@@ -1,0 +1,23 @@
+// Tests of the differences between systems, pair by pair, under every metric.
+#pragma once
+
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+#include "analysis/systems.hpp"
+#include "eval/metrics/metric.hpp"
+
+namespace attend {
+
+// One output under one metric.
+struct ScoredOutput {
+  metrics::Tally tally;
+  std::vector<double> resampled;  // the scores of the resamples that all outputs share
+};
+
+// Tests of all pairs on scored[output][metric], where the runs of a system are numbers of outputs. A system's first run
+// stands for it, except in the tests over seeds. Interrupted after SIGINT or SIGTERM.
+std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems,
+                                 const std::vector<std::vector<ScoredOutput>>& scored);
+
+}  // namespace attend
