@@ -34,7 +34,7 @@ struct CompareConfig {
            .placeholder = "RUN",
            .positional = true});
     visit("names", self.names,
-          {.help = "names of the systems in the report, in the order of their first runs; by default those of their "
+          {.help = "names of the trained systems in the report, in the order of their first runs; none: those of their "
                    "directories",
            .placeholder = "NAME"});
     visit("test", self.test,
