@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <future>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
+#include "core/host.hpp"
+
 namespace attend {
 
-inline std::size_t usual_threads() { return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16); }
+inline std::size_t usual_threads() { return static_cast<std::size_t>(std::min<std::int64_t>(usable_processors(), 16)); }
 
 // Calls work(begin, end) for about equal parts of [0, count), each on its own thread; a single part runs on the
 // caller's thread. Returns the results in the order of the parts. An exception is rethrown after all parts end.

@@ -3,9 +3,9 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/log.hpp"
 #include "models/run/device.hpp"
 #include "train/distributed/communicator.hpp"
@@ -18,7 +18,7 @@ void RunConfig::validate(const OptionOrigins& /*origins*/) const {
 
 void RunConfig::resolve(const Launch& launch) {
   // torchrun sets the number of OpenMP's threads to 1.
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int cores = static_cast<int>(usable_processors());
   if (!threads) threads = launch.several() ? std::max(1, cores / launch.local_size) : at::get_num_threads();
   if (launch.several() && launch.local_rank == 0 && *threads * launch.local_size > cores) {
     log::warn(

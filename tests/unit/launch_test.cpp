@@ -3,6 +3,7 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,11 +13,12 @@
 #include <cstdlib>
 #include <map>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
+#include "core/parallel.hpp"
 #include "train/memory_limit.hpp"
 #include "train/run_config.hpp"
 
@@ -142,7 +144,7 @@ std::string said_of_threads(RunConfig& run, const Launch& launch) {
 }
 
 TEST(Launch, ProcessesOfAMachineShareItsCores) {
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int cores = static_cast<int>(usable_processors());
   const int share = std::max(1, cores / 2);
   const Launch first{.rank = 0, .size = 2, .local_rank = 0, .local_size = 2};
   const Launch second{.rank = 1, .size = 2, .local_rank = 1, .local_size = 2};
@@ -158,8 +160,24 @@ TEST(Launch, ProcessesOfAMachineShareItsCores) {
   EXPECT_EQ(run_elsewhere.threads, cores);
 }
 
+TEST(Launch, CoresAreThoseOfTheAffinityMask) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  std::size_t core = 0;
+  while (!CPU_ISSET(core, &before)) ++core;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  RunConfig run;
+  said_of_threads(run, {.rank = 1, .size = 2});
+  const std::size_t threads_of_work = usual_threads();
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+  EXPECT_EQ(run.threads, 1);
+  EXPECT_EQ(threads_of_work, 1u);
+}
+
 TEST(Launch, WarnsOfMoreThreadsThanCores) {
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int cores = static_cast<int>(usable_processors());
   const Launch first{.rank = 0, .size = 2, .local_rank = 0, .local_size = 2};
   const Launch second{.rank = 1, .size = 2, .local_rank = 1, .local_size = 2};
   RunConfig too_many, said_once, alone, few;
