@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 
-#include "core/notice.hpp"
 #include "core/output.hpp"
 
 namespace attend::log {

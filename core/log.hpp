@@ -21,12 +21,19 @@ bool is_quiet();
 void speak_as(const std::string& name);
 
 void say_info(const std::string& message);
+void say_notice(const std::string& message);
 void say_warning(const std::string& message);
 void say_error(const std::string& message);
 
 template <class... Args>
 void info(fmt::format_string<Args...> format, Args&&... args) {
   say_info(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Explains a wait; printed by every process, and never silenced.
+template <class... Args>
+void notice(fmt::format_string<Args...> format, Args&&... args) {
+  say_notice(fmt::format(format, std::forward<Args>(args)...));
 }
 
 // Printed as "warning: ...", in yellow on a terminal.

@@ -25,7 +25,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/notice.hpp"
+#include "core/log.hpp"
 #include "core/signals.hpp"
 #include "train/distributed/c10d/heartbeat.hpp"
 #include "train/distributed/communicator.hpp"

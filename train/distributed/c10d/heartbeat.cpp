@@ -17,7 +17,6 @@
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/log.hpp"
-#include "core/notice.hpp"
 #include "core/signals.hpp"
 
 namespace attend {
