@@ -34,27 +34,28 @@ struct CompareConfig {
            .placeholder = "RUN",
            .positional = true});
     visit("names", self.names,
-          {.help = "names of the trained systems in the report, in the order of their first runs; none: those of their "
-                   "directories",
+          {.help = "names of the trained systems in the report, in the order of their first runs; none: the names of "
+                   "their directories",
            .placeholder = "NAME"});
     visit("test", self.test,
           {.help = "source sentences and their reference translations", .placeholder = "FILE", .required = true});
     visit("hypothesis", self.hypothesis,
-          {.help = "translations of the source sentences by another system, one a line, and its name in the report; "
-                   "repeatable, beside runs or alone. What needs a model is not measured for it",
+          {.help = "name and translations of a system without a model, one translation per line; repeatable, with or "
+                   "without runs; measures that need a model are left out",
            .placeholder = "NAME=FILE"});
     visit("train", self.train,
-          {.help = "training text, of which the last file, the target side, gives the frequencies of words; none: that "
-                   "of the first run",
+          {.help = "training text, whose last file, the target side, gives the frequencies of words; none: the "
+                   "training text of the first run",
            .placeholder = "FILE"});
     GoldConfig::visit(self.gold, visit);
     visit("probe", self.probe,
-          {.help = "also measure section 7: the reach of gradients, and the time of updates by length and threads"});
+          {.help = "also measure the reach of gradients, and the time of updates by length and threads (section 7)"});
     visit("all-attention", self.all_attention,
-          {.help = "keep the attention of all sentences in report.json; by default, of the first that fit index.html"});
+          {.help = "keep the attention of all sentences in report.json; default: only of the first sentences, as in "
+                   "index.html"});
     visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or, of a single run, the path of one of its checkpoints; auto: best, or another intact "
-                   "one, with a warning, if that is damaged",
+          {.help = "best, last, or, with a single run, the path of one of its checkpoints; auto: best, or, if it is "
+                   "damaged, another one, with a warning",
            .placeholder = "auto|best|last|PATH"});
     visit("precision", self.precision, {.help = "precision of matrix products"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});

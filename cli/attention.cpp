@@ -69,12 +69,12 @@ struct AttentionConfig {
            .required = true,
            .positional = true});
     visit("input", self.input,
-          {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
+          {.help = "one text per line, or, for BERT, two texts separated by a tab; -: standard input",
            .placeholder = "FILE"});
-    visit(
-        "target", self.target,
-        {.help = "translations of the input lines to show the attention of; default: the model's own best translations",
-         .placeholder = "FILE"});
+    visit("target", self.target,
+          {.help =
+               "translations of the input lines, whose attention is shown; default: the model's own best translations",
+           .placeholder = "FILE"});
     visit("output", self.output,
           {.help = "output file: a page (.html), a picture (.svg), or the weights of every layer and head as JSON "
                    "lines (.jsonl); default: heat maps on standard output",
@@ -86,11 +86,11 @@ struct AttentionConfig {
            .placeholder = "FILE"});
     visit("overwrite", self.overwrite, {.help = "overwrite existing files of --output and --alignment"});
     visit("place", self.place,
-          {.help = "cross-attention, or self-attention of the encoder or decoder; auto: cross, for a BERT encoder; in "
-                   "files, all"});
-    visit("layer", self.layer, {.help = "layer, from 0; auto: the last; in files, all", .min = 0, .max = 1000});
+          {.help = "cross-attention, or self-attention of the encoder or decoder; auto: all in files, else cross, or "
+                   "encoder for BERT"});
+    visit("layer", self.layer, {.help = "layer, from 0; auto: all in files, else the last", .min = 0, .max = 1000});
     visit("head", self.head,
-          {.help = "head, from 0; auto: the mean of all heads; in files, all", .min = 0, .max = 1000});
+          {.help = "head, from 0; auto: all in files, else the mean of all heads", .min = 0, .max = 1000});
     visit("words", self.words,
           {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
                    "averaged over those of the attending word"});

@@ -47,9 +47,9 @@ struct AlignmentFiles {
            .placeholder = "FILE"});
     GoldConfig::visit(self.gold, visit);
     visit("source", self.source,
-          {.help = "aligned source text, to refuse links outside its sentences", .placeholder = "FILE"});
+          {.help = "source text of the alignments; links outside its sentences are refused", .placeholder = "FILE"});
     visit("target", self.target,
-          {.help = "aligned target text, to refuse links outside its sentences", .placeholder = "FILE"});
+          {.help = "target text of the alignments; links outside its sentences are refused", .placeholder = "FILE"});
   }
 };
 

@@ -34,8 +34,8 @@ struct ExportConfig {
            .placeholder = "DIR",
            .required = true});
     visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or the path of a checkpoint; auto: best, or another intact one, with a warning, if "
-                   "that is damaged",
+          {.help =
+               "best, last, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with a warning",
            .placeholder = "auto|best|last|PATH"});
   }
 };

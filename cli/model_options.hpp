@@ -19,8 +19,8 @@ struct ModelOptions {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or the path of a checkpoint; auto: best, or another intact one, with a warning, if "
-                   "that is damaged",
+          {.help =
+               "best, last, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with a warning",
            .placeholder = "auto|best|last|PATH"});
     visit("precision", self.precision,
           {.help = "precision of matrix products; auto: bf16 if the processor supports it natively, else fp32"});

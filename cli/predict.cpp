@@ -52,10 +52,11 @@ struct PredictConfig {
                    "by spaces, with --document-context a blank line between documents); -: standard input",
            .placeholder = "FILE"});
     visit("data", self.data,
-          {.help = "directory of the task's test file, to predict in the format of its leaderboard",
+          {.help = "directory of the task's test file; predictions are written in the format of the task's leaderboard",
            .placeholder = "DIR"});
-    visit("test", self.test,
-          {.help = "test file, instead of --data, such as the mismatched one of MNLI", .placeholder = "FILE"});
+    visit(
+        "test", self.test,
+        {.help = "test file, instead of the one in --data, such as MNLI's mismatched test set", .placeholder = "FILE"});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     AnswerConfig::visit(self.answers, visit);

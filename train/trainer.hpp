@@ -57,7 +57,7 @@ struct TrainerConfig {
     visit.group("Training");
     visit("seed", self.seed, {.help = "random seed of initial weights, data order and dropout", .min = 0, .max = 9e15});
     visit("accumulate", self.accumulate,
-          {.help = "batches per update and process (gradient accumulation), all in memory at once",
+          {.help = "batches per update and process (gradient accumulation); all of them are in memory at once",
            .min = 1,
            .max = 4096,
            .may_change = true});
@@ -77,8 +77,8 @@ struct TrainerConfig {
            .min = 0,
            .may_change = true});
     visit("valid-every", self.valid_every,
-          {.help = "updates between validations; auto: one epoch, in fine-tuning half an epoch (more if that gives "
-                   "over 20 validations), in pretraining a quarter",
+          {.help = "updates between validations; auto: one epoch; in fine-tuning half an epoch, or more, for at most "
+                   "20 validations; in pretraining a quarter of an epoch",
            .min = 1,
            .may_change = true});
     visit("save-every", self.save_every,

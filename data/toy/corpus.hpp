@@ -37,14 +37,14 @@ struct ToyConfig {
            .positional = true});
     visit("seed", self.seed, {.help = "seed of the random choices; equal seeds give identical files", .min = 0});
     visit("train-sentences", self.train_sentences,
-          {.help = "training sentence pairs; a tenth as many documents and a fifth as many examples per task (12 to "
-                   "20000) are written too",
+          {.help = "training sentence pairs; the corpus also has a tenth as many documents and a fifth as many "
+                   "examples per task (12 to 20000)",
            .min = 1,
            .max = 1e7});
     visit("valid-sentences", self.valid_sentences,
-          {.help = "validation sentence pairs, and as many examples per task (12 to 2000)", .min = 1, .max = 1e6});
+          {.help = "validation sentence pairs, and number of examples per task (12 to 2000)", .min = 1, .max = 1e6});
     visit("test-sentences", self.test_sentences,
-          {.help = "test sentence pairs, and as many examples per task (12 to 2000)", .min = 1, .max = 1e6});
+          {.help = "test sentence pairs, and number of examples per task (12 to 2000)", .min = 1, .max = 1e6});
     visit("overwrite", self.overwrite, {.help = "overwrite the files of an existing corpus"});
   }
 };

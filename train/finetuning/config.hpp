@@ -98,8 +98,8 @@ struct FinetuningCommand {
 
     visit.group("Several runs");
     visit("seeds", self.seeds,
-          {.help = "A..B: one run per seed, in RUN/seed-N, with the mean and standard deviation of their scores; RUN "
-                   "then stands for the best one on the validation data; none: only --seed",
+          {.help = "A..B: one run per seed, in RUN/seed-N, and the mean and standard deviation of their scores; "
+                   "commands given RUN use the seed with the best validation score; none: only --seed",
            .placeholder = "A..B"});
   }
   // Throws UserError if the options of this call do not describe a run.

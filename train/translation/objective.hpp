@@ -38,11 +38,11 @@ struct ObjectiveConfig {
     visit("label-smoothing", self.label_smoothing,
           {.help = "label smoothing: probability mass spread uniformly over the vocabulary", .min = 0, .max = 0.9});
     visit("scheduled-sampling", self.scheduled_sampling,
-          {.help = "recurrent models: scheduled sampling: fraction of target words replaced by the model's own "
-                   "predictions as decoder input, reached at the end of training",
+          {.help = "recurrent models: scheduled sampling: fraction of decoder inputs, at the end of training, that are "
+                   "the model's own predictions instead of target words",
            .min = 0,
            .max = 1});
-    visit("sampling-schedule", self.sampling_schedule, {.help = "growth of that fraction over the training"});
+    visit("sampling-schedule", self.sampling_schedule, {.help = "growth of that fraction during training"});
     visit("reinforce-weight", self.reinforce_weight,
           {.help = "hard attention: weight of the REINFORCE gradient; at 1 its noise exceeds the gradient of the words",
            .min = 0,
