@@ -73,7 +73,7 @@ ComparedInputs read_compared_inputs(const Lines& test, const GoldConfig& gold, c
   for (GivenSystem& system : inputs.given) {
     system.lines = read_compared_lines(system.file);
     check_length(system.lines.size(), system.file, count, test[0],
-                 fmt::format("give the translation of each source sentence by {}, one a line", system.name));
+                 "give one translation per line for each source sentence");
   }
   return inputs;
 }

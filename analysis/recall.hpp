@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// How many words or pairs of a sentence are to be found, and how many are.
+// The number of words or pairs of a sentence that are to be found, and of those that are found.
 struct Found {
   double all = 0;
   double found = 0;

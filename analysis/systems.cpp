@@ -93,7 +93,7 @@ std::string input_hash(const TrainedRun& run, const std::string& input) {
   return found == run.inputs.end() ? std::string() : found->second;
 }
 
-// What people know a value by, and what makes values equal.
+// A value as it is shown, and the hash by which values are compared.
 struct Known {
   std::string shown;
   std::string hash;

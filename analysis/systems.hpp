@@ -33,7 +33,7 @@ bool have_comparable_losses(const TrainedRun& a, const TrainedRun& b);
 
 bool have_equal_vocabularies(const std::vector<TrainedRun>& runs);
 
-// Why the files that the run names as its training text are not that text: they are missing, or were changed since.
+// The reason why the files that the run names as its training text no longer are that text: missing, or changed since.
 // Empty if they still are.
 std::string fault_of_training_text(const TrainedRun& run);
 

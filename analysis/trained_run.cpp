@@ -58,7 +58,7 @@ void read_record(TrainedRun& trained) {
   }
 }
 
-// What a training had taken after an update.
+// The tokens and seconds that a training had taken after an update.
 struct Taken {
   double tokens = 0;
   double seconds = 0;

@@ -16,7 +16,7 @@ class ProgressLine {
   ProgressLine();
   ~ProgressLine();
 
-  // Whether the line may be redrawn now: only on a terminal, a few times a second.
+  // True if the line may be redrawn now: only on a terminal, a few times a second.
   bool wants_redraw() const;
   // Without a `fraction` (0 to 1) there is no bar.
   void redraw(std::optional<double> fraction, const std::string& text);

@@ -91,7 +91,7 @@ struct ContrastTally {
   std::int64_t pairs = 0;
   std::int64_t correct = 0;
 
-  bool add(double log_prob, double contrast_log_prob);  // whether the pair is correct
+  bool add(double log_prob, double contrast_log_prob);  // true if the pair is correct
   double accuracy() const;                              // 0 to 1
   metrics::Interval interval() const;                   // Wilson's, 95 %, of independent pairs
 };

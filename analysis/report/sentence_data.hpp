@@ -52,7 +52,7 @@ struct ShownSentence {
   std::vector<ShownMaps> maps;
 };
 
-// What the attention of a sentence takes in a page, before base64, and whether so many bytes are within the budget.
+// The bytes that the attention of a sentence takes in a page, before base64; true if so many are within the budget.
 std::size_t attention_bytes(const Sentence& sentence);
 bool fits_page(std::size_t bytes, std::size_t budget = kAttentionBudget);
 

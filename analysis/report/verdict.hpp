@@ -1,4 +1,4 @@
-// What a test of two systems says, in words.
+// The result of a test of two systems, in words.
 #pragma once
 
 #include <string>

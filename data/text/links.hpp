@@ -47,7 +47,7 @@ struct EnumNames<LinkDirection> {
 struct LinkFormat {
   LinkDirection direction = LinkDirection::source_target;
   std::int64_t base = 0;                        // the number of the first word
-  bool may_be_possible = true;                  // whether `1?2` is allowed
+  bool may_be_possible = true;                  // `1?2` is allowed
   std::string remedy = {};                      // for links outside their sentence
   std::vector<std::int64_t> source_words = {};  // of every line, or empty: positions are not checked
   std::vector<std::int64_t> target_words = {};

@@ -70,7 +70,7 @@ std::string_view agree(const NounPhrase& subject, std::string_view third, std::s
   return is_plural(subject) ? plural : subject.first_person ? first : third;
 }
 
-// How the context of a noun phrase changes its form.
+// The context of a noun phrase, as far as it changes the form.
 struct Context {
   const Clause* negated = nullptr;  // the clause whose negation it absorbs
   const void* recipient = nullptr;  // the clause whose recipient it is: English "to"

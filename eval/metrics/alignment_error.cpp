@@ -5,7 +5,7 @@
 namespace attend::metrics {
 namespace {
 
-// How many of `links` are in `gold`; both are sorted.
+// The number of `links` that are in `gold`; both are sorted.
 std::int64_t num_common(const std::vector<Link>& links, const std::vector<Link>& gold) {
   return std::ranges::count_if(links, [&](const Link& link) { return std::ranges::binary_search(gold, link); });
 }

@@ -1,5 +1,5 @@
-// How far a score of a sample can be trusted: intervals by the bootstrap, and tests of a difference between two systems
-// on the same segments. Where systems do not differ, p < 0.05 in 5 % of test sets, small ones included.
+// Confidence intervals of a score by the bootstrap, and significance tests of a difference between two systems on the
+// same segments. Where systems do not differ, p < 0.05 in 5 % of test sets, small ones included.
 //
 // sacreBLEU 2.6.0 computes other values from the same samples: its interval lies around the mean of the samples and may
 // leave the range of the metric; its bootstrap centres |d|, which halves clear p-values; its randomisation does not

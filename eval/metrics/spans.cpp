@@ -15,7 +15,7 @@ namespace {
 // Python's \w: letters, characters with a numeric value, and the underscore.
 bool is_word_character(UChar32 c) { return c == '_' || u_isalpha(c) || u_getNumericValue(c) != U_NO_NUMERIC_VALUE; }
 
-// Whether the character that ends before, or starts at, byte `at` is a word character.
+// True if the character that ends before, or starts at, byte `at` is a word character.
 bool word_ends_at(std::string_view text, std::size_t at) {
   std::size_t begin = at;
   while (begin > 0 && at - begin < 4) {
@@ -64,7 +64,7 @@ std::size_t shared_words(const std::vector<std::string_view>& a, const std::vect
   return shared;
 }
 
-// Of normalised answers.
+// The F1 of two normalised answers.
 double word_f1(const std::string& predicted, const std::string& gold) {
   const auto ours = split_words(predicted), theirs = split_words(gold);
   const auto shared = static_cast<double>(shared_words(ours, theirs));

@@ -18,7 +18,7 @@ std::string_view trim_right(std::string_view text);
 // The words between white space: str.split(). They point into `text`.
 std::vector<std::string_view> split_words(std::string_view text);
 
-// Whether a character is a letter, a mark on one, or a digit by Unicode: not punctuation, a symbol or white space.
+// True if some character is a letter, a mark on one, or a digit by Unicode: not punctuation, a symbol or white space.
 bool has_word_character(std::string_view text);
 
 // The characters (code points) except white space, each with its bytes packed into a number.

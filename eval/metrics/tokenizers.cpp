@@ -138,7 +138,7 @@ std::string without(std::string_view text, Removed removed) {
 
 enum class Apart { left, right };
 
-// Where `matches(left, right)` holds for two neighbours, puts spaces around one of them. A match consumes both, as in a
+// Puts spaces around one of two neighbours for which `matches(left, right)` holds. A match consumes both, as in a
 // regular expression's substitution: in "..." the last is not matched.
 template <class Matches>
 std::string separate_pairs(std::string_view text, Apart apart, Matches matches) {

@@ -22,7 +22,7 @@ enum class Tokenization { none, mteval_13a, international, character, chinese };
 //   zh     我有2.5本书。                 ->   我 有 2.5 本 书 。            Chinese characters apart, the rest as 13a
 std::string tokenize(std::string_view line, Tokenization tokenization);
 
-// What Tercom does to a line before it counts edits.
+// Tercom's changes to a line before it counts edits.
 struct TercomOptions {
   bool normalized = false;      // splits off punctuation, as 13a, and 's
   bool no_punct = false;        // removes . , ? : ; ! " ( )
