@@ -241,6 +241,7 @@ TEST(Program, ThePageListsWhatTrainingsShareOnce) {
     return times;
   };
   EXPECT_EQ(count("| `--resume` |"), 1U) << page;
+  EXPECT_EQ(count("## attend shallow"), 1U) << page;
   EXPECT_LT(page.find("| `--resume` |"), page.find("## attend shallow")) << page;
   EXPECT_EQ(count("| `--layers` |"), 2U) << "defaults differ: " << page;
   EXPECT_EQ(count("| `--slope` |"), 1U) << page;

@@ -30,7 +30,7 @@ class NumberedBatches {
 
 using NumberedStream = BatchStream<DataPosition>;
 
-// Whether `count` shards from `start` on give the batches from `start` on in order, and all the same `after`.
+// Expects that `count` shards from `start` on give the batches from `start` on in order, and all the same `after`.
 void expect_whole(std::int64_t count, DataPosition start, std::int64_t rounds,
                   std::vector<DataPosition>* afters = nullptr) {
   std::vector<std::unique_ptr<NumberedStream>> shards;
@@ -64,6 +64,8 @@ TEST(Shards, TogetherAreTheStream) {
 
 TEST(Shards, BeginBehindTheEndOfAnEpoch) {
   for (std::int64_t count = 1; count <= 3; ++count) expect_whole(count, {0, kEpochs[0]}, 10);
+  const StreamedBatch<DataPosition> first = NumberedStream(NumberedBatches(), {0, kEpochs[0]}, {}).next();
+  EXPECT_EQ(first.position, (DataPosition{.epoch = 1, .batch = 0}));
 }
 
 // A phase is kept, and its epochs count from 0.
