@@ -35,9 +35,8 @@ struct SampleConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("length", self.length,
-          {.help = "maximum tokens per sequence, including [CLS] and [SEP]; auto: 128, 384 for spans, never more than "
-                   "the encoder "
-                   "reads",
+          {.help = "maximum tokens per sequence, including [CLS] and [SEP]; auto: 384 for spans, else 128, and at most "
+                   "the encoder's maximum",
            .min = 8,
            .max = 65535});
     visit("stride", self.stride,
@@ -46,7 +45,7 @@ struct SampleConfig {
     visit("question-length", self.question_length,
           {.help = "spans: maximum tokens of a question, at most half of a sequence; the rest is cut", .min = 1});
     visit("document-context", self.document_context,
-          {.help = "tags: tokens of its document to add around a sentence; 0: none", .min = 0, .max = 65535});
+          {.help = "tags: tokens added around a sentence from its document; 0: none", .min = 0, .max = 65535});
   }
 };
 
