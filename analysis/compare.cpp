@@ -1,11 +1,9 @@
 #include "analysis/compare.hpp"
 
-#include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
