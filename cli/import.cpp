@@ -10,12 +10,12 @@
 #include "data/text/conll.hpp"
 #include "data/tokenizer/bert_vocabulary.hpp"
 #include "models/bert/hf.hpp"
-#include "models/bert/sentence.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
+#include "models/text/sentence.hpp"
 
 namespace attend {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/progress.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/bert/bert.hpp"
-#include "models/bert/sentence.hpp"
+#include "models/text/sentence.hpp"
 
 namespace attend {
 

@@ -9,7 +9,7 @@
 #include "core/freed_memory.hpp"
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
-#include "models/bert/text_model.hpp"
+#include "models/text/text_model.hpp"
 
 namespace attend {
 

@@ -58,8 +58,8 @@ BertImpl::BertImpl(const BertConfig& config) : config_(config) {
   embeddings_ = config.embedding_width == config.block.width ? std::make_shared<BertEmbeddingsImpl>(config)
                                                              : std::make_shared<FactorisedEmbeddingsImpl>(config);
   register_module("embeddings", embeddings_);
-  encoder_ = register_module("encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block,
-                                              AttentionPlace::encoder));
+  encoder_ = register_module(
+      "encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block, AttentionPlace::encoder));
 }
 
 Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const {
@@ -84,9 +84,14 @@ ops::CrossEntropy MaskedLanguageHeadImpl::loss(const Tensor& hidden_KH, const op
   return ops::cross_entropy(transform(hidden_KH), table, bias, labels_K, /*label_smoothing=*/0);
 }
 
+BertPoolerImpl::BertPoolerImpl(std::int64_t width, double deviation)
+    : dense(register_module("dense", Linear(LinearConfig{.in = width, .out = width, .deviation = deviation}))) {}
+
+Tensor BertPoolerImpl::forward(const Tensor& first_BH) const { return dense->forward(first_BH, ops::Activation::tanh); }
+
 BertForPretrainingImpl::BertForPretrainingImpl(const BertConfig& config)
     : bert(register_module("bert", Bert(config))),
-      pooler(register_module("pooler", ClsPooling(config.block.width, config.block.deviation))),
+      pooler(register_module("pooler", BertPooler(config.block.width, config.block.deviation))),
       predictions(register_module("predictions", MaskedLanguageHead(config))),
       seq_relationship(register_module("seq_relationship", Linear(linear(config, config.block.width, 2)))) {}
 
@@ -106,7 +111,7 @@ BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const Pretraining
   };
   Losses losses{.masked = predictions->loss(states_of(batch.masked), bert->table(), batch.labels_K), .sequence = {}};
   if (batch.relations_B.defined()) {
-    const Tensor pooled_BH = pooler->forward({states_of(first), {}}, batch.input);
+    const Tensor pooled_BH = pooler->forward(states_of(first));
     losses.sequence =
         ops::cross_entropy(pooled_BH, seq_relationship->weight, seq_relationship->bias, batch.relations_B, 0);
   }

@@ -17,7 +17,6 @@
 
 #include "data/batch/batch.hpp"
 #include "models/layers/layers.hpp"
-#include "models/layers/pooling.hpp"
 #include "models/transformer/block.hpp"
 
 namespace attend {
@@ -31,7 +30,7 @@ struct BertConfig {
   std::int64_t layers = 12;
   std::int64_t embedding_width = 768;  // factorised if different from the blocks' width
   bool share_layers = false;           // every layer is the same block
-  bool sinusoids = false;  // initialisation of the position table
+  bool sinusoids = false;              // initialisation of the position table
   BlockConfig block = {.width = 768,
                        .heads = 12,
                        .feed_forward = 3072,
@@ -108,6 +107,16 @@ class MaskedLanguageHeadImpl : public torch::nn::Module {
 };
 TORCH_MODULE(MaskedLanguageHead);
 
+// tanh(W h + b) of the state of [CLS]: [B, H] to [B, H].
+class BertPoolerImpl : public torch::nn::Module {
+ public:
+  BertPoolerImpl(std::int64_t width, double deviation);
+  torch::Tensor forward(const torch::Tensor& first_BH) const;
+
+  Linear dense;
+};
+TORCH_MODULE(BertPooler);
+
 // BERT with its two pretraining heads.
 class BertForPretrainingImpl : public torch::nn::Module {
  public:
@@ -120,7 +129,7 @@ class BertForPretrainingImpl : public torch::nn::Module {
   Losses forward(const PretrainingBatch& batch, Pass& pass) const;
 
   Bert bert;
-  ClsPooling pooler;
+  BertPooler pooler;
   MaskedLanguageHead predictions;
   Linear seq_relationship;  // [2, H]: the second part follows the first, or it does not
 };

@@ -13,7 +13,7 @@
 #include "data/task/labelled_task.hpp"
 #include "data/task/samples.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "models/bert/text_model.hpp"
+#include "models/text/text_model.hpp"
 
 namespace attend {
 

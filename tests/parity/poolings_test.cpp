@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "models/layers/pooling.hpp"
 #include "models/layers/weights_io.hpp"
+#include "models/text/pooling.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {

@@ -1,6 +1,6 @@
 // Text models beside PyTorch: BERT with the head of each task as Hugging Face has it, and an LSTM under the poolings of
 // make_fixtures_poolings.py. Logits, every gradient, and ten updates.
-#include "models/bert/text_model.hpp"
+#include "models/text/text_model.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

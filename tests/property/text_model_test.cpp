@@ -1,5 +1,5 @@
 // What holds of every encoder of texts, pooling and head: a batch is its texts, and every parameter has a gradient.
-#include "models/bert/text_model.hpp"
+#include "models/text/text_model.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include "core/options.hpp"
 #include "data/task/samples.hpp"
 #include "eval/answers/answers.hpp"
-#include "models/bert/text_options.hpp"
+#include "models/text/text_options.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_config.hpp"
 #include "train/schedule.hpp"

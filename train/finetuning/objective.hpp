@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/batch/labelled_batch.hpp"
-#include "models/bert/text_model.hpp"
+#include "models/text/text_model.hpp"
 #include "train/objective.hpp"
 
 namespace attend {

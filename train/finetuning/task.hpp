@@ -10,7 +10,7 @@
 #include "data/task/labelled_task.hpp"
 #include "data/task/task_split.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "models/bert/text_model.hpp"
+#include "models/text/text_model.hpp"
 #include "train/finetuning/config.hpp"
 #include "train/task.hpp"
 

@@ -20,7 +20,7 @@ struct Rank {
   int rank;
   std::string_view folder;
 };
-constexpr std::array<Rank, 23> kFolders = {{{1, "data/text"},
+constexpr std::array<Rank, 24> kFolders = {{{1, "data/text"},
                                             {1, "data/toy"},
                                             {2, "data/tokenizer"},
                                             {3, "data/corpus"},
@@ -32,7 +32,8 @@ constexpr std::array<Rank, 23> kFolders = {{{1, "data/text"},
                                             {4, "models/transformer"},
                                             {5, "models/translation"},
                                             {5, "models/bert"},
-                                            {6, "models/run"},
+                                            {6, "models/text"},
+                                            {7, "models/run"},
                                             {1, "eval/metrics"},
                                             {2, "eval"},
                                             {3, "eval/answers"},

@@ -12,9 +12,9 @@
 
 #include "data/batch/labelled_batch.hpp"
 #include "data/task/labelled_task.hpp"
-#include "models/bert/encoder.hpp"
-#include "models/bert/heads.hpp"
-#include "models/bert/text_options.hpp"
+#include "models/text/encoder.hpp"
+#include "models/text/heads.hpp"
+#include "models/text/text_options.hpp"
 
 namespace attend {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "models/bert/bert.hpp"
-#include "models/bert/text_options.hpp"
 #include "models/layers/recurrent.hpp"
+#include "models/text/text_options.hpp"
 
 namespace attend {
 

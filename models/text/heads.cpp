@@ -1,4 +1,4 @@
-#include "models/bert/heads.hpp"
+#include "models/text/heads.hpp"
 
 #include <ATen/ATen.h>
 

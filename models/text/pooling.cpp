@@ -1,4 +1,4 @@
-#include "models/layers/pooling.hpp"
+#include "models/text/pooling.hpp"
 
 #include <ATen/ATen.h>
 
@@ -48,11 +48,12 @@ Tensor mean(const Tensor& states_BTH, const Tensor& lengths_B1) { return states_
 
 }  // namespace
 
-ClsPoolingImpl::ClsPoolingImpl(std::int64_t width, double deviation)
-    : dense_(register_module("dense", Linear(LinearConfig{.in = width, .out = width, .deviation = deviation}))) {}
+ClsPoolingImpl::ClsPoolingImpl(std::int64_t width, double deviation) : pooler_(width, deviation) {
+  register_module("dense", pooler_->dense);
+}
 
 Tensor ClsPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
-  return dense_->forward(encoded.hidden_MH, ops::Activation::tanh);
+  return pooler_->forward(encoded.hidden_MH);
 }
 
 Tensor LastPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {

@@ -1,4 +1,4 @@
-#include "models/bert/sentence.hpp"
+#include "models/text/sentence.hpp"
 
 #include <algorithm>
 #include <map>

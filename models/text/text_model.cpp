@@ -1,4 +1,4 @@
-#include "models/bert/text_model.hpp"
+#include "models/text/text_model.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "models/bert/encoder.hpp"
+#include "models/text/encoder.hpp"
 
 #include <ATen/ATen.h>
 

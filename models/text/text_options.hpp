@@ -8,7 +8,7 @@
 
 #include "core/options.hpp"
 #include "models/bert/bert_config.hpp"
-#include "models/layers/pooling.hpp"
+#include "models/text/pooling.hpp"
 
 namespace attend {
 

@@ -20,8 +20,8 @@
 
 #include "data/batch/labelled_batch.hpp"
 #include "data/task/labelled_task.hpp"
-#include "models/bert/text_options.hpp"
-#include "models/layers/pooling.hpp"
+#include "models/text/pooling.hpp"
+#include "models/text/text_options.hpp"
 
 namespace attend {
 

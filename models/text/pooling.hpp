@@ -4,7 +4,6 @@
 #pragma once
 
 #include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
 #include <array>
@@ -15,6 +14,7 @@
 
 #include "core/options.hpp"
 #include "data/batch/batch.hpp"
+#include "models/bert/bert.hpp"
 #include "models/layers/layers.hpp"
 
 namespace attend {
@@ -34,7 +34,7 @@ class PoolingImpl : public torch::nn::Module {
   virtual torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const = 0;
 };
 
-// tanh(W h + b) of the first token, [CLS] (arXiv 1810.04805): P = H. Named like Hugging Face's pooler.
+// BERT's pooler of the first token, [CLS]: P = H.
 class ClsPoolingImpl : public PoolingImpl {
  public:
   ClsPoolingImpl(std::int64_t width, double deviation);
@@ -42,9 +42,8 @@ class ClsPoolingImpl : public PoolingImpl {
   torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override;
 
  private:
-  Linear dense_;
+  BertPooler pooler_;
 };
-TORCH_MODULE(ClsPooling);
 
 // The final states of both directions, concatenated: P = H.
 class LastPoolingImpl : public PoolingImpl {
