@@ -1,10 +1,31 @@
 #include "data/batch/batch.hpp"
 
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
 #include <algorithm>
+#include <optional>
 
 #include "core/error.hpp"
 
 namespace attend {
+
+const LayoutTensors& Layout::on(torch::Device device) const {
+  LayoutTensors& t = *tensors;
+  if (!t.offsets_B1.defined() || t.offsets_B1.device() != device) {
+    const c10::InferenceMode training_may_follow(false);
+    t.offsets_B1 = torch::tensor(offsets, torch::kLong).to(device);
+    const auto numbers = [&](std::int64_t count) { return torch::arange(count, t.offsets_B1.options()); };
+    t.lengths_B = t.offsets_B1.diff();
+    t.sentences_M = torch::repeat_interleave(t.lengths_B, std::optional(num_tokens()));
+    t.places_M = numbers(num_tokens()) - t.offsets_B1.index_select(0, t.sentences_M);
+    t.rows_M = t.sentences_M * max_length + t.places_M;
+    t.padding_BT = numbers(max_length).ge(t.lengths_B.unsqueeze(1));
+  }
+  ensure(t.rows_M.size(0) == num_tokens() && t.padding_BT.sizes() == at::IntArrayRef({size(), max_length}),
+         "a layout stays as it is once it has tensors");
+  return t;
+}
 
 Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device) {
   ensure(std::ranges::is_sorted(rows) && (rows.empty() || rows.back() < layout.num_tokens()),

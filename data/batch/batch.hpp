@@ -8,15 +8,32 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace attend {
 
+// What ops index with, on one device; int64 except `padding_BT`. T is the length of the longest sentence.
+struct LayoutTensors {
+  torch::Tensor offsets_B1;
+  torch::Tensor lengths_B;
+  torch::Tensor sentences_M;  // the sentence of each token
+  torch::Tensor places_M;     // its position there
+  torch::Tensor rows_M;       // its row in the block of padded sentences, flattened to [B * T]
+  torch::Tensor padding_BT;   // true after the end of a sentence
+};
+
 // The sentences of a ragged tensor: sentence b is rows offsets[b] … offsets[b + 1] - 1.
 struct Layout {
   std::vector<std::int64_t> offsets = {0};  // B + 1 numbers, non-decreasing, starting with 0
   std::int64_t max_length = 0;              // of the longest sentence
+  // For `on`, empty before its first call; shared by copies.
+  std::shared_ptr<LayoutTensors> tensors = std::make_shared<LayoutTensors>();
+
+  // The tensors on a device, made in the first call and kept for later ones: the sentences do not change any more. Not
+  // for several threads at once, which have batches of their own.
+  const LayoutTensors& on(torch::Device device) const;
 
   std::int64_t size() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   std::int64_t num_tokens() const { return offsets.back(); }
@@ -25,6 +42,7 @@ struct Layout {
   void append(std::int64_t length) {
     offsets.push_back(num_tokens() + length);
     max_length = std::max(max_length, length);
+    tensors = std::make_shared<LayoutTensors>();  // those of a copy stay as they are
   }
 };
 

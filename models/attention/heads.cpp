@@ -19,7 +19,8 @@ Heads::Heads(const HeadsConfig& config)
                  .make({.heads = config.heads,
                         .query_width = config.width / config.heads,
                         .memory_width = config.width / config.heads})),
-      scope_(config.causal ? std::shared_ptr<Scope>(std::make_shared<CausalScope>()) : std::make_shared<GlobalScope>()) {
+      scope_(config.causal ? std::shared_ptr<Scope>(std::make_shared<CausalScope>())
+                           : std::make_shared<GlobalScope>()) {
   ensure(config.width % config.heads == 0, "heads divide the width");
 }
 
@@ -56,9 +57,7 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
   const auto fused = [&](const ops::HeadsForm& form) { return ops::fused_attention(rows, queries, keys, form); };
   const auto pad = [&]() -> Padded {
     const auto padded = [&](const Tensor& x_MH, const Layout& layout) { return split(ops::pad(x_MH, layout)); };
-    const auto padding = [&](const Layout& layout) {
-      return ops::missing(ops::lengths(layout, rows.first), layout.max_length).unsqueeze(1);
-    };
+    const auto padding = [&](const Layout& layout) { return layout.on(rows.first.device()).padding_BT.unsqueeze(1); };
     return {.q_BNTD = padded(rows.q(), queries),
             .k_BNSD = padded(rows.k(), keys),
             .v_BNSD = padded(rows.v(), keys),
@@ -77,7 +76,8 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
   };
   const auto pad = [&]() -> Padded {
     std::vector<Tensor> own;
-    for (std::size_t t = 0; t < kv.size(); ++t) own.push_back(kv[t].index_select(0, ops::to_tensor(ancestry[t], kv[t])));
+    for (std::size_t t = 0; t < kv.size(); ++t)
+      own.push_back(kv[t].index_select(0, ops::to_tensor(ancestry[t], kv[t])));
     const std::vector<Tensor> k_v = at::stack(own, 1).chunk(2, 2);
     const std::int64_t steps = std::ssize(kv);
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
@@ -97,11 +97,11 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
   const auto pad = [&]() -> Padded {
     const Tensor rows = ops::to_tensor(sentences, kv_MC);
     const std::vector<Tensor> k_v = ops::pad(kv_MC, memory).index_select(0, rows).chunk(2, 2);
-    const Tensor lengths_R = ops::lengths(memory, kv_MC).index_select(0, rows);
+    const Tensor padding_RS = memory.on(kv_MC.device()).padding_BT.index_select(0, rows);
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
             .k_BNSD = split(k_v[0]),
             .v_BNSD = split(k_v[1]),
-            .places = {.padding_1S = ops::missing(lengths_R, memory.max_length).view({-1, 1, 1, memory.max_length})}};
+            .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1)}};
   };
   return attend(layer, pass, fused, pad, [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); });
 }

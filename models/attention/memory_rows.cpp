@@ -18,7 +18,7 @@ const MemoryRows::Padded& MemoryRows::rows() const {
   if (!all_->keys.defined()) {
     *all_ = {.keys = ops::pad(keys_->keys_SA, layout).to(at::kFloat),
              .values = ops::pad(keys_->values_SW, layout).to(at::kFloat),
-             .padding = ops::missing(ops::lengths(layout, keys_->keys_SA), layout.max_length)};
+             .padding = layout.on(keys_->keys_SA.device()).padding_BT};
   }
   const Tensor index = ops::to_tensor(sentences_, keys_->keys_SA);
   rows_ = all_->map([&](const Tensor& x_BS) { return x_BS.index_select(0, index); });

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <vector>
+
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/fast/packed.hpp"
@@ -62,8 +64,16 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
              : plain::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing);
 }
 
-Tensor pad(const Tensor& ragged, const Layout& layout) { return plain::pad(ragged, layout); }
+Tensor pad(const Tensor& ragged, const Layout& layout) {
+  std::vector<std::int64_t> sizes = ragged.sizes().vec();
+  sizes[0] = layout.size() * layout.max_length;
+  return at::zeros(sizes, ragged.options().requires_grad(false))
+      .index_copy(0, layout.on(ragged.device()).rows_M, ragged)
+      .unflatten(0, {layout.size(), layout.max_length});
+}
 
-Tensor unpad(const Tensor& padded, const Layout& layout) { return plain::unpad(padded, layout); }
+Tensor unpad(const Tensor& padded, const Layout& layout) {
+  return padded.flatten(0, 1).index_select(0, layout.on(padded.device()).rows_M);
+}
 
 }  // namespace attend::ops

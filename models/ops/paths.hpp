@@ -22,8 +22,6 @@ decltype(ops::layer_norm) layer_norm;
 decltype(ops::add_layer_norm) add_layer_norm;
 decltype(ops::embed) embed;
 decltype(ops::cross_entropy) cross_entropy;
-decltype(ops::pad) pad;
-decltype(ops::unpad) unpad;
 decltype(ops::top_log_probs) top_log_probs;
 decltype(ops::cell_step) cell_step;
 decltype(ops::recurrent_layer) recurrent_layer;

@@ -13,9 +13,7 @@
 namespace attend {
 namespace {
 
-using ops::lengths;
 using ops::masked_softmax;
-using ops::missing;
 using ops::to_tensor;
 using torch::Tensor;
 
@@ -40,8 +38,8 @@ Text text_of(const Tensor& hidden_MH, const SegmentedSequences& input, std::int6
   }
   layout.max_length = std::max<std::int64_t>(layout.max_length, 1);  // even if no sequence has such a text
   const Tensor chosen = hidden_MH.index_select(0, to_tensor(rows, hidden_MH)).to(at::kFloat);
-  const Tensor lengths_B = lengths(layout, hidden_MH);
-  return {ops::pad(chosen, layout), missing(lengths_B, layout.max_length), lengths_B.unsqueeze(1).to(at::kFloat)};
+  const LayoutTensors& tensors = layout.on(hidden_MH.device());
+  return {ops::pad(chosen, layout), tensors.padding_BT, tensors.lengths_B.unsqueeze(1).to(at::kFloat)};
 }
 
 Tensor mean(const Tensor& states_BTH, const Tensor& lengths_B1) { return states_BTH.sum(1) / lengths_B1.clamp_min(1); }
@@ -64,7 +62,7 @@ Tensor LastPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences
 Tensor MeanPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
   const Layout& layout = input.tokens.layout;
   const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
-  const Tensor lengths_B1 = lengths(layout, encoded.hidden_MH).unsqueeze(1).to(at::kFloat);
+  const Tensor lengths_B1 = layout.on(states_BTH.device()).lengths_B.unsqueeze(1).to(at::kFloat);
   return mean(states_BTH, lengths_B1).to(encoded.hidden_MH.scalar_type());
 }
 
@@ -76,7 +74,7 @@ Tensor AttentionPoolingImpl::forward(const Encoded& encoded, const SegmentedSequ
   const Layout& layout = input.tokens.layout;
   const Tensor scores_M1 = query_->forward(projection_->forward(encoded.hidden_MH, ops::Activation::tanh));
   const Tensor scores_BT = ops::pad(scores_M1.to(at::kFloat), layout).squeeze(2);
-  const Tensor weights_BT = masked_softmax(scores_BT, missing(lengths(layout, scores_BT), layout.max_length));
+  const Tensor weights_BT = masked_softmax(scores_BT, layout.on(scores_BT.device()).padding_BT);
   const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
   return at::matmul(weights_BT.unsqueeze(1), states_BTH).squeeze(1).to(encoded.hidden_MH.scalar_type());
 }

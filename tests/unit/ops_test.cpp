@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 
@@ -427,6 +428,43 @@ TEST(Pad, ThereAndBack) {
   EXPECT_EQ(padded.sizes(), at::IntArrayRef({4, 5, 7}));
   EXPECT_TRUE(at::equal(unpad(padded, layout), x));
   EXPECT_EQ(padded[0].slice(0, 3).count_nonzero().item<std::int64_t>(), 0);
+}
+
+TEST(Layout, MakesItsTensorsOnceForAllCopies) {
+  const Layout layout = layout_of({3, 0, 5, 1}), copy = layout;
+  const auto numbers = [](std::vector<std::int64_t> values) { return at::tensor(values, at::kLong); };
+  at::Tensor rows;
+  {
+    const c10::InferenceMode search;  // as REINFORCE does before it trains on the same batch
+    rows = layout.on(at::kCPU).rows_M;
+  }
+  const LayoutTensors& tensors = copy.on(at::kCPU);
+  EXPECT_TRUE(at::equal(tensors.offsets_B1, numbers({0, 3, 3, 8, 9})));
+  EXPECT_TRUE(at::equal(tensors.lengths_B, numbers({3, 0, 5, 1})));
+  EXPECT_TRUE(at::equal(tensors.sentences_M, numbers({0, 0, 0, 2, 2, 2, 2, 2, 3})));
+  EXPECT_TRUE(at::equal(tensors.places_M, numbers({0, 1, 2, 0, 1, 2, 3, 4, 0})));
+  EXPECT_TRUE(at::equal(rows, numbers({0, 1, 2, 10, 11, 12, 13, 14, 15})));
+  EXPECT_TRUE(at::equal(tensors.padding_BT.sum(1), numbers({2, 5, 0, 4})));
+
+  const Tensor x = at::randn({9, 7}).set_requires_grad(true);
+  unpad(pad(x, layout), copy).sum().backward();
+  EXPECT_TRUE(at::equal(x.grad(), at::ones_like(x)));
+  EXPECT_TRUE(rows.is_same(copy.on(at::kCPU).rows_M));
+}
+
+TEST(Layout, GrowsApartFromItsCopies) {
+  Layout layout = layout_of({2, 1});
+  const Layout copy = layout;
+  EXPECT_EQ(copy.on(at::kCPU).rows_M.size(0), 3);
+  layout.append(4);
+  EXPECT_TRUE(at::equal(layout.on(at::kCPU).lengths_B, at::tensor({2, 1, 4}, at::kLong)));
+  EXPECT_TRUE(at::equal(copy.on(at::kCPU).lengths_B, at::tensor({2, 1}, at::kLong)));
+}
+
+TEST(Layout, OfNoTokens) {
+  const Layout empty = layout_of({0, 0}), none;
+  EXPECT_EQ(pad(at::ones({0, 3}), empty).sizes(), at::IntArrayRef({2, 0, 3}));
+  EXPECT_EQ(unpad(pad(at::ones({0, 3}), none), none).sizes(), at::IntArrayRef({0, 3}));
 }
 
 TEST(Dropout, KeepsTheShareItSays) {

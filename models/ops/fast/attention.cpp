@@ -17,8 +17,8 @@ struct Work {
   HeadsForm form;
 
   Work(const Layout& queries, const Layout& keys, const HeadsForm& heads_form)
-      : query_offsets(at::tensor(queries.offsets, at::kLong)),
-        key_offsets(at::tensor(keys.offsets, at::kLong)),
+      : query_offsets(queries.on(at::kCPU).offsets_B1),
+        key_offsets(keys.on(at::kCPU).offsets_B1),
         sentences(queries.size()),
         max_queries(queries.max_length),
         max_keys(keys.max_length),

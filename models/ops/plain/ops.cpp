@@ -3,34 +3,14 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
-#include <vector>
 
 #include "core/error.hpp"
 #include "models/ops/mask.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend::ops::plain {
 namespace {
 
 using torch::Tensor;
-
-// The position of each token in its sentence, [M].
-Tensor places(const Layout& layout, const Tensor& like) {
-  std::vector<std::int64_t> places;
-  for (std::int64_t b = 0; b < layout.size(); ++b) {
-    for (std::int64_t t = 0; t < layout.length(b); ++t) places.push_back(t);
-  }
-  return to_tensor(places, like);
-}
-
-// The row of each token in the padded block flattened to [B * T], [M].
-Tensor padded_rows(const Layout& layout, const Tensor& like) {
-  std::vector<std::int64_t> rows;
-  for (std::int64_t b = 0; b < layout.size(); ++b) {
-    for (std::int64_t t = 0; t < layout.length(b); ++t) rows.push_back(b * layout.max_length + t);
-  }
-  return to_tensor(rows, like);
-}
 
 // The mask of `mask.hpp` in 64-bit integers, since ATen lacks arithmetic on unsigned 32-bit ones.
 Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) {
@@ -47,20 +27,6 @@ Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) 
 }
 
 }  // namespace
-
-Tensor pad(const Tensor& ragged, const Layout& layout) {
-  std::vector<std::int64_t> sizes = {layout.size() * layout.max_length};
-  for (std::int64_t d = 1; d < ragged.dim(); ++d) sizes.push_back(ragged.size(d));
-  const Tensor flat =
-      at::zeros(sizes, ragged.options().requires_grad(false)).index_copy(0, padded_rows(layout, ragged), ragged);
-  sizes[0] = layout.max_length;
-  sizes.insert(sizes.begin(), layout.size());
-  return flat.view(sizes);
-}
-
-Tensor unpad(const Tensor& padded, const Layout& layout) {
-  return padded.flatten(0, 1).index_select(0, padded_rows(layout, padded));
-}
 
 Tensor dropout(const Tensor& x, Dropout dropout) {
   if (dropout.rate == 0) return x;
@@ -107,7 +73,7 @@ AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& ga
 Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const Tensor& positions_TH,
              Dropout dropout) {
   Tensor x = at::embedding(table_VH.master(), tokens.ids_M) * scale;
-  if (positions_TH.defined()) x = x + positions_TH.index_select(0, places(tokens.layout, x));
+  if (positions_TH.defined()) x = x + positions_TH.index_select(0, tokens.layout.on(x.device()).places_M);
   return plain::dropout(x.to(table_VH.working().scalar_type()), dropout);
 }
 

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "models/ops/padded.hpp"
-
 namespace attend::ops::plain {
 namespace {
 
@@ -44,12 +42,8 @@ CellState tanh_step(const Tensor& x_RI, const CellState& state, const CellWeight
 }
 
 // The rows of the reversed sentences.
-Tensor reversed_rows(const Layout& layout, const Tensor& like) {
-  std::vector<std::int64_t> rows;
-  for (std::int64_t b = 0; b < layout.size(); ++b) {
-    for (std::int64_t row = layout.offsets[b + 1]; row-- > layout.offsets[b];) rows.push_back(row);
-  }
-  return to_tensor(rows, like);
+Tensor reversed_rows(const LayoutTensors& layout) {
+  return layout.offsets_B1.index_select(0, layout.sentences_M + 1) - 1 - layout.places_M;
 }
 
 CellState zero_state(const CellWeights& cell, std::int64_t count, const Tensor& like) {
@@ -62,7 +56,7 @@ CellState zero_state(const CellWeights& cell, std::int64_t count, const Tensor& 
 LayerOutput read_forwards(const LayerInput& input, const CellWeights& cell, CellState state) {
   const Layout& layout = input.layout;
   const Tensor x_BTI = pad(input.x_MI, layout);
-  const Tensor length_B1 = lengths(layout, input.x_MI).unsqueeze(1);
+  const Tensor length_B1 = layout.on(input.x_MI.device()).lengths_B.unsqueeze(1);
   std::vector<std::vector<Tensor>> states(state.parts.size());  // [part][step]
   for (std::int64_t t = 0; t < layout.max_length; ++t) {
     const CellState next = plain::cell_step(x_BTI.select(1, t), state, cell);
@@ -80,7 +74,7 @@ LayerOutput read_forwards(const LayerInput& input, const CellWeights& cell, Cell
 
 LayerOutput read(const LayerInput& input, const Direction& direction, CellState start) {
   if (!direction.reverse) return read_forwards(input, direction.cell, std::move(start));
-  const Tensor reversed = reversed_rows(input.layout, input.x_MI);
+  const Tensor reversed = reversed_rows(input.layout.on(input.x_MI.device()));
   LayerOutput output = read_forwards(
       {.x_MI = input.x_MI.index_select(0, reversed), .layout = input.layout, .wants_memory = input.wants_memory},
       direction.cell, std::move(start));
