@@ -18,24 +18,20 @@ bool TextEncoder::owns(std::string_view parameter) const {
 
 std::optional<std::int64_t> TextEncoder::layer_of(std::string_view parameter) const {
   if (!owns(parameter)) return std::nullopt;
-  if (in_embeddings(parameter)) return 0;
-  const std::size_t found = parameter.rfind(before_layer());
+  if (parameter.starts_with(embeddings_)) return 0;
+  const std::size_t found = parameter.rfind(before_layer_);
   if (found == std::string_view::npos) return std::nullopt;
   std::int64_t layer = 0;
-  std::from_chars(parameter.data() + found + before_layer().size(), parameter.data() + parameter.size(), layer);
+  std::from_chars(parameter.data() + found + before_layer_.size(), parameter.data() + parameter.size(), layer);
   return layer + 1;
 }
 
 BertTextEncoder::BertTextEncoder(torch::nn::Module& model, const BertConfig& config)
-    : TextEncoder("bert"), bert_(model.register_module("bert", Bert(config))) {}
+    : TextEncoder("bert", "bert.embeddings.", "encoder.layers."), bert_(model.register_module("bert", Bert(config))) {}
 
 Encoded BertTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
                                  const std::optional<Selection>& wanted) const {
   return {bert_->forward(input, pass, wanted), {}};
-}
-
-bool BertTextEncoder::in_embeddings(std::string_view parameter) const {
-  return parameter.starts_with("bert.embeddings.");
 }
 
 BidirectionalLstmImpl::BidirectionalLstmImpl(const LstmTextConfig& config)
@@ -56,17 +52,13 @@ Encoded BidirectionalLstmImpl::forward(const SegmentedSequences& input, Pass& pa
 }
 
 LstmTextEncoder::LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)
-    : TextEncoder("lstm"), lstm_(model.register_module("lstm", BidirectionalLstm(config))) {}
+    : TextEncoder("lstm", "lstm.embedding.", "_l"), lstm_(model.register_module("lstm", BidirectionalLstm(config))) {}
 
 Encoded LstmTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
                                  const std::optional<Selection>& wanted) const {
   Encoded encoded = lstm_->forward(input, pass);
   if (wanted) encoded.hidden_MH = wanted->of(encoded.hidden_MH);
   return encoded;
-}
-
-bool LstmTextEncoder::in_embeddings(std::string_view parameter) const {
-  return parameter.starts_with("lstm.embedding.");
 }
 
 std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,

@@ -20,7 +20,10 @@ namespace attend {
 // An encoder whose parameters are registered under the child `name` of the model.
 class TextEncoder {
  public:
-  explicit TextEncoder(std::string_view name) : name_(name) {}
+  // `embeddings`: how the names of parameters of the embeddings begin; `before_layer`: what precedes the layer's
+  // number.
+  TextEncoder(std::string_view name, std::string_view embeddings, std::string_view before_layer)
+      : name_(name), embeddings_(embeddings), before_layer_(before_layer) {}
   virtual ~TextEncoder() = default;
 
   // The hidden states of all tokens, [M, H], or of the wanted ones, [K, H].
@@ -38,13 +41,8 @@ class TextEncoder {
   bool owns(std::string_view parameter) const;
   std::optional<std::int64_t> layer_of(std::string_view parameter) const;
 
- protected:
-  virtual bool in_embeddings(std::string_view parameter) const = 0;
-  // The prefix of the layer number in parameter names.
-  virtual std::string_view before_layer() const = 0;
-
  private:
-  std::string_view name_;
+  std::string_view name_, embeddings_, before_layer_;
 };
 
 class BertTextEncoder : public TextEncoder {
@@ -55,10 +53,6 @@ class BertTextEncoder : public TextEncoder {
   std::int64_t width() const override { return bert_->config().block.width; }
   double deviation() const override { return bert_->config().block.deviation; }
   Bert bert() const override { return bert_; }
-
- protected:
-  bool in_embeddings(std::string_view parameter) const override;
-  std::string_view before_layer() const override { return "encoder.layers."; }
 
  private:
   Bert bert_;
@@ -90,10 +84,6 @@ class LstmTextEncoder : public TextEncoder {
 
   Encoded forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const override;
   std::int64_t width() const override { return lstm_->width(); }
-
- protected:
-  bool in_embeddings(std::string_view parameter) const override;
-  std::string_view before_layer() const override { return "_l"; }
 
  private:
   BidirectionalLstm lstm_;

@@ -1,7 +1,6 @@
 #include "models/text/sentence.hpp"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
