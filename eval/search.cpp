@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "core/freed_memory.hpp"
 #include "core/signals.hpp"
-#include "models/ops/top_k.hpp"
+#include "models/ops/ops.hpp"
 
 namespace attend {
 namespace {

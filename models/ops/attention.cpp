@@ -20,9 +20,8 @@ std::optional<Tensor> fused_attention(const QueriesKeysValues& rows, const Layou
   return fast::fused_attention(rows, queries, keys, form);
 }
 
-std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv,
-                                               const Ancestry& ancestry, std::int64_t heads) {
-  ensure(!kv.empty() && kv.size() == ancestry.size(), "an ancestry for every step");
+std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
+                                               std::int64_t heads) {
   ensure(q_RH.scalar_type() == kv.back().scalar_type(), "queries and keys have the same type");
   if (!has_fast_path(q_RH)) return std::nullopt;
   return fast::fused_attention_to_steps(q_RH, kv, ancestry, heads);
@@ -30,7 +29,6 @@ std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<con
 
 std::optional<Tensor> fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
                                                 std::span<const std::int64_t> sentences, std::int64_t heads) {
-  ensure(q_RH.size(0) == std::ssize(sentences), "a sentence for every row");
   ensure(q_RH.scalar_type() == kv_MC.scalar_type(), "queries and keys have the same type");
   if (!has_fast_path(q_RH)) return std::nullopt;
   return fast::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, heads);

@@ -1,4 +1,4 @@
-// Selection of fast paths. The functions of ops.hpp, recurrent.hpp, decode.hpp and top_k.hpp ask only these functions
+// Selection of fast paths. The functions of ops.hpp, attention.hpp and recurrent.hpp ask only these functions
 // before they choose between the plain formulation of an op and its fast path.
 #pragma once
 

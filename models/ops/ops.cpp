@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "core/error.hpp"
@@ -62,6 +63,12 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
   return has_fast_product(hidden_MH, output_VH)
              ? fast::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing)
              : plain::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing);
+}
+
+TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {
+  k = std::min(k, logits_RV.size(1));
+  ensure(logits_RV.scalar_type() == at::kFloat && k > 0, "logits are fp32 and k is positive");
+  return has_fast_path(logits_RV) ? fast::top_log_probs(logits_RV, k) : plain::top_log_probs(logits_RV, k);
 }
 
 Tensor pad(const Tensor& ragged, const Layout& layout) {

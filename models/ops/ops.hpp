@@ -8,7 +8,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 #include "data/batch/batch.hpp"
 #include "models/ops/elementwise.hpp"
@@ -67,6 +67,15 @@ struct CrossEntropy {
 };
 CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_VH, const torch::Tensor& bias_V,
                            const torch::Tensor& labels_M, double label_smoothing);
+
+// The K largest of log_softmax(logits) for each row, best first, ties by the smaller id; K = min(k, V); R rows. If a
+// row's normaliser is not finite, all its values are -infinity.
+struct TopLogProbs {
+  std::int64_t k = 0;
+  std::vector<float> values;      // R * K
+  std::vector<std::int64_t> ids;  // R * K
+};
+TopLogProbs top_log_probs(const torch::Tensor& logits_RV, std::int64_t k);
 
 // Conversion between the ragged layout and a block padded with zeros: [M, ...] <-> [B, T, ...].
 torch::Tensor pad(const torch::Tensor& ragged, const Layout& layout);

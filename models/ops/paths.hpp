@@ -1,12 +1,11 @@
-// The plain and the fast implementation of each op, declared with the types of the functions in ops.hpp, attention.hpp,
-// top_k.hpp and recurrent.hpp, where arguments and results are described.
+// The plain and the fast implementation of each op, declared with the types of the functions in ops.hpp, attention.hpp
+// and recurrent.hpp, where arguments and results are described.
 #pragma once
 
 #include "models/ops/attention.hpp"
 #include "models/ops/kernels/int8.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/recurrent.hpp"
-#include "models/ops/top_k.hpp"
 
 namespace attend::ops {
 

@@ -6,7 +6,6 @@
 
 #include "models/ops/dispatch.hpp"
 #include "models/ops/ops.hpp"
-#include "models/ops/top_k.hpp"
 #include "tests/support/heads.hpp"
 
 namespace attend::ops {
@@ -47,7 +46,8 @@ TEST(DecodeOps, SelfAttentionFollowsTheAncestry) {
         for (std::size_t t = 0; t < products.size(); ++t) history.push_back(products[t][ancestry[t][r]]);
         const auto q_k_v = torch::stack(history).chunk(3, 1);
         const Layout layout{.offsets = {0, 3}, .max_length = 3};
-        const auto whole = attend_heads({q_k_v[0], q_k_v[1], q_k_v[2]}, layout, layout, {.heads = heads, .causal = true});
+        const auto whole =
+            attend_heads({q_k_v[0], q_k_v[1], q_k_v[2]}, layout, layout, {.heads = heads, .causal = true});
         EXPECT_LE(largest_difference(fast[r], whole[2]), decode_tolerance(type));
       }
     }

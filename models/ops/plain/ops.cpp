@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
-
 #include "core/error.hpp"
 #include "models/ops/mask.hpp"
 
