@@ -12,11 +12,22 @@ namespace attend {
 class AdditiveScore : public Score {
  public:
   // The inner width is that of the query.
-  explicit AdditiveScore(const ScoreWidths& config);
+  explicit AdditiveScore(const ScoreWidths& config)
+      : query_(register_module("query", HeadLinear(config.heads, config.query_width, config.query_width))),
+        key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))),
+        energy_(register_module("energy", HeadLinear(config.heads, config.query_width, 1))) {}
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
-  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override;
-  bool enter(ops::AttentionForm& form) const override;
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
+    const torch::Tensor queries_T1A = query_->forward(queries_TH).to(torch::kFloat).unsqueeze(-2);
+    const torch::Tensor inner_TSA = torch::tanh(queries_T1A + keys_SA.unsqueeze(-3));
+    return torch::matmul(inner_TSA, energy_->matrices_NOI().unsqueeze(-3).transpose(-2, -1)).squeeze(-1);
+  }
+  bool enter(ops::AttentionForm& form) const override {
+    form.query_AH = &query_->weight;
+    form.energy_1A = energy_->weight.master();
+    return true;
+  }
 
  private:
   HeadLinear query_;   // W

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <utility>
 #include <vector>
 
 #include "core/error.hpp"

@@ -14,7 +14,11 @@ class LocalMonotonicScope : public Scope {
  public:
   explicit LocalMonotonicScope(std::int64_t half_width) : half_width_(half_width) {}
 
-  Window window(const torch::Tensor& queries_TH, const Places& places) const override;
+  Window window(const torch::Tensor& queries_TH, const Places& places) const override {
+    const torch::Tensor centres_T1 = places.numbers_T1(queries_TH.size(-2)).minimum(places.lengths_11() - 1);
+    const torch::Tensor distances_TS = places.positions_S() - centres_T1;
+    return {.outside_TS = places.padding_1S | distances_TS.abs().gt(half_width_)};
+  }
   void enter(ops::AttentionForm& form) const override { form.half_width = half_width_; }
 
  private:

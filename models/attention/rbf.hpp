@@ -5,6 +5,7 @@
 //   h_t = (1 0), W h_s = (1 0), (0 1), b = 1:  energies 0, -2, weights 0.88, 0.12
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "models/attention/score.hpp"
@@ -13,12 +14,27 @@ namespace attend {
 
 class RbfScore : public Score {
  public:
-  explicit RbfScore(const ScoreWidths& config);
+  explicit RbfScore(const ScoreWidths& config)
+      : key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))),
+        log_precision_(register_parameter("log_precision", torch::empty({config.heads}))) {}
 
   // W h_s with ‖W h_s‖² as an additional last column; fp32.
-  torch::Tensor prepare(const torch::Tensor& memory_SW) const override;
-  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override;
-  void initialise(RandomStream& random) override;
+  torch::Tensor prepare(const torch::Tensor& memory_SW) const override {
+    const torch::Tensor mapped_SA = key_->forward(memory_SW).to(torch::kFloat);
+    return torch::cat({mapped_SA, mapped_SA.square().sum(-1, true)}, -1);
+  }
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
+    const torch::Tensor queries_TA = queries_TH.to(torch::kFloat);
+    const std::int64_t width = queries_TA.size(-1);
+    const torch::Tensor products_TS = torch::matmul(queries_TA, keys_SA.narrow(-1, 0, width).transpose(-2, -1));
+    const torch::Tensor squares_TS =
+        queries_TA.square().sum(-1, true) + keys_SA.select(-1, width).unsqueeze(-2) - 2 * products_TS;
+    return -torch::exp(log_precision_).view({-1, 1, 1}) * squares_TS;
+  }
+  void initialise(RandomStream& /*random*/) override {
+    const torch::NoGradGuard no_grad;
+    log_precision_.fill_(-0.5 * std::log(static_cast<double>(key_->matrices_NOI().size(-2))));
+  }
 
  private:
   HeadLinear key_;               // W

@@ -13,16 +13,6 @@ using torch::Tensor;
 
 namespace {
 
-std::shared_ptr<Coverage> make_coverage(const AttentionConfig& config) {
-  switch (config.coverage) {
-    case CoverageKind::none:
-      return nullptr;
-    case CoverageKind::additive:
-      return std::make_shared<Coverage>(config.query_width);
-  }
-  return nullptr;
-}
-
 template <class Kind>
 std::string option(std::string_view name, Kind kind) {
   return "--" + std::string(name) + " " + std::string(name_of(kind));
@@ -51,7 +41,7 @@ Attention::Attention(const AttentionConfig& config)
                         .longest_source = config.longest_source})),
       scope_(make_scope(config.scope, config.query_width, config.half_width)),
       choice_(make_choice(config.choice, config.soft_share)),
-      coverage_(make_coverage(config)) {}
+      coverage_(config.coverage == CoverageKind::none ? nullptr : std::make_shared<Coverage>(config.query_width)) {}
 
 void Attention::register_in(torch::nn::Module& model) const {
   model.register_module("attention", score_);

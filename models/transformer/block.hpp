@@ -1,7 +1,7 @@
 // A block of the Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3.1): a list of sub-layers, each around a
 // residual sum and a norm. Encoder and BERT have self-attention and a feed-forward network, a decoder has attention to
-// the encoder's output between them. The norm stands after the sum (post, as in the paper) or before the sub-layer (pre,
-// 2002.04745).
+// the encoder's output between them. The norm stands after the sum (post, as in the paper) or before the sub-layer
+// (pre, 2002.04745).
 //
 //   post:  x = norm(x + dropout(sub-layer(x)))
 //   pre:   x = x + dropout(sub-layer(norm(x))), and a last norm after the last block
@@ -18,7 +18,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -60,8 +59,8 @@ struct DecoderMemory {
   Layout layout;
 };
 
-// What the blocks of a stack read besides x. Whole sentences laid out by `layout`, or, with a cache, the newest token of
-// each hypothesis.
+// What the blocks of a stack read besides x. Whole sentences laid out by `layout`, or, with a cache, the newest token
+// of each hypothesis.
 struct StackInput {
   const Layout& layout;
   const Selection* selected = nullptr;           // tokens whose last hidden state is needed; null: all
