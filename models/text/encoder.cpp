@@ -34,31 +34,23 @@ Encoded BertTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
   return {bert_->forward(input, pass, wanted), {}};
 }
 
-BidirectionalLstmImpl::BidirectionalLstmImpl(const LstmTextConfig& config)
-    : config_(config),
-      embedding_(register_module("embedding",
-                                 Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}))),
-      layers_(register_module(
-          "layers",
-          Recurrence(RecurrenceConfig{
-              .input = config.width, .hidden = config.width / 2, .layers = config.layers, .reading = Reading::both}))) {
-}
-
-Encoded BidirectionalLstmImpl::forward(const SegmentedSequences& input, Pass& pass) const {
-  const double scale = std::sqrt(static_cast<double>(config_.width));
-  const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
-  const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
-  return {read.output_MC, read.last.back().hidden()};
-}
-
 LstmTextEncoder::LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)
-    : TextEncoder("lstm", "lstm.embedding.", "_l"), lstm_(model.register_module("lstm", BidirectionalLstm(config))) {}
+    : TextEncoder("lstm", "lstm.embedding.", "_l"), config_(config) {
+  const auto lstm = model.register_module("lstm", std::make_shared<torch::nn::Module>());
+  embedding_ = lstm->register_module(
+      "embedding", Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}));
+  layers_ = lstm->register_module(
+      "layers",
+      Recurrence(RecurrenceConfig{
+          .input = config.width, .hidden = config.width / 2, .layers = config.layers, .reading = Reading::both}));
+}
 
 Encoded LstmTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
                                  const std::optional<Selection>& wanted) const {
-  Encoded encoded = lstm_->forward(input, pass);
-  if (wanted) encoded.hidden_MH = wanted->of(encoded.hidden_MH);
-  return encoded;
+  const double scale = std::sqrt(static_cast<double>(config_.width));
+  const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
+  const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
+  return {wanted ? wanted->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
 }
 
 std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,

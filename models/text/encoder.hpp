@@ -4,7 +4,6 @@
 #pragma once
 
 #include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
 
 #include <cstdint>
 #include <memory>
@@ -65,28 +64,17 @@ struct LstmTextConfig {
   std::int64_t layers = 1;
   double dropout = 0.1;
 };
-class BidirectionalLstmImpl : public torch::nn::Module {
- public:
-  explicit BidirectionalLstmImpl(const LstmTextConfig& config);
-  Encoded forward(const SegmentedSequences& input, Pass& pass) const;
-  std::int64_t width() const { return config_.width; }
-
- private:
-  LstmTextConfig config_;
-  Embedding embedding_;
-  Recurrence layers_;
-};
-TORCH_MODULE(BidirectionalLstm);
-
 class LstmTextEncoder : public TextEncoder {
  public:
   LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config);
 
   Encoded forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const override;
-  std::int64_t width() const override { return lstm_->width(); }
+  std::int64_t width() const override { return config_.width; }
 
  private:
-  BidirectionalLstm lstm_;
+  LstmTextConfig config_;
+  Embedding embedding_ = nullptr;
+  Recurrence layers_ = nullptr;
 };
 
 // Makes the encoder of the options as a child of `model`. Throws UserError if the options contradict each other.
