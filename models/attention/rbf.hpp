@@ -29,7 +29,7 @@ class RbfScore : public Score {
     const torch::Tensor products_TS = torch::matmul(queries_TA, keys_SA.narrow(-1, 0, width).transpose(-2, -1));
     const torch::Tensor squares_TS =
         queries_TA.square().sum(-1, true) + keys_SA.select(-1, width).unsqueeze(-2) - 2 * products_TS;
-    return -torch::exp(log_precision_).view({-1, 1, 1}) * squares_TS;
+    return -factor_of_heads(torch::exp(log_precision_)) * squares_TS;
   }
   void initialise(RandomStream& /*random*/) override {
     const torch::NoGradGuard no_grad;
