@@ -11,7 +11,7 @@ namespace {
 double applications(std::string_view name, double S, double T) {
   if (name.find("embedding") != std::string_view::npos) return 0;
   if (name.starts_with("bridge")) return 1;
-  if (name.starts_with("attention.energy")) return S * T;  // the additive score compares every pair of positions
+  if (name.find(".energy.") != std::string_view::npos) return 0;  // counted with the pairs
   const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") ||
                          name.find(".kv_proj.") != std::string_view::npos;
   return of_source ? S : T;
@@ -31,10 +31,9 @@ double attention_flops(const ModelConfig& config, double S, double T) {
     }
     case ModelKind::luong:
     case ModelKind::bahdanau: {
-      const ScoreKind score = score_of(config);
-      const bool wide = config.encoder == Reading::both && !recipe_of(score).needs_equal_widths;
-      const double keys = score == ScoreKind::location || score == ScoreKind::additive ? 0 : width;
-      return 2 * S * T * (keys + (wide ? 2 * width : width));
+      const ScoreRecipe score = recipe_of(score_of(config));
+      const bool wide = config.encoder == Reading::both && !score.needs_equal_widths;
+      return 2 * S * T * ((score.compares_pairs ? width : 0) + (wide ? 2 * width : width));
     }
   }
   return 0;

@@ -29,19 +29,19 @@ std::shared_ptr<Score> with_parameters(const ScoreWidths& config) {
 ScoreRecipe recipe_of(ScoreKind kind) {
   switch (kind) {
     case ScoreKind::dot:
-      return {true, without_parameters<DotScore>};
+      return {true, true, true, without_parameters<DotScore>};
     case ScoreKind::scaled_dot:
-      return {true, without_parameters<ScaledDotScore>};
+      return {true, true, true, without_parameters<ScaledDotScore>};
     case ScoreKind::general:
-      return {false, with_parameters<GeneralScore>};
+      return {false, true, true, with_parameters<GeneralScore>};
     case ScoreKind::additive:
-      return {false, with_parameters<AdditiveScore>};
+      return {false, true, true, with_parameters<AdditiveScore>};
     case ScoreKind::location:
-      return {false, with_parameters<LocationScore>};
+      return {false, false, false, with_parameters<LocationScore>};
     case ScoreKind::rbf:
-      return {false, with_parameters<RbfScore>};
+      return {false, false, true, with_parameters<RbfScore>};
     case ScoreKind::elu1:
-      return {false, with_parameters<Elu1Score>};
+      return {false, false, true, with_parameters<Elu1Score>};
   }
   return {};
 }

@@ -11,9 +11,11 @@
 
 namespace attend {
 
-// How a score is made. A score that compares queries with the memory directly needs both to have the same width.
+// How a score is made, and what else others have to know of it.
 struct ScoreRecipe {
-  bool needs_equal_widths = false;
+  bool needs_equal_widths = false;  // compares queries with the memory as it is
+  bool takes_coverage = false;      // its keys remain keys when something is added to them
+  bool compares_pairs = false;      // each pair of a query and a position costs a product of two vectors
   std::function<std::shared_ptr<Score>(const ScoreWidths&)> make;
 };
 ScoreRecipe recipe_of(ScoreKind kind);

@@ -21,6 +21,8 @@ struct ScoreWidths {
   std::int64_t longest_source = 0;  // location score
 };
 
+// Linear maps are named by what they read, from which their cost is counted (analysis/flops.hpp): `key` the memory,
+// `energy` pairs of a query and a position, all others the queries.
 class Score : public Layer {
  public:
   // Prepares the keys once per sentence, as far as they do not depend on the query: memory [..., S, W] to [..., S, A].

@@ -56,11 +56,9 @@ void check_attention(const ModelConfig& config, const OptionPlace& place) {
   } else if (config.longest_source) {
     refuse(place("longest-source"), " is given, but score is " + std::string(name_of(score)), "drop it");
   }
-  const bool adds_to_keys = score != ScoreKind::location && score != ScoreKind::rbf && score != ScoreKind::elu1;
-  if (config.coverage != CoverageKind::none && !adds_to_keys) {
+  if (config.coverage != CoverageKind::none && !recipe_of(score).takes_coverage) {
     refuse(place("coverage"),
-           " is added to the keys of a score, but score " + std::string(name_of(score)) +
-               (score == ScoreKind::location ? " has none" : " has features of them"),
+           " is added to the keys of a score, but score " + std::string(name_of(score)) + " has none that it can change",
            "choose another score");
   }
   const std::int64_t width = chosen(config.width, "width");

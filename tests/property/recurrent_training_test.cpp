@@ -70,10 +70,9 @@ bool runs_fused(const Seq2SeqImpl& model) { return graph_size(model, 3) == graph
 
 std::string expected_unfused(const ModelConfig& config) {
   if (config.model == ModelKind::fixed) return "";
+  const std::vector<ScoreKind> fused = {ScoreKind::dot, ScoreKind::scaled_dot, ScoreKind::general, ScoreKind::additive};
   const ScoreKind score = score_of(config);
-  if (score == ScoreKind::location || score == ScoreKind::rbf || score == ScoreKind::elu1) {
-    return "--score " + std::string(name_of(score));
-  }
+  if (std::ranges::find(fused, score) == fused.end()) return "--score " + std::string(name_of(score));
   if (config.attention == ChoiceKind::hard) return "--attention hard";
   return config.coverage == CoverageKind::additive ? "--coverage additive" : "";
 }

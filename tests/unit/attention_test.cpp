@@ -73,7 +73,7 @@ S with_identity() {
 // The weights over rows (1 0), (0 1) of a query.
 Tensor weights_of(const Score& score, std::vector<float> query) {
   const at::NoGradGuard no_grad;
-  return torch::softmax(score.energies(torch::tensor(query).unsqueeze(0), score.prepare(kMemory.narrow(0, 0, 2))), 1);
+  return torch::softmax(score.energies(torch::tensor(query).unsqueeze(0), score.prepare(kMemory.narrow(0, 0, 2))), -1);
 }
 
 TEST(Scores, AdditiveHasTheWeightsOfItsExample) {

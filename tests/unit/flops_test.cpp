@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "models/attention/parts.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace attend {
@@ -66,6 +69,29 @@ TEST_F(Operations, OfBahdanau) {
   const double attention = product(H, H) + S * (product(H, 1) + product(1, 2 * H));  // W s; vᵀ tanh(…), context
   const double step = cell(3, 3 * H, H) + attention + product(4 * H, 2 * H);         // maxout halves 2 H
   EXPECT_DOUBLE_EQ(counted(model(ModelKind::bahdanau)), (both_ways(3) + start) / T + step);
+}
+
+// A row of W for each position that a query may attend to, and no product of pairs but that with the values.
+TEST_F(Operations, OfLuongWithTheLocationScore) {
+  ModelConfig config = model(ModelKind::luong);
+  config.score = ScoreKind::location;
+  config.longest_source = 9;
+  const double attention = product(H, 9) + S * product(1, 2 * H);
+  const double step = cell(4, 2 * H, H) + attention + product(3 * H, H);
+  EXPECT_DOUBLE_EQ(counted(config), (both_ways(4) + 2 * product(2 * H, H)) / T + step);
+}
+
+// Maps of other names would be counted as maps of queries.
+TEST(ScoreMaps, AreNamedByWhatTheyRead) {
+  for (const auto& [kind, name] : EnumNames<ScoreKind>::names) {
+    const auto score =
+        recipe_of(kind).make({.heads = 3, .query_width = 4, .memory_width = 4, .longest_source = 8});
+    for (const auto& parameter : score->named_parameters()) {
+      if (parameter.value().dim() < 2) continue;
+      const std::string map = parameter.key().substr(0, parameter.key().find('.'));
+      EXPECT_TRUE(map == "key" || map == "query" || map == "position" || map == "energy") << name << ": " << map;
+    }
+  }
 }
 
 TEST_F(Operations, OfAFixedContext) {
