@@ -11,15 +11,17 @@ namespace {
 double applications(std::string_view name, double S, double T) {
   if (name.find("embedding") != std::string_view::npos) return 0;
   if (name.starts_with("bridge")) return 1;
-  if (name.find(".energy.") != std::string_view::npos) return 0;  // counted with the pairs
-  const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") ||
-                         name.find(".kv_proj.") != std::string_view::npos;
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has(".energy.")) return 0;  // counted with the pairs
+  const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") || has(".kv_proj.") ||
+                         has(".multihead_attn.score.key.");
   return of_source ? S : T;
 }
 
 // Products of queries with keys and of weights with values, in a sentence pair.
 double attention_flops(const ModelConfig& config, double S, double T) {
   const auto width = static_cast<double>(config.width.value_or(0));
+  const ScoreRecipe score = recipe_of(score_of(config));
   switch (config.model) {
     case ModelKind::fixed:
       return 0;
@@ -27,11 +29,10 @@ double attention_flops(const ModelConfig& config, double S, double T) {
       const auto encoder = static_cast<double>(config.encoder_layers.value_or(0));
       const auto decoder = static_cast<double>(config.decoder_layers.value_or(0));
       const double pairs = encoder * S * S + decoder * (T * (T + 1) / 2 + S * T);
-      return 2 * pairs * 2 * width;
+      return 2 * pairs * ((score.compares_pairs ? width : 0) + width);
     }
     case ModelKind::luong:
     case ModelKind::bahdanau: {
-      const ScoreRecipe score = recipe_of(score_of(config));
       const bool wide = config.encoder == Reading::both && !score.needs_equal_widths;
       return 2 * S * T * ((score.compares_pairs ? width : 0) + (wide ? 2 * width : width));
     }

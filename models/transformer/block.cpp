@@ -13,6 +13,7 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
   return {.heads = {.place = place,
                     .width = config.width,
                     .heads = config.heads,
+                    .score = config.score,
                     .causal = place == AttentionPlace::decoder,
                     .dropout = config.attention_dropout},
           .deviation = config.deviation};
@@ -29,10 +30,10 @@ std::int64_t default_heads(std::int64_t width) {
 TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionPlace place)
     : config_(config),
       self_attn_(register_module("self_attn", MultiHeadAttention(attention_of(config, place)))),
-      multihead_attn_(place == AttentionPlace::decoder
-                          ? register_module("multihead_attn",
-                                            MultiHeadAttention(attention_of(config, AttentionPlace::cross)))
-                          : MultiHeadAttention(nullptr)),
+      multihead_attn_(
+          place == AttentionPlace::decoder
+              ? register_module("multihead_attn", MultiHeadAttention(attention_of(config, AttentionPlace::cross)))
+              : MultiHeadAttention(nullptr)),
       feed_forward_(*this, {.width = config.width,
                             .inner = config.feed_forward,
                             .activation = config.activation,

@@ -25,7 +25,7 @@ struct ModelConfig {
   NormPlace norm = NormPlace::post;            // transformer
   std::optional<CellKind> cell;                // recurrent; auto: gru for bahdanau, else lstm
   Reading encoder = Reading::both;             // recurrent
-  std::optional<ScoreKind> score;              // luong, bahdanau; auto: general, additive
+  std::optional<ScoreKind> score;              // not fixed; auto: scaled-dot, or general (luong), additive (bahdanau)
   std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length
   ScopeKind scope = ScopeKind::global;
   std::optional<std::int64_t> window;  // half the width of a local scope
@@ -62,9 +62,11 @@ struct ModelConfig {
     visit("cell", self.cell, {.help = "recurrent models: kind of cell; auto: gru for bahdanau, else lstm"});
     visit("encoder", self.encoder,
           {.help = "recurrent models: the encoder reads the source in both directions, forward, or reversed"});
-    visit("score", self.score,
-          {.help = "luong, bahdanau: score of a source position; auto: general for luong, additive for bahdanau; with "
-                   "dot and scaled-dot, each direction of a bidirectional encoder has half the width"});
+    visit(
+        "score", self.score,
+        {.help = "models with attention: score of a position; auto: scaled-dot for transformer, general for luong, "
+                 "additive for bahdanau; recurrent models: with dot and scaled-dot, each direction of a bidirectional "
+                 "encoder has half the width"});
     visit("longest-source", self.longest_source,
           {.help = "score location: maximum length of a source, in pieces; auto: max-length", .min = 1, .max = 1e5});
     visit("scope", self.scope,
@@ -115,7 +117,9 @@ inline CellKind cell_of(const ModelConfig& config) {
   return config.cell.value_or(config.model == ModelKind::bahdanau ? CellKind::gru : CellKind::lstm);
 }
 inline ScoreKind score_of(const ModelConfig& config) {
-  return config.score.value_or(config.model == ModelKind::bahdanau ? ScoreKind::additive : ScoreKind::general);
+  return config.score.value_or(config.model == ModelKind::transformer ? ScoreKind::scaled_dot
+                               : config.model == ModelKind::bahdanau  ? ScoreKind::additive
+                                                                      : ScoreKind::general);
 }
 
 }  // namespace attend

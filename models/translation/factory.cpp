@@ -28,9 +28,14 @@ T chosen(const std::optional<T>& value, const char* option) {
 void check_transformer(const ModelConfig& config, const OptionPlace& place) {
   const std::int64_t width = chosen(config.width, "width");
   const std::int64_t heads = config.heads.value_or(default_heads(width));
-  if (width % heads == 0) return;
-  refuse(place("heads"), ": " + std::to_string(heads) + " heads do not divide the width " + std::to_string(width),
-         "choose another number of heads, or another width");
+  if (width % heads != 0) {
+    refuse(place("heads"), ": " + std::to_string(heads) + " heads do not divide the width " + std::to_string(width),
+           "choose another number of heads, or another width");
+  }
+  if (config.score == ScoreKind::location) {
+    refuse(place("score"), " is location, which needs a greatest length, but a Transformer's sentences have none",
+           "choose another score, or --model luong");
+  }
 }
 
 // True if each direction of the encoder has half the width.
@@ -57,9 +62,10 @@ void check_attention(const ModelConfig& config, const OptionPlace& place) {
     refuse(place("longest-source"), " is given, but score is " + std::string(name_of(score)), "drop it");
   }
   if (config.coverage != CoverageKind::none && !recipe_of(score).takes_coverage) {
-    refuse(place("coverage"),
-           " is added to the keys of a score, but score " + std::string(name_of(score)) + " has none that it can change",
-           "choose another score");
+    refuse(
+        place("coverage"),
+        " is added to the keys of a score, but score " + std::string(name_of(score)) + " has none that it can change",
+        "choose another score");
   }
   const std::int64_t width = chosen(config.width, "width");
   if (halves_encoder(config) && width % 2 != 0) {
@@ -91,6 +97,7 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .tie_embeddings = config.tie_embeddings,
                         .block = {.width = width,
                                   .heads = config.heads.value_or(default_heads(width)),
+                                  .score = score_of(config),
                                   .feed_forward = config.feed_forward.value_or(4 * width),
                                   .norm = config.norm,
                                   .deviation = config.initial_deviation,
@@ -143,9 +150,9 @@ std::vector<std::string_view> foreign_options(const ModelConfig& config) {
   const std::vector<std::string_view> transformer = {
       "heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
   const std::vector<std::string_view> recurrent = {"cell", "encoder", "recurrent-initialiser"};
-  const std::vector<std::string_view> attention = {"score",      "longest-source", "scope",  "window",  "attention",
-                                                   "soft-share", "keys",           "values", "coverage"};
-  const std::vector<std::string_view> luong = {"input-feeding"}, fixed = {"context", "context-from"};
+  const std::vector<std::string_view> attention = {"longest-source", "scope", "window", "attention",
+                                                   "soft-share",     "keys",  "values", "coverage"};
+  const std::vector<std::string_view> score = {"score"}, luong = {"input-feeding"}, fixed = {"context", "context-from"};
   const auto all = [](std::initializer_list<std::vector<std::string_view>> lists) {
     std::vector<std::string_view> names;
     for (const auto& list : lists) names.insert(names.end(), list.begin(), list.end());
@@ -159,7 +166,7 @@ std::vector<std::string_view> foreign_options(const ModelConfig& config) {
     case ModelKind::bahdanau:
       return all({transformer, luong, fixed});
     case ModelKind::fixed:
-      return all({transformer, attention, luong});
+      return all({transformer, score, attention, luong});
   }
   return {};
 }

@@ -13,7 +13,7 @@
 
 namespace attend {
 
-// The options that models of this family do not read. Earlier versions wrote score general for every model.
+// The options that models of this family do not read.
 std::vector<std::string_view> foreign_options(const ModelConfig& config);
 
 // Names an option in a message: "--scope", or its file and line.

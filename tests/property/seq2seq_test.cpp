@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -248,7 +250,7 @@ TEST_P(Seq2SeqProperties, SearchOfABatchIsThatOfItsSentencesInAnyOrder) {
     const SearchConfig config{.beam = beam, .max_length = 8};
     const auto run = [&](const std::vector<std::vector<std::int64_t>>& sentences) {
       return translate({.model = *model_, .ids = {.bos = kBegin, .eos = 3, .pad = 0}, .config = config},
-                    sequences_of(sentences));
+                       sequences_of(sentences));
     };
     const auto together = run(src);
     const auto reversed = run({src.rbegin(), src.rend()});
@@ -351,9 +353,24 @@ std::vector<Family> combinations(std::size_t stride) {
   return all;
 }
 
+// Every score of a Transformer, of several heads and of one.
+std::vector<Family> transformers() {
+  std::vector<Family> all;
+  for (const auto& [score, name] : EnumNames<ScoreKind>::names) {
+    if (score == ScoreKind::location) continue;
+    for (const std::int64_t heads : {3, 1}) {
+      ModelConfig config = families(/*dropout=*/0.1)[heads == 1 ? 1 : 0].config;
+      config.score = score, config.heads = heads;
+      all.push_back({"transformer " + std::string(name) + " heads " + std::to_string(heads), config});
+    }
+  }
+  return all;
+}
+
 TEST(Seq2SeqCombinations, HoldWhatEveryModelHolds) {
-  const std::vector<Family> all = combinations(23);
+  std::vector<Family> all = combinations(23);
   EXPECT_GT(all.size(), 50U) << "the options allow less than they did";
+  std::ranges::move(transformers(), std::back_inserter(all));
   for (const Family& family : all) {
     SCOPED_TRACE(family.name);
     const Seq2Seq model = make_seq2seq(family.config, {.src = kVocabulary, .tgt = kVocabulary}, 7);

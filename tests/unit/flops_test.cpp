@@ -84,8 +84,7 @@ TEST_F(Operations, OfLuongWithTheLocationScore) {
 // Maps of other names would be counted as maps of queries.
 TEST(ScoreMaps, AreNamedByWhatTheyRead) {
   for (const auto& [kind, name] : EnumNames<ScoreKind>::names) {
-    const auto score =
-        recipe_of(kind).make({.heads = 3, .query_width = 4, .memory_width = 4, .longest_source = 8});
+    const auto score = recipe_of(kind).make({.heads = 3, .query_width = 4, .memory_width = 4, .longest_source = 8});
     for (const auto& parameter : score->named_parameters()) {
       if (parameter.value().dim() < 2) continue;
       const std::string map = parameter.key().substr(0, parameter.key().find('.'));
@@ -109,6 +108,11 @@ TEST_F(Operations, OfTheTransformer) {
   const double itself = T * maps + T * (T + 1) / 2 * pair;  // a position sees itself and those before it
   const double source = T * 2 * product(H, H) + S * 2 * product(H, H) + S * T * pair;
   EXPECT_DOUBLE_EQ(counted(config), (encoder + itself + source + T * inner) / T);
+  // W q, U k of every head of H / 3 columns, at the positions of each; the energies still are products of D numbers.
+  config.score = ScoreKind::additive;
+  const double map = 3 * product(H / 3, H / 3);
+  EXPECT_DOUBLE_EQ(counted(config),
+                   (encoder + itself + source + T * inner + 2 * S * 2 * map + T * 2 * map + T * map + S * map) / T);
 }
 
 }  // namespace
