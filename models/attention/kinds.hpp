@@ -1,4 +1,4 @@
-// The kinds of recurrent attention, with their names in options.
+// The kinds of the parts of attention, with their names in options.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace attend {
 
-enum class ScoreKind { dot, scaled_dot, general, additive, location, rbf, elu1 };
+enum class ScoreKind { dot, scaled_dot, general, additive, location, rbf, elu1, cosine };
 template <>
 struct EnumNames<ScoreKind> {
   static constexpr std::array names{
@@ -20,6 +20,7 @@ struct EnumNames<ScoreKind> {
       std::pair{ScoreKind::location, std::string_view("location")},
       std::pair{ScoreKind::rbf, std::string_view("rbf")},
       std::pair{ScoreKind::elu1, std::string_view("elu1")},
+      std::pair{ScoreKind::cosine, std::string_view("cosine")},
   };
 };
 

@@ -1,6 +1,7 @@
 #include "models/attention/parts.hpp"
 
 #include "models/attention/additive.hpp"
+#include "models/attention/cosine.hpp"
 #include "models/attention/dot.hpp"
 #include "models/attention/elu1.hpp"
 #include "models/attention/general.hpp"
@@ -42,6 +43,8 @@ ScoreRecipe recipe_of(ScoreKind kind) {
       return {false, false, true, with_parameters<RbfScore>};
     case ScoreKind::elu1:
       return {false, false, true, with_parameters<Elu1Score>};
+    case ScoreKind::cosine:
+      return {true, false, true, with_parameters<CosineScore>};
   }
   return {};
 }

@@ -36,6 +36,8 @@ class Score(torch.nn.Module):
             self.position = Linear(width, longest, bias=False)
         if kind == "rbf":
             self.log_precision = torch.nn.Parameter(torch.zeros(1))
+        if kind == "cosine":
+            self.scale = torch.nn.Parameter(torch.zeros(1))
 
     def forward(self, q, memory, more):
         if self.kind == "location":
@@ -48,6 +50,8 @@ class Score(torch.nn.Module):
             return self.energy(torch.tanh(self.query(q)[:, None] + keys))[..., 0]
         if self.kind == "rbf":
             return -self.log_precision.exp() * ((q[:, None] - keys) ** 2).sum(-1)
+        if self.kind == "cosine":
+            return self.scale * torch.cosine_similarity(q[:, None], keys, dim=-1)
         if self.kind == "elu1":
             return (phi(q)[:, None] * phi(keys)).sum(-1).log()
         return (q[:, None] * keys).sum(-1)
@@ -59,7 +63,7 @@ class Reference(torch.nn.Module):
                  context_from="hidden", longest=8):
         super().__init__()
         both = reading == "both"
-        direction = width // 2 if both and score in ("dot", "scaled_dot") else width
+        direction = width // 2 if both and score in ("dot", "scaled_dot", "cosine") else width
         memory = (2 if both else 1) * direction
         self.__dict__.update(family=family, cell=cell, reading=reading, feeding=feeding, decoder_layers=decoder_layers, width=width,
                              scope_kind=scope, window=window, keys=keys, values=values, every=every, direction=direction,
@@ -197,7 +201,7 @@ def write(file, **config):
 
 write("luong")
 write("luong_one_way", reading="forward", feeding=False, tied=False, encoder_layers=1)
-for score in "dot", "scaled_dot":
+for score in "dot", "scaled_dot", "cosine":
     write(f"luong_{score}", width=14, score=score)
 for score in "additive", "location", "rbf", "elu1":
     write(f"luong_{score}", score=score)

@@ -1,6 +1,6 @@
-"""Writes fixtures/transformer_{post,pre}.safetensors: the Transformer of arXiv 1706.03762 by torch.nn.Transformer, with
-sinusoidal positions and label smoothing, post-norm with tied embeddings and pre-norm without, at small odd sizes: weights, a
-ragged batch, hidden states, every gradient, and the losses of ten AdamW steps.
+"""Writes fixtures/transformer_{post,pre,cosine}.safetensors: the Transformer of arXiv 1706.03762 by torch.nn.Transformer, with
+sinusoidal positions and label smoothing, post-norm with tied embeddings and pre-norm without, and post-norm with the score cosine,
+at small odd sizes: weights, a ragged batch, hidden states, every gradient, and the losses of ten AdamW steps.
 Run: python tests/parity/make_fixtures_transformer.py"""
 import math
 import pathlib
@@ -14,8 +14,22 @@ WIDTH, HEADS, INNER, VOCABULARY = 12, 3, 19, 23
 SRC_LENGTHS, TGT_LENGTHS = [5, 1, 7, 3], [2, 6, 1, 5]
 
 
+class CosineAttention(torch.nn.MultiheadAttention):
+    """With g cos(q, k) as energies; `scale` is g of each head."""
+
+    def forward(self, query, key, value, key_padding_mask, attn_mask=None, **_):
+        parts = zip((query, key, value), self.in_proj_weight.chunk(3), self.in_proj_bias.chunk(3))
+        q, k, v = ((x @ w.T + b).unflatten(2, (HEADS, -1)).transpose(1, 2) for x, w, b in parts)
+        energies = self.score.scale[:, None, None] * torch.cosine_similarity(q[:, :, :, None], k[:, :, None], dim=-1)
+        outside = key_padding_mask != 0  # PyTorch's blocks pass masks as what is added, 0 or -inf
+        outside = outside[:, None, None] if attn_mask is None else outside[:, None, None] | (attn_mask != 0)
+        weights = energies.masked_fill(outside, -torch.inf).softmax(-1)
+        return self.out_proj((weights @ v).transpose(1, 2).flatten(2)), None
+
+
 class Reference(torch.nn.Module):
-    def __init__(self, pre_norm):
+    def __init__(self, kind):
+        pre_norm = kind == "pre"
         super().__init__()
         self.tgt_embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
         if pre_norm:  # and untied
@@ -25,6 +39,11 @@ class Reference(torch.nn.Module):
         self.encoder, self.decoder = core.encoder, core.decoder
         if not pre_norm:  # the paper normalises inside the blocks only
             self.encoder.norm = self.decoder.norm = None
+        for module in list(core.modules()) if kind == "cosine" else []:
+            if isinstance(module, torch.nn.MultiheadAttention):
+                module.__class__ = CosineAttention
+                module.score = torch.nn.Module()
+                module.score.scale = torch.nn.Parameter(torch.zeros(HEADS))
 
     def embed(self, ids, table):
         place = torch.arange(ids.shape[1], dtype=torch.float64)[:, None]
@@ -49,9 +68,9 @@ def ours(name, tensor):
     return [(name, tensor)]
 
 
-for place in ("post", "pre"):
+for kind in ("post", "pre", "cosine"):
     torch.manual_seed(20261121)
-    model = Reference(place == "pre")
+    model = Reference(kind)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.3 + (0.2 if parameter.dim() == 1 else 0))
@@ -80,5 +99,5 @@ for place in ("post", "pre"):
     tensors["src_lengths"], tensors["tgt_lengths"] = torch.tensor(SRC_LENGTHS), torch.tensor(TGT_LENGTHS)
     tensors["losses"] = losses_of_updates(model, lambda: loss()[1])
     fixtures = pathlib.Path(__file__).parent / "fixtures"
-    save_file(tensors, fixtures / f"transformer_{place}.safetensors")
-    print(place, tensors["losses"].tolist())
+    save_file(tensors, fixtures / f"transformer_{kind}.safetensors")
+    print(kind, tensors["losses"].tolist())

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/attention/additive.hpp"
+#include "models/attention/cosine.hpp"
 #include "models/attention/coverage.hpp"
 #include "models/attention/dot.hpp"
 #include "models/attention/elu1.hpp"
@@ -107,13 +108,31 @@ TEST(Scores, Elu1HasTheWeightsOfItsExample) {
                               1e-6, 1e-6));
 }
 
+TEST(Scores, CosineHasTheEnergiesOfItsExample) {
+  const at::NoGradGuard no_grad;
+  CosineScore score(kWidths);
+  RandomStream random(1);
+  score.initialise(random);
+  Tensor scale = score.named_parameters()["scale"];
+  EXPECT_NEAR(scale.item<double>(), 9.954196, 1e-6);
+  scale.fill_(10);
+  const Tensor keys = score.prepare(torch::tensor({{1.0f, 0.0f}, {0.0f, 2.0f}, {0.0f, 0.0f}}));
+  for (const float length : {1e-3f, 5.0f, 1e3f}) {
+    const Tensor query = length * torch::tensor({{0.6f, 0.8f}});
+    EXPECT_TRUE(torch::allclose(score.energies(query, keys), torch::tensor({{6.0f, 8.0f, 0.0f}}), 1e-5, 1e-5));
+  }
+}
+
 // Four positions and a sentence of two, which its neighbour pads.
 TEST(Scopes, LocalMonotonicHasTheWindowsOfItsExample) {
   const Keys keys{.keys_SA = torch::zeros({6, 1}), .values_SW = torch::zeros({6, 1}), .layout = layout_of({4, 2})};
   const MemoryRows memory(keys, {0, 1});
   const LocalMonotonicScope scope(1);
   const auto inside = [&](std::int64_t step) {
-    return scope.window(torch::zeros({2, 1, 1}), places_of(memory, step)).outside_TS.logical_not().squeeze(1).to(torch::kInt);
+    return scope.window(torch::zeros({2, 1, 1}), places_of(memory, step))
+        .outside_TS.logical_not()
+        .squeeze(1)
+        .to(torch::kInt);
   };
   EXPECT_TRUE(torch::equal(inside(0), torch::tensor({{1, 1, 0, 0}, {1, 1, 0, 0}}, torch::kInt)));
   EXPECT_TRUE(torch::equal(inside(1), torch::tensor({{1, 1, 1, 0}, {1, 1, 0, 0}}, torch::kInt)));
