@@ -48,9 +48,9 @@ PositionEncodings position_encodings(const Run& run, const std::string& name) {
   const auto buffers = run.model->named_buffers();
   const torch::Tensor* positions_TH = buffers.find("positions");
   if (positions_TH == nullptr) {
-    throw UserError(name + ": a model of kind " + std::string(name_of(run.config.model)) +
-                        " has no position encodings: it reads one word after the other",
-                    "name a run of a Transformer or a BERT");
+    throw UserError(name + ": the model, a " + std::string(name_of(run.config.model)) +
+                        ", adds no encodings of positions to its embeddings",
+                    "name a run of a BERT, or of a Transformer with --positions sinusoidal");
   }
   return position_encodings("sinusoids", positions_TH->narrow(0, 0, std::min(kShown, positions_TH->size(0))));
 }

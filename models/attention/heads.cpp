@@ -12,14 +12,23 @@ namespace attend {
 
 using torch::Tensor;
 
+namespace {
+
+std::shared_ptr<Scope> scope_of(const HeadsConfig& config) {
+  std::shared_ptr<Scope> scope = std::make_shared<GlobalScope>();
+  if (config.causal) scope = std::make_shared<CausalScope>();
+  return config.place == AttentionPlace::cross ? scope : recipe_of(config.positions).around(scope, config.heads);
+}
+
+}  // namespace
+
 Heads::Heads(const HeadsConfig& config)
     : config_(config),
       score_(recipe_of(config.score)
                  .make({.heads = config.heads,
                         .query_width = config.width / config.heads,
                         .memory_width = config.width / config.heads})),
-      scope_(config.causal ? std::shared_ptr<Scope>(std::make_shared<CausalScope>())
-                           : std::make_shared<GlobalScope>()) {
+      scope_(scope_of(config)) {
   ensure(config.width % config.heads == 0, "heads divide the width");
 }
 
@@ -31,9 +40,10 @@ void Heads::register_in(torch::nn::Module& model) const {
 Tensor Heads::attend(std::int64_t layer, Pass& pass, const FusedOp& fused, const std::function<Padded()>& pad,
                      const std::function<Tensor(const Tensor&)>& unpad) const {
   const ops::Dropout dropout = pass.dropout(config_.dropout);
+  ops::HeadsForm form{.heads = config_.heads, .dropout = dropout};
   std::optional<Tensor> context_MH;
-  if (config_.score == ScoreKind::scaled_dot && !pass.edits(config_.place, layer)) {
-    context_MH = fused({.heads = config_.heads, .causal = config_.causal, .dropout = dropout});
+  if (config_.score == ScoreKind::scaled_dot && scope_->enter_heads(form) && !pass.edits(config_.place, layer)) {
+    context_MH = fused(form);
   }
   if (context_MH && pass.observer() == nullptr) return *context_MH;
 

@@ -1,6 +1,6 @@
-// Attention of N heads over projected queries, keys and values (Vaswani et al. 2017, arXiv 1706.03762, section 3.2), the
-// same for every place in a model where heads attend: within sentences, of a decoder's steps to what they have read, and
-// to a memory.
+// Attention of N heads over projected queries, keys and values (Vaswani et al. 2017, arXiv 1706.03762, section 3.2),
+// the same for every place in a model where heads attend: within sentences, of a decoder's steps to what they have
+// read, and to a memory.
 //
 //   softmax(score(q, k)) v  within the scope, for every head; the heads' vectors side by side
 //
@@ -27,6 +27,7 @@ struct HeadsConfig {
   std::int64_t width = 0;  // H, of all heads
   std::int64_t heads = 1;
   ScoreKind score = ScoreKind::scaled_dot;
+  PositionKind positions = PositionKind::sinusoidal;
   bool causal = false;
   double dropout = 0;  // on the weights
 };

@@ -32,6 +32,13 @@ struct EnumNames<ScopeKind> {
                                     std::pair{ScopeKind::local_p, std::string_view("local-p")}};
 };
 
+// How a Transformer knows the order of a sentence.
+enum class PositionKind { sinusoidal };
+template <>
+struct EnumNames<PositionKind> {
+  static constexpr std::array names{std::pair{PositionKind::sinusoidal, std::string_view("sinusoidal")}};
+};
+
 enum class ChoiceKind { soft, hard };
 template <>
 struct EnumNames<ChoiceKind> {

@@ -19,7 +19,10 @@ class LocalMonotonicScope : public Scope {
     const torch::Tensor distances_TS = places.positions_S() - centres_T1;
     return {.outside_TS = places.padding_1S | distances_TS.abs().gt(half_width_)};
   }
-  void enter(ops::AttentionForm& form) const override { form.half_width = half_width_; }
+  bool enter(ops::AttentionForm& form) const override {
+    form.half_width = half_width_;
+    return true;
+  }
 
  private:
   std::int64_t half_width_;  // D

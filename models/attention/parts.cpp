@@ -49,6 +49,14 @@ ScoreRecipe recipe_of(ScoreKind kind) {
   return {};
 }
 
+PositionRecipe recipe_of(PositionKind kind) {
+  switch (kind) {
+    case PositionKind::sinusoidal:
+      return {true, [](std::shared_ptr<Scope> scope, std::int64_t /*heads*/) { return scope; }};
+  }
+  return {};
+}
+
 std::shared_ptr<Scope> make_scope(ScopeKind kind, std::int64_t query_width, std::int64_t half_width) {
   switch (kind) {
     case ScopeKind::global:

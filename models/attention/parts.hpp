@@ -20,6 +20,14 @@ struct ScoreRecipe {
 };
 ScoreRecipe recipe_of(ScoreKind kind);
 
+// How a Transformer's positions are encoded: by sinusoids that are added to the embeddings, or by a scope around that
+// of each self-attention. Attention to another sentence does not see positions.
+struct PositionRecipe {
+  bool adds_sinusoids = false;
+  std::function<std::shared_ptr<Scope>(std::shared_ptr<Scope> scope, std::int64_t heads)> around;
+};
+PositionRecipe recipe_of(PositionKind kind);
+
 // `half_width`: of a local scope.
 std::shared_ptr<Scope> make_scope(ScopeKind kind, std::int64_t query_width, std::int64_t half_width);
 

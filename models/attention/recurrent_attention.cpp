@@ -51,9 +51,10 @@ void Attention::register_in(torch::nn::Module& model) const {
 
 Attention::FusedForm Attention::fused_step() const {
   FusedForm result;
-  scope_->enter(result.form);
   if (coverage_ != nullptr) coverage_->enter(result.form);
-  if (!score_->enter(result.form)) {
+  if (!scope_->enter(result.form)) {
+    result.unknown = option("scope", config_.scope);
+  } else if (!score_->enter(result.form)) {
     result.unknown = option("score", config_.score);
   } else if (!choice_->is_soft()) {
     result.unknown = option("attention", config_.choice);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "models/layers/layers.hpp"
+#include "models/ops/attention.hpp"
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
@@ -19,7 +20,9 @@ struct Places {
   std::int64_t first = 0;
 
   torch::Tensor lengths_11() const { return padding_1S.logical_not().sum(-1, true); }  // [..., 1, 1]
-  torch::Tensor positions_S() const { return torch::arange(padding_1S.size(-1), padding_1S.options().dtype(torch::kLong)); }
+  torch::Tensor positions_S() const {
+    return torch::arange(padding_1S.size(-1), padding_1S.options().dtype(torch::kLong));
+  }
   // The numbers of `count` queries, [T, 1].
   torch::Tensor numbers_T1(std::int64_t count) const {
     return torch::arange(first, first + count, padding_1S.options().dtype(torch::kLong)).unsqueeze(1);
@@ -37,8 +40,10 @@ class Scope : public Layer {
   // The window of queries [..., T, H].
   virtual Window window(const torch::Tensor& queries_TH, const Places& places) const = 0;
 
-  // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp) need of this scope.
-  virtual void enter(ops::AttentionForm& form) const = 0;
+  // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp; ops/attention.hpp) need of this scope;
+  // false if they do not know it.
+  virtual bool enter(ops::AttentionForm& /*form*/) const { return false; }
+  virtual bool enter_heads(ops::HeadsForm& /*form*/) const { return false; }
 
   // Scopes with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}
@@ -49,7 +54,8 @@ class GlobalScope : public Scope {
   Window window(const torch::Tensor& /*queries_TH*/, const Places& places) const override {
     return {.outside_TS = places.padding_1S};
   }
-  void enter(ops::AttentionForm& /*form*/) const override {}
+  bool enter(ops::AttentionForm& /*form*/) const override { return true; }
+  bool enter_heads(ops::HeadsForm& /*form*/) const override { return true; }
 };
 
 class CausalScope : public Scope {
@@ -58,7 +64,10 @@ class CausalScope : public Scope {
     const torch::Tensor ahead_TS = places.positions_S().gt(places.numbers_T1(queries_TH.size(-2)));
     return {.outside_TS = places.padding_1S.logical_or(ahead_TS)};
   }
-  void enter(ops::AttentionForm& /*form*/) const override {}  // a decoder's step sees no later position
+  bool enter_heads(ops::HeadsForm& form) const override {
+    form.causal = true;
+    return true;
+  }
 };
 
 }  // namespace attend

@@ -14,6 +14,7 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
                     .width = config.width,
                     .heads = config.heads,
                     .score = config.score,
+                    .positions = config.positions,
                     .causal = place == AttentionPlace::decoder,
                     .dropout = config.attention_dropout},
           .deviation = config.deviation};

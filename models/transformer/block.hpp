@@ -41,6 +41,7 @@ struct BlockConfig {
   std::int64_t width = 512;
   std::int64_t heads = 8;
   ScoreKind score = ScoreKind::scaled_dot;
+  PositionKind positions = PositionKind::sinusoidal;
   std::int64_t feed_forward = 2048;
   ops::Activation activation = ops::Activation::relu;
   NormPlace norm = NormPlace::post;

@@ -20,11 +20,12 @@ struct ModelConfig {
   std::optional<std::int64_t> encoder_layers;
   std::optional<std::int64_t> decoder_layers;
   std::optional<std::int64_t> width;
-  std::optional<std::int64_t> heads;           // transformer; auto: about width / 64
-  std::optional<std::int64_t> feed_forward;    // transformer; auto: 4 * width
-  NormPlace norm = NormPlace::post;            // transformer
-  std::optional<CellKind> cell;                // recurrent; auto: gru for bahdanau, else lstm
-  Reading encoder = Reading::both;             // recurrent
+  std::optional<std::int64_t> heads;                  // transformer; auto: about width / 64
+  std::optional<std::int64_t> feed_forward;           // transformer; auto: 4 * width
+  PositionKind positions = PositionKind::sinusoidal;  // transformer
+  NormPlace norm = NormPlace::post;                   // transformer
+  std::optional<CellKind> cell;                       // recurrent; auto: gru for bahdanau, else lstm
+  Reading encoder = Reading::both;                    // recurrent
   std::optional<ScoreKind> score;              // not fixed; auto: scaled-dot, or general (luong), additive (bahdanau)
   std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length
   ScopeKind scope = ScopeKind::global;
@@ -58,6 +59,7 @@ struct ModelConfig {
           {.help = "transformer: attention heads; auto: one per 64 columns or so", .min = 1, .max = 256});
     visit("feed-forward", self.feed_forward,
           {.help = "transformer: inner size of the feed-forward layer; auto: 4 x width", .min = 1, .max = 65536});
+    visit("positions", self.positions, {.help = "transformer: how the order of a sentence is encoded"});
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
     visit("cell", self.cell, {.help = "recurrent models: kind of cell; auto: gru for bahdanau, else lstm"});
     visit("encoder", self.encoder,

@@ -98,6 +98,7 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .block = {.width = width,
                                   .heads = config.heads.value_or(default_heads(width)),
                                   .score = score_of(config),
+                                  .positions = config.positions,
                                   .feed_forward = config.feed_forward.value_or(4 * width),
                                   .norm = config.norm,
                                   .deviation = config.initial_deviation,
@@ -148,7 +149,7 @@ Seq2Seq make_fixed(const ModelConfig& config, const VocabularySizes& vocabulary)
 
 std::vector<std::string_view> foreign_options(const ModelConfig& config) {
   const std::vector<std::string_view> transformer = {
-      "heads", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
+      "heads", "positions", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
   const std::vector<std::string_view> recurrent = {"cell", "encoder", "recurrent-initialiser"};
   const std::vector<std::string_view> attention = {"longest-source", "scope", "window", "attention",
                                                    "soft-share",     "keys",  "values", "coverage"};

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -28,8 +29,7 @@ struct TransformerState : DecoderState {
 };
 
 Embedding table(std::int64_t vocabulary, const BlockConfig& block) {
-  return Embedding(
-      EmbeddingConfig{.vocabulary = vocabulary, .width = block.width, .deviation = block.deviation});
+  return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = block.width, .deviation = block.deviation});
 }
 
 // Sentences of one token each.
@@ -47,15 +47,18 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
       src_embedding_(config.tie_embeddings
                          ? tgt_embedding_
                          : register_module("src_embedding", table(config.src_vocabulary, config.block))),
-      encoder_(register_module("encoder", Stack(config.encoder_layers, config.encoder_layers, config.block,
-                                                AttentionPlace::encoder))),
-      decoder_(register_module("decoder", Stack(config.decoder_layers, config.decoder_layers, config.block,
-                                                AttentionPlace::decoder))),
-      positions_(*this, config.block.width) {}
+      encoder_(register_module(
+          "encoder", Stack(config.encoder_layers, config.encoder_layers, config.block, AttentionPlace::encoder))),
+      decoder_(register_module(
+          "decoder", Stack(config.decoder_layers, config.decoder_layers, config.block, AttentionPlace::decoder))),
+      positions_(recipe_of(config.block.positions).adds_sinusoids
+                     ? std::optional<SinusoidPositions>(std::in_place, *this, config.block.width)
+                     : std::nullopt) {}
 
 Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, std::int64_t first, Pass& pass) const {
   return table->forward(tokens, std::sqrt(static_cast<double>(config_.block.width)),
-                        positions_.rows(first, tokens.layout.max_length), pass.dropout(config_.block.dropout));
+                        positions_ ? positions_->rows(first, tokens.layout.max_length) : Tensor(),
+                        pass.dropout(config_.block.dropout));
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
@@ -94,8 +97,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = encode(batch.src, pass);
   const Tensor x_MH = embed(tgt_embedding_, batch.tgt, 0, pass);
-  return decoder_->forward(
-      x_MH, {.layout = batch.tgt.layout, .memory = &own<TransformerMemory>(*memory).read}, pass);
+  return decoder_->forward(x_MH, {.layout = batch.tgt.layout, .memory = &own<TransformerMemory>(*memory).read}, pass);
 }
 
 }  // namespace attend

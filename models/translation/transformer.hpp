@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "models/layers/layers.hpp"
@@ -56,7 +57,7 @@ class TransformerImpl : public Seq2SeqImpl {
   Embedding src_embedding_;  // the same as the target's when tied
   Stack encoder_;
   Stack decoder_;
-  SinusoidPositions positions_;
+  std::optional<SinusoidPositions> positions_;
 };
 TORCH_MODULE(Transformer);
 

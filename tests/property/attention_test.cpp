@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "models/attention/parts.hpp"
 #include "models/bert/bert.hpp"
 #include "models/layers/layers.hpp"
 #include "models/translation/factory.hpp"
@@ -228,8 +229,9 @@ TEST(Attention, GivesTheTransformerItsHiddenStates) {
     const Recomputed recomputed(*model, recorder, config.norm, 1e-5);
     const auto embed = [&](const std::string& table, const Sequences& tokens) {
       const double scale = std::sqrt(static_cast<double>(*config.width));
-      return recomputed.embed(table, tokens.ids_M) * scale +
-             sinusoids(0, 7, *config.width).to(at::kDouble).index_select(0, places(tokens.layout));
+      const Tensor words_MH = recomputed.embed(table, tokens.ids_M) * scale;
+      if (!recipe_of(config.positions).adds_sinusoids) return words_MH;
+      return words_MH + sinusoids(0, 7, *config.width).to(at::kDouble).index_select(0, places(tokens.layout));
     };
     const std::string src_table = config.tie_embeddings ? "tgt_embedding" : "src_embedding";
     const Tensor memory_MH = recomputed.encode("encoder", embed(src_table, batch.src), batch.src.layout,
