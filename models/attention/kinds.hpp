@@ -33,10 +33,11 @@ struct EnumNames<ScopeKind> {
 };
 
 // How a Transformer knows the order of a sentence.
-enum class PositionKind { sinusoidal };
+enum class PositionKind { sinusoidal, alibi };
 template <>
 struct EnumNames<PositionKind> {
-  static constexpr std::array names{std::pair{PositionKind::sinusoidal, std::string_view("sinusoidal")}};
+  static constexpr std::array names{std::pair{PositionKind::sinusoidal, std::string_view("sinusoidal")},
+                                    std::pair{PositionKind::alibi, std::string_view("alibi")}};
 };
 
 enum class ChoiceKind { soft, hard };

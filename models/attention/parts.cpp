@@ -1,6 +1,7 @@
 #include "models/attention/parts.hpp"
 
 #include "models/attention/additive.hpp"
+#include "models/attention/alibi.hpp"
 #include "models/attention/cosine.hpp"
 #include "models/attention/dot.hpp"
 #include "models/attention/elu1.hpp"
@@ -53,6 +54,10 @@ PositionRecipe recipe_of(PositionKind kind) {
   switch (kind) {
     case PositionKind::sinusoidal:
       return {true, [](std::shared_ptr<Scope> scope, std::int64_t /*heads*/) { return scope; }};
+    case PositionKind::alibi:
+      return {false, [](std::shared_ptr<Scope> scope, std::int64_t heads) {
+                return std::make_shared<AlibiScope>(std::move(scope), heads);
+              }};
   }
   return {};
 }

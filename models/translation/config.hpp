@@ -59,7 +59,9 @@ struct ModelConfig {
           {.help = "transformer: attention heads; auto: one per 64 columns or so", .min = 1, .max = 256});
     visit("feed-forward", self.feed_forward,
           {.help = "transformer: inner size of the feed-forward layer; auto: 4 x width", .min = 1, .max = 65536});
-    visit("positions", self.positions, {.help = "transformer: how the order of a sentence is encoded"});
+    visit("positions", self.positions,
+          {.help =
+               "transformer: encode the order of a sentence by sinusoids, or by biases of its self-attention (alibi)"});
     visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
     visit("cell", self.cell, {.help = "recurrent models: kind of cell; auto: gru for bahdanau, else lstm"});
     visit("encoder", self.encoder,

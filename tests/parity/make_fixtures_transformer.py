@@ -1,6 +1,7 @@
-"""Writes fixtures/transformer_{post,pre,cosine}.safetensors: the Transformer of arXiv 1706.03762 by torch.nn.Transformer, with
-sinusoidal positions and label smoothing, post-norm with tied embeddings and pre-norm without, and post-norm with the score cosine,
-at small odd sizes: weights, a ragged batch, hidden states, every gradient, and the losses of ten AdamW steps.
+"""Writes fixtures/transformer_{post,pre,cosine,alibi}.safetensors: the Transformer of arXiv 1706.03762 by torch.nn.Transformer, with
+sinusoidal positions and label smoothing, post-norm with tied embeddings and pre-norm without, and post-norm with the score cosine, or
+with linear biases (arXiv 2108.12409) for sinusoids, at small odd sizes: weights, a ragged batch, hidden states, every gradient, and
+the losses of ten AdamW steps.
 Run: python tests/parity/make_fixtures_transformer.py"""
 import math
 import pathlib
@@ -12,6 +13,19 @@ from fixture_support import losses_of_updates, padded
 
 WIDTH, HEADS, INNER, VOCABULARY = 12, 3, 19, 23
 SRC_LENGTHS, TGT_LENGTHS = [5, 1, 7, 3], [2, 6, 1, 5]
+
+
+def slopes(heads):
+    if heads & heads - 1 == 0:
+        return [2 ** (-8 * h / heads) for h in range(1, heads + 1)]
+    lower = 2 ** int(math.log2(heads))
+    return slopes(lower) + slopes(2 * lower)[::2][: heads - lower]
+
+
+def biases(length, sentences):
+    place = torch.arange(length)
+    biases = -torch.tensor(slopes(HEADS))[:, None, None] * (place[:, None] - place).abs()
+    return biases.repeat(sentences, 1, 1)  # [B * N, T, T]
 
 
 class CosineAttention(torch.nn.MultiheadAttention):
@@ -29,7 +43,7 @@ class CosineAttention(torch.nn.MultiheadAttention):
 
 class Reference(torch.nn.Module):
     def __init__(self, kind):
-        pre_norm = kind == "pre"
+        pre_norm, self.alibi = kind == "pre", kind == "alibi"
         super().__init__()
         self.tgt_embedding = torch.nn.Embedding(VOCABULARY, WIDTH)
         if pre_norm:  # and untied
@@ -46,14 +60,19 @@ class Reference(torch.nn.Module):
                 module.score.scale = torch.nn.Parameter(torch.zeros(HEADS))
 
     def embed(self, ids, table):
+        if self.alibi:
+            return table(ids) * math.sqrt(WIDTH)
         place = torch.arange(ids.shape[1], dtype=torch.float64)[:, None]
         angle = place / 10000 ** (torch.arange(0, WIDTH, 2, dtype=torch.float64) / WIDTH)
         positions = torch.stack([angle.sin(), angle.cos()], -1).flatten(1).float()
         return table(ids) * math.sqrt(WIDTH) + positions
 
     def forward(self, src, src_pad, tgt, tgt_pad):
-        memory = self.encoder(self.embed(src, self.tables[0]), src_key_padding_mask=src_pad)
+        mask = biases(src.shape[1], len(src)) if self.alibi else None
+        memory = self.encoder(self.embed(src, self.tables[0]), mask=mask, src_key_padding_mask=src_pad)
         causal = torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).triu(1)
+        if self.alibi:
+            causal = biases(tgt.shape[1], len(tgt)).masked_fill(causal, -torch.inf)
         return self.decoder(self.embed(tgt, self.tables[1]), memory, tgt_mask=causal, tgt_key_padding_mask=tgt_pad,
                             memory_key_padding_mask=src_pad)
 
@@ -68,7 +87,7 @@ def ours(name, tensor):
     return [(name, tensor)]
 
 
-for kind in ("post", "pre", "cosine"):
+for kind in ("post", "pre", "cosine", "alibi"):
     torch.manual_seed(20261121)
     model = Reference(kind)
     with torch.no_grad():

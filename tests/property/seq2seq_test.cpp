@@ -383,6 +383,30 @@ TEST(Seq2SeqCombinations, HoldWhatEveryModelHolds) {
   }
 }
 
+// More tokens than a table of sinusoids keeps: what a sentence has after a token changes nothing of it, nor do the
+// neighbours in a batch, and every step is that of forward.
+TEST(Alibi, ReadsLongSentences) {
+  const at::NoGradGuard no_grad;
+  Pass inference = Pass::inference();
+  ModelConfig config = families(/*dropout=*/0)[0].config;
+  config.positions = PositionKind::alibi;
+  const Seq2Seq model = make_seq2seq(config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
+  model->to(test_device());
+  const auto src = random_sentences({1100, 3}, 1), tgt = random_sentences({1100, 5}, 2);
+  const auto together = model->forward(make_batch(src, tgt), inference);
+  EXPECT_TRUE(together.isfinite().all().item<bool>());
+  const std::vector<std::int64_t> begin(tgt[0].begin(), tgt[0].begin() + 6);
+  const Batch batch = make_batch({src[0]}, {begin});
+  const auto hidden = model->forward(batch, inference);
+  expect_close(hidden, together.narrow(0, 0, 7));
+  const auto memory = model->encode(batch.src, inference);
+  const auto state = model->start(*memory, std::vector<std::int64_t>{0});
+  for (std::int64_t t = 0; t < 7; ++t) {
+    const auto logits = model->step(*memory, *state, batch.tgt.ids_M.narrow(0, t, 1), inference);
+    expect_close(logits[0], logits_of(*model, hidden)[t]);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqProperties, testing::ValuesIn(families(/*dropout=*/0.1)),
                          [](const auto& instance) { return instance.param.name; });
 

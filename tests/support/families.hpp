@@ -78,6 +78,7 @@ inline std::vector<Family> families(double dropout) {
       {"bahdanau_lstm", changed(bahdanau, cell(CellKind::lstm), score(ScoreKind::general),
                                 [](ModelConfig& model) { model.encoder = Reading::reversed; })},
       {"transformer_cosine", changed(post, score(ScoreKind::cosine))},
+      {"transformer_alibi", changed(post, [](ModelConfig& model) { model.positions = PositionKind::alibi; })},
       {"fixed", changed(fixed, [](ModelConfig& model) { model.encoder = Reading::reversed; })},
       {"fixed_every",
        changed(fixed, cell(CellKind::gru), [](ModelConfig& model) { model.context = ContextUse::every; })},

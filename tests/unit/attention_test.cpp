@@ -3,10 +3,12 @@
 #include <torch/types.h>
 
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include "models/attention/additive.hpp"
+#include "models/attention/alibi.hpp"
 #include "models/attention/cosine.hpp"
 #include "models/attention/coverage.hpp"
 #include "models/attention/dot.hpp"
@@ -149,6 +151,36 @@ TEST(Scopes, LocalPredictiveHasTheFactorsOfItsExample) {
   const Tensor expected = torch::tensor({{0.32465247f, 0.88249690f, 0.88249690f, 0.32465247f}});
   EXPECT_TRUE(torch::allclose(window.factor_TS, expected, 1e-5, 1e-6)) << window.factor_TS;
   EXPECT_EQ(window.outside_TS.sum().item<std::int64_t>(), 0);
+}
+
+// Queries of a whole sentence, or the third alone, over four positions.
+Window alibi_window(std::int64_t heads, const std::shared_ptr<Scope>& within, std::int64_t queries,
+                    std::int64_t first) {
+  const Places places{.padding_1S = torch::zeros({1, 1, 1, 4}, torch::kBool), .first = first};
+  return AlibiScope(within, heads).window(torch::zeros({1, heads, queries, 2}), places);
+}
+
+TEST(Scopes, AlibiHasTheSlopesOfThePaper) {
+  const auto slopes = [](std::int64_t heads) {
+    return -alibi_window(heads, std::make_shared<GlobalScope>(), 1, 0).bias_TS.select(2, 1).flatten();
+  };
+  EXPECT_TRUE(torch::allclose(slopes(8), torch::exp2(-torch::arange(1, 9).to(torch::kFloat)), 1e-6, 0));
+  const Tensor twelve =
+      torch::tensor({-1.0f, -2.0f, -3.0f, -4.0f, -5.0f, -6.0f, -7.0f, -8.0f, -0.5f, -1.5f, -2.5f, -3.5f});
+  EXPECT_TRUE(torch::allclose(slopes(12), torch::exp2(twelve), 1e-6, 0)) << slopes(12);
+  EXPECT_TRUE(torch::allclose(slopes(3), torch::tensor({1 / 16.0f, 1 / 256.0f, 1 / 4.0f}), 1e-6, 0));
+  EXPECT_TRUE(torch::allclose(slopes(1), torch::tensor({1 / 256.0f}), 1e-6, 0));
+}
+
+TEST(Scopes, AlibiLowersEnergiesByTheDistance) {
+  const Tensor distances =
+      torch::tensor({{0.0f, 1.0f, 2.0f, 3.0f}, {1.0f, 0.0f, 1.0f, 2.0f}, {2.0f, 1.0f, 0.0f, 1.0f}});
+  const Window encoder = alibi_window(8, std::make_shared<GlobalScope>(), 3, 0);
+  EXPECT_TRUE(torch::equal(encoder.bias_TS[1], distances / -4));
+  EXPECT_EQ(encoder.outside_TS.sum().item<std::int64_t>(), 0);
+  const Window step = alibi_window(8, std::make_shared<CausalScope>(), 1, 2);
+  EXPECT_TRUE(torch::equal(step.bias_TS[1], distances.narrow(0, 2, 1) / -4));
+  EXPECT_TRUE(torch::equal(step.outside_TS.flatten(), torch::tensor({false, false, false, true})));
 }
 
 TEST(Coverage, EntersTheKeys) {

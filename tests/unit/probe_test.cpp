@@ -151,8 +151,11 @@ TEST(Positions, SinusoidsAreAlikeByDistanceAlone) {
   EXPECT_LE(map.high, 1);
 }
 
-TEST(Positions, RecurrentModelsHaveNone) {
+TEST(Positions, AreAddedByTransformersWithSinusoidsAlone) {
   EXPECT_THROW(position_encodings(untrained(families(0)[2].config), "run"), UserError);
+  ModelConfig alibi = families(0)[0].config;
+  alibi.positions = PositionKind::alibi;
+  EXPECT_THROW(position_encodings(untrained(alibi), "run"), UserError);
   EXPECT_EQ(position_encodings(untrained(families(0)[0].config), "run").encodings_TH.size(0), 128);
 }
 

@@ -1,0 +1,50 @@
+// Attention with linear biases (Press et al. 2021, arXiv 2108.12409, section 3): the energy of query i at position j
+// within a scope is lowered by m |i - j|, and no encodings are added to the embeddings, so that sentences may be longer
+// than any in training. Within a causal scope, i - j is never negative; in an encoder the bias is symmetric.
+//
+// Of n heads, n a power of two, head h = 1 … n has the slope m = 2^(-8h / n). Otherwise, as in the authors' code, the
+// first have the slopes of the next lower power of two, the others every second slope of the next higher one.
+//
+//   8 heads:  1/2, 1/4 … 1/256       3 heads:  1/16, 1/256, 1/4
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "models/attention/scope.hpp"
+
+namespace attend {
+
+class AlibiScope : public Scope {
+ public:
+  // `scope` has no parameters.
+  AlibiScope(std::shared_ptr<Scope> scope, std::int64_t heads) : scope_(std::move(scope)), slopes_N11_(slopes(heads)) {}
+
+  // The bias is [N, T, S].
+  Window window(const torch::Tensor& queries_TH, const Places& places) const override {
+    Window window = scope_->window(queries_TH, places);
+    const torch::Tensor distances_TS = (places.positions_S() - places.numbers_T1(queries_TH.size(-2))).abs();
+    window.bias_TS = -slopes_N11_.to(distances_TS.device()) * distances_TS;
+    return window;
+  }
+
+ private:
+  static torch::Tensor slopes(std::int64_t heads) {
+    const auto lower = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
+    const torch::Tensor slopes_N11 = at::empty({heads, 1, 1});
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const std::int64_t numerator = h < lower ? 8 * (h + 1) : 4 * (2 * (h - lower) + 1);
+      slopes_N11[h].fill_(std::exp2(-static_cast<double>(numerator) / static_cast<double>(lower)));
+    }
+    return slopes_N11;
+  }
+
+  std::shared_ptr<Scope> scope_;
+  torch::Tensor slopes_N11_;
+};
+
+}  // namespace attend
