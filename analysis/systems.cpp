@@ -12,6 +12,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "models/translation/factory.hpp"
@@ -32,18 +33,12 @@ bool has_influence(std::string_view option) {
 
 // The options that matter to the run, as text.
 OptionTexts options_of(const TrainedRun& run) {
-  std::vector<std::string_view> foreign = foreign_options(run.config.model);
-  if (run.config.model.attention == ChoiceKind::soft) {
-    foreign.insert(foreign.end(), {"soft-share", "reinforce-weight", "entropy-weight"});
-  }
-  return texts_of(bind(run.config), [&](const BoundOption& option) {
-    return has_influence(option.name) && std::ranges::find(foreign, option.name) == foreign.end();
-  });
+  const BoundOptions options = bind(run.config);
+  return texts_of(options,
+                  [&](const BoundOption& option) { return has_influence(option.name) && applies(options, option); });
 }
 
-OptionTexts architecture_of(const TrainedRun& run) {
-  return texts_of(bind(run.config.model), [](const BoundOption&) { return true; });
-}
+OptionTexts architecture_of(const TrainedRun& run) { return texts_of(bind(run.config.model)); }
 
 std::string describe(const ModelConfig& model) {
   const std::string size = fmt::format("{} + {} layers of {}", model.encoder_layers.value_or(0),
@@ -220,7 +215,7 @@ std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& 
   std::vector<OptionDifference> differences;
   const TranslationConfig default_config;
   const BoundOptions all = bind(runs[0].config), defaults = bind(default_config);
-  for (std::size_t i = 0; i < all.size(); ++i) {  // in the order of --help
+  for (std::size_t i = 0; i < all.size(); ++i) {  // in the order of declaration
     const BoundOption& option = all[i];
     OptionDifference difference{
         .option = std::string(option.name),

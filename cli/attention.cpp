@@ -18,6 +18,7 @@
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
 #include "core/command_line.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
@@ -37,12 +38,9 @@
 namespace attend {
 namespace {
 
-// Options that apply only to translation models.
-constexpr std::array kOfTranslations = {"target",     "alignment",  "beam",    "length-penalty",      "min-length",
-                                        "max-length", "batch-size", "workers", "attention-threshold", "nbest",
-                                        "threads"};
-// Those of them that control the search.
-constexpr std::array kOfSearch = {"beam", "length-penalty", "min-length", "max-length", "batch-size", "workers"};
+void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why) {
+  if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
+}
 
 struct AttentionConfig {
   std::string run;
@@ -60,6 +58,8 @@ struct AttentionConfig {
   LineOptions lines;
   TranslatorConfig translator;
 
+  static constexpr Condition kOfText = {"positions", {"false"}};
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Attention");
@@ -68,13 +68,19 @@ struct AttentionConfig {
            .placeholder = "DIR",
            .required = true,
            .positional = true});
+    visit("positions", self.positions,
+          {.help = "show position encodings of a Transformer or BERT instead of attention, and their cosine similarity "
+                   "by distance"});
     visit("input", self.input,
-          {.help = "one text per line, or, for BERT, two texts separated by a tab; -: standard input",
-           .placeholder = "FILE"});
-    visit("target", self.target,
-          {.help =
+          {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
+           .placeholder = "FILE",
+           .only = kOfText});
+    visit(
+        "target", self.target,
+        {.help =
                "translations of the input lines, whose attention is shown; default: the model's own best translations",
-           .placeholder = "FILE"});
+         .placeholder = "FILE",
+         .only = kOfText});
     visit("output", self.output,
           {.help = "output file: a page (.html), a picture (.svg), or the weights of every layer and head as JSON "
                    "lines (.jsonl); default: heat maps on standard output",
@@ -83,20 +89,21 @@ struct AttentionConfig {
           {.help = "file for the word alignment of each line and its translation: SOURCE-TARGET for every target word, "
                    "counted from 0; from --layer (auto: the last) and --head (auto: the mean); without --output, only "
                    "this file is written",
-           .placeholder = "FILE"});
+           .placeholder = "FILE",
+           .only = kOfText});
     visit("overwrite", self.overwrite, {.help = "overwrite existing files of --output and --alignment"});
     visit("place", self.place,
-          {.help = "cross-attention, or self-attention of the encoder or decoder; auto: all in files, else cross, or "
-                   "encoder for BERT"});
-    visit("layer", self.layer, {.help = "layer, from 0; auto: all in files, else the last", .min = 0, .max = 1000});
+          {.help = "cross-attention, or self-attention of the encoder or decoder; auto: cross, for a BERT encoder; in "
+                   "files, all",
+           .only = kOfText});
+    visit("layer", self.layer,
+          {.help = "layer, from 0; auto: all in files, else the last", .min = 0, .max = 1000, .only = kOfText});
     visit("head", self.head,
-          {.help = "head, from 0; auto: all in files, else the mean of all heads", .min = 0, .max = 1000});
+          {.help = "head, from 0; auto: all in files, else the mean of all heads", .min = 0, .max = 1000, .only = kOfText});
     visit("words", self.words,
           {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
-                   "averaged over those of the attending word"});
-    visit("positions", self.positions,
-          {.help = "show position encodings of a Transformer or BERT instead of attention, and their cosine similarity "
-                   "by distance"});
+                   "averaged over those of the attending word",
+           .only = kOfText});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
@@ -119,20 +126,17 @@ struct AttentionConfig {
                         "name a file that ends in .svg or .jsonl");
       }
     }
-    if (positions) {
-      for (const std::string_view option : {"input", "place", "layer", "head", "words", "line-buffered"}) {
-        refuse_with_positions(origins, option);
-      }
-      for (const std::string_view option : kOfTranslations) refuse_with_positions(origins, option);
+    refuse_inapplicable(*this, given_place(origins));
+    const std::string no_text = "with --positions: no text is read", no_search = "with --target: nothing is translated";
+    if (positions) refuse_given("line-buffered", origins, no_text);
+    for (const BoundOption& option : bind(translator)) {
+      if (positions) refuse_given(option.name, origins, no_text);
+      const bool searches = option.name != "attention-threshold" && option.name != "threads";
+      if (!target.empty() && searches) refuse_given(option.name, origins, no_search);
     }
     if (target.empty()) return;
     if (target == "-" && input == "-") {
       throw UserError(origins("target") + " is -, but standard input carries the lines", "name a file");
-    }
-    for (const std::string_view option : kOfSearch) {
-      if (!origins.given(option)) continue;
-      throw UserError(origins(option) + " has no meaning with --target: nothing is translated",
-                      "leave one of them out");
     }
   }
 
@@ -149,11 +153,6 @@ struct AttentionConfig {
       throw UserError(origins("words") + " has no meaning with --alignment, which is always between words",
                       "leave it out, or add --output FILE");
     }
-  }
-
-  static void refuse_with_positions(const OptionOrigins& origins, std::string_view option) {
-    if (!origins.given(option)) return;
-    throw UserError(origins(option) + " has no meaning with --positions: no text is read", "leave one of them out");
   }
 
   // UserError if a file exists that may not be overwritten.
@@ -394,11 +393,9 @@ void run(const AttentionConfig& config, const OptionOrigins& origins) {
   if (kind_of_run(path) == RunKind::train) {
     observe_translations(config, reader);
   } else {
-    for (const char* option : kOfTranslations) {
-      if (!origins.given(option)) continue;
-      throw UserError(origins(option) + " has no meaning for " + config.run + ", which does not translate",
-                      "leave it out");
-    }
+    const std::string why = "for " + config.run + ", which does not translate";
+    for (const char* option : {"target", "alignment"}) refuse_given(option, origins, why);
+    for (const BoundOption& option : bind(config.translator)) refuse_given(option.name, origins, why);
     observe_encoder(config, path, reader);
   }
   reader.counts().log(config.input);

@@ -12,6 +12,7 @@
 
 #include "cli/command.hpp"
 #include "cli/model_options.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/log.hpp"
@@ -188,7 +189,8 @@ void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
   signals::install();
   const torch::Device device = device_named(config.use.device);
   const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
-  adopt_answers(config.answers, config.run, trained.task, origins);
+  refuse_inapplicable(config, given_place(origins), facts_of(trained.task.kind));
+  adopt_answers(config.answers, config.run, origins);
   freeze(*trained.model, config.use.precision);
   std::vector<std::string> files = config.valid;
   for (const std::string& name : config.valid.empty() ? trained.task.valid : std::vector<std::string>()) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/conditions.hpp"
+
 namespace attend {
 namespace {
 
@@ -91,9 +93,12 @@ std::string cell(std::string_view text) {
 // The rows of a command's Markdown table.
 std::vector<std::string> rows_of(const Command& command) {
   std::vector<std::string> rows;
-  for (const BoundOption& option : command.prepare().options) {
+  const Invocation invocation = command.prepare();
+  for (const BoundOption& option : invocation.options) {
+    std::string condition = condition_text(invocation.options, option);
+    if (!condition.empty()) condition = "*" + condition + "*: ";
     rows.push_back("| `--" + std::string(option.name) + "` | " + cell(expected_of(option)) + " | " +
-                   cell(default_of(option)) + " | " + cell(option.traits.help) + " |\n");
+                   cell(default_of(option)) + " | " + condition + cell(option.traits.help) + " |\n");
   }
   return rows;
 }
@@ -137,13 +142,11 @@ std::string command_help(const Command& command) {
     text += option.traits.required ? " " + name : " [" + name + "]";
   }
   text += " [options]\n";
-  std::string_view group = "none yet";
-  for (const BoundOption& option : invocation.options) {
-    if (option.group != group) {
-      group = option.group;
-      text += "\n" + std::string(group.empty() ? "Options" : group) + "\n";
+  for (const OptionBlock& block : blocks_of(invocation.options)) {
+    text += "\n" + (block.heading.empty() ? "Options" : block.heading) + "\n";
+    for (const auto& [option, condition] : block.entries) {
+      text += row(spelling_of(*option), condition + meaning_of(*option));
     }
-    text += row(spelling_of(option), meaning_of(option));
   }
   text += "\nFor every command\n";
   text += row("--config FILE", "options from a TOML file; repeatable, later files win, flags win over files");

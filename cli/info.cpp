@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "cli/command.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/json.hpp"
@@ -98,10 +99,11 @@ void about_checkpoint(const fs::path& directory, bool of_run) {
 
 // The options of a model or task, without those that it does not read and those that are empty.
 template <class Config>
-void about_options(const Config& config, const std::vector<std::string_view>& foreign = {}) {
-  for (const BoundOption& option : bind(config)) {
+void about_options(const Config& config, const OptionTexts& facts = {}) {
+  const BoundOptions options = bind(config);
+  for (const BoundOption& option : options) {
     const std::string value = text_of(option.get());
-    if (!value.empty() && std::ranges::find(foreign, option.name) == foreign.end()) say(option.name, value);
+    if (!value.empty() && applies(options, option, facts)) say(option.name, value);
   }
 }
 
@@ -139,8 +141,7 @@ void about_run(const fs::path& path) {
   const fs::path config = path / "config.toml";
   switch (kind_of_run(path)) {
     case RunKind::train: {
-      const auto model = read_config<ModelConfig>(config, UnknownKeys::ignore);
-      about_options(model, foreign_options(model));
+      about_options(read_config<ModelConfig>(config, UnknownKeys::ignore));
       const auto tokenizers = TokenizerPair::load(path / "tokenizer");
       about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
       if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
@@ -151,10 +152,9 @@ void about_run(const fs::path& path) {
       about_tokenizer("tokenizer", load_run_tokenizer(path));
       break;
     case RunKind::finetune: {
-      const auto model = read_config<TextModelOptions>(config, UnknownKeys::ignore);
       const LabelledTask task = load_run_task(path);
-      about_options(model, foreign_options(model, task.kind));
-      about_options(task, task.foreign_keys());
+      about_options(read_config<TextModelOptions>(config, UnknownKeys::ignore), facts_of(task.kind));
+      about_options(task, facts_of(task.kind));
       about_tokenizer("tokenizer", load_run_tokenizer(path));
     }
   }

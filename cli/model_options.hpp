@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/options.hpp"
-#include "data/task/labelled_task.hpp"
 #include "eval/answers/answers.hpp"
 #include "models/ops/weight.hpp"
 
@@ -28,9 +27,7 @@ struct ModelOptions {
   }
 };
 
-// Sets `answers` to the values used in validating a fine-tuned run, except for given options. UserError for a given
-// option that does not apply to its task.
-void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const LabelledTask& task,
-                   const OptionOrigins& origins);
+// Sets `answers` to the values used in validating a fine-tuned run, except for given options.
+void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const OptionOrigins& origins);
 
 }  // namespace attend

@@ -11,6 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
@@ -51,18 +52,21 @@ struct PredictConfig {
           {.help = "one text per line, or two separated by a tab (spans: question, tab, context; tags: words separated "
                    "by spaces, with --document-context a blank line between documents); -: standard input",
            .placeholder = "FILE"});
+    visit("fill-mask", self.fill_mask, {.help = "predict the most likely pieces for every [MASK] of a line"});
     visit("data", self.data,
-          {.help = "directory of the task's test file; predictions are written in the format of the task's leaderboard",
-           .placeholder = "DIR"});
-    visit(
-        "test", self.test,
-        {.help = "test file, instead of the one in --data, such as MNLI's mismatched test set", .placeholder = "FILE"});
+          {.help = "directory of the task's test file, to predict in the format of its leaderboard",
+           .placeholder = "DIR",
+           .only = {"fill-mask", {"false"}}});
+    visit("test", self.test,
+          {.help = "test file, instead of the one in --data, such as MNLI's mismatched test set",
+           .placeholder = "FILE",
+           .only = {"fill-mask", {"false"}}});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     AnswerConfig::visit(self.answers, visit);
-    visit("nbest", self.answers.nbest, {.help = "spans: answers per question with --json, at most 20", .min = 1});
-    visit("fill-mask", self.fill_mask, {.help = "predict the most likely pieces for every [MASK] of a line"});
-    visit("top", self.top, {.help = "fill-mask: number of pieces per [MASK]", .min = 1, .max = 1000});
+    visit("nbest", self.answers.nbest,
+          {.help = "answers per question with --json, at most 20", .min = 1, .only = kOfSpans});
+    visit("top", self.top, {.help = "number of pieces per [MASK]", .min = 1, .max = 1000, .only = {"fill-mask"}});
     visit("json", self.json, {.help = "print one JSON object per line, with probabilities"});
   }
 
@@ -70,13 +74,8 @@ struct PredictConfig {
     const auto refuse = [&](std::string_view option, const char* why) {
       if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
     };
-    if (fill_mask) {
-      for (const char* option : {"data", "test", "max-answer", "nbest", "null-threshold"}) {
-        refuse(option, "with --fill-mask, which reads lines with [MASK]");
-      }
-    } else {
-      refuse("top", "without --fill-mask");
-    }
+    refuse_inapplicable(*this, given_place(origins),
+                        fill_mask ? OptionTexts{{"tasks of kind", "fill-mask"}} : OptionTexts());
     if (data.empty() && test.empty()) return;
     refuse("input", "with a test file");
     refuse("line-buffered", "with a test file");
@@ -182,7 +181,8 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
                       "fill in [MASK] with --fill-mask, or fine-tune it: attend finetune --init-from " + config.run);
     }
     const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
-    adopt_answers(config.answers, config.run, trained.task, origins);
+    refuse_inapplicable(config, given_place(origins), facts_of(trained.task.kind));
+    adopt_answers(config.answers, config.run, origins);
     if (origins.given("null-threshold") && !trained.task.may_lack_answers) {
       throw UserError(origins("null-threshold") + " has no meaning for " + config.run +
                           ": every question of its task has an answer",

@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
@@ -50,17 +51,15 @@ struct TranslateConfig {
           {.help =
                "decoder layer (from 0) whose cross-attention, averaged over heads, gives the alignment; auto: the last",
            .min = 0,
-           .max = 95});
+           .max = 95,
+           .only = {"alignment"}});
   }
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
     if (alignment == "-") {
       throw UserError(origins("alignment") + " is -, but standard output carries the translations", "name a file");
     }
-    if (alignment.empty() && alignment_layer) {
-      throw UserError(origins("alignment-layer") + " has no meaning without --alignment",
-                      "leave it out, or add --alignment FILE");
-    }
+    refuse_inapplicable(*this, given_place(origins));
   }
 };
 

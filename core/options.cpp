@@ -12,6 +12,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/number.hpp"
@@ -265,6 +266,15 @@ void OptionBinder::add(BoundOption option) {
          "option names are kebab-case: " + name);
   ensure(find(options, name) == nullptr, "option names are unique: " + name);
   ensure(!option.traits.help.empty(), "every option has help: " + name);
+  const auto is_about_this = [&](const BoundOption& known) { return known.traits.only.option == name; };
+  ensure(std::ranges::none_of(options, is_about_this), "conditions name earlier options: " + name);
+  if (const BoundOption* other = find(options, option.traits.only.option)) {
+    for (const std::string_view value : option.traits.only.values) {
+      const bool known = std::ranges::find(other->choices, value) != other->choices.end();
+      ensure(value.empty() || known || (other->kind == OptionKind::flag && value == "false"),
+             "conditions name values: " + name);
+    }
+  }
   options.push_back(std::move(option));
 }
 
@@ -415,17 +425,15 @@ void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, c
 
 std::string to_toml(const BoundOptions& options) {
   std::string text;
-  std::string_view group;
-  for (const BoundOption& option : options) {
-    if (option.group != group) {
-      group = option.group;
-      text += (text.empty() ? "# " : "\n# ") + std::string(group) + "\n\n";
+  for (const OptionBlock& block : blocks_of(options)) {
+    if (!block.heading.empty()) text += (text.empty() ? "# " : "\n# ") + block.heading + "\n\n";
+    for (const auto& [option, condition] : block.entries) {
+      const OptionValue value = option->get();
+      // Required and missing: a line to be filled in.
+      const bool missing = option->traits.required && text_of(value).empty();
+      text += "# " + condition + std::string(option->traits.help) + "; " + expected_of(*option) + "\n";
+      text += (missing ? "# " : "") + std::string(option->name) + " = " + toml_of(value) + "\n";
     }
-    const OptionValue value = option.get();
-    // Required and missing: a line to be filled in.
-    const bool missing = option.traits.required && text_of(value).empty();
-    text += "# " + std::string(option.traits.help) + "; " + expected_of(option) + "\n";
-    text += (missing ? "# " : "") + std::string(option.name) + " = " + toml_of(value) + "\n";
   }
   return text;
 }
@@ -436,31 +444,6 @@ OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const
     if (counts(option)) texts.emplace(option.name, text_of(option.get()));
   }
   return texts;
-}
-
-namespace {
-
-void refuse_changed_of(const BoundOptions& options, const BoundOptions& defaults,
-                       const std::vector<std::string_view>& names, std::string_view what,
-                       const std::function<std::string(std::string_view)>& place_of) {
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const std::string_view name = options[i].name;
-    if (std::ranges::find(names, name) == names.end() || options[i].get() == defaults[i].get()) continue;
-    throw UserError(place_of(name) + " has no meaning for " + std::string(what), "leave it out");
-  }
-}
-
-}  // namespace
-
-void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
-                    const std::vector<std::string_view>& names, std::string_view what, std::string_view place) {
-  refuse_changed_of(options, defaults, names, what,
-                    [&](std::string_view name) { return std::string(place) + std::string(name); });
-}
-
-void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
-                    const std::vector<std::string_view>& names, std::string_view what, const OptionOrigins& origins) {
-  refuse_changed_of(options, defaults, names, what, origins);
 }
 
 std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names) {

@@ -19,6 +19,9 @@
 // flat and unique within a command: the flag --learning-rate is the TOML key learning-rate. `group` heads the options
 // that follow it, in --help and in files.
 //
+// An option that has a meaning only with some values of another one says so: .only = {"model", {"luong", "bahdanau"}}.
+// Refusals and the headings of --help and of files follow from that (core/conditions.hpp).
+//
 // A value is a bool, std::int64_t, double, std::string, std::vector<std::string>, Duration, an enum with EnumNames, or
 // std::optional of one of them ("auto" when empty).
 //
@@ -42,6 +45,16 @@
 
 namespace attend {
 
+// The values of another option, declared earlier, with which an option has a meaning; without values: any but none,
+// auto, false and 0. The other option may have a condition in turn, or be missing in a struct that is bound alone. A
+// name with spaces is that of a fact that only a running command knows: "tasks of kind".
+struct Condition {
+  std::string_view option = {};
+  std::array<std::string_view, 4> values = {};
+
+  constexpr bool is_on_fact() const { return option.find(' ') != std::string_view::npos; }
+};
+
 // The properties of an option besides its name and value. `min` and `max` are inclusive; they bound numbers and, in
 // seconds, durations. `positional`: may also be given without its flag, in the order of declaration.
 struct Option {
@@ -52,6 +65,7 @@ struct Option {
   bool required = false;              // must be given, and not empty
   bool positional = false;
   bool may_change = false;  // on resume: limits, intervals, threads, device
+  Condition only = {};
 };
 
 // A span of time, written 90s, 45m, 1.5h or 2d.
@@ -181,7 +195,7 @@ class OptionBinder {
     }
   }
 
-  void add(BoundOption option);  // checks the declaration: kebab-case, unique, with help
+  void add(BoundOption option);  // checks the declaration: kebab-case, unique, with help, conditions on earlier ones
 
   std::string_view group_;
 };
@@ -231,20 +245,6 @@ std::string text_of(const OptionValue& value);
 // The allowed values of an option: "an integer from 1 to 100", "one of greedy, beam".
 std::string expected_of(const BoundOption& option);
 
-// Throws UserError for the first of the options `names` that differs from its default although `what` does not use it.
-// The message starts with `place` and the name.
-void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
-                    const std::vector<std::string_view>& names, std::string_view what, std::string_view place);
-// The same if the origins of the values are known.
-void refuse_changed(const BoundOptions& options, const BoundOptions& defaults,
-                    const std::vector<std::string_view>& names, std::string_view what, const OptionOrigins& origins);
-template <class Config>
-void refuse_changed(const Config& config, const std::vector<std::string_view>& names, std::string_view what,
-                    std::string_view place = "option ") {
-  const Config defaults;
-  refuse_changed(bind(config), bind(defaults), names, what, place);
-}
-
 // Sets each of `ours` that was not given to its value in `theirs`, the options of a run. Dropout rates are not adopted:
 // they belong to the training, not to the model.
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
@@ -267,7 +267,14 @@ std::string to_toml(const Config& config) {
 // The values, as text, of the options for which `counts` holds. The record shows later what has changed, whatever
 // options later versions have.
 using OptionTexts = std::map<std::string, std::string>;
-OptionTexts texts_of(const BoundOptions& options, const std::function<bool(const BoundOption&)>& counts);
+OptionTexts texts_of(
+    const BoundOptions& options,
+    const std::function<bool(const BoundOption&)>& counts = [](const BoundOption&) { return true; });
+template <class Config>
+OptionTexts default_texts() {
+  const Config config{};
+  return texts_of(bind(config));
+}
 
 // Maximum size of a config file.
 inline constexpr std::size_t kMaxConfigBytes = 1 << 20;

@@ -15,19 +15,6 @@ ScheduleKind usual_schedule(OptimiserKind kind) {
 
 }  // namespace
 
-std::vector<std::string_view> foreign_options(OptimiserKind kind) {
-  switch (kind) {
-    case OptimiserKind::adamw:
-    case OptimiserKind::adam:
-      return {"rho"};
-    case OptimiserKind::adadelta:
-      return {"beta1", "beta2", "bias-correction"};
-    case OptimiserKind::sgd:
-      return {"beta1", "beta2", "bias-correction", "rho", "epsilon"};
-  }
-  return {};
-}
-
 void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule) {
   const OptimiserKind kind = optimiser.optimiser;
   if (!schedule.schedule) schedule.schedule = usual_schedule(kind);

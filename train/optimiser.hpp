@@ -44,7 +44,6 @@ struct EnumNames<OptimiserKind> {
                                     std::pair{OptimiserKind::sgd, std::string_view("sgd")}};
 };
 
-// An option of one optimiser given for another is an error that names it.
 struct OptimiserConfig {
   OptimiserKind optimiser = OptimiserKind::adamw;
   double beta1 = 0.9;
@@ -55,40 +54,41 @@ struct OptimiserConfig {
   double clip_norm = 1;
   bool bias_correction = true;
 
+  static constexpr Condition kAdam = {"optimiser", {"adamw", "adam"}};
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("optimiser", self.optimiser, {.help = "optimiser"});
     visit("beta1", self.beta1,
-          {.help = "adamw, adam: decay of the running mean of gradients", .min = 0, .max = 0.9999999});
+          {.help = "decay of the running mean of gradients", .min = 0, .max = 0.9999999, .only = kAdam});
     visit("beta2", self.beta2,
-          {.help = "adamw, adam: decay of the running mean of squared gradients", .min = 0, .max = 0.9999999});
+          {.help = "decay of the running mean of squared gradients", .min = 0, .max = 0.9999999, .only = kAdam});
     visit("rho", self.rho,
-          {.help = "adadelta: decay of the running means of squared gradients and squared steps",
+          {.help = "decay of the running means of squared gradients and squared steps",
            .min = 0,
-           .max = 0.9999999});
+           .max = 0.9999999,
+           .only = {"optimiser", {"adadelta"}}});
     visit("epsilon", self.epsilon,
           {.help = "adamw, adam: added to the square root of the second moment; adadelta: added to both running means; "
                    "auto: 1e-8, for adadelta 1e-6",
            .min = 1e-16,
-           .max = 1});
+           .max = 1,
+           .only = {"optimiser", {"adamw", "adam", "adadelta"}}});
     visit(
         "weight-decay", self.weight_decay,
         {.help =
              "weight decay of matrices (not of norms and biases); decoupled in adamw, added to the gradient otherwise",
          .min = 0,
          .max = 1});
-    visit(
-        "bias-correction", self.bias_correction,
-        {.help = "adamw, adam: correct the bias of moments that start at zero; the original BERT optimiser does not"});
+    visit("bias-correction", self.bias_correction,
+          {.help = "correct the bias of moments that start at zero; the original BERT optimiser does not",
+           .only = kAdam});
     visit("clip-norm", self.clip_norm, {.help = "maximum global gradient norm; 0: no clipping", .min = 0});
   }
 
   // The value of `epsilon`, or the optimiser's default.
   double chosen_epsilon() const { return epsilon.value_or(optimiser == OptimiserKind::adadelta ? 1e-6 : 1e-8); }
 };
-
-// The options that do not apply to this optimiser.
-std::vector<std::string_view> foreign_options(OptimiserKind kind);
 
 // Resolves the settings that come from the optimiser's paper and do not depend on the size of model or data: ε, the
 // schedule in translation, and for adadelta and sgd the learning rate, 1, without warm-up. The schedule of Adam is

@@ -16,11 +16,6 @@ double halvings_at(const ScheduleConfig& config, double share) {
 
 }  // namespace
 
-std::vector<std::string_view> foreign_options(ScheduleKind kind) {
-  if (kind == ScheduleKind::halving) return {};
-  return {"halve-after", "halve-every"};
-}
-
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps) {
   const double peak = config.learning_rate.value();
   double warmup = static_cast<double>(config.warmup_steps.value());

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/options.hpp"
 
@@ -55,9 +54,13 @@ struct ScheduleConfig {
            .min = 0,
            .max = 1e9});
     visit("halve-after", self.halve_after,
-          {.help = "halving: fraction of max-steps before the first halving", .min = 0, .max = 1});
-    visit("halve-every", self.halve_every,
-          {.help = "halving: fraction of max-steps between halvings", .min = 0.001, .max = 1});
+          {.help = "fraction of max-steps before the first halving",
+           .min = 0,
+           .max = 1,
+           .only = {"schedule", {"halving"}}});
+    visit(
+        "halve-every", self.halve_every,
+        {.help = "fraction of max-steps between halvings", .min = 0.001, .max = 1, .only = {"schedule", {"halving"}}});
     visit("decay-last", self.decay_last,
           {.help = "final fraction of max-steps over which the rate also decays linearly to zero", .min = 0, .max = 1});
     visit("schedule-end", self.end,
@@ -73,8 +76,5 @@ struct ScheduleConfig {
 // halving peak / 2^n, where n counts halve-after, halve-after + halve-every, … up to the share (step - 1) / max_steps.
 // The rate is above 0 until max_steps + 1, so that no update is wasted. `config` must be resolved.
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps);
-
-// The options that do not apply to this schedule.
-std::vector<std::string_view> foreign_options(ScheduleKind kind);
 
 }  // namespace attend

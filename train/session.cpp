@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
@@ -75,16 +76,6 @@ void check_validation(const Task& task, const TrainerConfig& config, const Optio
     throw UserError(origins("best-metric") + ": validation does not compute \"" + config.best_metric + "\"",
                     fmt::format("choose from {}", fmt::join(metrics, ", ")));
   }
-}
-
-// Throws UserError for an option of another optimiser or schedule that differs from its default.
-void refuse_foreign_options(const SessionConfig& config, const OptionOrigins& origins) {
-  const OptimiserKind optimiser = config.optimiser.optimiser;
-  refuse_changed(bind(config.optimiser), bind(config.optimiser_defaults), foreign_options(optimiser),
-                 "the optimiser " + std::string(name_of(optimiser)), origins);
-  const ScheduleKind schedule = config.schedule.schedule.value();
-  refuse_changed(bind(config.schedule), bind(config.schedule_defaults), foreign_options(schedule),
-                 "the schedule " + std::string(name_of(schedule)), origins);
 }
 
 // A training, one method per stage.
@@ -198,9 +189,9 @@ void Session::resolve_options() {
   }
   skip_batch_ = std::exchange(run_.skip_batch, false);  // applies to this call only: not recorded
   check_required(config_.options, fmt::format("attend {}", name_of(job_.kind())));
-  job_.validate(origins_);
   resolve_optimiser(config_.optimiser, config_.schedule);
-  refuse_foreign_options(config_, origins_);
+  refuse_inapplicable(config_.options, config_.defaults, given_place(origins_));
+  job_.validate(origins_);
 }
 
 void Session::build() {

@@ -37,16 +37,14 @@ struct SessionConfig {
         trainer(config.trainer),
         schedule(config.schedule),
         optimiser(config.optimiser),
-        schedule_defaults(Config().schedule),
-        optimiser_defaults(Config().optimiser) {}
+        defaults(default_texts<Config>()) {}
 
   BoundOptions options;  // all options of the config; like the references below, they refer to it
   RunConfig& run;
   TrainerConfig& trainer;
   ScheduleConfig& schedule;
   OptimiserConfig& optimiser;
-  ScheduleConfig schedule_defaults;  // of this kind of training
-  OptimiserConfig optimiser_defaults;
+  OptionTexts defaults;  // of this kind of training
 };
 
 // The specifics of a kind of training. The functions are called in the order of declaration.

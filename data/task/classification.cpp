@@ -8,12 +8,6 @@ namespace {
 
 class ClassificationFormat : public TextFormat {
  public:
-  std::vector<std::string_view> foreign_keys() const override {
-    std::vector<std::string_view> keys = TextFormat::foreign_keys();
-    std::erase(keys, "positive");
-    return keys;
-  }
-
   void validate(const LabelledTask& task, const std::string& source) const override {
     TextFormat::validate(task, source);
     if (task.labels.size() == 1) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/number.hpp"
 #include "data/task/record_format.hpp"
@@ -97,10 +98,9 @@ std::string key_of(std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string_view> LabelledTask::foreign_keys() const { return format_of(kind).foreign_keys(); }
-
 void LabelledTask::validate(const std::string& source) const {
-  refuse_changed(*this, foreign_keys(), name_of(kind), source + ": ");
+  const auto place = [&](std::string_view key) { return source + ": " + std::string(key); };
+  refuse_inapplicable(*this, place, facts_of(kind));
   constexpr std::size_t kMostLabels = 10'000, kLongestLabel = 200;
   if (labels.size() > kMostLabels) {
     throw UserError(source + ": " + std::to_string(labels.size()) + " distinct labels, expected at most " +

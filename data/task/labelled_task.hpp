@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -32,6 +33,14 @@ struct EnumNames<TaskKind> {
 // True if a text or pair gets a single answer rather than one per token.
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }
 
+// The condition of keys and options that only some kinds of tasks read, and the fact that it is about.
+constexpr Condition tasks_of(std::same_as<TaskKind> auto... kinds) { return {"tasks of kind", {name_of(kinds)...}}; }
+inline constexpr Condition kOfSpans = tasks_of(TaskKind::spans), kOfTags = tasks_of(TaskKind::tags);
+inline constexpr Condition kOfSequences =
+    tasks_of(TaskKind::classification, TaskKind::multi_label, TaskKind::regression);
+inline constexpr Condition kOfLabels = tasks_of(TaskKind::classification, TaskKind::multi_label, TaskKind::tags);
+inline OptionTexts facts_of(TaskKind kind) { return {{"tasks of kind", std::string(name_of(kind))}}; }
+
 struct LabelledTask {
   TaskKind kind = TaskKind::classification;
   std::vector<std::string> text = {"sentence"};
@@ -53,34 +62,37 @@ struct LabelledTask {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("kind", self.kind, {.help = "kind of task"});
-    visit(
-        "text", self.text,
-        {.help = "one or two text columns, by name, or by number from 1 without a header; a|b: the first that exists"});
+    visit("text", self.text,
+          {.help = "one or two text columns, by name, or by number from 1 without a header; a|b: the first that exists",
+           .only = kOfSequences});
     visit("label", self.label,
-          {.help = "column of the label or number; tags: its number from 1, or \"label\" for the last one"});
-    visit("labels", self.labels, {.help = "names of the labels; none: those in the training file, sorted"});
+          {.help = "column of the label or number; tags: its number from 1, or \"label\" for the last one",
+           .only = tasks_of(TaskKind::classification, TaskKind::multi_label, TaskKind::regression, TaskKind::tags)});
+    visit("labels", self.labels,
+          {.help = "names of the labels; none: those in the training file, sorted", .only = kOfLabels});
     visit("positive", self.positive,
-          {.help = "classification: the label whose F1 is reported; empty: macro average over all labels"});
-    visit("separator", self.separator, {.help = "multi-label: separator of the labels of a text"});
+          {.help = "the label whose F1 is reported; empty: macro average over all labels",
+           .only = tasks_of(TaskKind::classification)});
+    visit("separator", self.separator,
+          {.help = "separator of the labels of a text", .only = tasks_of(TaskKind::multi_label)});
     visit("may-lack-answers", self.may_lack_answers,
-          {.help = "spans: a question may be unanswerable; set from the training file"});
+          {.help = "a question may be unanswerable; set from the training file", .only = kOfSpans});
     visit("chunks", self.chunks,
-          {.help = "tags: the tags mark chunks, such as B-PER I-PER O (IOB1, IOB2, IOBES); false: independent tags"});
+          {.help = "the tags mark chunks, such as B-PER I-PER O (IOB1, IOB2, IOBES); false: independent tags",
+           .only = kOfTags});
     visit("metrics", self.metrics,
           {.help = "metrics whose mean selects the best checkpoint; none: accuracy; for regression, pearson and "
                    "spearman; for multi-label, spans and chunks, f1"});
-    visit("format", self.format, {.help = "format of the files; auto: from their extensions"});
-    visit("header", self.header, {.help = "the first line names the columns"});
+    visit("format", self.format, {.help = "format of the files; auto: from their extensions", .only = kOfSequences});
+    visit("header", self.header, {.help = "the first line names the columns", .only = kOfSequences});
     visit("skip-incomplete", self.skip_incomplete,
-          {.help = "skip and count rows with a missing value, except in the test file"});
+          {.help = "skip and count rows with a missing value, except in the test file", .only = kOfSequences});
     visit("train", self.train, {.help = "training file, in the folder --data"});
     visit("valid", self.valid, {.help = "validation files; the first one selects the best checkpoint"});
     visit("test", self.test, {.help = "file without labels to predict"});
-    visit("test-text", self.test_text, {.help = "columns of the test file, if named differently; none: as text"});
+    visit("test-text", self.test_text,
+          {.help = "columns of the test file, if named differently; none: as text", .only = kOfSequences});
   }
-
-  // The keys that do not apply to this kind of task.
-  std::vector<std::string_view> foreign_keys() const;
 
   // Throws UserError naming `source` if keys contradict each other.
   void validate(const std::string& source) const;

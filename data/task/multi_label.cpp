@@ -10,12 +10,6 @@ namespace {
 
 class MultiLabelFormat : public TextFormat {
  public:
-  std::vector<std::string_view> foreign_keys() const override {
-    std::vector<std::string_view> keys = TextFormat::foreign_keys();
-    std::erase(keys, "separator");
-    return keys;
-  }
-
   void validate(const LabelledTask& task, const std::string& source) const override {
     TextFormat::validate(task, source);
     if (task.separator.empty() || task.separator.find_first_of("\t\r\n") != std::string::npos) {

@@ -1,4 +1,4 @@
-// The differences between kinds of tasks before a model sees their text: the keys of a task, its labels, the format of
+// The differences between kinds of tasks before a model sees their text: its labels, the format of
 // its records in files and lines, and their samples. One class per kind; only record_format.cpp chooses one.
 #pragma once
 
@@ -17,10 +17,6 @@ namespace attend {
 class RecordFormat {
  public:
   virtual ~RecordFormat() = default;
-
-  // Keys of a task, and options of commands, that do not apply to this kind.
-  virtual std::vector<std::string_view> foreign_keys() const = 0;
-  virtual std::vector<std::string_view> foreign_options() const = 0;
 
   // Throws UserError naming `source` if keys contradict each other.
   virtual void validate(const LabelledTask& task, const std::string& source) const = 0;
@@ -65,8 +61,6 @@ const RecordFormat& format_of(TaskKind kind);
 // One or two texts and their gold label, in the columns of a table.
 class TextFormat : public RecordFormat {
  public:
-  std::vector<std::string_view> foreign_keys() const override;
-  std::vector<std::string_view> foreign_options() const override;
   void validate(const LabelledTask& task, const std::string& source) const override;
   std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) const override;
   void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override;

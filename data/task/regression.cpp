@@ -14,17 +14,6 @@ constexpr double kLargest = 1e15;
 
 class RegressionFormat : public TextFormat {
  public:
-  std::vector<std::string_view> foreign_keys() const override {
-    std::vector<std::string_view> keys = TextFormat::foreign_keys();
-    keys.push_back("labels");
-    return keys;
-  }
-  std::vector<std::string_view> foreign_options() const override {
-    std::vector<std::string_view> options = TextFormat::foreign_options();
-    options.push_back("label-weights");
-    return options;
-  }
-
   std::vector<std::string_view> metrics(const LabelledTask& /*task*/) const override { return {"pearson", "spearman"}; }
   std::vector<std::string_view> default_metrics(const LabelledTask& task) const override { return metrics(task); }
   std::string_view label_name() const override { return "number"; }

@@ -40,12 +40,16 @@ struct SampleConfig {
            .min = 8,
            .max = 65535});
     visit("stride", self.stride,
-          {.help = "spans: stride between the windows of a context, in tokens; at most the length of a window",
-           .min = 1});
+          {.help = "stride between the windows of a context, in tokens; at most the length of a window",
+           .min = 1,
+           .only = kOfSpans});
     visit("question-length", self.question_length,
-          {.help = "spans: maximum tokens of a question, at most half of a sequence; the rest is cut", .min = 1});
-    visit("document-context", self.document_context,
-          {.help = "tags: tokens added around a sentence from its document; 0: none", .min = 0, .max = 65535});
+          {.help = "maximum tokens of a question, at most half of a sequence; the rest is cut",
+           .min = 1,
+           .only = kOfSpans});
+    visit(
+        "document-context", self.document_context,
+        {.help = "tokens added around a sentence from its document; 0: none", .min = 0, .max = 65535, .only = kOfTags});
   }
 };
 

@@ -10,13 +10,6 @@ namespace {
 
 class SpanFormat : public RecordFormat {
  public:
-  std::vector<std::string_view> foreign_keys() const override {
-    return {"text",  "test-text", "format",   "header",    "skip-incomplete",
-            "label", "labels",    "positive", "separator", "chunks"};
-  }
-  std::vector<std::string_view> foreign_options() const override {
-    return {"document-context", "pooling", "label-weights"};
-  }
   void validate(const LabelledTask& /*task*/, const std::string& /*source*/) const override {}
 
   std::vector<std::string_view> metrics(const LabelledTask& /*task*/) const override { return {"f1", "exact"}; }

@@ -11,13 +11,6 @@ namespace {
 
 class TagFormat : public RecordFormat {
  public:
-  std::vector<std::string_view> foreign_keys() const override {
-    return {"text", "test-text", "format", "header", "skip-incomplete", "positive", "separator", "may-lack-answers"};
-  }
-  std::vector<std::string_view> foreign_options() const override {
-    return {"stride", "question-length", "max-answer", "nbest", "null-threshold", "pooling"};
-  }
-
   void validate(const LabelledTask& task, const std::string& source) const override {
     if (task.label == LabelledTask().label || parse_number<std::uint64_t>(task.label).value_or(0) != 0) return;
     throw UserError(source + ": label is \"" + task.label + "\", expected the number of the column of the tags",

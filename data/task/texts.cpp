@@ -30,14 +30,6 @@ std::size_t number_of_label(const std::string& label, const LabelledTask& task, 
   throw UserError(place + "\"" + label + "\" is not a label of the task", "the labels are: " + list);
 }
 
-std::vector<std::string_view> TextFormat::foreign_keys() const {
-  return {"positive", "separator", "may-lack-answers", "chunks"};
-}
-
-std::vector<std::string_view> TextFormat::foreign_options() const {
-  return {"document-context", "stride", "question-length", "max-answer", "nbest", "null-threshold"};
-}
-
 void TextFormat::validate(const LabelledTask& task, const std::string& source) const {
   const std::vector<std::string>& text = task.text;
   if (text.empty() || text.size() > 2) {

@@ -52,31 +52,38 @@ struct BertOptions {
   std::optional<double> initial_deviation = {};
   InitialPositions initial_positions = InitialPositions::random;
 
+  static constexpr Condition kBert = {"model", {"bert"}};  // in fine-tuning; attend pretrain has no other encoder
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("shape", self.shape, {.help = "layers/width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
     visit("layers", self.layers, {.help = "blocks of the encoder; auto: from the shape", .min = 1, .max = 96});
     visit("width", self.width, {.help = "size of hidden states; auto: from the shape", .min = 2, .max = 16384});
-    visit("heads", self.heads, {.help = "attention heads; auto: one per 64 columns", .min = 1, .max = 256});
+    visit("heads", self.heads,
+          {.help = "attention heads; auto: one per 64 columns", .min = 1, .max = 256, .only = kBert});
     visit("feed-forward", self.feed_forward,
-          {.help = "inner size of the feed-forward layer; auto: 4 x width", .min = 1, .max = 65536});
+          {.help = "inner size of the feed-forward layer; auto: 4 x width", .min = 1, .max = 65536, .only = kBert});
     visit("embedding-width", self.embedding_width,
           {.help = "size of the embeddings, if different from the width (ALBERT); auto: the width",
            .min = 2,
-           .max = 16384});
-    visit("positions", self.positions, {.help = "maximum length of a sequence, in tokens", .min = 8, .max = 65535});
-    visit("share-layers", self.share_layers, {.help = "all layers share one block (ALBERT)"});
-    visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer"});
-    visit("gelu", self.gelu, {.help = "the exact GELU or its tanh approximation"});
+           .max = 16384,
+           .only = kBert});
+    visit("positions", self.positions,
+          {.help = "maximum length of a sequence, in tokens", .min = 8, .max = 65535, .only = kBert});
+    visit("share-layers", self.share_layers, {.help = "all layers share one block (ALBERT)", .only = kBert});
+    visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer", .only = kBert});
+    visit("gelu", self.gelu, {.help = "the exact GELU or its tanh approximation", .only = kBert});
     visit("dropout", self.dropout, {.help = "dropout on embeddings and sub-layer outputs", .min = 0, .max = 0.95});
-    visit("attention-dropout", self.attention_dropout, {.help = "dropout on attention weights", .min = 0, .max = 0.95});
+    visit("attention-dropout", self.attention_dropout,
+          {.help = "dropout on attention weights", .min = 0, .max = 0.95, .only = kBert});
     visit("initial-deviation", self.initial_deviation,
           {.help = "standard deviation of the truncated normal initialisation; auto: half of width^-0.5, which "
                    "is BERT's 0.02 at its own width",
            .min = 1e-6,
-           .max = 1});
+           .max = 1,
+           .only = kBert});
     visit("initial-positions", self.initial_positions,
-          {.help = "initialisation of the learned position table: random or sinusoids"});
+          {.help = "initialisation of the learned position table: random or sinusoids", .only = kBert});
   }
 };
 

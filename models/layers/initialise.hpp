@@ -55,8 +55,9 @@ struct InitialiserConfig {
           {.help = "initialisation of matrices: the model family's default, a rule based on their sizes, or uniform in "
                    "±0.1 including the embeddings; biases keep the family's default"});
     visit("recurrent-initialiser", self.recurrent,
-          {.help = "recurrent models: initialisation of the matrices from hidden state to gates: as --initialiser "
-                   "(default), or orthogonal for each gate"});
+          {.help = "initialisation of the matrices from hidden state to gates: as --initialiser (default), or "
+                   "orthogonal for each gate",
+           .only = {"model", {"luong", "bahdanau", "fixed"}}});
   }
 };
 

@@ -7,8 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
-#include <vector>
 
 #include "data/batch/labelled_batch.hpp"
 #include "data/task/labelled_task.hpp"
@@ -17,9 +15,6 @@
 #include "models/text/text_options.hpp"
 
 namespace attend {
-
-// The options that do not apply to such a model.
-std::vector<std::string_view> foreign_options(const TextModelOptions& options, TaskKind task);
 
 class TextModelImpl : public torch::nn::Module {
  public:

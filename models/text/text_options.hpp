@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/options.hpp"
+#include "data/task/labelled_task.hpp"
 #include "models/bert/bert_config.hpp"
 #include "models/text/pooling.hpp"
 
@@ -32,7 +33,8 @@ struct TextModelOptions {
     visit("pooling", self.pooling,
           {.help = "vector from which labels are computed: the state of [CLS] (BERT) or the last state (LSTM), the "
                    "mean, attention with a learnt query, or an alignment of two texts; auto: alignment for two texts "
-                   "unless the encoder was imported, else cls, or the mean if [CLS] is untrained; LSTM: last"});
+                   "unless the encoder was imported, else cls, or the mean if [CLS] is untrained; LSTM: last",
+           .only = kOfSequences});
     visit("head-dropout", self.head_dropout,
           {.help = "dropout on the input of the label layer; auto: dropout", .min = 0, .max = 0.95});
     BertOptions::visit(self.encoder, visit);

@@ -13,8 +13,7 @@
 
 namespace attend {
 
-// An option of one family given for another is an error that names it. Training resolves options left at auto
-// (train/translation/defaults.hpp) before a model is built.
+// Training resolves options left at auto (train/translation/defaults.hpp) before a model is built.
 struct ModelConfig {
   ModelKind model = ModelKind::transformer;
   std::optional<std::int64_t> encoder_layers;
@@ -46,6 +45,9 @@ struct ModelConfig {
   double initial_deviation = 0.0;   // transformer: standard deviation of initial weights; 0: Xavier's rule
   InitialiserConfig initial = {};
 
+  static constexpr Condition kTransformer = {"model", {"transformer"}}, kAttention = {"model", {"luong", "bahdanau"}},
+                             kRecurrent = {"model", {"luong", "bahdanau", "fixed"}}, kFixed = {"model", {"fixed"}};
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model, {.help = "model family"});
@@ -56,62 +58,73 @@ struct ModelConfig {
     visit("width", self.width,
           {.help = "size of embeddings and hidden states; auto: from the size of the data", .min = 2, .max = 16384});
     visit("heads", self.heads,
-          {.help = "transformer: attention heads; auto: one per 64 columns or so", .min = 1, .max = 256});
+          {.help = "attention heads; auto: one per 64 columns or so", .min = 1, .max = 256, .only = kTransformer});
     visit("feed-forward", self.feed_forward,
-          {.help = "transformer: inner size of the feed-forward layer; auto: 4 x width", .min = 1, .max = 65536});
+          {.help = "inner size of the feed-forward layer; auto: 4 x width",
+           .min = 1,
+           .max = 65536,
+           .only = kTransformer});
     visit("positions", self.positions,
-          {.help =
-               "transformer: encode the order of a sentence by sinusoids, or by biases of its self-attention (alibi)"});
-    visit("norm", self.norm, {.help = "transformer: layer norm after (post) or before (pre) each sub-layer"});
-    visit("cell", self.cell, {.help = "recurrent models: kind of cell; auto: gru for bahdanau, else lstm"});
+          {.help = "encode the order of a sentence by sinusoids, or by biases of its self-attention (alibi)",
+           .only = kTransformer});
+    visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer", .only = kTransformer});
+    visit("cell", self.cell, {.help = "kind of cell; auto: gru for bahdanau, else lstm", .only = kRecurrent});
     visit("encoder", self.encoder,
-          {.help = "recurrent models: the encoder reads the source in both directions, forward, or reversed"});
-    visit(
-        "score", self.score,
-        {.help = "models with attention: score of a position; auto: scaled-dot for transformer, general for luong, "
-                 "additive for bahdanau; recurrent models: with dot and scaled-dot, each direction of a bidirectional "
-                 "encoder has half the width"});
+          {.help = "the encoder reads the source in both directions, forward, or reversed", .only = kRecurrent});
+    visit("score", self.score,
+          {.help = "score of a position; auto: scaled-dot for transformer, general for luong, additive for bahdanau; in "
+                   "recurrent models with dot and scaled-dot, each direction of a bidirectional encoder has half the "
+                   "width",
+           .only = {"model", {"transformer", "luong", "bahdanau"}}});
     visit("longest-source", self.longest_source,
-          {.help = "score location: maximum length of a source, in pieces; auto: max-length", .min = 1, .max = 1e5});
+          {.help = "maximum length of a source, in pieces; auto: max-length",
+           .min = 1,
+           .max = 1e5,
+           .only = {"score", {"location"}}});
     visit("scope", self.scope,
-          {.help = "luong, bahdanau: attend to all positions (global), or to a window that moves by one position per "
-                   "step (local-m) or has a predicted centre (local-p)"});
+          {.help = "attend to all positions (global), or to a window that moves by one position per step "
+                   "(local-m) or has a predicted centre (local-p)",
+           .only = kAttention});
     visit("window", self.window,
-          {.help = "local scopes: positions on each side of the centre; required", .min = 1, .max = 1e5});
-    visit("attention", self.attention,
-          {.help = "luong, bahdanau: average the values (soft), or sample one of them (hard, trained by REINFORCE)"});
+          {.help = "positions on each side of the centre; required",
+           .min = 1,
+           .max = 1e5,
+           .only = {"scope", {"local-m", "local-p"}}});
     visit(
-        "soft-share", self.soft_share,
-        {.help =
-             "hard attention: share of target positions that average the values in training, which lowers the variance",
-         .min = 0,
-         .max = 1});
+        "attention", self.attention,
+        {.help = "average the values (soft), or sample one of them (hard, trained by REINFORCE)", .only = kAttention});
+    visit("soft-share", self.soft_share,
+          {.help = "share of target positions that average the values in training, which lowers the variance",
+           .min = 0,
+           .max = 1,
+           .only = {"attention", {"hard"}}});
     visit("keys", self.keys,
-          {.help = "luong, bahdanau: keys from the encoder's hidden states or its LSTM cell states"});
+          {.help = "keys from the encoder's hidden states or its LSTM cell states", .only = kAttention});
     visit("values", self.values,
-          {.help = "luong, bahdanau: values from the encoder's hidden states or its LSTM cell states"});
+          {.help = "values from the encoder's hidden states or its LSTM cell states", .only = kAttention});
     visit("coverage", self.coverage,
-          {.help = "luong, bahdanau: add the sum of a position's past weights to its key (additive)"});
-    visit("input-feeding", self.input_feeding, {.help = "luong: feed the attentional vector back into the next step"});
-    visit(
-        "context", self.context,
-        {.help =
-             "fixed: the decoder reads the encoder's final state only at the start (once), or at every step (every)"});
+          {.help = "add the sum of a position's past weights to its key (additive)", .only = kAttention});
+    visit("input-feeding", self.input_feeding,
+          {.help = "feed the attentional vector back into the next step", .only = {"model", {"luong"}}});
+    visit("context", self.context,
+          {.help = "the decoder reads the encoder's final state only at the start (once), or at every step (every)",
+           .only = kFixed});
     visit("context-from", self.context_from,
-          {.help = "fixed: the hidden state or the LSTM cell state of the encoder's final state"});
+          {.help = "the hidden state or the LSTM cell state of the encoder's final state", .only = kFixed});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
            .min = 0,
            .max = 0.95});
     visit("attention-dropout", self.attention_dropout,
-          {.help = "transformer: dropout on attention weights", .min = 0, .max = 0.95});
+          {.help = "dropout on attention weights", .min = 0, .max = 0.95, .only = kTransformer});
     visit("activation-dropout", self.activation_dropout,
-          {.help = "transformer: dropout inside the feed-forward", .min = 0, .max = 0.95});
+          {.help = "dropout inside the feed-forward", .min = 0, .max = 0.95, .only = kTransformer});
     visit("initial-deviation", self.initial_deviation,
-          {.help = "transformer: standard deviation of the truncated normal initialisation; 0: Xavier's rule",
+          {.help = "standard deviation of the truncated normal initialisation; 0: Xavier's rule",
            .min = 0,
-           .max = 1});
+           .max = 1,
+           .only = kTransformer});
     InitialiserConfig::visit(self.initial, visit);
   }
 };

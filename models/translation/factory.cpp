@@ -1,6 +1,5 @@
 #include "models/translation/factory.hpp"
 
-#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -50,16 +49,9 @@ void check_attention(const ModelConfig& config, const OptionPlace& place) {
     refuse(place("scope"), " is " + std::string(name_of(config.scope)) + ", but window is not given",
            "say how many positions on each side it covers: --window 10");
   }
-  if (!local && config.window) {
-    refuse(place("window"), " is given, but scope is global", "choose a local scope, or drop it");
-  }
-  if (score == ScoreKind::location) {
-    if (local) {
-      refuse(place("score"), " is location, which weighs all positions by their number, but scope is local",
-             "choose another score, or --scope global");
-    }
-  } else if (config.longest_source) {
-    refuse(place("longest-source"), " is given, but score is " + std::string(name_of(score)), "drop it");
+  if (local && score == ScoreKind::location) {
+    refuse(place("score"), " is location, which weighs all positions by their number, but scope is local",
+           "choose another score, or --scope global");
   }
   if (config.coverage != CoverageKind::none && !recipe_of(score).takes_coverage) {
     refuse(
@@ -147,35 +139,7 @@ Seq2Seq make_fixed(const ModelConfig& config, const VocabularySizes& vocabulary)
 
 }  // namespace
 
-std::vector<std::string_view> foreign_options(const ModelConfig& config) {
-  const std::vector<std::string_view> transformer = {
-      "heads", "positions", "feed-forward", "norm", "attention-dropout", "activation-dropout", "initial-deviation"};
-  const std::vector<std::string_view> recurrent = {"cell", "encoder", "recurrent-initialiser"};
-  const std::vector<std::string_view> attention = {"longest-source", "scope", "window", "attention",
-                                                   "soft-share",     "keys",  "values", "coverage"};
-  const std::vector<std::string_view> score = {"score"}, luong = {"input-feeding"}, fixed = {"context", "context-from"};
-  const auto all = [](std::initializer_list<std::vector<std::string_view>> lists) {
-    std::vector<std::string_view> names;
-    for (const auto& list : lists) names.insert(names.end(), list.begin(), list.end());
-    return names;
-  };
-  switch (config.model) {
-    case ModelKind::transformer:
-      return all({recurrent, attention, luong, fixed});
-    case ModelKind::luong:
-      return all({transformer, fixed});
-    case ModelKind::bahdanau:
-      return all({transformer, luong, fixed});
-    case ModelKind::fixed:
-      return all({transformer, score, attention, luong});
-  }
-  return {};
-}
-
 void check_model(const ModelConfig& config, const OptionPlace& place) {
-  if (config.attention == ChoiceKind::soft && config.soft_share != ModelConfig().soft_share) {
-    refuse(place("soft-share"), " has no meaning for --attention soft", "leave it out");
-  }
   if (config.initial_deviation > 0 && config.initial.matrices != Initialiser::of_family) {
     refuse(place("initial-deviation"), " is given, but initialiser is " + std::string(name_of(config.initial.matrices)),
            "drop one of them");
@@ -191,8 +155,8 @@ void check_vocabularies(const ModelConfig& config, const VocabularySizes& vocabu
 }
 
 Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
-  refuse_changed(config, foreign_options(config), "the model " + std::string(name_of(config.model)));
-  check_model(config, [](std::string_view name) { return "option " + std::string(name); });
+  refuse_inapplicable(config, option_place);
+  check_model(config, option_place);
   check_vocabularies(config, vocabulary);
   Seq2Seq model;
   switch (config.model) {

@@ -2,24 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
+#include "core/conditions.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
 
 namespace attend {
 
-// The options that models of this family do not read.
-std::vector<std::string_view> foreign_options(const ModelConfig& config);
-
-// Names an option in a message: "--scope", or its file and line.
-using OptionPlace = std::function<std::string(std::string_view)>;
-
-// Throws UserError if options contradict each other, whatever the text. The width must not be auto.
+// Throws UserError if options that apply contradict each other, whatever the text. The width must not be auto.
 void check_model(const ModelConfig& config, const OptionPlace& place);
 
 struct VocabularySizes {

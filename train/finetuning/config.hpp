@@ -67,7 +67,8 @@ struct FinetuningConfig {
     visit("label-weights", self.label_weights,
           {.help = "weight of each label in the loss, in the order of the labels; balanced: inverse to its frequency; "
                    "none: equal weights",
-           .placeholder = "X"});
+           .placeholder = "X",
+           .only = kOfLabels});
     visit("freeze", self.freeze,
           {.help = "number of frozen parts of the encoder: 1: the embeddings, 2: also the lowest layer, and so on",
            .min = 0,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/random.hpp"
@@ -116,7 +117,7 @@ class FinetuningJob : public Job {
     task_.labels = labels_of_task(task_, train_file);
     task_.validate(train_file);
     const RecordFormat& format = format_of(task_.kind);
-    refuse_changed(config_, format.foreign_options(), name_of(task_.kind));
+    refuse_inapplicable(config_, option_place, facts_of(task_.kind));
     if (!resumed && !config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;

@@ -38,19 +38,23 @@ struct ObjectiveConfig {
     visit("label-smoothing", self.label_smoothing,
           {.help = "label smoothing: probability mass spread uniformly over the vocabulary", .min = 0, .max = 0.9});
     visit("scheduled-sampling", self.scheduled_sampling,
-          {.help = "recurrent models: scheduled sampling: fraction of decoder inputs, at the end of training, that are "
-                   "the model's own predictions instead of target words",
+          {.help = "scheduled sampling: fraction of decoder inputs, at the end of training, that are the model's own "
+                   "predictions instead of target words",
            .min = 0,
-           .max = 1});
-    visit("sampling-schedule", self.sampling_schedule, {.help = "growth of that fraction during training"});
+           .max = 1,
+           .only = {"model", {"luong", "bahdanau", "fixed"}}});
+    visit("sampling-schedule", self.sampling_schedule,
+          {.help = "growth of that fraction during training", .only = {"scheduled-sampling"}});
     visit("reinforce-weight", self.reinforce_weight,
-          {.help = "hard attention: weight of the REINFORCE gradient; at 1 its noise exceeds the gradient of the words",
+          {.help = "weight of the REINFORCE gradient; at 1 its noise exceeds the gradient of the words",
            .min = 0,
-           .max = 1e6});
+           .max = 1e6,
+           .only = {"attention", {"hard"}}});
     visit("entropy-weight", self.entropy_weight,
-          {.help = "hard attention: weight of the entropy bonus, which prevents early convergence to one position",
+          {.help = "weight of the entropy bonus, which prevents early convergence to one position",
            .min = 0,
-           .max = 1e6});
+           .max = 1e6,
+           .only = {"attention", {"hard"}}});
   }
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/command_line.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 
 namespace attend {
@@ -52,6 +53,38 @@ struct Outer {
     visit("train", self.train, {.help = "two files"});
     visit("max-time", self.max_time, {.help = "stops after", .min = 1});
     Inner::visit(self.inner, visit);
+  }
+};
+
+struct Painting {
+  Colour colour = Colour::blue;
+  std::optional<Colour> edge = {};
+  double gloss = 1;
+  bool frame = false;
+  std::string wood = "oak";
+  std::string nail = {};
+  std::int64_t stride = 128;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Paint");
+    visit("colour", self.colour, {.help = "of the area"});
+    visit("edge", self.edge, {.help = "of the line", .only = {"colour", {"blue"}}});
+    visit("frame", self.frame, {.help = "around it"});
+    visit("gloss", self.gloss, {.help = "of the edge", .only = {"edge", {"blue", "dark-red"}}});
+    visit("wood", self.wood, {.help = "of the frame", .only = {"frame"}});
+    visit("nail", self.nail, {.help = "in the wall", .only = {"frame", {"false"}}});
+    visit("stride", self.stride, {.help = "of the brush", .only = {"tools of kind", {"brush", "roller"}}});
+  }
+};
+
+// One option of a painting, bound without the option that its condition names.
+struct Edge {
+  std::optional<Colour> edge = {};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("edge", self.edge, {.help = "of the line", .only = {"colour", {"blue"}}});
   }
 };
 
@@ -232,7 +265,7 @@ TEST(Options, AFileIsPrintedWithCommentsUnderItsGroups) {
 
 TEST(Options, TheTextsAreThoseOfTheValuesThatCount) {
   const Outer outer;
-  const OptionTexts all = texts_of(bind(outer), [](const BoundOption&) { return true; });
+  const OptionTexts all = texts_of(bind(outer));
   EXPECT_EQ(all.at("warmup-steps"), "auto");
   EXPECT_EQ(all.at("max-time"), "1h");
   OptionTexts others = texts_of(bind(outer), [](const BoundOption& option) { return option.name != "warmup-steps"; });
@@ -248,6 +281,85 @@ TEST(Options, DeclarationsAreChecked) {
   EXPECT_THROW(binder("a", value, {.help = "x"}), std::logic_error);
   EXPECT_THROW(binder("b_c", value, {.help = "x"}), std::logic_error);
   EXPECT_THROW(binder("b", value, {}), std::logic_error);
+  Colour colour = Colour::blue;
+  binder("colour", colour, {.help = "x"});
+  EXPECT_THROW(binder("b", value, {.help = "x", .only = {"colour", {"blue", "bleu"}}}), std::logic_error);
+  EXPECT_THROW(binder("b", value, {.help = "x", .only = {"a", {"true"}}}), std::logic_error);
+  binder("b", value, {.help = "x", .only = {"d"}});
+  EXPECT_THROW(binder("d", value, {.help = "x"}), std::logic_error) << "declared after a condition on it";
+  binder("e", value, {.help = "x", .only = {"a", {"false"}}});
+  EXPECT_EQ(binder.options.size(), 4U);
+}
+
+// The names of the options that apply.
+std::vector<std::string_view> applicable(const Painting& painting, const OptionTexts& facts = {}) {
+  std::vector<std::string_view> names;
+  const BoundOptions options = bind(painting);
+  for (const BoundOption& option : options) {
+    if (applies(options, option, facts)) names.push_back(option.name);
+  }
+  return names;
+}
+
+TEST(Conditions, AnOptionAppliesIfItsConditionAndThoseAboveItHold) {
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(applicable({}), (Names{"colour", "edge", "frame", "nail", "stride"})) << "an automatic edge has no gloss";
+  EXPECT_EQ(applicable({.edge = Colour::blue}), (Names{"colour", "edge", "frame", "gloss", "nail", "stride"}));
+  EXPECT_EQ(applicable({.colour = Colour::dark_red, .edge = Colour::blue}),
+            (Names{"colour", "frame", "nail", "stride"}))
+      << "without an edge no gloss";
+  EXPECT_EQ(applicable({.frame = true}), (Names{"colour", "edge", "frame", "wood", "stride"}));
+  EXPECT_EQ(applicable({}, {{"tools of kind", "roller"}}), applicable({}));
+  EXPECT_EQ(applicable({}, {{"tools of kind", "knife"}}), (Names{"colour", "edge", "frame", "nail"}));
+  const Edge alone;
+  EXPECT_TRUE(applies(bind(alone), bind(alone)[0]));
+}
+
+TEST(Conditions, AnOptionThatDoesNotApplyIsRefusedUnlessItIsAtItsDefault) {
+  const auto refused = [](const Painting& painting, const OptionTexts& facts = {}) {
+    return mistake_and_remedy([&] { refuse_inapplicable(painting, option_place, facts); });
+  };
+  EXPECT_EQ(refused({.colour = Colour::dark_red}, {{"tools of kind", "knife"}}), "no mistake");
+  EXPECT_EQ(refused({.edge = Colour::blue, .gloss = 2}), "no mistake");
+  EXPECT_EQ(refused({.gloss = 2}),
+            "option gloss has no meaning with --edge auto | leave it out; it is only for --edge blue, dark-red");
+  EXPECT_EQ(refused({.colour = Colour::dark_red, .gloss = 2}),
+            "option gloss has no meaning with --colour dark-red | leave it out; it is only for --colour blue")
+      << "the outermost condition is the reason";
+  EXPECT_EQ(refused({.wood = "ash"}),
+            "option wood has no meaning without --frame | leave it out; it is only for --frame");
+  EXPECT_EQ(refused({.frame = true, .nail = "long"}),
+            "option nail has no meaning with --frame | leave it out; it is only for calls without --frame");
+  EXPECT_EQ(refused({.stride = 1}, {{"tools of kind", "knife"}}),
+            "option stride has no meaning for tools of kind knife | leave it out; it is only for tools of kind brush, "
+            "roller");
+}
+
+TEST(Conditions, OnlyGivenOptionsAreRefusedWhereTheirOriginIsKnown) {
+  Painting painting{.wood = "ash"};
+  BoundOptions options = bind(painting);
+  OptionOrigins origins;
+  const auto refused = [&] { return mistake_and_remedy([&] { refuse_inapplicable(painting, given_place(origins)); }); };
+  EXPECT_EQ(refused(), "no mistake");
+  apply_toml(options, "\nwood = \"elm\"", "r.toml", origins);
+  EXPECT_EQ(refused(), "r.toml:2: wood has no meaning without --frame | leave it out; it is only for --frame");
+}
+
+TEST(Conditions, AFileGroupsOptionsByTheirOutermostCondition) {
+  EXPECT_EQ(to_toml(Painting{}),
+            "# Paint\n\n"
+            "# of the area; one of dark-red, blue\ncolour = \"blue\"\n"
+            "# around it; true or false\nframe = false\n"
+            "\n# Paint, only --colour blue\n\n"
+            "# of the line; one of dark-red, blue, or auto\nedge = \"auto\"\n"
+            "# only --edge blue, dark-red: of the edge; a number\ngloss = 1\n"
+            "\n# Paint, only --frame\n\n"
+            "# of the frame; a UTF-8 text\nwood = \"oak\"\n"
+            "\n# Paint, only calls without --frame\n\n"
+            "# in the wall; a UTF-8 text\nnail = \"\"\n"
+            "\n# Paint, only tools of kind brush, roller\n\n"
+            "# of the brush; an integer\nstride = 128\n");
+  EXPECT_EQ(to_toml(Edge{}), "# of the line; one of dark-red, blue, or auto\nedge = \"auto\"\n");
 }
 
 RC_GTEST_PROP(OptionsProperty, WhatIsPrintedReadsBackEqual, ()) {

@@ -275,5 +275,41 @@ TEST(Program, HelpListsCommandsAndOptions) {
             std::string::npos);
 }
 
+struct PaintConfig {
+  bool frame = false;
+  std::string wood = "oak";
+  std::int64_t coats = 1;
+  std::string varnish = "matt";
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Paint");
+    visit("frame", self.frame, {.help = "around it"});
+    visit("wood", self.wood, {.help = "of the frame", .only = {"frame"}});
+    visit("coats", self.coats, {.help = "of colour"});
+    visit("varnish", self.varnish, {.help = "of the wood", .only = {"wood"}});
+  }
+};
+
+TEST(Program, HelpAndThePageSayWhichOptionsAnOptionNeeds) {
+  const auto printed = [](const Words& words) {
+    testing::internal::CaptureStdout();
+    run_program({make_command<PaintConfig>("paint", "paints", [](const PaintConfig&, const OptionOrigins&) {})}, words);
+    return testing::internal::GetCapturedStdout();
+  };
+  const std::string help = printed({"help", "paint"});
+  EXPECT_NE(help.find("\nPaint\n"
+                      "  --frame                     around it\n"
+                      "  --coats N                   of colour; an integer [1]\n\n"
+                      "Paint, only --frame\n"
+                      "  --wood TEXT                 of the frame [oak]\n"
+                      "  --varnish TEXT              only --wood: of the wood [matt]\n\n"),
+            std::string::npos)
+      << help;
+  const std::string page = printed({"config", "--markdown"});
+  EXPECT_NE(page.find("| oak | *only --frame*: of the frame |"), std::string::npos) << page;
+  EXPECT_NE(page.find("| matt | *only --wood*: of the wood |"), std::string::npos) << page;
+}
+
 }  // namespace
 }  // namespace attend

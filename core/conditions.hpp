@@ -1,0 +1,45 @@
+// The options that have a meaning, derived from the conditions in their declarations (Option::only): what is refused,
+// hidden, and grouped in --help and in files.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/options.hpp"
+
+namespace attend {
+
+// False if the condition of `option` fails, or that of the option which it names, and so on. `facts`: values of facts,
+// {"tasks of kind": "spans"}. A condition on an unknown option or fact holds.
+bool applies(const BoundOptions& options, const BoundOption& option, const OptionTexts& facts = {});
+
+// Names an option in a message: "--scope", or its file and line. Empty: it was not given.
+using OptionPlace = std::function<std::string(std::string_view)>;
+std::string option_place(std::string_view name);        // "option NAME", for values of any origin
+OptionPlace given_place(const OptionOrigins& origins);  // the origins of options that were given
+
+// Throws UserError for the first option with a place that does not apply, but differs from its default.
+void refuse_inapplicable(const BoundOptions& options, const OptionTexts& defaults, const OptionPlace& place,
+                         const OptionTexts& facts = {});
+template <class Config>
+void refuse_inapplicable(const Config& config, const OptionPlace& place, const OptionTexts& facts = {}) {
+  refuse_inapplicable(bind(config), default_texts<Config>(), place, facts);
+}
+
+// The options of a group whose outermost condition is the same; those without one come first.
+struct OptionBlock {
+  struct Entry {
+    const BoundOption* option;
+    std::string condition;  // "only --score location: " if it is not the outermost one
+  };
+  std::string heading;  // "Model, only --model transformer"
+  std::vector<Entry> entries = {};
+};
+std::vector<OptionBlock> blocks_of(const BoundOptions& options);
+
+// The condition of an option, if it has one among these options: "only --score location".
+std::string condition_text(const BoundOptions& options, const BoundOption& option);
+
+}  // namespace attend
