@@ -75,12 +75,11 @@ struct AttentionConfig {
           {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
            .placeholder = "FILE",
            .only = kOfText});
-    visit(
-        "target", self.target,
-        {.help =
+    visit("target", self.target,
+          {.help =
                "translations of the input lines, whose attention is shown; default: the model's own best translations",
-         .placeholder = "FILE",
-         .only = kOfText});
+           .placeholder = "FILE",
+           .only = kOfText});
     visit("output", self.output,
           {.help = "output file: a page (.html), a picture (.svg), or the weights of every layer and head as JSON "
                    "lines (.jsonl); default: heat maps on standard output",
@@ -99,7 +98,10 @@ struct AttentionConfig {
     visit("layer", self.layer,
           {.help = "layer, from 0; auto: all in files, else the last", .min = 0, .max = 1000, .only = kOfText});
     visit("head", self.head,
-          {.help = "head, from 0; auto: all in files, else the mean of all heads", .min = 0, .max = 1000, .only = kOfText});
+          {.help = "head, from 0; auto: all in files, else the mean of all heads",
+           .min = 0,
+           .max = 1000,
+           .only = kOfText});
     visit("words", self.words,
           {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
                    "averaged over those of the attending word",

@@ -42,7 +42,8 @@ std::int64_t longest_common_subsequence(const Words& a, const Words& b) {
 std::map<Words, std::int64_t> count_ngrams(const Words& words, std::size_t order) {
   std::map<Words, std::int64_t> counts;
   for (std::size_t i = 0; i + order <= words.size(); ++i) {
-    ++counts[Words(words.begin() + static_cast<std::ptrdiff_t>(i), words.begin() + static_cast<std::ptrdiff_t>(i + order))];
+    ++counts[Words(words.begin() + static_cast<std::ptrdiff_t>(i),
+                   words.begin() + static_cast<std::ptrdiff_t>(i + order))];
   }
   return counts;
 }

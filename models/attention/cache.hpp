@@ -1,5 +1,5 @@
-// What the hypotheses of a decoder have read: the keys and values of every step and layer, as a value. Nothing is copied
-// when hypotheses split or die: see ops::Ancestry.
+// What the hypotheses of a decoder have read: the keys and values of every step and layer, as a value. Nothing is
+// copied when hypotheses split or die: see ops::Ancestry.
 #pragma once
 
 #include <torch/types.h>

@@ -1,5 +1,6 @@
-// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2): projections around the attention of heads.
-// One module for every place: within the sentences of an encoder, BERT or decoder, and of a decoder to its memory.
+// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2): projections around the attention of
+// heads. One module for every place: within the sentences of an encoder, BERT or decoder, and of a decoder to its
+// memory.
 //
 //   MultiHead(x, y) = Heads(x Wq, y Wk, y Wv) Wo;  y = x within sentences
 //
@@ -59,8 +60,8 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   // What the functions below attend to, k | v [M, 2H] of a memory.
   torch::Tensor keys_values(const torch::Tensor& memory_MH) const { return projections_->keys_values(memory_MH); }
   // Each sentence to the same sentence of the memory: [M, H].
-  torch::Tensor to_memory(const torch::Tensor& x_MH, const Layout& layout, const KeysValues& memory,
-                          std::int64_t layer, Pass& pass) const;
+  torch::Tensor to_memory(const torch::Tensor& x_MH, const Layout& layout, const KeysValues& memory, std::int64_t layer,
+                          Pass& pass) const;
   // The newest token of each hypothesis to a sentence of the memory, sentences[r] of row r: [R, H].
   torch::Tensor step_to_memory(const torch::Tensor& x_RH, std::span<const std::int64_t> sentences,
                                const KeysValues& memory, std::int64_t layer, Pass& pass) const;

@@ -25,7 +25,9 @@ struct QueriesKeysValues {
 
   std::int64_t width() const { return second.defined() ? first.size(1) : first.size(1) / 3; }
   torch::Tensor q() const { return first.narrow(1, 0, width()); }
-  torch::Tensor k() const { return second.defined() ? second.narrow(1, 0, width()) : first.narrow(1, width(), width()); }
+  torch::Tensor k() const {
+    return second.defined() ? second.narrow(1, 0, width()) : first.narrow(1, width(), width());
+  }
   torch::Tensor v() const {
     if (third.defined()) return third;
     return second.defined() ? second.narrow(1, width(), width()) : first.narrow(1, 2 * width(), width());

@@ -71,11 +71,12 @@ struct ModelConfig {
     visit("cell", self.cell, {.help = "kind of cell; auto: gru for bahdanau, else lstm", .only = kRecurrent});
     visit("encoder", self.encoder,
           {.help = "the encoder reads the source in both directions, forward, or reversed", .only = kRecurrent});
-    visit("score", self.score,
-          {.help = "score of a position; auto: scaled-dot for transformer, general for luong, additive for bahdanau; in "
-                   "recurrent models with dot and scaled-dot, each direction of a bidirectional encoder has half the "
-                   "width",
-           .only = {"model", {"transformer", "luong", "bahdanau"}}});
+    visit(
+        "score", self.score,
+        {.help = "score of a position; auto: scaled-dot for transformer, general for luong, additive for bahdanau; in "
+                 "recurrent models with dot and scaled-dot, each direction of a bidirectional encoder has half the "
+                 "width",
+         .only = {"model", {"transformer", "luong", "bahdanau"}}});
     visit("longest-source", self.longest_source,
           {.help = "maximum length of a source, in pieces; auto: max-length",
            .min = 1,

@@ -14,7 +14,6 @@
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "eval/translate.hpp"
-#include "eval/translate.hpp"
 #include "models/run/device.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/families.hpp"

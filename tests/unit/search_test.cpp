@@ -234,8 +234,8 @@ TEST(Search, NotANumberEndsTheSentenceAndNoOther) {
 TEST(Search, NoSentencesGiveNoHypotheses) {
   const ScriptedModel model;
   const SearchConfig config;
-  EXPECT_TRUE(
-      translate({.model = model, .ids = kIds, .config = config}, Sequences{torch::empty({0}, torch::kLong), {}}).empty());
+  EXPECT_TRUE(translate({.model = model, .ids = kIds, .config = config}, Sequences{torch::empty({0}, torch::kLong), {}})
+                  .empty());
 }
 
 // Raises SIGTERM in its third step; never ends a sentence.
