@@ -49,7 +49,7 @@ PositionEncodings position_encodings(const Run& run, const std::string& name) {
   const torch::Tensor* positions_TH = buffers.find("positions");
   if (positions_TH == nullptr) {
     throw UserError(name + ": the model, a " + std::string(name_of(run.config.model)) +
-                        ", adds no encodings of positions to its embeddings",
+                        ", has no position encodings in its embeddings",
                     "name a run of a BERT, or of a Transformer with --positions sinusoidal");
   }
   return position_encodings("sinusoids", positions_TH->narrow(0, 0, std::min(kShown, positions_TH->size(0))));

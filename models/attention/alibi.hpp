@@ -8,8 +8,6 @@
 //   8 heads:  1/2, 1/4 … 1/256       3 heads:  1/16, 1/256, 1/4
 #pragma once
 
-#include <ATen/ATen.h>
-
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -26,16 +24,16 @@ class AlibiScope : public Scope {
 
   // The bias is [N, T, S].
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {
-    Window window = scope_->window(queries_TH, places);
+    Window result = scope_->window(queries_TH, places);
     const torch::Tensor distances_TS = (places.positions_S() - places.numbers_T1(queries_TH.size(-2))).abs();
-    window.bias_TS = -slopes_N11_.to(distances_TS.device()) * distances_TS;
-    return window;
+    result.bias_TS = -slopes_N11_.to(distances_TS.device()) * distances_TS;
+    return result;
   }
 
  private:
   static torch::Tensor slopes(std::int64_t heads) {
     const auto lower = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-    const torch::Tensor slopes_N11 = at::empty({heads, 1, 1});
+    const torch::Tensor slopes_N11 = torch::empty({heads, 1, 1});
     for (std::int64_t h = 0; h < heads; ++h) {
       const std::int64_t numerator = h < lower ? 8 * (h + 1) : 4 * (2 * (h - lower) + 1);
       slopes_N11[h].fill_(std::exp2(-static_cast<double>(numerator) / static_cast<double>(lower)));

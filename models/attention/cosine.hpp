@@ -6,8 +6,6 @@
 //   q = (3 4), k = (1 0), (0 2), g = 10:  cosines 0.6, 0.8, energies 6, 8, weights 0.12, 0.88
 #pragma once
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 
 #include "models/attention/score.hpp"
@@ -21,18 +19,18 @@ class CosineScore : public Score {
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return directions(memory_SW); }
 
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
-    return scale_.view({-1, 1, 1}) * at::matmul(directions(queries_TH), keys_SA.transpose(-2, -1));
+    return scale_.view({-1, 1, 1}) * torch::matmul(directions(queries_TH), keys_SA.transpose(-2, -1));
   }
 
   void initialise(RandomStream& /*random*/) override {
-    const at::NoGradGuard no_grad;
+    const torch::NoGradGuard no_grad;
     scale_.fill_(std::log2(32.0 * 32 - 32));
   }
 
  private:
   // Vectors of length 1; 0 stays 0.
   static torch::Tensor directions(const torch::Tensor& x) {
-    const torch::Tensor values = x.to(at::kFloat);
+    const torch::Tensor values = x.to(torch::kFloat);
     return values / values.norm(2, -1, /*keepdim=*/true).clamp_min(1e-6);
   }
 

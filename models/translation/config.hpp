@@ -87,7 +87,7 @@ struct ModelConfig {
                    "(local-m) or has a predicted centre (local-p)",
            .only = kAttention});
     visit("window", self.window,
-          {.help = "positions on each side of the centre; required",
+          {.help = "positions on each side of the centre",
            .min = 1,
            .max = 1e5,
            .only = {"scope", {"local-m", "local-p"}}});
@@ -111,7 +111,7 @@ struct ModelConfig {
           {.help = "the decoder reads the encoder's final state only at the start (once), or at every step (every)",
            .only = kFixed});
     visit("context-from", self.context_from,
-          {.help = "the hidden state or the LSTM cell state of the encoder's final state", .only = kFixed});
+          {.help = "state of the encoder that the decoder reads: hidden state or LSTM cell state", .only = kFixed});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
