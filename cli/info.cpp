@@ -5,7 +5,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -25,7 +24,7 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
-#include "models/translation/factory.hpp"
+#include "models/translation/config.hpp"
 #include "train/trainer.hpp"
 
 namespace attend {

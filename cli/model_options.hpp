@@ -7,6 +7,7 @@
 #include "core/options.hpp"
 #include "eval/answers/answers.hpp"
 #include "models/ops/weight.hpp"
+#include "models/run/text_run.hpp"
 
 namespace attend {
 
@@ -28,6 +29,9 @@ struct ModelOptions {
 };
 
 // Sets `answers` to the values used in validating a fine-tuned run, except for given options.
-void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const OptionOrigins& origins);
+inline void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const OptionOrigins& origins) {
+  auto theirs = read_config<AnswerConfig>(run_of_best_seed(run) / "config.toml", UnknownKeys::ignore);
+  adopt_options(bind(answers), bind(theirs), origins);
+}
 
 }  // namespace attend

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "data/task/labelled_task.hpp"
 #include "data/task/labelled_text.hpp"
 #include "data/text/conll.hpp"
 #include "data/text/squad.hpp"
