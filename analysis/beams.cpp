@@ -1,13 +1,12 @@
 #include "analysis/beams.hpp"
 
 #include "core/error.hpp"
-#include "eval/metrics/bleu.hpp"
 
 namespace attend {
 
 std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> source,
-                                   std::span<const std::string> reference, TranslatorConfig config,
-                                   WorkProgress* progress) {
+                                   std::span<const std::string> reference, const metrics::Metric& metric,
+                                   TranslatorConfig config, WorkProgress* progress) {
   ensure(source.size() == reference.size() && !source.empty(), "a reference for every line");
   const std::vector<std::string> lines(source.begin(), source.end());
   std::vector<BeamPoint> points;
@@ -15,15 +14,14 @@ std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> 
   for (const std::int64_t beam : kComparedBeams) {
     config.search.beam = beam;
     const auto translations = Translator(*run.model, run.tokenizers, config, progress).translate(lines);
-    const metrics::Bleu bleu;
-    metrics::Tally tally(bleu);
+    metrics::Tally tally(metric);
     double log_prob = 0;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const Translation& best = translations[i].front();
       tally.add(best.text, {reference[i]});
       log_prob += best.hypothesis.log_prob;
     }
-    points.push_back({.beam = beam, .bleu = tally.value(), .log_prob = log_prob / static_cast<double>(lines.size())});
+    points.push_back({.beam = beam, .score = tally.value(), .log_prob = log_prob / static_cast<double>(lines.size())});
   }
   return points;
 }

@@ -1,4 +1,4 @@
-// BLEU and log-probability by the size of the beam. A wider search finds likelier translations; if BLEU falls
+// Score and log-probability by the size of the beam. A wider search finds likelier translations; if the score falls
 // nevertheless, the model is at fault (Koehn and Knowles 2017, arXiv 1706.03872, section 3.6).
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
+#include "eval/metrics/metric.hpp"
 #include "eval/translate.hpp"
 #include "models/run/run.hpp"
 
@@ -16,11 +17,11 @@ namespace attend {
 
 inline constexpr std::array<std::int64_t, 5> kComparedBeams = {1, 2, 4, 8, 16};
 
-// Translates the source lines with each of these beams, and otherwise with `config` without its n-best list. BLEU is
-// that of `attend evaluate`; the log-probability is not divided by a length. `progress` counts translated
-// sentences. Interrupted after SIGINT or SIGTERM.
+// Translates the source lines with each of these beams, and otherwise with `config` without its n-best list. The
+// log-probability is not divided by a length. `progress` counts translated sentences. Interrupted after SIGINT or
+// SIGTERM.
 std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> source,
-                                   std::span<const std::string> reference, TranslatorConfig config,
-                                   WorkProgress* progress = nullptr);
+                                   std::span<const std::string> reference, const metrics::Metric& metric,
+                                   TranslatorConfig config, WorkProgress* progress = nullptr);
 
 }  // namespace attend

@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -31,10 +30,7 @@
 #include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "core/version.hpp"
-#include "eval/metrics/bleu.hpp"
-#include "eval/metrics/chrf.hpp"
 #include "eval/metrics/significance.hpp"
-#include "eval/metrics/ter.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/score.hpp"
 #include "eval/workers.hpp"
@@ -44,13 +40,6 @@ namespace attend {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-// The three metrics of section 2, in one order everywhere.
-const std::array<std::shared_ptr<const metrics::Metric>, 3>& all_metrics() {
-  static const std::array<std::shared_ptr<const metrics::Metric>, 3> metrics = {
-      std::make_shared<metrics::Bleu>(), std::make_shared<metrics::Chrf>(), std::make_shared<metrics::Ter>()};
-  return metrics;
-}
 
 std::string processor_name() {
   std::ifstream lines("/proc/cpuinfo");
@@ -63,14 +52,23 @@ std::string processor_name() {
 
 class Measurement {
  public:
-  explicit Measurement(const CompareConfig& config) : config_(config) {}
+  explicit Measurement(const CompareConfig& config)
+      : config_(config), metrics_(metrics::TranslationMetrics{.choice = config.metrics}.make()) {
+    for (std::size_t m = 0; m < metrics_.size(); ++m) {
+      const metrics::TextMetric& row = *metrics::find_text_metric(config.metrics.metrics[m]);
+      result_.metrics.push_back({.key = std::string(row.key),
+                                 .name = metrics_[m]->name(),
+                                 .lower_is_better = row.lower_is_better,
+                                 .meaning = std::string(row.meaning)});
+    }
+  }
 
   Comparison run() {
     read_texts();
     load_runs();
     translate_all();
     measure_systems();
-    result_.tests = test_pairs(systems_, scored_);
+    result_.tests = test_pairs(systems_, scored_, result_.metrics);
     find_levels();
     break_down();
     explain();
@@ -177,7 +175,7 @@ class Measurement {
     for (const SystemOutputs& outputs : outputs_) {
       std::vector<ScoredOutput>& scored = scored_.emplace_back();
       const Lines texts = outputs.texts();
-      for (const auto& metric : all_metrics()) {
+      for (const auto& metric : metrics_) {
         refuse_if_stopped();
         metrics::Tally tally = metrics::evaluate(*metric, texts, references, threads);
         std::vector<double> resampled = metrics::resampled(tally, samples);
@@ -202,14 +200,8 @@ class Measurement {
   }
 
   MeasuredRun measured(std::size_t number) const {
-    MeasuredRun shown{.facts = {},
-                      .quality = {.bleu = estimate(number, 0),
-                                  .chrf = estimate(number, 1),
-                                  .ter = estimate(number, 2),
-                                  .perplexity_piece = {},
-                                  .perplexity_word = {}},
-                      .cost = {},
-                      .curve = {}};
+    MeasuredRun shown;
+    for (std::size_t m = 0; m < metrics_.size(); ++m) shown.quality.scores.push_back(estimate(number, m));
     if (number >= runs_.size()) {
       shown.facts.path = inputs_.given[number - runs_.size()].file;
       return shown;
@@ -246,7 +238,7 @@ class Measurement {
   }
 
   void break_down() {
-    result_.where.push_back(by_length(set_));
+    result_.where.push_back(by_length(set_, *metrics_[0]));
     const std::string training_text = training_text_or_note();
     if (!training_text.empty()) result_.where.push_back(by_frequency(set_, count_frequencies(training_text)));
     result_.where.push_back(by_copying(set_));
@@ -282,7 +274,8 @@ class Measurement {
       WorkProgress progress({.unit = "sentences", .total = std::ssize(set_.sources) * passes});
       scores = score_translations(run, i, text, cross, &progress);
       result_.calibration.back() = calibration(scores->reference);
-      result_.beams.back() = beam_points(run, set_.sources, set_.references, config_.translator, &progress);
+      result_.beams.back() =
+          beam_points(run, set_.sources, set_.references, *metrics_[0], config_.translator, &progress);
       progress.clear();
       log::info("{}: attention", systems_[i].name);
       result_.attention.back() =
@@ -329,17 +322,16 @@ class Measurement {
           Sentence{.source = set_.sources[i], .reference = set_.references[i], .systems = {}});
       for (const SystemRuns& system : systems_) {
         const std::size_t output = system.runs[0];
-        const auto segment = [&](std::size_t metric) {
-          return all_metrics()[metric]->segment_value(scored_[output][metric].tally.row(i));
-        };
         const Translation& translation = outputs_[output].translations[i];
-        sentence.systems.push_back(
-            {.text = translation.text,
-             .bleu = segment(0),
-             .chrf = segment(1),
-             .log_prob = has_model(system) ? std::optional(translation.hypothesis.log_prob) : std::nullopt,
-             .own = {},
-             .reference = {}});
+        SystemSentence& shown = sentence.systems.emplace_back(SystemSentence{
+            .text = translation.text,
+            .scores = {},
+            .log_prob = has_model(system) ? std::optional(translation.hypothesis.log_prob) : std::nullopt,
+            .own = {},
+            .reference = {}});
+        for (const auto& [tally, resampled] : scored_[output]) {
+          shown.scores.push_back(tally.metric().segment_value(tally.row(i)));
+        }
       }
     }
     std::vector<const Run*> models;
@@ -352,6 +344,7 @@ class Measurement {
   }
 
   const CompareConfig& config_;
+  std::vector<std::unique_ptr<metrics::Metric>> metrics_;
   TranslatedSet set_;
   ComparedInputs inputs_;
   std::vector<TrainedRun> runs_;
@@ -365,6 +358,7 @@ class Measurement {
 
 void CompareConfig::validate(const OptionOrigins& origins) const {
   translator.validate(origins);
+  metrics.validate(origins);
   if (runs.empty() && hypothesis.empty()) {
     throw UserError("nothing to compare: no run and no --hypothesis is given",
                     "name runs of attend train, or files of translations: --hypothesis NAME=FILE");

@@ -8,6 +8,7 @@
 #include "analysis/report/comparison.hpp"
 #include "core/options.hpp"
 #include "data/text/links.hpp"
+#include "eval/metrics/translation_metrics.hpp"
 #include "eval/translate.hpp"
 #include "models/ops/weight.hpp"
 
@@ -25,6 +26,7 @@ struct CompareConfig {
   std::string checkpoint = "auto";
   Precision precision = Precision::fp32;
   std::string device = "auto";
+  metrics::MetricChoice metrics = {};
   TranslatorConfig translator = {.search = {.beam = 5}};
 
   template <class Self, class Visitor>
@@ -48,6 +50,7 @@ struct CompareConfig {
                    "training text of the first run",
            .placeholder = "FILE"});
     GoldConfig::visit(self.gold, visit);
+    metrics::MetricChoice::visit(self.metrics, visit);
     visit("probe", self.probe,
           {.help = "also measure the reach of gradients, and the time of updates by length and threads (section 7)"});
     visit("all-attention", self.all_attention,

@@ -67,22 +67,24 @@ void correct_for_several(std::vector<PairTest>& all, const std::string& metric) 
 
 }  // namespace
 
-std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const Scored& scored) {
+std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const Scored& scored,
+                                 const std::vector<ComparedMetric>& compared) {
   const metrics::Exchanges exchanges = metrics::draw_exchanges(scored[0][0].tally.size());
   std::vector<PairTest> tests;
   for (std::size_t a = 0; a < systems.size(); ++a) {
     for (std::size_t b = a + 1; b < systems.size(); ++b) {
-      for (std::size_t metric = 0; metric < scored[0].size(); ++metric) {
+      for (std::size_t metric = 0; metric < compared.size(); ++metric) {
         if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
         PairTest& test = tests.emplace_back(
             test_of(scored[systems[a].runs[0]][metric], scored[systems[b].runs[0]][metric], exchanges));
         test.a = static_cast<std::int64_t>(a);
         test.b = static_cast<std::int64_t>(b);
+        test.lower_is_better = compared[metric].lower_is_better;
         test.seeds = test_over_seeds(systems[a], systems[b], metric, scored);
       }
     }
   }
-  for (const ScoredOutput& output : scored[0]) correct_for_several(tests, output.tally.metric().name());
+  for (const ComparedMetric& metric : compared) correct_for_several(tests, metric.name);
   return tests;
 }
 

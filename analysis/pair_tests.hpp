@@ -18,6 +18,7 @@ struct ScoredOutput {
 // Tests of all pairs on scored[output][metric], where the runs of a system are numbers of outputs. A system's first run
 // stands for it, except in the tests over seeds. Interrupted after SIGINT or SIGTERM.
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems,
-                                 const std::vector<std::vector<ScoredOutput>>& scored);
+                                 const std::vector<std::vector<ScoredOutput>>& scored,
+                                 const std::vector<ComparedMetric>& compared);
 
 }  // namespace attend

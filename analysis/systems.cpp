@@ -23,9 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Options that neither change a trained model nor its score: where files are, what is logged and kept.
-constexpr std::array<std::string_view, 17> kOfNoInfluence = {
-    "run",       "resume",     "dry-run",   "skip-batch", "train",   "valid",    "tokenizer", "cache-dir",     "device",
-    "log-every", "save-every", "keep-last", "keep-best",  "threads", "max-time", "seed",      "bleu-sentences"};
+constexpr std::array<std::string_view, 18> kOfNoInfluence = {
+    "run",       "resume",    "dry-run",  "skip-batch", "train",          "valid",
+    "tokenizer", "cache-dir", "device",   "log-every",  "save-every",     "keep-last",
+    "keep-best", "threads",   "max-time", "seed",       "bleu-sentences", "metrics"};
 
 bool has_influence(std::string_view option) {
   return std::ranges::find(kOfNoInfluence, option) == kOfNoInfluence.end();

@@ -7,10 +7,12 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/safetensors.hpp"
+#include "eval/metrics/translation_metrics.hpp"
 
 namespace attend {
 namespace {
@@ -41,7 +43,7 @@ fs::path trained_in(const fs::path& run) {
   return run;
 }
 
-std::optional<double> number(const nlohmann::json& event, const char* key) {
+std::optional<double> number(const nlohmann::json& event, std::string_view key) {
   const auto found = event.find(key);
   return found != event.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
@@ -104,7 +106,11 @@ void read_training(TrainedRun& trained) {
         trained.memory_mb = std::max(trained.memory_mb.value_or(0), *memory);
       }
     } else if (event["event"] == "valid") {
-      trained.curve.push_back({.update = step, .loss = number(event, "loss"), .bleu = number(event, "bleu")});
+      CurvePoint& point =
+          trained.curve.emplace_back(CurvePoint{.update = step, .loss = number(event, "loss"), .scores = {}});
+      for (const metrics::TextMetric& metric : metrics::text_metrics()) {
+        if (const auto score = number(event, metric.key)) point.scores.emplace(metric.key, *score);
+      }
     }
   }
   if (records.empty() && trained.curve.empty()) return;

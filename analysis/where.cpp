@@ -11,7 +11,6 @@
 
 #include "analysis/recall.hpp"
 #include "data/text/lines.hpp"
-#include "eval/metrics/bleu.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/metrics/tokenizers.hpp"
@@ -103,16 +102,15 @@ std::vector<LengthGroup> length_groups(const std::vector<std::string>& sources) 
   return groups;
 }
 
-Breakdown by_length(const TranslatedSet& set) {
-  const metrics::Bleu bleu;
+Breakdown by_length(const TranslatedSet& set, const metrics::Metric& metric) {
   Breakdown breakdown{
-      .id = "length", .title = "Source length in words", .measure = "BLEU", .unit = "sentences", .groups = {}};
+      .id = "length", .title = "Source length in words", .measure = metric.name(), .unit = "sentences", .groups = {}};
   for (const LengthGroup& group : length_groups(set.sources)) {
     BreakdownGroup& shown = breakdown.groups.emplace_back(
         BreakdownGroup{.name = group.name, .count = std::ssize(group.sentences), .values = {}});
     const metrics::Resamples samples = metrics::draw_resamples(group.sentences.size());
     for (const std::vector<std::string>& outputs : set.outputs) {
-      metrics::Tally tally(bleu);
+      metrics::Tally tally(metric);
       for (const std::size_t i : group.sentences) tally.add(outputs[i], {set.references[i]});
       const metrics::Interval interval = metrics::interval_of(metrics::resampled(tally, samples), tally.size());
       shown.values.push_back(Estimate{.value = tally.value(), .low = interval.low, .high = interval.high});

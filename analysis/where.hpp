@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
+#include "eval/metrics/metric.hpp"
 
 namespace attend {
 
@@ -36,8 +37,8 @@ struct LengthGroup {
 // The groups that have sentences, the shortest first.
 std::vector<LengthGroup> length_groups(const std::vector<std::string>& sources);
 
-// BLEU of these groups.
-Breakdown by_length(const TranslatedSet& set);
+// The score of these groups.
+Breakdown by_length(const TranslatedSet& set, const metrics::Metric& metric);
 // Recall of reference words by their frequency in the training text.
 Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies);
 // Recall of the words that source and reference share and that have a digit or an upper-case letter: numbers and names.

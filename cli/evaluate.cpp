@@ -1,5 +1,5 @@
-// attend evaluate: BLEU, chrF and TER of a file of translations; the alignment error rate of a file of word alignments;
-// or the metrics of a fine-tuned run on its task.
+// attend evaluate: metrics of a file of translations or other texts; the alignment error rate of a file of word
+// alignments; or the metrics of a fine-tuned run on its task.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -125,8 +125,8 @@ struct EvaluateConfig {
                {"data", "valid", "checkpoint", "precision", "device", "max-answer", "null-threshold"}},
         Scored{run.empty() && !scores_alignments(),
                "applies only to translations",
-               {"hypothesis", "reference", "lowercase", "tokenize", "smoothing", "chrf-word-order", "ter-normalized",
-                "ter-no-punct", "ter-asian-support", "ter-case-sensitive"}},
+               {"hypothesis", "reference", "metrics", "lowercase", "tokenize", "smoothing", "chrf-word-order",
+                "ter-normalized", "ter-no-punct", "ter-asian-support", "ter-case-sensitive"}},
         Scored{scores_alignments(),
                "applies only to word alignments",
                {"alignment", "gold", "gold-direction", "gold-base", "source", "target"}}};
@@ -229,36 +229,18 @@ void evaluate_translations(const EvaluateConfig& config) {
   }
   warn_of_pieces(config.hypothesis, hypotheses);
 
-  const metrics::Bleu bleu = config.metrics.bleu();
-  const metrics::Chrf chrf = config.metrics.chrf();
-  const metrics::Ter ter = config.metrics.ter();
-  const auto tally = [&](const metrics::Metric& metric) {
-    return evaluate(metric, hypotheses, references, static_cast<int>(usable_processors()));
-  };
-  const metrics::Tally of_bleu = tally(bleu);
-  const metrics::Tally of_chrf = tally(chrf);
-  const metrics::Tally of_ter = tally(ter);
-  if (!config.json) {
-    std::cout << of_bleu.line() << '\n' << of_chrf.line() << '\n' << of_ter.line() << '\n' << std::flush;
-    return;
+  nlohmann::ordered_json result;
+  std::string lines;
+  const std::vector<std::unique_ptr<metrics::Metric>> chosen = config.metrics.make();
+  for (std::size_t m = 0; m < chosen.size(); ++m) {
+    const metrics::Metric& metric = *chosen[m];
+    const metrics::Tally tally = evaluate(metric, hypotheses, references, static_cast<int>(usable_processors()));
+    lines += tally.line() + '\n';
+    nlohmann::ordered_json& scores = result[config.metrics.choice.metrics[m]];
+    scores = {{"name", metric.name()}, {"score", tally.value()}, {"signature", tally.signature()}};
+    scores.update(metric.parts(tally.sum()));
   }
-  const metrics::BleuScore parts = bleu.score(of_bleu.sum());
-  const nlohmann::ordered_json result = {
-      {"bleu",
-       {{"score", parts.score},
-        {"signature", of_bleu.signature()},
-        {"precisions", parts.precisions},
-        {"brevity_penalty", parts.brevity_penalty},
-        {"ratio", parts.ratio},
-        {"hypothesis_length", static_cast<std::int64_t>(parts.hypothesis_length)},
-        {"reference_length", static_cast<std::int64_t>(parts.reference_length)}}},
-      {"chrf", {{"name", chrf.name()}, {"score", of_chrf.value()}, {"signature", of_chrf.signature()}}},
-      {"ter",
-       {{"score", of_ter.value()},
-        {"signature", of_ter.signature()},
-        {"edits", static_cast<std::int64_t>(of_ter.sum()[0])},
-        {"reference_length", of_ter.sum()[1]}}}};
-  std::cout << result.dump(2) << '\n' << std::flush;
+  std::cout << (config.json ? result.dump(2) + '\n' : lines) << std::flush;
 }
 
 // The number of words in every line of a text; empty without a text.

@@ -12,6 +12,7 @@
 #include "core/log.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
+#include "eval/metrics/translation_metrics.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "train/memory_limit.hpp"
@@ -43,6 +44,11 @@ std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std:
 }
 
 }  // namespace
+
+bool lower_is_better(std::string_view metric) {
+  const metrics::TextMetric* known = metrics::find_text_metric(metric);
+  return known != nullptr ? known->lower_is_better : metric == "loss" || metric == "ppl";
+}
 
 void TrainerConfig::refuse_validation(const OptionOrigins& origins) const {
   for (const char* option : {"patience", "best-metric"}) {

@@ -101,7 +101,7 @@ struct TrainerConfig {
 };
 
 // True for metrics of validation that improve downwards.
-inline bool lower_is_better(std::string_view metric) { return metric == "loss" || metric == "ppl"; }
+bool lower_is_better(std::string_view metric);
 
 // The reason why a run ended.
 enum class Ending { max_steps, max_epochs, max_time, patience };

@@ -2,11 +2,12 @@
 // (json.hpp, page.hpp, markdown.hpp). docs/compare.md defines each number.
 //
 // A system is a configuration, with one run for each of its seeds; or a text without a model, with one "run" that has
-// only facts and metrics. Vectors that are parallel to `systems` are marked.
+// only facts and metrics. Vectors that are parallel to `systems` or `metrics` are marked.
 // Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,8 +43,16 @@ struct RunFacts {
 
 // ---- 2. quality and 3. cost, of one run
 
+// A metric of the outputs. The first of a comparison is its main one: it scores groups and beams, and orders sentences.
+struct ComparedMetric {
+  std::string key;   // "bleu"
+  std::string name;  // "BLEU"
+  bool lower_is_better = false;
+  std::string meaning;  // "precision of n-grams up to 4 with a brevity penalty"
+};
+
 struct Quality {
-  Estimate bleu, chrf, ter;
+  std::vector<Estimate> scores;            // parallel to metrics
   std::optional<double> perplexity_piece;  // of the reference
   std::optional<double> perplexity_word;
 };
@@ -73,8 +82,8 @@ struct CurvePoint {
   std::int64_t update = 0;
   double tokens = 0;
   double seconds = 0;
-  std::optional<double> loss;  // on the validation set, nats per piece
-  std::optional<double> bleu;
+  std::optional<double> loss;            // on the validation set, nats per piece
+  std::map<std::string, double> scores;  // of translations, by the keys of the metrics that validation computed
 };
 
 // A level of the validation loss that some run reached, and the first point at which each system reached it.
@@ -121,7 +130,8 @@ struct SeedTest {
 struct PairTest {
   std::int64_t a = 0;  // numbers of systems
   std::int64_t b = 0;
-  std::string metric;             // "BLEU"
+  std::string metric;  // "BLEU"
+  bool lower_is_better = false;
   Estimate difference;            // b - a, first runs, paired bootstrap
   double p_bootstrap = 1;         // Koehn 2004
   double p_randomisation = 1;     // Riezler and Maxwell 2005
@@ -174,7 +184,7 @@ struct CrossScores {
 
 struct BeamPoint {
   std::int64_t beam = 1;
-  double bleu = 0;
+  double score = 0;     // by the main metric
   double log_prob = 0;  // mean per sentence, nats
 };
 
@@ -237,8 +247,7 @@ struct AttentionMaps {
 
 struct SystemSentence {
   std::string text;
-  double bleu = 0;  // of the sentence
-  double chrf = 0;
+  std::vector<double> scores;  // of the sentence, parallel to metrics
   std::optional<double> log_prob;
   std::optional<AttentionMaps> own;        // over its own translation
   std::optional<AttentionMaps> reference;  // over the reference: the shared axes
@@ -256,7 +265,8 @@ struct Comparison {
   std::string made;     // date
   std::string processor;
   TestSet test;
-  std::vector<std::string> notes;  // sentences that a reader needs before the numbers
+  std::vector<std::string> notes;       // sentences that a reader needs before the numbers
+  std::vector<ComparedMetric> metrics;  // at least one
   std::vector<System> systems;
   bool equal_vocabularies = true;  // else numbers by piece cannot be compared between systems
 

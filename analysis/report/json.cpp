@@ -13,27 +13,29 @@ using Json = nlohmann::ordered_json;
 
 // A class, since its functions can call each other in any order.
 struct Members {
-  static Json json_of(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-  static Json json_of(std::int64_t value) { return value; }
-  static Json json_of(const std::string& text) { return text; }
+  const Comparison& whole;
 
-  static Json json_of(const Estimate& it) {
+  Json json_of(double value) const { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+  Json json_of(std::int64_t value) const { return value; }
+  Json json_of(const std::string& text) const { return text; }
+
+  Json json_of(const Estimate& it) const {
     return {{"value", json_of(it.value)}, {"low", json_of(it.low)}, {"high", json_of(it.high)}};
   }
 
   template <class T>
-  static Json json_of(const std::optional<T>& value) {
+  Json json_of(const std::optional<T>& value) const {
     return value ? json_of(*value) : Json(nullptr);
   }
 
   template <class T>
-  static Json json_of(const std::vector<T>& values) {
+  Json json_of(const std::vector<T>& values) const {
     Json list = Json::array();
     for (const T& value : values) list.push_back(json_of(value));
     return list;
   }
 
-  static Json json_of(const TestSet& it) {
+  Json json_of(const TestSet& it) const {
     return {{"source", it.source},
             {"target", it.target},
             {"sentences", it.sentences},
@@ -42,7 +44,7 @@ struct Members {
             {"gold", it.gold.empty() ? Json(nullptr) : Json(it.gold)}};
   }
 
-  static Json json_of(const RunFacts& it) {
+  Json json_of(const RunFacts& it) const {
     return {{"path", it.path},
             {"seed", json_of(it.seed)},
             {"checkpoint", it.checkpoint},
@@ -50,19 +52,30 @@ struct Members {
             {"attend", it.attend}};
   }
 
-  static Json json_of(const Quality& it) {
-    return {{"bleu", json_of(it.bleu)},
-            {"chrf", json_of(it.chrf)},
-            {"ter", json_of(it.ter)},
-            {"perplexity_piece", json_of(it.perplexity_piece)},
-            {"perplexity_word", json_of(it.perplexity_word)}};
+  // An object with a member for each metric, by its key, of values parallel to the metrics.
+  template <class T>
+  Json by_metric(const std::vector<T>& values) const {
+    Json members = Json::object();
+    for (std::size_t m = 0; m < values.size(); ++m) members[whole.metrics[m].key] = json_of(values[m]);
+    return members;
   }
 
-  static Json json_of(const LengthTime& it) {
+  Json json_of(const ComparedMetric& it) const {
+    return {{"key", it.key}, {"name", it.name}, {"lower_is_better", it.lower_is_better}, {"meaning", it.meaning}};
+  }
+
+  Json json_of(const Quality& it) const {
+    Json members = by_metric(it.scores);
+    members["perplexity_piece"] = json_of(it.perplexity_piece);
+    members["perplexity_word"] = json_of(it.perplexity_word);
+    return members;
+  }
+
+  Json json_of(const LengthTime& it) const {
     return {{"length", it.length}, {"milliseconds", json_of(it.milliseconds)}};
   }
 
-  static Json json_of(const Cost& it) {
+  Json json_of(const Cost& it) const {
     return {{"parameters", json_of(it.parameters)},
             {"flops_per_token", json_of(it.flops_per_token)},
             {"flops_per_sentence", json_of(it.flops_per_sentence)},
@@ -77,39 +90,43 @@ struct Members {
             {"by_length", json_of(it.by_length)}};
   }
 
-  static Json json_of(const CurvePoint& it) {
-    return {{"update", it.update},
-            {"tokens", json_of(it.tokens)},
-            {"seconds", json_of(it.seconds)},
-            {"loss", json_of(it.loss)},
-            {"bleu", json_of(it.bleu)}};
+  Json json_of(const CurvePoint& it) const {
+    Json members = {{"update", it.update},
+                    {"tokens", json_of(it.tokens)},
+                    {"seconds", json_of(it.seconds)},
+                    {"loss", json_of(it.loss)}};
+    for (const ComparedMetric& metric : whole.metrics) {
+      const auto score = it.scores.find(metric.key);
+      members[metric.key] = score == it.scores.end() ? Json(nullptr) : json_of(score->second);
+    }
+    return members;
   }
 
-  static Json json_of(const LevelReached& it) { return {{"loss", json_of(it.loss)}, {"first", json_of(it.first)}}; }
+  Json json_of(const LevelReached& it) const { return {{"loss", json_of(it.loss)}, {"first", json_of(it.first)}}; }
 
-  static Json json_of(const MeasuredRun& it) {
+  Json json_of(const MeasuredRun& it) const {
     return {{"facts", json_of(it.facts)},
             {"quality", json_of(it.quality)},
             {"cost", json_of(it.cost)},
             {"curve", json_of(it.curve)}};
   }
 
-  static Json json_of(const System& it) {
+  Json json_of(const System& it) const {
     return {
         {"name", it.name}, {"description", it.description}, {"only_text", it.only_text}, {"runs", json_of(it.runs)}};
   }
 
-  static Json json_of(const OptionDifference& it) {
+  Json json_of(const OptionDifference& it) const {
     return {{"option", it.option},
             {"part", it.part == OptionPart::architecture ? "architecture" : "conditions"},
             {"values", json_of(it.values)}};
   }
 
-  static Json json_of(const SeedTest& it) {
+  Json json_of(const SeedTest& it) const {
     return {{"difference", json_of(it.difference)}, {"p", json_of(it.p)}, {"p_holm", json_of(it.p_holm)}};
   }
 
-  static Json json_of(const PairTest& it) {
+  Json json_of(const PairTest& it) const {
     return {{"a", it.a},
             {"b", it.b},
             {"metric", it.metric},
@@ -120,42 +137,42 @@ struct Members {
             {"seeds", json_of(it.seeds)}};
   }
 
-  static Json json_of(const BreakdownGroup& it) {
+  Json json_of(const BreakdownGroup& it) const {
     return {{"name", it.name}, {"count", it.count}, {"values", json_of(it.values)}};
   }
 
-  static Json json_of(const Breakdown& it) {
+  Json json_of(const Breakdown& it) const {
     return {
         {"id", it.id}, {"title", it.title}, {"measure", it.measure}, {"unit", it.unit}, {"groups", json_of(it.groups)}};
   }
 
-  static Json json_of(const NgramDifference& it) {
+  Json json_of(const NgramDifference& it) const {
     return {{"text", it.text}, {"in_reference", it.in_reference}, {"matched", json_of(it.matched)}};
   }
 
-  static Json json_of(const SearchErrors& it) {
+  Json json_of(const SearchErrors& it) const {
     return {{"compared", it.compared}, {"ranked", json_of(it.ranked)}, {"likelier", json_of(it.likelier)}};
   }
 
-  static Json json_of(const CrossScores& it) {
+  Json json_of(const CrossScores& it) const {
     return {{"log_prob", json_of(it.log_prob)},
             {"length_penalty", json_of(it.length_penalty)},
             {"search_errors", json_of(it.search_errors)}};
   }
 
-  static Json json_of(const BeamPoint& it) {
-    return {{"beam", it.beam}, {"bleu", json_of(it.bleu)}, {"log_prob", json_of(it.log_prob)}};
+  Json json_of(const BeamPoint& it) const {
+    return {{"beam", it.beam}, {whole.metrics[0].key, json_of(it.score)}, {"log_prob", json_of(it.log_prob)}};
   }
 
-  static Json json_of(const CalibrationBin& it) {
+  Json json_of(const CalibrationBin& it) const {
     return {{"confidence", json_of(it.confidence)}, {"accuracy", json_of(it.accuracy)}, {"count", it.count}};
   }
 
-  static Json json_of(const Calibration& it) {
+  Json json_of(const Calibration& it) const {
     return {{"bins", json_of(it.bins)}, {"expected_error", json_of(it.expected_error)}};
   }
 
-  static Json json_of(const HeadStatistics& it) {
+  Json json_of(const HeadStatistics& it) const {
     return {{"layer", it.layer},
             {"head", it.head},
             {"entropy", json_of(it.entropy)},
@@ -165,23 +182,23 @@ struct Members {
             {"alignment_error", json_of(it.alignment_error)}};
   }
 
-  static Json json_of(const GradientReach& it) {
+  Json json_of(const GradientReach& it) const {
     return {{"checkpoint", it.checkpoint}, {"by_distance", json_of(it.by_distance)}};
   }
 
-  static Json json_of(const StepTime& it) {
+  Json json_of(const StepTime& it) const {
     return {{"length", it.length}, {"threads", it.threads}, {"milliseconds", json_of(it.milliseconds)}};
   }
 
-  static Json json_of(const SystemProbe& it) {
+  Json json_of(const SystemProbe& it) const {
     return {{"reach", json_of(it.reach)}, {"step_time", json_of(it.step_time)}};
   }
 
-  static Json json_of(const Probe& it) {
+  Json json_of(const Probe& it) const {
     return {{"systems", json_of(it.systems)}, {"by_distance", json_of(it.by_distance)}};
   }
 
-  static Json json_of(const AttentionMaps& it) {
+  Json json_of(const AttentionMaps& it) const {
     return {{"source", json_of(it.source)},
             {"target", json_of(it.target)},
             {"layers", it.layers},
@@ -189,23 +206,27 @@ struct Members {
             {"weights", base64(as_text(it.weights))}};
   }
 
-  static Json json_of(const SystemSentence& it) {
-    return {{"text", it.text},          {"bleu", json_of(it.bleu)},
-            {"chrf", json_of(it.chrf)}, {"log_prob", json_of(it.log_prob)},
-            {"own", json_of(it.own)},   {"reference", json_of(it.reference)}};
+  Json json_of(const SystemSentence& it) const {
+    Json members = {{"text", it.text}};
+    members.update(by_metric(it.scores));
+    members["log_prob"] = json_of(it.log_prob);
+    members["own"] = json_of(it.own);
+    members["reference"] = json_of(it.reference);
+    return members;
   }
 
-  static Json json_of(const Sentence& it) {
+  Json json_of(const Sentence& it) const {
     return {{"source", it.source}, {"reference", it.reference}, {"systems", json_of(it.systems)}};
   }
 
-  static Json json_of(const Comparison& it) {
+  Json json_of(const Comparison& it) const {
     return {{"attend", it.attend},
             {"command", it.command},
             {"made", it.made},
             {"processor", it.processor},
             {"test", json_of(it.test)},
             {"notes", json_of(it.notes)},
+            {"metrics", json_of(it.metrics)},
             {"systems", json_of(it.systems)},
             {"equal_vocabularies", it.equal_vocabularies},
             {"differences", json_of(it.differences)},
@@ -226,7 +247,7 @@ struct Members {
 }  // namespace
 
 std::string report_json(const Comparison& comparison) {
-  return Members::json_of(comparison).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return Members{comparison}.json_of(comparison).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace attend

@@ -6,6 +6,8 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <ranges>
+#include <set>
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
@@ -106,80 +108,75 @@ class Measured : public SectionMaker {
     return fmt::format("{} ± {}", fixed(mean, decimals), fixed(std::sqrt(squares / (count - 1)), decimals));
   }
 
+  // A column of section 2: a metric, with its interval, or a perplexity.
   struct Measure {
     std::string name;
-    Estimate Quality::*estimate;
-    bool higher_is_better;
+    bool lower_is_better;
+    int decimals;
+    std::function<Estimate(const MeasuredRun&)> estimate;
   };
-  static std::vector<Measure> measures() {
-    return {{"BLEU", &Quality::bleu, true}, {"chrF", &Quality::chrf, true}, {"TER", &Quality::ter, false}};
-  }
-
-  // A number of the first run of each system.
-  std::vector<double> first_runs(const std::function<double(const MeasuredRun&)>& number) const {
-    std::vector<double> numbers;
-    for (const System& system : systems()) numbers.push_back(number(system.runs.front()));
-    return numbers;
+  std::vector<Measure> measures() const {
+    std::vector<Measure> all;
+    for (std::size_t m = 0; m < it_.metrics.size(); ++m) {
+      all.push_back({it_.metrics[m].name, it_.metrics[m].lower_is_better, 1,
+                     [m](const MeasuredRun& run) { return run.quality.scores[m]; }});
+    }
+    const auto add = [&](const char* column, std::optional<double> Quality::*perplexity) {
+      all.push_back({column, true, 2, [perplexity](const MeasuredRun& run) {
+                       return Estimate{(run.quality.*perplexity).value_or(kNotMeasured), kNotMeasured, kNotMeasured};
+                     }});
+    };
+    add("Perplexity by piece", &Quality::perplexity_piece);
+    add("Perplexity by word", &Quality::perplexity_word);
+    return all;
   }
 
   Section quality() const {
+    std::vector<std::string> names, higher, lower;
+    for (const ComparedMetric& metric : it_.metrics) {
+      names.push_back(metric.name);
+      (metric.lower_is_better ? lower : higher).push_back(metric.name + " (" + metric.meaning + ")");
+    }
+    lower.emplace_back("perplexity");
     Section section{
         "quality",
         "2. Quality",
-        "Higher is better for BLEU and chrF, lower for TER and perplexity; the best score of a column is marked. The "
-        "95 % intervals are those of resampling the test sentences of the first run; they do not cover other seeds.",
+        fmt::format("{}Lower is better for {}. The best score of a column is marked. The 95 % intervals are those of "
+                    "resampling the test sentences of the first run; they do not cover other seeds.",
+                    higher.empty() ? "" : "Higher is better for " + listed(higher) + ". ", listed(lower)),
         {}};
-    Table scores{"Scores of the first run",
-                 {{"System", false}, {"BLEU"}, {"chrF"}, {"TER"}, {"Perplexity by piece"}, {"Perplexity by word"}},
-                 {}};
-    Table seeds{
-        "Mean ± standard deviation over seeds",
-        {{"System", false}, {"Seeds"}, {"BLEU"}, {"chrF"}, {"TER"}, {"Perplexity by piece"}, {"Perplexity by word"}},
-        {}};
+    Table scores{"Scores of the first run", {{"System", false}}, {}};
+    Table seeds{"Mean ± standard deviation over seeds", {{"System", false}, {"Seeds"}}, {}};
     bool has_seeds = false;
     for (const System& system : systems()) {
-      const Quality& first = system.runs.front().quality;
-      scores.rows.push_back({system.name, interval(first.bleu, 1), interval(first.chrf, 1), interval(first.ter, 1),
-                             fixed_or_dash(first.perplexity_piece, 2), fixed_or_dash(first.perplexity_word, 2)});
-      std::vector<TableCell> row{system.name, std::to_string(system.runs.size())};
-      for (const Measure& measure : measures()) {
-        row.emplace_back(over_seeds(
-            system, [&](const MeasuredRun& run) { return (run.quality.*measure.estimate).value; }, 2));
-      }
-      row.emplace_back(over_seeds(
-          system, [](const MeasuredRun& run) { return run.quality.perplexity_piece.value_or(kNotMeasured); }, 2));
-      row.emplace_back(over_seeds(
-          system, [](const MeasuredRun& run) { return run.quality.perplexity_word.value_or(kNotMeasured); }, 2));
-      seeds.rows.push_back(std::move(row));
+      scores.rows.push_back({system.name});
+      seeds.rows.push_back({system.name, std::to_string(system.runs.size())});
       has_seeds = has_seeds || system.runs.size() > 1;
     }
-    Figure figure{"BLEU, chrF and TER with 95 % intervals",
+    Figure figure{listed(names) + " with 95 % intervals",
                   "Intervals of two systems may overlap although a test finds a difference between them: the test "
                   "compares them sentence by sentence.",
                   {},
                   {}};
     for (const Measure& measure : measures()) {
+      scores.columns.push_back({measure.name});
+      seeds.columns.push_back({measure.name});
       PointChart chart{measure.name,
-                       fmt::format("{} ({} is better)", measure.name, measure.higher_is_better ? "higher" : "lower"),
+                       fmt::format("{} ({} is better)", measure.name, measure.lower_is_better ? "lower" : "higher"),
                        {measure.name},
                        {}};
+      std::vector<double> values;
       for (std::size_t s = 0; s < systems().size(); ++s) {
-        chart.rows.push_back({name(s), s, {systems()[s].runs.front().quality.*measure.estimate}});
+        const Estimate first = measure.estimate(systems()[s].runs.front());
+        values.push_back(first.value);
+        chart.rows.push_back({name(s), s, {first}});
+        scores.rows[s].emplace_back(interval(first, measure.decimals));
+        seeds.rows[s].emplace_back(over_seeds(
+            systems()[s], [&](const MeasuredRun& run) { return measure.estimate(run).value; }, 2));
       }
-      figure.charts.emplace_back(std::move(chart));
+      mark_best(scores, scores.columns.size() - 1, values, !measure.lower_is_better);
+      if (figure.charts.size() < names.size()) figure.charts.emplace_back(std::move(chart));
     }
-    std::size_t column = 1;
-    for (const Measure& measure : measures()) {
-      mark_best(scores, column++,
-                first_runs([&](const MeasuredRun& run) { return (run.quality.*measure.estimate).value; }),
-                measure.higher_is_better);
-    }
-    mark_best(scores, column++,
-              first_runs([](const MeasuredRun& run) { return run.quality.perplexity_piece.value_or(kNotMeasured); }),
-              false);
-    mark_best(scores, column++,
-              first_runs([](const MeasuredRun& run) { return run.quality.perplexity_word.value_or(kNotMeasured); }),
-              false);
     figure.numbers = scores;
     section.blocks.push_back(std::move(scores));
     if (has_seeds)
@@ -193,7 +190,7 @@ class Measured : public SectionMaker {
   }
 
   const std::string& better_of(const PairTest& test) const {
-    const bool b_is_better = (test.difference.value > 0) == (test.metric != "TER");
+    const bool b_is_better = (test.difference.value > 0) != test.lower_is_better;
     return name(static_cast<std::size_t>(b_is_better ? test.b : test.a));
   }
 
@@ -323,20 +320,40 @@ class Measured : public SectionMaker {
     Section section{
         "curves",
         "4. Curves",
-        "Validation during training, by updates, target tokens and time. A curve that reaches the same loss "
-        "or BLEU further to the left learns faster. Runs of one system have different dash patterns.",
+        "Validation during training, by updates, target tokens and time. A curve that reaches the same value further "
+        "to the left learns faster. Runs of one system have different dash patterns.",
         {}};
     add_only_texts(section, "Their training is unknown, and they have no curves");
     if (num_models() == 0) return section;
+    // The names and keys of the loss and of the metrics that validations computed.
+    std::vector<std::pair<std::string, std::string>> shown = {{"loss", ""}};
+    std::set<std::string> computed;
+    for (const System& system : systems()) {
+      for (const MeasuredRun& run : system.runs) {
+        for (const CurvePoint& point : run.curve)
+          std::ranges::copy(std::views::keys(point.scores), std::inserter(computed, computed.end()));
+      }
+    }
+    for (const ComparedMetric& metric : it_.metrics) {
+      if (computed.contains(metric.key)) shown.emplace_back(metric.name, metric.key);
+    }
+    const auto value_of = [](const CurvePoint& point, const std::string& key) {
+      if (key.empty()) return point.loss;
+      const auto found = point.scores.find(key);
+      return found == point.scores.end() ? std::nullopt : std::optional(found->second);
+    };
     Table numbers{"Points of the curves",
-                  {{"Run", false}, {"Update"}, {"Target tokens"}, {"Seconds"}, {"Loss in nats per piece"}, {"BLEU"}},
+                  {{"Run", false}, {"Update"}, {"Target tokens"}, {"Seconds"}, {"Loss in nats per piece"}},
                   {}};
+    for (std::size_t v = 1; v < shown.size(); ++v) numbers.columns.push_back({shown[v].first});
     for (const System& system : systems()) {
       for (const MeasuredRun& run : system.runs) {
         for (const CurvePoint& point : run.curve) {
-          numbers.rows.push_back({run_name(system, run), fixed(static_cast<double>(point.update), 0),
-                                  fixed(point.tokens, 0), fixed(point.seconds, 0), fixed_or_dash(point.loss, 3),
-                                  fixed_or_dash(point.bleu, 1)});
+          std::vector<TableCell>& row = numbers.rows.emplace_back(
+              std::vector<TableCell>{run_name(system, run), fixed(static_cast<double>(point.update), 0),
+                                     fixed(point.tokens, 0), fixed(point.seconds, 0), fixed_or_dash(point.loss, 3)});
+          for (std::size_t v = 1; v < shown.size(); ++v)
+            row.emplace_back(fixed_or_dash(value_of(point, shown[v].second), 1));
         }
       }
     }
@@ -344,20 +361,22 @@ class Measured : public SectionMaker {
       section.blocks.push_back(Paragraph{"The logs of these runs record no validation, so there are no curves."});
       return section;
     }
-    Figure figure{"Validation loss and BLEU",
-                  "Above, the loss in nats per piece; below, BLEU where training measured it.",
+    std::vector<std::string> names;
+    std::ranges::copy(std::views::keys(shown), std::back_inserter(names));
+    Figure figure{"Validation " + listed(names),
+                  "The loss in nats per piece, and the scores of greedy translations where training measured them.",
                   {},
                   numbers};
-    for (const bool is_loss : {true, false}) {
-      const std::string y = is_loss ? "Validation loss" : "Validation BLEU";
-      const auto add = [&](const std::string& x, const std::function<double(const CurvePoint&)>& at) {
+    for (const auto& [value, key] : shown) {
+      const std::string y = "Validation " + value;
+      const auto add = [&, &of = key](const std::string& x, const std::function<double(const CurvePoint&)>& at) {
         LineChart chart{y + " by " + x, capitalised(x), y, {}};
         for (std::size_t s = 0; s < systems().size(); ++s) {
           for (std::size_t r = 0; r < systems()[s].runs.size(); ++r) {
             const MeasuredRun& run = systems()[s].runs[r];
             Series series{run_name(systems()[s], run), s, r, {}};
             for (const CurvePoint& point : run.curve) {
-              series.points.push_back({at(point), (is_loss ? point.loss : point.bleu).value_or(kNotMeasured)});
+              series.points.push_back({at(point), value_of(point, of).value_or(kNotMeasured)});
             }
             chart.series.push_back(std::move(series));
           }

@@ -214,7 +214,7 @@ std::string comparison_page(const Comparison& comparison) {
     ShownSentence shown{sentence.source, sentence.reference, {}, {}};
     for (std::size_t s = 0; s < sentence.systems.size(); ++s) {
       const SystemSentence& system = sentence.systems[s];
-      shown.outputs.push_back({system.text, system.bleu, system.chrf, system.log_prob});
+      shown.outputs.push_back({system.text, system.scores, system.log_prob});
       if (system.reference) shown.maps.push_back({s, 0, &*system.reference});
       if (system.own) shown.maps.push_back({s, 1, &*system.own});
     }
@@ -224,7 +224,7 @@ std::string comparison_page(const Comparison& comparison) {
     content += "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison has no sentences.</p></section>\n";
   } else {
     SentenceView view{"8. Sentences", std::string(kHowToRead), "", sentence_table(comparison, kStaticSentences),
-                      packed(systems, {"The reference", "Its own translation"}, sentences)};
+                      packed(systems, {"The reference", "Its own translation"}, comparison.metrics, sentences)};
     view.without_attention =
         left_out(view.packed, view.packed.without_for_budget + static_cast<std::size_t>(comparison.attention_left_out),
                  sentences.size(), "attend attention RUN");
@@ -238,8 +238,7 @@ std::string sentence_page(const AttentionPage& page) {
   std::vector<ShownSentence> sentences;
   for (const AttentionPage::Sentence& sentence : page.sentences) {
     ShownSentence shown{sentence.source, "", {}, {}};
-    if (!sentence.target.empty())
-      shown.outputs.push_back({.text = sentence.target, .bleu = {}, .chrf = {}, .log_prob = {}});
+    if (!sentence.target.empty()) shown.outputs.push_back({.text = sentence.target, .scores = {}, .log_prob = {}});
     for (std::size_t v = 0; v < sentence.maps.size(); ++v) {
       if (sentence.maps[v]) shown.maps.push_back({0, v, &*sentence.maps[v]});
     }
@@ -252,7 +251,8 @@ std::string sentence_page(const AttentionPage& page) {
   for (const ShownSentence& sentence : sentences) {
     for (const ShownMaps& shown : sentence.maps) model.layer = std::max(model.layer, shown.maps->layers - 1);
   }
-  SentenceView view{"Sentences", std::string(kHowToRead), "", std::move(first), packed({model}, page.views, sentences)};
+  SentenceView view{"Sentences", std::string(kHowToRead), "", std::move(first),
+                    packed({model}, page.views, {}, sentences)};
   view.without_attention =
       left_out(view.packed, view.packed.without_for_budget, sentences.size(), "the same command with fewer sentences");
   std::string content = element("p", page.description);

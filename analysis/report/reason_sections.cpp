@@ -72,24 +72,26 @@ class Reasons : public SectionMaker {
 
   void add_different_sentences(Section& section) const {
     const auto spread = [&](std::size_t i) {
-      const auto [low, high] = std::ranges::minmax(it_.sentences[i].systems, {}, &SystemSentence::bleu);
-      return high.bleu - low.bleu;
+      const auto score = [](const SystemSentence& system) { return system.scores[0]; };
+      const auto [low, high] = std::ranges::minmax(it_.sentences[i].systems, {}, score);
+      return score(high) - score(low);
     };
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < it_.sentences.size(); ++i) {
       if (it_.sentences[i].systems.size() > 1 && spread(i) > 0) order.emplace_back(-spread(i), i);
     }
     if (order.empty()) {
-      section.blocks.push_back(Paragraph{"The outputs of every sentence have equal BLEU."});
+      section.blocks.push_back(Paragraph{"The outputs of every sentence have equal " + metric() + "."});
       return;
     }
     std::ranges::sort(order);
-    Table table{
-        "Sentences with the greatest differences in sentence BLEU", by_system({{"Sentence"}, {"Source", false}}), {}};
+    Table table{"Sentences with the greatest differences in sentence " + metric(),
+                by_system({{"Sentence"}, {"Source", false}}),
+                {}};
     for (std::size_t k = 0; k < std::min(order.size(), kDifferentSentences); ++k) {
       const std::size_t i = order[k].second;
       std::vector<TableCell> row{TableCell(static_cast<std::int64_t>(i) + 1), it_.sentences[i].source};
-      for (const SystemSentence& system : it_.sentences[i].systems) row.emplace_back(fixed(system.bleu, 1));
+      for (const SystemSentence& system : it_.sentences[i].systems) row.emplace_back(fixed(system.scores[0], 1));
       table.rows.push_back(std::move(row));
     }
     section.blocks.push_back(std::move(table));
@@ -143,31 +145,31 @@ class Reasons : public SectionMaker {
   }
 
   void add_beams(Section& section) const {
-    LineChart bleu{"BLEU by beam", "Beam", "BLEU", {}};
+    LineChart quality{metric() + " by beam", "Beam", metric(), {}};
     LineChart log_prob{"Log-probability by beam", "Beam", "Nats per sentence", {}};
-    Table table{"Beams", {{"System", false}, {"Beam"}, {"BLEU"}, {"Log-probability in nats per sentence"}}, {}};
+    Table table{"Beams", {{"System", false}, {"Beam"}, {metric()}, {"Log-probability in nats per sentence"}}, {}};
     for (std::size_t s = 0; s < it_.beams.size() && s < systems().size(); ++s) {
       Series scores{name(s), s, 0, {}}, probs{name(s), s, 0, {}};
       for (const BeamPoint& point : it_.beams[s]) {
-        scores.points.push_back({static_cast<double>(point.beam), point.bleu});
+        scores.points.push_back({static_cast<double>(point.beam), point.score});
         probs.points.push_back({static_cast<double>(point.beam), point.log_prob});
-        table.rows.push_back({name(s), std::to_string(point.beam), fixed(point.bleu, 1), fixed(point.log_prob, 2)});
+        table.rows.push_back({name(s), std::to_string(point.beam), fixed(point.score, 1), fixed(point.log_prob, 2)});
       }
       if (scores.points.empty()) continue;
-      bleu.series.push_back(std::move(scores));
+      quality.series.push_back(std::move(scores));
       log_prob.series.push_back(std::move(probs));
     }
     if (table.rows.empty()) {
       section.blocks.push_back(Paragraph{"Only one beam size was tried."});
       return;
     }
-    section.blocks.push_back(
-        Figure{"Wider beams",
-               "Search ranks by log p / length^alpha; the chart shows log p, which may fall with the beam if alpha is "
-               "above 0. If it rises with the beam and BLEU does not, the search is not the problem: the model prefers "
-               "worse translations.",
-               {bleu, log_prob},
-               table});
+    section.blocks.push_back(Figure{
+        "Wider beams",
+        "Search ranks by log p / length^alpha; the chart shows log p, which may fall with the beam if alpha is "
+        "above 0. If it rises with the beam and the quality does not, the search is not the problem: the model prefers "
+        "worse translations.",
+        {quality, log_prob},
+        table});
   }
 
   void add_calibration(Section& section) const {

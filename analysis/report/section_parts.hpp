@@ -29,6 +29,7 @@ class SectionMaker {
  protected:
   const std::vector<System>& systems() const { return it_.systems; }
   const std::string& name(std::size_t s) const { return it_.systems[s].name; }
+  const std::string& metric() const { return it_.metrics[0].name; }  // the main one
   // Marks the best value of column `column`, by values parallel to the rows; none if all are equal. Values that are not
   // finite are not measured.
   static void mark_best(Table& table, std::size_t column, const std::vector<double>& values, bool higher_is_better);

@@ -38,21 +38,28 @@ std::size_t attention_bytes(const Sentence& sentence) {
 bool fits_page(std::size_t bytes, std::size_t budget) { return (bytes + 2) / 3 * 4 <= budget; }
 
 PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vector<std::string>& views,
-                       const std::vector<ShownSentence>& sentences, std::size_t budget) {
+                       const std::vector<ComparedMetric>& metrics, const std::vector<ShownSentence>& sentences,
+                       std::size_t budget) {
   PackedSentences pack;
-  ordered_json texts = {{"systems", ordered_json::array()}, {"views", views}, {"sentences", ordered_json::array()}};
+  ordered_json texts = {{"systems", ordered_json::array()},
+                        {"views", views},
+                        {"metrics", ordered_json::array()},
+                        {"sentences", ordered_json::array()}};
   for (const ShownSystem& system : systems) {
     texts["systems"].push_back({{"name", system.name}, {"layer", system.layer}, {"head", system.head}});
+  }
+  for (const ComparedMetric& metric : metrics) {
+    texts["metrics"].push_back({{"name", metric.name}, {"lower_is_better", metric.lower_is_better}});
   }
   std::string streams;
   for (const ShownSentence& sentence : sentences) {
     ordered_json record = {
         {"source", sentence.source}, {"reference", sentence.reference}, {"outputs", ordered_json::array()}};
     for (const ShownOutput& output : sentence.outputs) {
-      record["outputs"].push_back({{"text", output.text},
-                                   {"bleu", rounded(output.bleu)},
-                                   {"chrf", rounded(output.chrf)},
-                                   {"log_prob", rounded(output.log_prob)}});
+      ordered_json scores = ordered_json::array();
+      for (const double score : output.scores) scores.push_back(rounded(score));
+      record["outputs"].push_back(
+          {{"text", output.text}, {"scores", std::move(scores)}, {"log_prob", rounded(output.log_prob)}});
     }
     std::vector<std::vector<std::string>> pieces;
     ordered_json maps = ordered_json::array();

@@ -3,8 +3,9 @@
 // The JSON:
 //
 //   {"systems": [{"name": "luong", "layer": 0, "head": -1}], "views": ["The reference", "Its own translation"],
+//    "metrics": [{"name": "BLEU", "lower_is_better": false}, …],
 //    "sentences": [{"source": "a dog", "reference": "ein Hund",
-//                   "outputs": [{"text": "ein Hund", "bleu": 100, "chrf": 100, "log_prob": -0.7}],
+//                   "outputs": [{"text": "ein Hund", "scores": [100, …], "log_prob": -0.7}],
 //                   "pieces": [["▁a", "▁dog", "</s>"], …],
 //                   "maps": [{"system": 0, "view": 0, "layers": 1, "heads": 1, "source": 0, "target": 1}, …],
 //                   "at": [0, 812]}, …]}
@@ -42,7 +43,8 @@ struct ShownMaps {
 
 struct ShownOutput {
   std::string text;
-  std::optional<double> bleu, chrf, log_prob;
+  std::vector<double> scores;  // parallel to the metrics
+  std::optional<double> log_prob;
 };
 
 struct ShownSentence {
@@ -64,6 +66,7 @@ struct PackedSentences {
 };
 
 PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vector<std::string>& views,
-                       const std::vector<ShownSentence>& sentences, std::size_t budget = kAttentionBudget);
+                       const std::vector<ComparedMetric>& metrics, const std::vector<ShownSentence>& sentences,
+                       std::size_t budget = kAttentionBudget);
 
 }  // namespace attend

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "eval/metrics/ngrams.hpp"
 #include "eval/metrics/text.hpp"
@@ -103,6 +104,15 @@ std::string Bleu::details(std::span<const double> statistics) const {
   const BleuScore s = score(statistics);
   return fmt::format("{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {:.0f} ref_len = {:.0f})",
                      fmt::join(s.precisions, "/"), s.brevity_penalty, s.ratio, s.hypothesis_length, s.reference_length);
+}
+
+nlohmann::ordered_json Bleu::parts(std::span<const double> statistics) const {
+  const BleuScore s = score(statistics);
+  return {{"precisions", s.precisions},
+          {"brevity_penalty", s.brevity_penalty},
+          {"ratio", s.ratio},
+          {"hypothesis_length", static_cast<std::int64_t>(s.hypothesis_length)},
+          {"reference_length", static_cast<std::int64_t>(s.reference_length)}};
 }
 
 std::string Bleu::settings() const {

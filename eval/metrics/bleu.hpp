@@ -50,6 +50,7 @@ class Bleu : public Metric {
 
   std::string name() const override { return "BLEU"; }
   std::string details(std::span<const double> statistics) const override;
+  nlohmann::ordered_json parts(std::span<const double> statistics) const override;
 
  protected:
   std::string settings() const override;

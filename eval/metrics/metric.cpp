@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
@@ -12,8 +13,10 @@ namespace attend::metrics {
 
 std::string Metric::signature(std::size_t num_references) const {
   const std::string_view release = version().substr(0, version().find(' '));
-  return fmt::format("nrefs:{}|{}|version:{}+sb2.6.0", num_references, settings(), release);
+  return fmt::format("nrefs:{}|{}|version:{}+{}", num_references, settings(), release, equals());
 }
+
+nlohmann::ordered_json Metric::parts(std::span<const double>) const { return nlohmann::ordered_json::object(); }
 
 void Tally::add(std::string_view hypothesis, std::span<const std::string_view> references) {
   ensure(!references.empty(), "the segment has a reference");

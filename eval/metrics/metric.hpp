@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,14 +34,18 @@ class Metric {
   virtual double segment_value(std::span<const double> statistics) const { return value(statistics); }
 
   virtual std::string name() const = 0;
-  // Describes the computation, to make scores comparable: sacreBLEU's signature with attend's version.
+  // Describes the computation, to make scores comparable: sacreBLEU's signature with attend's version and that of the
+  // program whose scores it equals.
   std::string signature(std::size_t num_references) const;
   // The text after the score on a result line.
   virtual std::string details(std::span<const double>) const { return {}; }
+  // An object of the numbers that the score is made of.
+  virtual nlohmann::ordered_json parts(std::span<const double> statistics) const;
 
  protected:
   // The part of the signature between the number of references and the version: "case:mixed|eff:no".
   virtual std::string settings() const = 0;
+  virtual std::string_view equals() const { return "sb2.6.0"; }
 };
 
 // The segments of a corpus under one metric, which must outlive it.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -261,6 +262,10 @@ std::vector<double> Ter::statistics(std::string_view hypothesis, std::span<const
 double Ter::value(std::span<const double> statistics) const {
   if (statistics[1] > 0) return 100 * (statistics[0] / statistics[1]);
   return statistics[0] > 0 ? 100 : 0;
+}
+
+nlohmann::ordered_json Ter::parts(std::span<const double> statistics) const {
+  return {{"edits", static_cast<std::int64_t>(statistics[0])}, {"reference_length", statistics[1]}};
 }
 
 std::string Ter::settings() const {

@@ -21,6 +21,7 @@ class Ter : public Metric {
   // 0 is best; above 100 if there are more edits than reference words.
   double value(std::span<const double> statistics) const override;
   std::string name() const override { return "TER"; }
+  nlohmann::ordered_json parts(std::span<const double> statistics) const override;
 
  protected:
   std::string settings() const override;

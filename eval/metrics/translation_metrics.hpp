@@ -1,25 +1,64 @@
-// The options of BLEU, chrF and TER, declared once, and the metrics that they choose.
+// The metrics of texts against reference texts: the registry, the choice among them, and their options.
+//
+//   TranslationMetrics options{.choice = {.metrics = {"bleu", "ter"}}};
+//   for (const auto& metric : options.make()) evaluate(*metric, hypotheses, references).line();
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "core/error.hpp"
 #include "core/options.hpp"
 #include "eval/metrics/bleu.hpp"
-#include "eval/metrics/chrf.hpp"
-#include "eval/metrics/ter.hpp"
+#include "eval/metrics/metric.hpp"
+#include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {
 
+struct TranslationMetrics;
+
+// A row of the registry.
+struct TextMetric {
+  std::string_view key;  // in options, logs and JSON
+  bool lower_is_better;
+  std::string_view meaning;  // "n-gram precision up to 4 with a brevity penalty"
+  std::unique_ptr<Metric> (*make)(const TranslationMetrics& options);
+};
+
+// All metrics, in the order of their presentation.
+std::span<const TextMetric> text_metrics();
+// nullptr if there is no metric of this key.
+const TextMetric* find_text_metric(std::string_view key);
+
+// The keys of chosen metrics.
+struct MetricChoice {
+  std::vector<std::string> metrics = {"bleu", "chrf", "ter"};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("metrics", self.metrics, {.help = help(), .placeholder = "NAME", .may_change = true});
+  }
+  // UserError for no metric, an unknown one, or one given twice.
+  void validate(const OptionOrigins& origins) const;
+
+ private:
+  static std::string_view help();  // lists the registry
+};
+
 struct TranslationMetrics {
+  MetricChoice choice = {};
   bool lowercase = false;
   Tokenization tokenize = Tokenization::mteval_13a;
   BleuSmoothing smoothing = BleuSmoothing::exp;
   std::int64_t chrf_word_order = 0;
-  TercomOptions tercom;
+  TercomOptions tercom = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
+    MetricChoice::visit(self.choice, visit);
     visit("lowercase", self.lowercase, {.help = "ignore case in BLEU and chrF"});
     visit("tokenize", self.tokenize,
           {.help = "how BLEU splits lines into words: 13a for most languages, zh for Chinese, intl by Unicode's "
@@ -34,16 +73,10 @@ struct TranslationMetrics {
     visit("ter-case-sensitive", self.tercom.case_sensitive, {.help = "make TER heed case"});
   }
 
-  void validate(const OptionOrigins& origins) const {
-    if (tercom.asian_support && !tercom.normalized && !tercom.no_punct) {
-      throw UserError(origins("ter-asian-support") + ": no effect without --ter-normalized or --ter-no-punct",
-                      "add one of them, or leave it out");
-    }
-  }
+  void validate(const OptionOrigins& origins) const;
 
-  Bleu bleu() const { return Bleu({.tokenize = tokenize, .smoothing = smoothing, .lowercase = lowercase}); }
-  Chrf chrf() const { return Chrf({.word_order = static_cast<int>(chrf_word_order), .lowercase = lowercase}); }
-  Ter ter() const { return Ter(tercom); }
+  // The chosen metrics, parallel to choice.metrics.
+  std::vector<std::unique_ptr<Metric>> make() const;
 };
 
 }  // namespace attend::metrics

@@ -53,9 +53,7 @@ class SyntheticComparison {
                  .checkpoint = "average",
                  .started = "2026-10-02",
                  .attend = "0.1.0 (1a2b3c4)"};
-    run.quality = {.bleu = around(33 + 1.5 * skill, 1.3),
-                   .chrf = around(57 + skill, 1.1),
-                   .ter = around(48 - skill, 1.4),
+    run.quality = {.scores = {around(33 + 1.5 * skill, 1.3), around(57 + skill, 1.1), around(48 - skill, 1.4)},
                    .perplexity_piece = 5.1 - 0.3 * skill,
                    .perplexity_word = 9.7 - 0.6 * skill};
     run.cost = {
@@ -77,7 +75,8 @@ class SyntheticComparison {
                            .tokens = at * 1'667,
                            .seconds = at * (1.2 - 0.2 * skill),
                            .loss = 1.6 - 0.12 * skill + 4.2 * std::exp(-at / 500),
-                           .bleu = k % 2 == 0 ? std::optional(34 + skill - 30 * std::exp(-at / 600)) : std::nullopt});
+                           .scores = {}});
+      if (k % 2 == 0) run.curve.back().scores = {{"bleu", 34 + skill - 30 * std::exp(-at / 600)}};
     }
     return run;
   }
@@ -178,8 +177,7 @@ class SyntheticComparison {
                       .systems = {}};
     for (std::size_t s = 0; s < it_.systems.size(); ++s) {
       SystemSentence system{.text = is_hostile ? hostile[number - 1] : text(words),
-                            .bleu = draw(5, 80),
-                            .chrf = draw(30, 90),
+                            .scores = {draw(5, 80), draw(30, 90), 40},
                             .log_prob = draw(-20, -2),
                             .own = {},
                             .reference = {}};
@@ -228,6 +226,9 @@ class SyntheticComparison {
                 .gold = "test.align"};
     it_.notes = {"The runs differ in learning-rate as well as in their architecture; a difference may be due to it.",
                  "Two systems have one seed only, so how much of their difference is due to the seed is unknown."};
+    it_.metrics = {{"bleu", "BLEU", false, "precision of n-grams"},
+                   {"chrf", "chrF", false, "F-score of characters"},
+                   {"ter", "TER", true, "edits"}};
     it_.systems = {
         {.name = "luong",
          .description = "luong: LSTM, general score, global, soft",
@@ -245,6 +246,7 @@ class SyntheticComparison {
       return PairTest{.a = a,
                       .b = b,
                       .metric = metric,
+                      .lower_is_better = metric == std::string_view("TER"),
                       .difference = difference,
                       .p_bootstrap = p,
                       .p_randomisation = q,

@@ -15,7 +15,7 @@
 #include "analysis/cross_scores.hpp"
 #include "analysis/kept_attention.hpp"
 #include "analysis/report/sentence_data.hpp"
-#include "eval/metrics/bleu.hpp"
+#include "eval/metrics/chrf.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
 
@@ -246,22 +246,23 @@ TEST(KeptAttention, EndsWhereThePageIsFull) {
 
 TEST(Beams, AreTranslationsOfGrowingBeams) {
   const attend::Run run = small_run(families(0)[2].config, 7);
-  const std::vector<BeamPoint> points = beam_points(
-      run, kSource, kReference, {.search = {.length_penalty = 0, .min_length = 2, .max_length = 9}, .workers = 1});
+  const metrics::Chrf chrf;
+  const std::vector<BeamPoint> points =
+      beam_points(run, kSource, kReference, chrf,
+                  {.search = {.length_penalty = 0, .min_length = 2, .max_length = 9}, .workers = 1});
   ASSERT_EQ(points.size(), kComparedBeams.size());
-  const metrics::Bleu bleu;
   for (std::size_t i = 0; i < points.size(); ++i) {
     EXPECT_EQ(points[i].beam, kComparedBeams[i]);
     const TranslatorConfig config{
         .search = {.beam = points[i].beam, .length_penalty = 0, .min_length = 2, .max_length = 9}, .workers = 2};
     const auto translations = Translator(*run.model, run.tokenizers, config).translate(kSource);
-    metrics::Tally tally(bleu);
+    metrics::Tally tally(chrf);
     double sum = 0;
     for (std::size_t line = 0; line < kSource.size(); ++line) {
       tally.add(translations[line][0].text, {kReference[line]});
       sum += translations[line][0].hypothesis.log_prob;
     }
-    EXPECT_NEAR(points[i].bleu, tally.value(), 1e-9);
+    EXPECT_NEAR(points[i].score, tally.value(), 1e-9);
     EXPECT_NEAR(points[i].log_prob, sum / static_cast<double>(kSource.size()), 1e-4);
   }
   EXPECT_GT(points.back().log_prob, points.front().log_prob) << "a wide beam finds likelier translations";

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "eval/metrics/bleu.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
 namespace {
+
+const metrics::Bleu kBleu;
 
 std::string line_of(int count) {
   std::string line;
@@ -61,7 +64,7 @@ TEST(WhereSystemsDiffer, BleuIsThatOfTheGroupAlone) {
   const TranslatedSet set = {.sources = {line_of(3), line_of(12), line_of(4)},
                              .references = {"a b c d e", "f g h i j", "k l m n o"},
                              .outputs = {{"a b c d e", "f g h i x", "k l m n o"}, {"x y z", "f g h i j", "x y z"}}};
-  const Breakdown breakdown = by_length(set);
+  const Breakdown breakdown = by_length(set, kBleu);
   EXPECT_EQ(breakdown.id, "length");
   EXPECT_EQ(breakdown.measure, "BLEU");
   EXPECT_EQ(breakdown.unit, "sentences");
@@ -158,8 +161,8 @@ TEST(WhereSystemsDiffer, EmptyTextsHaveNoWords) {
   EXPECT_TRUE(by_copying(set).groups.empty());
   EXPECT_TRUE(by_position(set).groups.empty());
   EXPECT_TRUE(ngram_differences(set).empty());
-  ASSERT_EQ(by_length(set).groups.size(), 1u);
-  EXPECT_EQ(by_length(set).groups[0].values[0]->value, 0);
+  ASSERT_EQ(by_length(set, kBleu).groups.size(), 1u);
+  EXPECT_EQ(by_length(set, kBleu).groups[0].values[0]->value, 0);
 }
 
 // The greatest difference first, equal ones by their text; matches are clipped in each sentence.

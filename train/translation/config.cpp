@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "models/translation/factory.hpp"
 #include "train/translation/defaults.hpp"
@@ -26,8 +28,12 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) trainer.refuse_validation(origins);
-  if (trainer.best_metric == "bleu" && bleu_sentences == 0) {
-    throw UserError(origins("best-metric") + ": bleu requires --bleu-sentences above 0", "raise --bleu-sentences");
+  metrics.validate(origins);
+  if (metrics::find_text_metric(trainer.best_metric) == nullptr) return;
+  const std::string place = origins("best-metric") + ": " + trainer.best_metric;
+  if (bleu_sentences == 0) throw UserError(place + " requires --bleu-sentences above 0", "raise --bleu-sentences");
+  if (std::ranges::find(metrics.metrics, trainer.best_metric) == metrics.metrics.end()) {
+    throw UserError(place + " is not among --metrics", "add it to --metrics");
   }
 }
 

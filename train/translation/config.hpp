@@ -10,6 +10,7 @@
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
+#include "eval/metrics/translation_metrics.hpp"
 #include "models/translation/config.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_config.hpp"
@@ -34,6 +35,7 @@ struct TranslationConfig {
   ObjectiveConfig objective = {};
   OptimiserConfig optimiser = {};
   TrainerConfig trainer = {};
+  metrics::MetricChoice metrics = {.metrics = {"bleu"}};
   std::int64_t bleu_sentences = 500;
 
   template <class Self, class Visitor>
@@ -67,8 +69,9 @@ struct TranslationConfig {
     OptimiserConfig::visit(self.optimiser, visit);
 
     TrainerConfig::visit(self.trainer, visit);
+    metrics::MetricChoice::visit(self.metrics, visit);
     visit("bleu-sentences", self.bleu_sentences,
-          {.help = "validation sentences translated greedily for BLEU; 0: none",
+          {.help = "validation sentences translated greedily for --metrics; 0: none",
            .min = 0,
            .max = 1e6,
            .may_change = true});

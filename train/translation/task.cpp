@@ -2,13 +2,13 @@
 
 #include <array>
 #include <cmath>
+#include <span>
 #include <sstream>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/signals.hpp"
 #include "data/text/parallel.hpp"
-#include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
 #include "models/run/run.hpp"
 #include "train/translation/objective.hpp"
@@ -32,6 +32,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
       model_(std::move(model)),
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
+      metrics_(config.metrics),
       threads_(*config.run.threads),
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),
@@ -64,15 +65,16 @@ MicroBatch TranslationTask::largest() {
 
 std::vector<std::string> TranslationTask::metrics() const {
   if (!valid_) return {};
-  return valid_->src.empty() ? std::vector<std::string>{"loss", "ppl"}
-                             : std::vector<std::string>{"loss", "ppl", "bleu"};
+  std::vector<std::string> names = {"loss", "ppl"};
+  if (!valid_->src.empty()) names.insert(names.end(), metrics_.metrics.begin(), metrics_.metrics.end());
+  return names;
 }
 
 std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step,
                                                         Ranks& ranks) {
   const double loss = validation_loss(ranks);
-  std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
-  if (valid_->src.empty()) return metrics;
+  std::vector<ValidationMetric> found = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
+  if (valid_->src.empty()) return found;
 
   TranslatorConfig greedy;  // one worker per thread, as many as the training itself may use
   greedy.workers = threads_;
@@ -87,19 +89,22 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
   });
   std::vector<std::istringstream> lines;
   for (const std::string& text : ranks.gather(own_lines)) lines.emplace_back(text);
-  const metrics::Bleu bleu;
-  metrics::Tally tally(bleu);
-  std::string text, line;
-  for (std::size_t i = 0; i < valid_->src.size(); ++i) {
-    std::getline(lines[i % ranks_of], line);
-    tally.add(line, {valid_->tgt[i]});
-    text += line + "\n";
+  std::vector<std::string> hypotheses(valid_->src.size());
+  std::string text;
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    std::getline(lines[i % ranks_of], hypotheses[i]);
+    text += hypotheses[i] + "\n";
   }
-  metrics.push_back({.name = "bleu", .value = tally.value()});
-  if (!ranks.first()) return metrics;
+  const std::vector<std::unique_ptr<metrics::Metric>> chosen = metrics::TranslationMetrics{.choice = metrics_}.make();
+  for (std::size_t m = 0; m < chosen.size(); ++m) {
+    const metrics::Tally tally =
+        metrics::evaluate(*chosen[m], hypotheses, std::span(&valid_->tgt, 1), static_cast<int>(threads_));
+    found.push_back({.name = metrics_.metrics[m], .value = tally.value()});
+  }
+  if (!ranks.first()) return found;
   make_directories(run / "hyps");
   write_file_atomic(run / "hyps" / ("step-" + std::to_string(step) + ".txt"), text);
-  return metrics;
+  return found;
 }
 
 double TranslationTask::validation_loss(Ranks& ranks) const {

@@ -1,5 +1,5 @@
 // Translation: batches of a parallel corpus, label-smoothed cross-entropy under teacher forcing, validation by loss and
-// by BLEU of greedy translations.
+// by metrics of greedy translations.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class TranslationTask : public StreamTask<Batch> {
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
-  // Held-out pairs in batches of fixed order, and the text for BLEU.
+  // Held-out pairs in batches of fixed order, and the text for the metrics.
   struct Validation {
     EncodedCorpus corpus;
     BatchOrder order;
@@ -49,6 +49,7 @@ class TranslationTask : public StreamTask<Batch> {
   Seq2Seq model_;
   TokenizerPair tokenizers_;
   TensorMetadata identity_;
+  metrics::MetricChoice metrics_;
   std::int64_t threads_;
   BatchIds ids_;
   EncodedCorpus train_;

@@ -16,7 +16,7 @@
 
   const data = JSON.parse(new TextDecoder().decode(await inflated(decoded(by_id('sentence-texts').textContent))));
   const streams = decoded(by_id('sentence-weights').textContent);
-  const {views, sentences} = data;
+  const {views, metrics, sentences} = data;
   const systems = data.systems.map((system) => system.name);
   const state = {
     found: [],   // numbers of sentences, from 0, in the order shown
@@ -328,18 +328,17 @@
     by_id('previous').disabled = place <= 0;
     by_id('next').disabled = place < 0 || place + 1 >= state.found.length;
 
-    const scored = sentence.outputs.some((output) => output.bleu !== null);
-    const no_scores = scored ? ['', '', ''] : [];
+    const scored = metrics.length > 0;
+    const heads = scored ? [...metrics.map((metric) => metric.name), 'Log-probability'] : [];
+    const no_scores = heads.map(() => '');
     const rows = [
       ['Source', sentence.source, ...no_scores],
       ...(sentence.reference ? [['Reference', sentence.reference, ...no_scores]] : []),
       ...sentence.outputs.map(
-          (output, s) =>
-              [scored ? systems[s] : 'Target', output.text,
-               ...(scored ? [output.bleu, output.chrf, output.log_prob] : [])])
+          (output,
+           s) => [scored ? systems[s] : 'Target', output.text, ...(scored ? [...output.scores, output.log_prob] : [])])
     ];
-    by_id('texts').replaceChildren(
-        table(`Sentence ${number + 1}`, ['', 'Text', ...(scored ? ['BLEU', 'chrF', 'Log-probability'] : [])], rows));
+    by_id('texts').replaceChildren(table(`Sentence ${number + 1}`, ['', 'Text', ...heads], rows));
 
     const maps = await maps_of(number);
     if (ticket !== asked) return;  // another sentence was chosen meanwhile
@@ -368,7 +367,7 @@
   const first_and_second = () => state.panels.map((panel) => panel.system);
   function difference(sentence) {
     const [a, b] = first_and_second();
-    return (sentence.outputs[b]?.bleu ?? 0) - (sentence.outputs[a]?.bleu ?? 0);
+    return (sentence.outputs[b]?.scores[0] ?? 0) - (sentence.outputs[a]?.scores[0] ?? 0);
   }
   function list_sentences() {
     const wanted = by_id('search').value.trim().toLowerCase();
@@ -378,9 +377,10 @@
                                     .toLowerCase()
                                     .includes(wanted);
     state.found = [...sentences.keys()].filter((n) => !wanted || holds(sentences[n]));
+    const upwards = metrics[0]?.lower_is_better ? -1 : 1;
     const key = {
-      better: (n) => -difference(sentences[n]),
-      worse: (n) => difference(sentences[n]),
+      better: (n) => -upwards * difference(sentences[n]),
+      worse: (n) => upwards * difference(sentences[n]),
       short: (n) => sentences[n].source.length,
       long: (n) => -sentences[n].source.length
     }[order];
@@ -390,7 +390,7 @@
       const by = difference(sentences[n]);
       return element(
           'option', {value: n, dir: 'auto'},
-          `${n + 1}: ${is_difference ? `${by > 0 ? '+' : ''}${by.toFixed(1)} BLEU: ` : ''}${
+          `${n + 1}: ${is_difference ? `${by > 0 ? '+' : ''}${by.toFixed(1)} ${metrics[0].name}: ` : ''}${
               sentences[n].source.slice(0, 120)}`);
     }));
     const [a, b] = first_and_second();
@@ -431,11 +431,9 @@
       (a, b) => a - b);
   const begin = [...new Set([...with_maps, ...systems.keys()])].slice(0, 2);
   state.panels = begin.map((system, number) => open_at({number}, system));
-  const has_bleu =
-      systems.length > 1 && sentences.some((sentence) => sentence.outputs.some((output) => output.bleu !== null));
   for (const [value, name] of [
            ['original', 'As in the test set'], ['short', 'Shortest first'], ['long', 'Longest first'],
-           ...(has_bleu ? [['better', ''], ['worse', '']] : [])])
+           ...(systems.length > 1 && metrics.length > 0 ? [['better', ''], ['worse', '']] : [])])
     by_id('order').append(new Option(name, value));
   views.forEach((name, v) => by_id('view').append(new Option(name, v)));
   by_id('view').parentElement.hidden = views.length === 1;

@@ -117,7 +117,7 @@ TEST(Report, NumbersAreWrittenForPeople) {
 TEST(Report, JsonHoldsEveryNumberAsItIs) {
   const Comparison& it = synthetic();
   const nlohmann::json json = parse_json(report_json(it), "report.json");
-  EXPECT_EQ(json["systems"][0]["runs"][1]["quality"]["bleu"]["value"], it.systems[0].runs[1].quality.bleu.value);
+  EXPECT_EQ(json["systems"][0]["runs"][1]["quality"]["bleu"]["value"], it.systems[0].runs[1].quality.scores[0].value);
   EXPECT_EQ(json["systems"][2]["runs"][0]["curve"][5]["seconds"], it.systems[2].runs[0].curve[5].seconds);
   EXPECT_TRUE(json["systems"][0]["runs"][0]["curve"][0]["bleu"].is_null()) << "not measured";
   EXPECT_TRUE(json["probe"]["systems"][0]["reach"][0]["by_distance"].back().is_null()) << "not a number";
@@ -131,6 +131,37 @@ TEST(Report, JsonHoldsEveryNumberAsItIs) {
   const nlohmann::json& written = json["sentences"][3]["systems"][2]["own"];
   EXPECT_EQ(from_base64(written["weights"]), as_text(maps.weights));
   EXPECT_EQ(written["target"].size(), maps.target.size());
+}
+
+// A metric needs no place of its own in the report: its facts come with the comparison.
+TEST(Report, ShowsTheMetricsOfTheComparison) {
+  Comparison it = synthetic();
+  it.metrics = {{"wer", "WER", true, "edits of words"}};
+  for (System& system : it.systems) {
+    for (MeasuredRun& run : system.runs) {
+      run.quality.scores.resize(1);
+      for (CurvePoint& point : run.curve) point.scores = {{"wer", 12.5}, {"bleu", 1}};
+    }
+  }
+  for (Sentence& sentence : it.sentences) {
+    for (SystemSentence& system : sentence.systems) system.scores.resize(1);
+  }
+  it.systems[0].runs[0].quality.scores[0].value = 3.5;
+  const nlohmann::json json = parse_json(report_json(it), "report.json");
+  EXPECT_EQ(json["metrics"][0]["name"], "WER");
+  EXPECT_EQ(json["systems"][0]["runs"][0]["quality"]["wer"]["value"], 3.5);
+  EXPECT_EQ(json["systems"][0]["runs"][0]["curve"][0]["wer"], 12.5);
+  EXPECT_FALSE(json["systems"][0]["runs"][0]["curve"][0].contains("bleu"));
+  EXPECT_EQ(json["beams"][0][0]["wer"], 32.1);
+  EXPECT_EQ(json["sentences"][0]["systems"][0]["wer"], it.sentences[0].systems[0].scores[0]);
+  const std::string page = comparison_page(it);
+  EXPECT_NE(page.find("<strong>3.5 <small>("), std::string::npos) << "the lowest is the best";
+  for (const char* text : {"Lower is better for WER (edits of words) and perplexity.", "WER (lower is better)",
+                           "WER by beam", "Validation WER by updates", "differences in sentence WER"}) {
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+  }
+  const nlohmann::json texts = parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page");
+  EXPECT_EQ(texts["metrics"], nlohmann::json::parse(R"([{"name": "WER", "lower_is_better": true}])"));
 }
 
 TEST(Report, JsonTakesTextThatIsNotUtf8) {
@@ -164,6 +195,7 @@ TEST(Report, PageHasEverySectionWithContent) {
 
 TEST(Report, SectionsWithoutDataSayWhy) {
   Comparison it;
+  it.metrics = synthetic().metrics;
   it.systems = {synthetic().systems[1]};
   it.systems[0].runs[0].curve.clear();
   it.systems[0].runs[0].cost.by_length.clear();
@@ -310,14 +342,15 @@ TEST(Report, TheBestScoreIsMarked) {
   const std::string page = comparison_page(synthetic());
   const auto& systems = synthetic().systems;
   double best = 0;
-  for (const System& system : systems) best = std::max(best, system.runs[0].quality.bleu.value);
+  for (const System& system : systems) best = std::max(best, system.runs[0].quality.scores[0].value);
   EXPECT_NE(page.find("<strong>" + fixed(best, 1) + " <small>("), std::string::npos);
-  EXPECT_EQ(page.find("<strong>" + fixed(systems[0].runs[0].quality.bleu.value, 1) + " <small>("), std::string::npos);
+  EXPECT_EQ(page.find("<strong>" + fixed(systems[0].runs[0].quality.scores[0].value, 1) + " <small>("),
+            std::string::npos);
   EXPECT_NE(report_markdown(synthetic()).find("| **" + fixed(best, 1) + " ("), std::string::npos);
   Comparison it = synthetic();
-  it.systems[0].runs[0].quality.ter.value = std::numeric_limits<double>::quiet_NaN();
-  it.systems[1].runs[0].quality.ter.value = 40.06;
-  it.systems[2].runs[0].quality.ter.value = 50;
+  it.systems[0].runs[0].quality.scores[2].value = std::numeric_limits<double>::quiet_NaN();
+  it.systems[1].runs[0].quality.scores[2].value = 40.06;
+  it.systems[2].runs[0].quality.scores[2].value = 50;
   EXPECT_NE(comparison_page(it).find("<strong>40.1 <small>("), std::string::npos)
       << "beside a value that was not measured";
 }
@@ -371,7 +404,7 @@ TEST(Report, SentencesComeBackAsTheyWere) {
   for (const std::size_t i : {std::size_t{1}, std::size_t{17}}) {
     const nlohmann::json& sentence = texts["sentences"][i];
     EXPECT_EQ(sentence["source"], it.sentences[i].source);
-    EXPECT_NEAR(sentence["outputs"][1]["bleu"], it.sentences[i].systems[1].bleu, 0.0005);
+    EXPECT_NEAR(sentence["outputs"][1]["scores"][0], it.sentences[i].systems[1].scores[0], 0.0005);
     const std::string maps = inflated(std::string_view(weights).substr(sentence["at"][0], sentence["at"][1]));
     std::string expected;
     for (const SystemSentence& system : it.sentences[i].systems) {

@@ -23,6 +23,7 @@ PairTest pair_test(const std::string& metric, double difference, double p_bootst
   return {.a = 0,
           .b = 1,
           .metric = metric,
+          .lower_is_better = metric == "TER",
           .difference = {.value = difference, .low = 0, .high = 0},
           .p_bootstrap = p_bootstrap,
           .p_randomisation = p_randomisation,
