@@ -9,11 +9,11 @@
 namespace attend::metrics {
 namespace {
 
-using Words = std::vector<std::string>;
+using RougeWords = std::vector<std::string>;
 
 // The runs of a-z and 0-9 of lower-cased text.
-Words words_of(std::string_view text) {
-  Words words(1);
+RougeWords rouge_words(std::string_view text) {
+  RougeWords words(1);
   for (const char c : lower_case(text)) {
     const bool belongs = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     if (belongs) {
@@ -26,7 +26,7 @@ Words words_of(std::string_view text) {
   return words;
 }
 
-std::int64_t longest_common_subsequence(const Words& a, const Words& b) {
+std::int64_t longest_common_subsequence(const RougeWords& a, const RougeWords& b) {
   std::vector<std::int64_t> row(b.size() + 1);  // of the words of a so far, by the words of b
   for (const std::string& word : a) {
     std::int64_t diagonal = 0;
@@ -39,20 +39,20 @@ std::int64_t longest_common_subsequence(const Words& a, const Words& b) {
   return row.back();
 }
 
-std::map<Words, std::int64_t> count_ngrams(const Words& words, std::size_t order) {
-  std::map<Words, std::int64_t> counts;
+std::map<RougeWords, std::int64_t> count_ngrams(const RougeWords& words, std::size_t order) {
+  std::map<RougeWords, std::int64_t> counts;
   for (std::size_t i = 0; i + order <= words.size(); ++i) {
-    ++counts[Words(words.begin() + static_cast<std::ptrdiff_t>(i),
-                   words.begin() + static_cast<std::ptrdiff_t>(i + order))];
+    ++counts[RougeWords(words.begin() + static_cast<std::ptrdiff_t>(i),
+                        words.begin() + static_cast<std::ptrdiff_t>(i + order))];
   }
   return counts;
 }
 
-std::int64_t num_ngrams(const Words& words, std::size_t order) {
+std::int64_t num_ngrams(const RougeWords& words, std::size_t order) {
   return words.size() < order ? 0 : std::ssize(words) - static_cast<std::int64_t>(order) + 1;
 }
 
-std::int64_t common_ngrams(const Words& a, const Words& b, std::size_t order) {
+std::int64_t common_ngrams(const RougeWords& a, const RougeWords& b, std::size_t order) {
   const auto in_b = count_ngrams(b, order);
   std::int64_t common = 0;
   for (const auto& [ngram, count] : count_ngrams(a, order)) {
@@ -61,7 +61,7 @@ std::int64_t common_ngrams(const Words& a, const Words& b, std::size_t order) {
   return common;
 }
 
-double f1(std::int64_t common, std::int64_t in_hypothesis, std::int64_t in_reference) {
+double f1_of(std::int64_t common, std::int64_t in_hypothesis, std::int64_t in_reference) {
   if (common == 0) return 0;
   const double precision = static_cast<double>(common) / static_cast<double>(in_hypothesis);
   const double recall = static_cast<double>(common) / static_cast<double>(in_reference);
@@ -71,14 +71,15 @@ double f1(std::int64_t common, std::int64_t in_hypothesis, std::int64_t in_refer
 }  // namespace
 
 std::vector<double> Rouge::statistics(std::string_view hypothesis, std::span<const std::string_view> references) const {
-  const Words words = words_of(hypothesis);
+  const RougeWords words = rouge_words(hypothesis);
   double best = 0;
   for (const std::string_view reference : references) {
-    const Words other = words_of(reference);
+    const RougeWords other = rouge_words(reference);
     const auto order = static_cast<std::size_t>(order_);
     const double score =
-        order_ == 0 ? f1(longest_common_subsequence(words, other), std::ssize(words), std::ssize(other))
-                    : f1(common_ngrams(words, other, order), num_ngrams(words, order), num_ngrams(other, order));
+        order_ == kLongestSubsequence
+            ? f1_of(longest_common_subsequence(words, other), std::ssize(words), std::ssize(other))
+            : f1_of(common_ngrams(words, other, order), num_ngrams(words, order), num_ngrams(other, order));
     best = std::max(best, score);
   }
   return {best, 1};

@@ -5,7 +5,10 @@
 // Not included: stemming, ROUGE-Lsum, and the medians of resampled means that rouge-score's aggregator gives.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "eval/metrics/metric.hpp"
 
@@ -13,7 +16,9 @@ namespace attend::metrics {
 
 class Rouge : public Metric {
  public:
-  // `order`: of the n-grams; 0 is ROUGE-L.
+  static constexpr int kLongestSubsequence = 0;  // ROUGE-L
+
+  // `order`: of the n-grams, or kLongestSubsequence.
   explicit Rouge(int order) : order_(order) {}
 
   // F1, and 1 to count pairs.
@@ -21,10 +26,13 @@ class Rouge : public Metric {
   std::vector<double> statistics(std::string_view hypothesis,
                                  std::span<const std::string_view> references) const override;
   double value(std::span<const double> statistics) const override;
-  std::string name() const override { return order_ == 0 ? "ROUGE-L" : "ROUGE-" + std::to_string(order_); }
+  std::string name() const override {
+    return order_ == kLongestSubsequence ? "ROUGE-L" : "ROUGE-" + std::to_string(order_);
+  }
 
  protected:
   std::string settings() const override { return "case:lc|stem:no"; }
+  std::string_view equals() const override { return "rouge-score0.1.2"; }
 
  private:
   int order_;

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "eval/metrics/chrf.hpp"
+#include "eval/metrics/rouge.hpp"
 #include "eval/metrics/ter.hpp"
 
 namespace attend::metrics {
@@ -27,6 +28,10 @@ constexpr TextMetric kTextMetrics[] = {
      }},
     {"ter", true, "edits per reference word, in percent",
      [](const Options& it) -> Made { return std::make_unique<Ter>(it.tercom); }},
+    {"rouge1", false, "mean F1 of words", [](const Options&) -> Made { return std::make_unique<Rouge>(1); }},
+    {"rouge2", false, "mean F1 of pairs of words", [](const Options&) -> Made { return std::make_unique<Rouge>(2); }},
+    {"rougeL", false, "mean F1 of the longest common subsequence of words",
+     [](const Options&) -> Made { return std::make_unique<Rouge>(Rouge::kLongestSubsequence); }},
 };
 
 const std::string& all_keys() {

@@ -1,6 +1,6 @@
 // The metrics of texts against reference texts: the registry, the choice among them, and their options.
 //
-//   TranslationMetrics options{.choice = {.metrics = {"bleu", "ter"}}};
+//   TranslationMetrics options{.choice = {.metrics = {"bleu", "rougeL"}}};
 //   for (const auto& metric : options.make()) evaluate(*metric, hypotheses, references).line();
 #pragma once
 

@@ -323,7 +323,7 @@ class TrainedRunTest : public ::testing::Test {
 
 constexpr const char* kTrainLog = R"({"event":"save","step":0}
 {"event":"train","step":50,"tokens":4000.0,"seconds":10.0,"memory_mb":300.5}
-{"event":"valid","step":50,"loss":3.5,"ppl":33.1,"bleu":2.25}
+{"event":"valid","step":50,"loss":3.5,"ppl":33.1,"bleu":2.25,"rougeL":41.5}
 {"event":"train","step":100,"tok
 not a line of the log
 {"event":"train","step":"many","tokens":1}
@@ -349,7 +349,7 @@ TEST_F(TrainedRunTest, HasTheTotalsAndTheCurveOfItsLog) {
   EXPECT_EQ(run.curve[0].update, 50);
   EXPECT_EQ(run.curve[0].tokens, 4000);
   EXPECT_EQ(run.curve[0].loss, 3.5);
-  EXPECT_EQ(run.curve[0].scores, (std::map<std::string, double>{{"bleu", 2.25}}));
+  EXPECT_EQ(run.curve[0].scores, (std::map<std::string, double>{{"bleu", 2.25}, {"rougeL", 41.5}}));
   EXPECT_FALSE(run.curve[1].loss.has_value());
   EXPECT_EQ(run.curve[2].update, 110);
   EXPECT_EQ(run.curve[2].tokens, 8000) << "those of the last interval";

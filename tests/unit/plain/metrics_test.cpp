@@ -1,4 +1,5 @@
-// BLEU, chrF and TER against what sacreBLEU says of fixtures/metrics.json (tests/parity/make_fixtures_metrics.py).
+// BLEU, chrF and TER against what sacreBLEU says of fixtures/metrics.json (tests/parity/make_fixtures_metrics.py),
+// ROUGE against what rouge-score says of fixtures/rouge.json (make_fixtures_rouge.py), and the registry of metrics.
 // ATTEND_METRICS_FIXTURE names another file that the script wrote.
 #include <gtest/gtest.h>
 
@@ -8,12 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/json.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/ter.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/metrics/tokenizers.hpp"
+#include "eval/metrics/translation_metrics.hpp"
 
 namespace attend::metrics {
 namespace {
@@ -168,6 +171,68 @@ TEST(Metrics, LongLines) {
   tally.add("end", {line});
   tally.add(line, {"end"});
   EXPECT_EQ(std::vector<double>(tally.sum().begin(), tally.sum().end()), (std::vector<double>{40001, 40001}));
+}
+
+// To the last digit.
+TEST(Metrics, EqualRougeScore) {
+  const json pairs = read_json(ATTEND_SOURCE_DIR "/tests/parity/fixtures/rouge.json");
+  ASSERT_EQ(pairs.size(), 200U);
+  const TranslationMetrics options{.choice = {.metrics = {"rouge1", "rouge2", "rougeL"}}};
+  const std::vector<std::unique_ptr<Metric>> rouge = options.make();
+  for (std::size_t m = 0; m < rouge.size(); ++m) {
+    Tally tally(*rouge[m]);
+    double sum = 0;
+    for (const json& pair : pairs) {
+      const double expected = pair.at(options.choice.metrics[m]).get<double>();
+      tally.add(pair.at("hypothesis").get<std::string>(), {pair.at("reference").get<std::string>()});
+      EXPECT_EQ(tally.row(tally.size() - 1)[0], expected) << options.choice.metrics[m] << ": " << pair.dump();
+      sum += expected;
+    }
+    EXPECT_DOUBLE_EQ(tally.value(), 100 * sum / 200) << "the mean of the pairs";
+  }
+}
+
+TEST(Metrics, RougeTakesTheBestOfSeveralReferences) {
+  const auto rouge = TranslationMetrics{.choice = {.metrics = {"rougeL"}}}.make();
+  Tally tally(*rouge[0]);
+  tally.add("a red ring", {"a dog", "the red ring", "cats"});
+  EXPECT_DOUBLE_EQ(tally.value(), 100 * 2.0 / 3);
+  EXPECT_TRUE(tally.line().starts_with("ROUGE-L|nrefs:3|case:lc|stem:no|version:")) << tally.line();
+  EXPECT_NE(tally.line().find("+rouge-score0.1.2 = 66.7"), std::string::npos) << tally.line();
+}
+
+TEST(Metrics, EveryRegisteredMetricSaysWhichWayIsBetter) {
+  MetricChoice all{.metrics = {}};
+  for (const TextMetric& row : text_metrics()) all.metrics.emplace_back(row.key);
+  all.validate({});
+  const std::vector<std::unique_ptr<Metric>> made = TranslationMetrics{.choice = all}.make();
+  for (std::size_t m = 0; m < made.size(); ++m) {
+    const TextMetric& row = text_metrics()[m];
+    SCOPED_TRACE(std::string(row.key));
+    EXPECT_EQ(find_text_metric(row.key), &row);
+    Tally equal(*made[m]), other(*made[m]);
+    equal.add("the dog found a red ring", {"the dog found a red ring"});
+    other.add("the dog lost one red ring", {"the dog found a red ring"});
+    EXPECT_NEAR(equal.value(), row.lower_is_better ? 0 : 100, 1e-9);
+    EXPECT_EQ(other.value() > equal.value(), row.lower_is_better);
+  }
+  EXPECT_EQ(find_text_metric("rougel"), nullptr);
+}
+
+TEST(Metrics, AChoiceIsRefusedWithTheNamesToChooseFrom) {
+  const auto fault_of = [](const std::vector<std::string>& metrics) {
+    try {
+      MetricChoice{.metrics = metrics}.validate({});
+    } catch (const UserError& error) {
+      return std::string(error.what()) + " " + error.remedy();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(fault_of({"rougeL", "ter"}), "");
+  EXPECT_NE(fault_of({"bleu", "meteor"}).find("unknown metric \"meteor\""), std::string::npos);
+  EXPECT_NE(fault_of({"meteor"}).find("bleu, chrf, ter, rouge1, rouge2, rougeL"), std::string::npos);
+  EXPECT_NE(fault_of({"bleu", "bleu"}).find("bleu is given twice"), std::string::npos);
+  EXPECT_NE(fault_of({}).find("no metric"), std::string::npos);
 }
 
 }  // namespace
