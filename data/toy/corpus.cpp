@@ -89,6 +89,7 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
   report.parts = write_toy_sets(directory, {.seed = static_cast<std::uint64_t>(config.seed),
                                             .train_documents = documents,
                                             .valid_documents = std::max(documents / 20, std::int64_t{2}),
+                                            .train_summaries = std::max(config.train_sentences / 2, std::int64_t{12}),
                                             .train = examples(config.train_sentences / 5, 20000),
                                             .dev = examples(config.valid_sentences, 2000),
                                             .test = examples(config.test_sentences, 2000)});

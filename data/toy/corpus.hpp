@@ -1,5 +1,5 @@
 // The built-in corpus: English-German sentence pairs of a small generated world, with the gold word alignments of the
-// test set, and the documents and labelled sets of toy_sets.hpp. Files of the sentence pairs:
+// test set, and the documents, summaries and labelled sets of sets.hpp. Files of the sentence pairs:
 //
 //   train.en train.de   valid.en valid.de   test.en test.de   one sentence a line, raw text, line-aligned
 //   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
@@ -37,8 +37,8 @@ struct ToyConfig {
            .positional = true});
     visit("seed", self.seed, {.help = "seed of the random choices; equal seeds give identical files", .min = 0});
     visit("train-sentences", self.train_sentences,
-          {.help = "training sentence pairs; the corpus also has a tenth as many documents and a fifth as many "
-                   "examples per task (12 to 20000)",
+          {.help = "training sentence pairs; a tenth as many documents, half as many summaries and a fifth as many "
+                   "examples per task (12 to 20000) are written too",
            .min = 1,
            .max = 1e7});
     visit("valid-sentences", self.valid_sentences,
@@ -60,7 +60,7 @@ struct ToySet {
 // Statistics of the corpus.
 struct ToyReport {
   std::vector<ToySet> translation;  // train, valid, test
-  std::vector<ToyPart> parts;       // documents, then the tasks
+  std::vector<ToyPart> parts;       // documents, summaries, then the tasks
 };
 
 // Writes all files. Throws UserError if one exists (without overwrite) or cannot be written.

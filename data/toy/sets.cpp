@@ -21,8 +21,12 @@ constexpr const char* kNames[] = {"test", "dev", "train"};
 
 std::string name_of(Set set) { return kNames[static_cast<std::size_t>(set)]; }
 
+std::string summary_file(Set set, const char* side) {
+  return "summaries/" + (set == Set::dev ? "valid" : name_of(set)) + side;
+}
+
 // Second component of the random streams' keys, after the seed; the translation sets use 0, 1 and 2.
-enum class Stream : std::uint64_t { documents = 100, questions, entities, tables };
+enum class Stream : std::uint64_t { documents = 100, questions, entities, tables, summaries };
 
 constexpr std::size_t kQuestionsOfPassage = 3;  // one of them is unanswerable
 
@@ -44,6 +48,34 @@ class Writing {
     write("documents.valid.txt", Set::dev, sizes_.valid_documents);
     write("documents.train.txt", Set::train, sizes_.train_documents);
     return {.name = "documents", .unit = "documents", .train = sizes_.train_documents, .dev = sizes_.valid_documents};
+  }
+
+  ToyPart write_summaries() const {
+    std::unordered_set<std::string> seen;
+    for (const Set set : kSets) {
+      AtomicFile texts(directory_ / summary_file(set, ".text")), headlines(directory_ / summary_file(set, ".headline"));
+      const std::int64_t size = set == Set::train ? sizes_.train_summaries : size_of(set);
+      for (std::int64_t i = 0; i < size; ++i) {
+        RandomStream random = stream(Stream::summaries, set, i);
+        toy::Draw draw(random);
+        toy::Story story;
+        std::string text;
+        do {
+          story = toy::invent_story(draw);
+          text.clear();
+          for (const std::string& line : toy::to_lines(story)) text += (text.empty() ? "" : " ") + line;
+        } while (!seen.insert(text).second);
+        texts.write(text + '\n');
+        headlines.write(toy::headline_of(story) + '\n');
+      }
+      texts.commit();
+      headlines.commit();
+    }
+    return {.name = "summaries",
+            .unit = "documents",
+            .train = sizes_.train_summaries,
+            .dev = sizes_.dev,
+            .test = sizes_.test};
   }
 
   ToyPart write_table(std::size_t number, const toy::TableTask& task) const {
@@ -158,6 +190,7 @@ std::vector<std::string> toy_set_files() {
     for (const toy::TableTask& task : toy::table_tasks()) {
       files.push_back(std::string(task.folder) + '/' + name_of(set) + ".tsv");
     }
+    for (const char* side : {".text", ".headline"}) files.push_back(summary_file(set, side));
     files.push_back("questions/" + name_of(set) + ".json");
     files.push_back("entities/" + name_of(set) + ".txt");
   }
@@ -167,7 +200,7 @@ std::vector<std::string> toy_set_files() {
 std::vector<ToyPart> write_toy_sets(const std::filesystem::path& directory, const ToySetSizes& sizes) {
   for (const std::string& file : toy_set_files()) make_directories((directory / file).parent_path());
   const Writing writing(directory, sizes);
-  std::vector<ToyPart> parts = {writing.write_documents()};
+  std::vector<ToyPart> parts = {writing.write_documents(), writing.write_summaries()};
   for (std::size_t i = 0; i < toy::table_tasks().size(); ++i) {
     parts.push_back(writing.write_table(i, toy::table_tasks()[i]));
   }

@@ -1,6 +1,8 @@
-// The files of the built-in corpus besides the translation sets: documents, and a folder for each labelled task.
+// The files of the built-in corpus besides the translation sets: documents, their headlines, and a folder for each
+// labelled task.
 //
 //   documents.train.txt documents.valid.txt        one sentence per line, a blank line between documents
+//   summaries/                 {train,valid,test}.text and .headline, a document a line and its headline
 //   sentiment/ inference/ similarity/ acceptability/   train.tsv dev.tsv test.tsv, a header of column names
 //   questions/                                     train.json dev.json test.json, as SQuAD 2.0
 //   entities/                                      train.txt dev.txt test.txt, CoNLL columns: token and tag
@@ -16,12 +18,13 @@ namespace attend {
 struct ToySetSizes {
   std::uint64_t seed = 1;
   std::int64_t train_documents = 0, valid_documents = 0;
-  std::int64_t train = 0, dev = 0, test = 0;  // examples of each task
+  std::int64_t train_summaries = 0;
+  std::int64_t train = 0, dev = 0, test = 0;  // examples of each task; dev and test of summaries
 };
 
-// Statistics of the documents or a task.
+// Statistics of the documents, the summaries or a task.
 struct ToyPart {
-  std::string name;  // documents, or the folder of a task
+  std::string name;  // documents, or a folder
   std::string unit;  // what is counted
   std::int64_t train = 0, dev = 0, test = 0;
 };

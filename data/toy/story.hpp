@@ -4,6 +4,7 @@
 //   Mrs. Tarvel was a baker. She lived in Kolin. On Monday she lost a red ring in the park. The baker was sad ...
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "data/toy/event.hpp"
@@ -32,5 +33,8 @@ Story invent_story(Draw& draw);
 
 // The sentences, one per line.
 std::vector<std::string> to_lines(const Story& story);
+
+// What the story is about, in the present tense and without articles: "Mrs. Tarvel loses red ring in park".
+std::string headline_of(const Story& story);
 
 }  // namespace attend::toy
