@@ -29,7 +29,7 @@ PiecesOfWords shifted(PiecesOfWords words, std::int64_t by) {
 
 }  // namespace
 
-SentenceAttention chosen(SentenceAttention sentence, const AttentionChoice& choice) {
+SentenceAttention chosen(SentenceAttention sentence, const HeadSelection& choice) {
   if (sentence.layers.empty()) return sentence;
   std::vector<LayerAttention>& layers = sentence.layers;
   if (choice.place) {

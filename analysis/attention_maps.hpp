@@ -16,7 +16,7 @@
 namespace attend {
 
 // A choice of weights; an empty member chooses all.
-struct AttentionChoice {
+struct HeadSelection {
   std::optional<AttentionPlace> place = {};
   std::optional<std::int64_t> layer = {};
   std::optional<std::int64_t> head = {};
@@ -24,7 +24,7 @@ struct AttentionChoice {
 
 // The chosen weights, which keep the numbers of their layers; a chosen head is alone in its layer. UserError with the
 // option of `attend attention` if the place, layer or head does not exist. A sentence without weights is not changed.
-SentenceAttention chosen(SentenceAttention sentence, const AttentionChoice& choice);
+SentenceAttention chosen(SentenceAttention sentence, const HeadSelection& choice);
 
 // The words of a text and their pieces.
 struct WordsInPieces {

@@ -38,7 +38,7 @@ bool has_place(const SentenceAttention& sentence, AttentionPlace place) {
 
 // The map of the chosen layer and head, by default of the last layer and the mean of its heads.
 HeatMap single_map(const SentenceAttention& sentence, const AttentionView& view) {
-  AttentionChoice choice = view.choice;
+  HeadSelection choice = view.choice;
   choice.place = choice.place.value_or(view.usual_place);
   chosen(sentence, choice);  // refuses a place, layer or head that does not exist
   const AttentionMaps maps = maps_of(sentence, *choice.place, view.beginning);
@@ -181,7 +181,7 @@ class JsonLines : public AttentionOutput {
   void finish() override { file_.commit(); }
 
  private:
-  AttentionChoice choice_;
+  HeadSelection choice_;
   AtomicFile file_;
 };
 

@@ -28,7 +28,7 @@ inline constexpr std::array kPictureEndings{std::pair{PictureKind::page, std::st
 PictureKind picture_kind(const std::string& file, const std::string& origin);
 
 struct AttentionView {
-  AttentionChoice choice = {};
+  HeadSelection choice = {};
   AttentionPlace usual_place = AttentionPlace::cross;  // of a single map where none is chosen
   std::string beginning = {};                          // the piece that a decoder reads first; empty for words
   TextStyle style = {};

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 #include "eval/metrics/alignment_error.hpp"
 #include "models/run/run.hpp"
 

@@ -13,6 +13,7 @@
 
 #include "analysis/attention_statistics.hpp"
 #include "analysis/beams.hpp"
+#include "analysis/breakdowns.hpp"
 #include "analysis/calibration.hpp"
 #include "analysis/compared_inputs.hpp"
 #include "analysis/cost.hpp"
@@ -21,9 +22,8 @@
 #include "analysis/kept_attention.hpp"
 #include "analysis/pair_tests.hpp"
 #include "analysis/probe.hpp"
-#include "analysis/systems.hpp"
+#include "analysis/run_groups.hpp"
 #include "analysis/trained_run.hpp"
-#include "analysis/where.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"

@@ -7,7 +7,7 @@
 
 #include "analysis/report/comparison.hpp"
 #include "core/options.hpp"
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 #include "eval/metrics/translation_metrics.hpp"
 #include "eval/translate.hpp"
 #include "models/ops/weight.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 
 namespace attend {
 

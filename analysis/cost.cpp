@@ -3,8 +3,8 @@
 #include <chrono>
 #include <ranges>
 
+#include "analysis/breakdowns.hpp"
 #include "analysis/flops.hpp"
-#include "analysis/where.hpp"
 #include "core/progress.hpp"
 #include "models/layers/weights_io.hpp"
 

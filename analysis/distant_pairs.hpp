@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 
 namespace attend {
 

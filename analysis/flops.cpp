@@ -33,7 +33,7 @@ double attention_flops(const ModelConfig& config, double S, double T) {
     }
     case ModelKind::luong:
     case ModelKind::bahdanau: {
-      const bool wide = config.encoder == Reading::both && !score.needs_equal_widths;
+      const bool wide = config.encoder == Direction::both && !score.needs_equal_widths;
       return 2 * S * T * ((score.compares_pairs ? width : 0) + (wide ? 2 * width : width));
     }
   }

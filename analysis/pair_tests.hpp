@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
-#include "analysis/systems.hpp"
+#include "analysis/run_groups.hpp"
 #include "eval/metrics/metric.hpp"
 
 namespace attend {

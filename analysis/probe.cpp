@@ -28,8 +28,8 @@ using torch::Tensor;
 
 class SourceObserver : public Observer {
  public:
-  void see_attention(AttentionPlace, std::int64_t, const Tensor&) override {}
-  void see_source(const Tensor& embedded) override { embedded_SE = embedded; }
+  void on_attention(AttentionPlace, std::int64_t, const Tensor&) override {}
+  void on_source(const Tensor& embedded) override { embedded_SE = embedded; }
   Tensor embedded_SE;
 };
 

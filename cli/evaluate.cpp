@@ -20,7 +20,7 @@
 #include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 #include "eval/answers/scores.hpp"
 #include "eval/metrics/alignment_error.hpp"
 #include "eval/metrics/text.hpp"

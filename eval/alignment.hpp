@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {

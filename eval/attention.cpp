@@ -53,7 +53,7 @@ void write_attention(AtomicFile& file, const SentenceAttention& sentence) {
 
 }  // namespace
 
-void AttentionRecorder::see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) {
+void AttentionRecorder::on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) {
   if (place == only_.value_or(place))
     layers.push_back({.place = place, .layer = layer, .weights = weights_BNTS.detach().cpu()});
 }

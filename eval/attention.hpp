@@ -36,7 +36,7 @@ struct EnumNames<AttentionPlace> {
                                     std::pair{AttentionPlace::cross, std::string_view("cross")}};
 };
 
-// The weights of one layer; see Observer::see_attention.
+// The weights of one layer; see Observer::on_attention.
 struct LayerAttention {
   AttentionPlace place = AttentionPlace::encoder;
   std::int64_t layer = 0;
@@ -49,7 +49,7 @@ class AttentionRecorder : public Observer {
   // Records the place `only`; by default all places.
   explicit AttentionRecorder(std::optional<AttentionPlace> only = {}) : only_(only) {}
 
-  void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) override;
+  void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) override;
 
   // The weights of sentence `b`, without padding.
   std::vector<LayerAttention> of_sentence(std::int64_t b, const Layout& source, const Layout& target) const;

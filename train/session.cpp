@@ -49,19 +49,19 @@ std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
   return checkpoint;
 }
 
-std::string_view describe(Ending ending) {
-  constexpr std::array<std::pair<Ending, std::string_view>, 4> kWords = {
-      {{Ending::max_steps, "max-steps reached"},
-       {Ending::max_epochs, "max-epochs reached"},
-       {Ending::max_time, "max-time reached"},
-       {Ending::patience, "no improvement within patience"}}};
-  return std::ranges::find(kWords, ending, &std::pair<Ending, std::string_view>::first)->second;
+std::string_view describe(StopReason ending) {
+  constexpr std::array<std::pair<StopReason, std::string_view>, 4> kWords = {
+      {{StopReason::max_steps, "max-steps reached"},
+       {StopReason::max_epochs, "max-epochs reached"},
+       {StopReason::max_time, "max-time reached"},
+       {StopReason::patience, "no improvement within patience"}}};
+  return std::ranges::find(kWords, ending, &std::pair<StopReason, std::string_view>::first)->second;
 }
 
-void rehearse(Trainer& trainer) {
-  trainer.rehearse();  // the first pass also allocates memory and compiles kernels for the sizes
+void dry_run(Trainer& trainer) {
+  trainer.dry_run();  // the first pass also allocates memory and compiles kernels for the sizes
   const auto start = std::chrono::steady_clock::now();
-  const std::int64_t tokens = trainer.rehearse();
+  const std::int64_t tokens = trainer.dry_run();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   log::info("dry run: the largest batch has {} tokens and takes {:.2f} s ({:.0f} tok/s); {:.0f} MB of memory", tokens,
             seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
@@ -284,8 +284,8 @@ void Session::fit() {
     if (skip_batch_) trainer.skip_batches();
   }
   with_memory_remedy(job_.memory_remedy(), [&] {
-    if (run_.dry_run) return rehearse(trainer);
-    const Ending ending = trainer.train();
+    if (run_.dry_run) return dry_run(trainer);
+    const StopReason ending = trainer.train();
     log::info("{} after {} updates; the run is in {}", describe(ending), trainer.state().step, run_.run);
   });
 }

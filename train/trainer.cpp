@@ -28,7 +28,8 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 // Forward and backward pass of one batch of an update. `totals` are the counts of the whole update. Returns the
 // weighted loss and then the reported value of each term, as scalars on the device.
-std::vector<torch::Tensor> learn(const MicroBatch& batch, const std::vector<std::int64_t>& totals, Pass pass) {
+std::vector<torch::Tensor> forward_backward(const MicroBatch& batch, const std::vector<std::int64_t>& totals,
+                                            Pass pass) {
   const std::vector<LossSum> sums = batch.forward(pass);
   torch::Tensor objective;
   std::vector<torch::Tensor> scalars(1);
@@ -94,7 +95,7 @@ void Trainer::skip_batches() {
             state_.position.epoch + 1, state_.position.batch + 1);
 }
 
-Ending Trainer::train() {
+StopReason Trainer::train() {
   started_ = Clock::now();
   seconds_before_ = state_.seconds;
   state_.processes = ranks_.size();
@@ -102,16 +103,16 @@ Ending Trainer::train() {
   if (ranks_.first()) log_.emplace(run_, saved_);
   task_.seek(state_.position, ranks_.shard());
   for (;;) {
-    agree();
+    sync_flags();
     if (!stop_ && validation_due()) {
       try {
         validate();
-        agree();
+        sync_flags();
       } catch (const Interrupted&) {
-        agree();  // the validation is due again after resuming
+        sync_flags();  // the validation is due again after resuming
       }
     }
-    const std::optional<Ending> end = ending();
+    const std::optional<StopReason> end = ending();
     if (stop_ || end || save_wanted()) save();
     if (stop_ || end) ranks_.leave();  // everything is saved
     if (stop_) {
@@ -124,7 +125,7 @@ Ending Trainer::train() {
 }
 
 // Agrees with the other ranks on signals and the time.
-void Trainer::agree() {
+void Trainer::sync_flags() {
   std::array<double, 3> stop_save_seconds = {signals::stop_requested() ? 1.0 : 0,
                                              signals::take_save_request() ? 1.0 : 0,
                                              ranks_.first() ? seconds_before_ + since(started_) : 0};
@@ -184,7 +185,7 @@ void Trainer::update() {
     if (i + 1 == batches.size()) gradients_.begin();
     const std::uint64_t number = i * static_cast<std::uint64_t>(ranks_.size()) + ranks_.rank();
     const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, number);
-    const std::vector<torch::Tensor> learnt = learn(batches[i], totals.counts, Pass::train(key, progress));
+    const std::vector<torch::Tensor> learnt = forward_backward(batches[i], totals.counts, Pass::train(key, progress));
     scalars.insert(scalars.end(), learnt.begin(), learnt.end());
     batches[i].forward = {};  // frees its tensors
   }
@@ -343,11 +344,11 @@ bool Trainer::past_last_epoch(DataPosition position) const {
   return config_.max_epochs && position.epoch >= *config_.max_epochs;
 }
 
-std::optional<Ending> Trainer::ending() const {
-  if (state_.step >= *config_.max_steps) return Ending::max_steps;
-  if (past_last_epoch(state_.position)) return Ending::max_epochs;
-  if (config_.max_time && seconds_ >= config_.max_time->seconds) return Ending::max_time;
-  if (config_.patience && state_.bad_validations >= *config_.patience) return Ending::patience;
+std::optional<StopReason> Trainer::ending() const {
+  if (state_.step >= *config_.max_steps) return StopReason::max_steps;
+  if (past_last_epoch(state_.position)) return StopReason::max_epochs;
+  if (config_.max_time && seconds_ >= config_.max_time->seconds) return StopReason::max_time;
+  if (config_.patience && state_.bad_validations >= *config_.patience) return StopReason::patience;
   return std::nullopt;
 }
 
@@ -380,12 +381,12 @@ void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double lo
       "start another run with a lower --learning-rate, more --warmup-steps or --precision fp32");
 }
 
-std::int64_t Trainer::rehearse() {
+std::int64_t Trainer::dry_run() {
   const MicroBatch batch = task_.largest();
   std::vector<std::int64_t> totals;
   totals.reserve(batch.terms.size());
   for (const LossTerm& term : batch.terms) totals.push_back(term.count);
-  learn(batch, totals, Pass::train(static_cast<std::uint64_t>(config_.seed)))[0].item<float>();
+  forward_backward(batch, totals, Pass::train(static_cast<std::uint64_t>(config_.seed)))[0].item<float>();
   task_.model().zero_grad();
   return batch.tokens;
 }

@@ -104,7 +104,7 @@ struct TrainerConfig {
 bool lower_is_better(std::string_view metric);
 
 // The reason why a run ended.
-enum class Ending { max_steps, max_epochs, max_time, patience };
+enum class StopReason { max_steps, max_epochs, max_time, patience };
 
 class Trainer {
  public:
@@ -122,10 +122,10 @@ class Trainer {
   // Trains until a limit is reached. Throws Interrupted after SIGINT, SIGTERM or SIGHUP, and UserError if a loss or
   // gradient is not finite, after writing the batch's examples to RUN/nonfinite-step-N.json; in both cases the last
   // sound state is saved first.
-  Ending train();
+  StopReason train();
 
   // One forward and backward pass of the largest batch, on this rank alone, without an update. Returns its tokens.
-  std::int64_t rehearse();
+  std::int64_t dry_run();
 
   const TrainState& state() const { return state_; }
 
@@ -136,7 +136,7 @@ class Trainer {
     std::vector<std::int64_t> counts = {};  // per term
   };
 
-  void agree();
+  void sync_flags();
   MicroBatch next_batch();
   Totals count(const std::vector<MicroBatch>& batches);
   void update();
@@ -150,7 +150,7 @@ class Trainer {
   bool save_wanted() const;
   std::int64_t last_step() const;
   bool past_last_epoch(DataPosition position) const;
-  std::optional<Ending> ending() const;
+  std::optional<StopReason> ending() const;
 
   Task& task_;
   Optimiser& optimiser_;

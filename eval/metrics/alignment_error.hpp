@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 
 namespace attend::metrics {
 

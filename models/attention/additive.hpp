@@ -23,7 +23,7 @@ class AdditiveScore : public Score {
     const torch::Tensor inner_TSA = torch::tanh(queries_T1A + keys_SA.unsqueeze(-3));
     return torch::matmul(inner_TSA, energy_->matrices_NOI().unsqueeze(-3).transpose(-2, -1)).squeeze(-1);
   }
-  bool enter(ops::AttentionForm& form) const override {
+  bool describe(ops::AttentionForm& form) const override {
     form.query_AH = &query_->weight;
     form.energy_1A = energy_->weight.master();
     return true;

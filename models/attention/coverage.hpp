@@ -16,12 +16,12 @@ class Coverage : public Layer {
  public:
   explicit Coverage(std::int64_t key_width) : weight_(register_parameter("weight", torch::empty({key_width}))) {}
 
-  torch::Tensor enter(const torch::Tensor& keys_RSA, const torch::Tensor& coverage_RS) const {
+  torch::Tensor add_to(const torch::Tensor& keys_RSA, const torch::Tensor& coverage_RS) const {
     return keys_RSA + coverage_RS.unsqueeze(2) * weight_;
   }
 
   // Describes coverage in `form` for the fused step (ops/recurrent.hpp).
-  void enter(ops::AttentionForm& form) const { form.coverage_A = weight_; }
+  void describe(ops::AttentionForm& form) const { form.coverage_A = weight_; }
 
   void initialise(RandomStream& random) override { fill_uniform(weight_, 0.1, random); }
 

@@ -14,7 +14,7 @@ class DotScore : public Score {
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
     return torch::matmul(queries_TH.to(torch::kFloat), keys_SA.transpose(-2, -1));
   }
-  bool enter(ops::AttentionForm& /*form*/) const override { return true; }
+  bool describe(ops::AttentionForm& /*form*/) const override { return true; }
 };
 
 }  // namespace attend

@@ -51,7 +51,7 @@ Tensor Heads::attend(std::int64_t layer, Pass& pass, const FusedOp& fused, const
   Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, score_->prepare(k_BNSD), places);
   if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
   weights_BNTS = pass.edited(config_.place, layer, weights_BNTS);
-  if (pass.observer() != nullptr) pass.observer()->see_attention(config_.place, layer, weights_BNTS);
+  if (pass.observer() != nullptr) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
   if (context_MH) return *context_MH;
   const Tensor context_BNTD = at::matmul(ops::dropout(weights_BNTS, dropout), v_BNSD);
   return unpad(context_BNTD.transpose(1, 2).flatten(2));

@@ -19,7 +19,7 @@ class LocalMonotonicScope : public Scope {
     const torch::Tensor distances_TS = places.positions_S() - centres_T1;
     return {.outside_TS = places.padding_1S | distances_TS.abs().gt(half_width_)};
   }
-  bool enter(ops::AttentionForm& form) const override {
+  bool describe(ops::AttentionForm& form) const override {
     form.half_width = half_width_;
     return true;
   }

@@ -26,7 +26,7 @@ class LocalPredictiveScope : public Scope {
     return {.outside_TS = places.padding_1S | distances_TS.detach().abs().gt(half_width_),
             .factor_TS = torch::exp(distances_TS.square() / (-2 * deviation * deviation))};
   }
-  bool enter(ops::AttentionForm& form) const override {
+  bool describe(ops::AttentionForm& form) const override {
     form.half_width = half_width_;
     form.inner_HH = &inner_->weight;
     form.centre_1H = &centre_->weight;

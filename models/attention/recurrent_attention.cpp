@@ -51,20 +51,20 @@ void Attention::register_in(torch::nn::Module& model) const {
 
 Attention::FusedForm Attention::fused_step() const {
   FusedForm result;
-  if (coverage_ != nullptr) coverage_->enter(result.form);
-  if (!scope_->enter(result.form)) {
-    result.unknown = option("scope", config_.scope);
-  } else if (!score_->enter(result.form)) {
-    result.unknown = option("score", config_.score);
+  if (coverage_ != nullptr) coverage_->describe(result.form);
+  if (!scope_->describe(result.form)) {
+    result.unsupported = option("scope", config_.scope);
+  } else if (!score_->describe(result.form)) {
+    result.unsupported = option("score", config_.score);
   } else if (!choice_->is_soft()) {
-    result.unknown = option("attention", config_.choice);
+    result.unsupported = option("attention", config_.choice);
   }
   return result;
 }
 
 Attention::FusedForm Attention::fused_sequence() const {
   FusedForm result = fused_step();
-  if (result.unknown.empty() && coverage_ != nullptr) result.unknown = option("coverage", config_.coverage);
+  if (result.unsupported.empty() && coverage_ != nullptr) result.unsupported = option("coverage", config_.coverage);
   return result;
 }
 
@@ -76,7 +76,7 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
         at::zeros({query_RH.size(0), memory.keys().layout.max_length}, query_RH.options().dtype(at::kFloat));
   }
   if (ops::may_fuse_steps(query_RH) && !pass.needs_weights(AttentionPlace::cross, 0)) {
-    if (const auto [form, unknown] = fused_step(); unknown.empty()) {
+    if (const auto [form, unsupported] = fused_step(); unsupported.empty()) {
       const Keys& keys = memory.keys();  // the same as below, over the ragged memory
       const auto [context_RW, weights_RS] =
           ops::attention_step(form, query_RH, {keys.keys_SA, keys.values_SW, keys.layout},
@@ -86,7 +86,7 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
     }
   }
   Tensor keys_RSA = memory.keys_RSA();
-  if (coverage_ != nullptr) keys_RSA = coverage_->enter(keys_RSA, state.coverage_RS);
+  if (coverage_ != nullptr) keys_RSA = coverage_->add_to(keys_RSA, state.coverage_RS);
   const Tensor query_R1H = query_RH.unsqueeze(1);
   Tensor weights_R1S = attention_weights(*score_, *scope_, query_R1H, keys_RSA,
                                          {.padding_1S = memory.padding_RS().unsqueeze(1), .first = step});

@@ -63,7 +63,7 @@ class Attention {
   // do not know: "--attention hard".
   struct FusedForm {
     ops::AttentionForm form;
-    std::string unknown;  // empty: it has a fused form
+    std::string unsupported;  // empty: it has a fused form
   };
   FusedForm fused_step() const;
   FusedForm fused_sequence() const;

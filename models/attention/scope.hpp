@@ -42,7 +42,7 @@ class Scope : public Layer {
 
   // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp; ops/attention.hpp) need of this scope;
   // false if they do not know it.
-  virtual bool enter(ops::AttentionForm& /*form*/) const { return false; }
+  virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
   virtual bool enter_heads(ops::HeadsForm& /*form*/) const { return false; }
 
   // Scopes with parameters of their own, not only in linear maps, initialise them.
@@ -54,7 +54,7 @@ class GlobalScope : public Scope {
   Window window(const torch::Tensor& /*queries_TH*/, const Places& places) const override {
     return {.outside_TS = places.padding_1S};
   }
-  bool enter(ops::AttentionForm& /*form*/) const override { return true; }
+  bool describe(ops::AttentionForm& /*form*/) const override { return true; }
   bool enter_heads(ops::HeadsForm& /*form*/) const override { return true; }
 };
 

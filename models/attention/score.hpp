@@ -33,7 +33,7 @@ class Score : public Layer {
   virtual torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const = 0;
 
   // Says in `form` how the fused ops (ops/recurrent.hpp) compute the energies from the keys; false if they do not.
-  virtual bool enter(ops::AttentionForm& /*form*/) const { return false; }
+  virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
 
   // Scores with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}

@@ -62,11 +62,11 @@ BertImpl::BertImpl(const BertConfig& config) : config_(config) {
       "encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block, AttentionPlace::encoder));
 }
 
-Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const {
+Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const {
   const Layout& layout = input.tokens.layout;
   ensure(layout.max_length <= config_.max_length, "every token has a position");
   return encoder_->forward(embeddings_->forward(input, pass),
-                           {.layout = layout, .selected = wanted ? &*wanted : nullptr}, pass);
+                           {.layout = layout, .selected = selected ? &*selected : nullptr}, pass);
 }
 
 MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)
@@ -101,8 +101,8 @@ BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const Pretraining
       batch.relations_B.defined() ? first_rows(layout) : std::vector<std::int64_t>();
   std::vector<std::int64_t> read;
   std::ranges::set_union(first, batch.masked, std::back_inserter(read));
-  const std::optional<Selection> wanted = select(read, layout, batch.input.tokens.ids_M.device());
-  const Tensor hidden_KH = bert->forward(batch.input, pass, wanted);
+  const std::optional<Selection> selected = select(read, layout, batch.input.tokens.ids_M.device());
+  const Tensor hidden_KH = bert->forward(batch.input, pass, selected);
   const auto states_of = [&](const std::vector<std::int64_t>& rows) {
     std::vector<std::int64_t> places(rows.size());
     std::ranges::transform(rows, places.begin(),

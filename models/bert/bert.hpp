@@ -75,9 +75,10 @@ class BertImpl : public torch::nn::Module {
  public:
   explicit BertImpl(const BertConfig& config);
 
-  // The hidden state of every token, [M, H], or only of the wanted ones, [K, H], which is cheaper. The pass's observer
-  // receives the attention of all tokens in every layer in either case.
-  torch::Tensor forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted = {}) const;
+  // The hidden state of every token, [M, H], or only of the selected ones, [K, H], which is cheaper. The pass's
+  // observer receives the attention of all tokens in every layer in either case.
+  torch::Tensor forward(const SegmentedSequences& input, Pass& pass,
+                        const std::optional<Selection>& selected = {}) const;
 
   const BertConfig& config() const { return config_; }
   const ops::Weight& table() const { return embeddings_->table(); }

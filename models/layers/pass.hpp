@@ -24,15 +24,15 @@ class Observer {
   // The weights of one layer for a batch, [B, N, T, S], fp32, padded with zeros. They sum to 1 for every query, or to
   // less in a local scope that scales them. Layers are numbered from 0; the attention of a recurrent decoder is layer 0
   // with one head.
-  virtual void see_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
+  virtual void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
 
   // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
   // is the embedded input, layer l the output of the l-th layer, the last one after a final norm.
-  virtual void see_hidden(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& /*x_MH*/) {}
+  virtual void on_hidden(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& /*x_MH*/) {}
 
   // The source embeddings as read by the encoder of a translation model: part of the graph, so that gradients with
   // respect to them can be computed.
-  virtual void see_source(const torch::Tensor& /*embedded_SE*/) {}
+  virtual void on_source(const torch::Tensor& /*embedded_SE*/) {}
 };
 
 // Replaces the attention weights of some layers before they are used: cuts small ones, silences or permutes heads.
@@ -41,7 +41,7 @@ class AttentionEdit {
   virtual ~AttentionEdit() = default;
   // True if it edits this layer; other layers may take a fused form.
   virtual bool edits(AttentionPlace place, std::int64_t layer) const = 0;
-  // The weights to use in place of these, which have the form of Observer::see_attention.
+  // The weights to use in place of these, which have the form of Observer::on_attention.
   virtual torch::Tensor edit(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) const = 0;
 };
 
@@ -89,8 +89,8 @@ class Pass {
 
   // Scheduled sampling (arXiv 1506.03099): the fraction of target positions at which a recurrent decoder is fed its own
   // prediction instead of the reference token.
-  void feed_own_words(double share) { own_words_ = share; }
-  double own_words() const { return own_words_; }
+  void feed_predictions(double share) { predicted_share_ = share; }
+  double predicted_share() const { return predicted_share_; }
 
   // The observer of attention weights, or nullptr; without one, layers need not compute the weights.
   Observer* observer() const { return observer_; }
@@ -118,7 +118,7 @@ class Pass {
   Observer* observer_ = nullptr;
   const AttentionEdit* edit_ = nullptr;
   SampledChoices* sampled_ = nullptr;
-  double own_words_ = 0;
+  double predicted_share_ = 0;
 };
 
 }  // namespace attend

@@ -8,7 +8,7 @@ using torch::Tensor;
 
 namespace {
 
-std::size_t num_directions(Reading reading) { return reading == Reading::both ? 2 : 1; }
+std::size_t num_directions(Direction reading) { return reading == Direction::both ? 2 : 1; }
 
 }  // namespace
 
@@ -31,10 +31,10 @@ RecurrenceOutput RecurrenceImpl::forward(const Tensor& x_MI, const Layout& layou
   const std::size_t num_layers = cells_.size() / num_directions(reading_);
   for (std::size_t layer = 0; layer < num_layers; ++layer) {
     std::vector<ops::Direction> directions;
-    if (reading_ == Reading::both) {
+    if (reading_ == Direction::both) {
       directions = {{cells_[2 * layer].weights(), false}, {cells_[2 * layer + 1].weights(), true}};
     } else {
-      directions = {{cells_[layer].weights(), reading_ == Reading::reversed}};
+      directions = {{cells_[layer].weights(), reading_ == Direction::reversed}};
     }
     if (layer > 0) result.output_MC = ops::dropout(result.output_MC, pass.dropout(dropout));
     const ops::LayerOutput read = ops::recurrent_layer({.x_MI = result.output_MC,

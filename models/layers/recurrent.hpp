@@ -20,12 +20,12 @@ namespace attend {
 
 // The reading direction: both, with two cells (Schuster and Paliwal 1997); from the first token; or from the last
 // (Sutskever et al. 2014, arXiv 1409.3215).
-enum class Reading { both, forward, reversed };
+enum class Direction { both, forward, reversed };
 template <>
-struct EnumNames<Reading> {
-  static constexpr std::array names{std::pair{Reading::both, std::string_view("both")},
-                                    std::pair{Reading::forward, std::string_view("forward")},
-                                    std::pair{Reading::reversed, std::string_view("reversed")}};
+struct EnumNames<Direction> {
+  static constexpr std::array names{std::pair{Direction::both, std::string_view("both")},
+                                    std::pair{Direction::forward, std::string_view("forward")},
+                                    std::pair{Direction::reversed, std::string_view("reversed")}};
 };
 
 struct RecurrenceConfig {
@@ -33,13 +33,13 @@ struct RecurrenceConfig {
   std::int64_t input = 0;
   std::int64_t hidden = 0;  // of each direction
   std::int64_t layers = 1;
-  Reading reading = Reading::forward;
+  Direction reading = Direction::forward;
 };
 
 // The output of the top layer at each token, [M, directions * H], and the final state of each layer.
 struct RecurrenceOutput {
   torch::Tensor output_MC;
-  torch::Tensor memory_MC;  // cell states of the top LSTM layer, fp32, if wanted
+  torch::Tensor memory_MC;  // cell states of the top LSTM layer, fp32, if selected
   std::vector<CellState> last;
 };
 
@@ -59,7 +59,7 @@ class RecurrenceImpl : public Layer {
   void visit_weights(const std::function<void(ops::Weight&)>& f) override;
 
  private:
-  Reading reading_;
+  Direction reading_;
   std::vector<Cell> cells_;
 };
 TORCH_MODULE(Recurrence);

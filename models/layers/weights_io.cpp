@@ -34,9 +34,9 @@ void copy(const TensorView& view, const torch::Tensor& tensor, const std::filesy
 
 WeightReport compare(const SafetensorsFile& file, const NamedTensors& tensors) {
   WeightReport report;
-  std::set<std::string, std::less<>> wanted;
+  std::set<std::string, std::less<>> selected;
   for (const auto& [name, tensor] : tensors) {
-    wanted.insert(name);
+    selected.insert(name);
     const TensorView* found = file.find(name);
     if (found == nullptr) {
       report.missing.push_back(name);
@@ -48,7 +48,7 @@ WeightReport compare(const SafetensorsFile& file, const NamedTensors& tensors) {
     }
   }
   for (const TensorView& view : file.tensors()) {
-    if (!wanted.contains(view.name)) report.unused.push_back(view.name);
+    if (!selected.contains(view.name)) report.unused.push_back(view.name);
   }
   return report;
 }

@@ -30,8 +30,8 @@ BertTextEncoder::BertTextEncoder(torch::nn::Module& model, const BertConfig& con
     : TextEncoder("bert", "bert.embeddings.", "encoder.layers."), bert_(model.register_module("bert", Bert(config))) {}
 
 Encoded BertTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
-                                 const std::optional<Selection>& wanted) const {
-  return {bert_->forward(input, pass, wanted), {}};
+                                 const std::optional<Selection>& selected) const {
+  return {bert_->forward(input, pass, selected), {}};
 }
 
 LstmTextEncoder::LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)
@@ -42,15 +42,15 @@ LstmTextEncoder::LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig&
   layers_ = lstm->register_module(
       "layers",
       Recurrence(RecurrenceConfig{
-          .input = config.width, .hidden = config.width / 2, .layers = config.layers, .reading = Reading::both}));
+          .input = config.width, .hidden = config.width / 2, .layers = config.layers, .reading = Direction::both}));
 }
 
 Encoded LstmTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
-                                 const std::optional<Selection>& wanted) const {
+                                 const std::optional<Selection>& selected) const {
   const double scale = std::sqrt(static_cast<double>(config_.width));
   const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
   const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
-  return {wanted ? wanted->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
+  return {selected ? selected->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
 }
 
 std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,

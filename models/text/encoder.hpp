@@ -25,9 +25,9 @@ class TextEncoder {
       : name_(name), embeddings_(embeddings), before_layer_(before_layer) {}
   virtual ~TextEncoder() = default;
 
-  // The hidden states of all tokens, [M, H], or of the wanted ones, [K, H].
+  // The hidden states of all tokens, [M, H], or of the selected ones, [K, H].
   virtual Encoded forward(const SegmentedSequences& input, Pass& pass,
-                          const std::optional<Selection>& wanted) const = 0;
+                          const std::optional<Selection>& selected) const = 0;
 
   virtual std::int64_t width() const = 0;
   // The standard deviation of the initial weights of a head above this encoder; 0: the head's own default.
@@ -48,7 +48,7 @@ class BertTextEncoder : public TextEncoder {
  public:
   BertTextEncoder(torch::nn::Module& model, const BertConfig& config);
 
-  Encoded forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const override;
+  Encoded forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const override;
   std::int64_t width() const override { return bert_->config().block.width; }
   double deviation() const override { return bert_->config().block.deviation; }
   Bert bert() const override { return bert_; }
@@ -68,7 +68,7 @@ class LstmTextEncoder : public TextEncoder {
  public:
   LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config);
 
-  Encoded forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& wanted) const override;
+  Encoded forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const override;
   std::int64_t width() const override { return config_.width; }
 
  private:

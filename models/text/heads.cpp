@@ -40,7 +40,7 @@ class PooledHead : public Head {
   PooledHead(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs)
       : PooledHead(model, config, outputs, add_pooling(model, config)) {}
 
-  std::optional<Selection> wanted(const LabelledBatch& batch) const override {
+  std::optional<Selection> selected(const LabelledBatch& batch) const override {
     if (!pooler_->reads_first()) return std::nullopt;
     const auto& [ids_M, layout] = batch.input.tokens;
     return select(first_rows(layout), layout, ids_M.device());
@@ -94,7 +94,7 @@ class SpanHead : public Head {
  public:
   SpanHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, 2) {}
 
-  std::optional<Selection> wanted(const LabelledBatch& /*batch*/) const override { return std::nullopt; }
+  std::optional<Selection> selected(const LabelledBatch& /*batch*/) const override { return std::nullopt; }
 
   Tensor loss(const Tensor& logits_M2, const LabelledBatch& batch, const Tensor& /*label_weights*/) const override {
     const Layout& layout = batch.input.tokens.layout;
@@ -116,7 +116,7 @@ class TagHead : public Head {
  public:
   TagHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, config.labels) {}
 
-  std::optional<Selection> wanted(const LabelledBatch& batch) const override {
+  std::optional<Selection> selected(const LabelledBatch& batch) const override {
     const auto& [ids_M, layout] = batch.input.tokens;
     return select(batch.words, layout, ids_M.device());
   }

@@ -39,7 +39,7 @@ class Head {
   virtual ~Head() = default;
 
   // The tokens whose hidden states the head reads; nullopt: all.
-  virtual std::optional<Selection> wanted(const LabelledBatch& batch) const = 0;
+  virtual std::optional<Selection> selected(const LabelledBatch& batch) const = 0;
 
   // The logits, [R, O], always in fp32 for full precision.
   torch::Tensor logits(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const;

@@ -35,7 +35,7 @@ TextModelImpl::TextModelImpl(const TextModelOptions& options, const LabelledTask
 }
 
 torch::Tensor TextModelImpl::logits(const LabelledBatch& batch, Pass& pass) const {
-  return head_->logits(encoder_->forward(batch.input, pass, head_->wanted(batch)), batch.input, pass);
+  return head_->logits(encoder_->forward(batch.input, pass, head_->selected(batch)), batch.input, pass);
 }
 
 }  // namespace attend

@@ -99,13 +99,13 @@ StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConf
 
 Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) const {
   Observer* const observer = pass.observer();
-  if (observer != nullptr) observer->see_hidden(place_, 0, x_MH);
+  if (observer != nullptr) observer->on_hidden(place_, 0, x_MH);
   for (std::int64_t i = 0; i < layers_; ++i) {
     const bool last = i + 1 == layers_;
     x_MH = blocks_[i % blocks_.size()]->forward(
         x_MH, {.stack = input, .layer = i, .selected = last ? input.selected : nullptr}, pass);
     if (last && norm_) x_MH = norm_->forward(x_MH);
-    if (observer != nullptr) observer->see_hidden(place_, i + 1, x_MH);
+    if (observer != nullptr) observer->on_hidden(place_, i + 1, x_MH);
   }
   return x_MH;
 }

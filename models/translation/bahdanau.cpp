@@ -60,8 +60,8 @@ std::vector<DropoutPlace> BahdanauImpl::dropout_places(Pass& pass) const {
 // The read-out is not part of the recurrence and follows the fused op.
 Tensor BahdanauImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                            std::span<const DropoutPlace> places) const {
-  const auto [attention, unknown] = attention_.fused_sequence();
-  if (!unknown.empty()) return {};
+  const auto [attention, unsupported] = attention_.fused_sequence();
+  if (!unsupported.empty()) return {};
   const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
   ops::BahdanauDecoder decoder{
       .layers = cells, .attention = attention, .context_dropout = places[kContext].dropout, .layer_dropouts = {}};

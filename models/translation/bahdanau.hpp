@@ -25,7 +25,7 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
  public:
   BahdanauImpl(const RecurrentConfig& config, Attention attention);
 
-  std::string unfused_option() const override { return attention_.fused_sequence().unknown; }
+  std::string unfused_option() const override { return attention_.fused_sequence().unsupported; }
   std::optional<std::int64_t> longest_source() const override { return attention_.longest_source(); }
 
  private:

@@ -24,7 +24,7 @@ struct ModelConfig {
   PositionKind positions = PositionKind::sinusoidal;  // transformer
   NormPlace norm = NormPlace::post;                   // transformer
   std::optional<CellKind> cell;                       // recurrent; auto: gru for bahdanau, else lstm
-  Reading encoder = Reading::both;                    // recurrent
+  Direction encoder = Direction::both;                // recurrent
   std::optional<ScoreKind> score;              // not fixed; auto: scaled-dot, or general (luong), additive (bahdanau)
   std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length
   ScopeKind scope = ScopeKind::global;

@@ -39,7 +39,7 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
 
 // True if each direction of the encoder has half the width.
 bool halves_encoder(const ModelConfig& config) {
-  return recipe_of(score_of(config)).needs_equal_widths && config.encoder == Reading::both;
+  return recipe_of(score_of(config)).needs_equal_widths && config.encoder == Direction::both;
 }
 
 void check_attention(const ModelConfig& config, const OptionPlace& place) {

@@ -45,8 +45,8 @@ std::vector<DropoutPlace> LuongImpl::dropout_places(Pass& pass) const {
 
 Tensor LuongImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {
-  const auto [attention, unknown] = attention_.fused_sequence();
-  if (!unknown.empty()) return {};
+  const auto [attention, unsupported] = attention_.fused_sequence();
+  if (!unsupported.empty()) return {};
   const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
   ops::LuongDecoder decoder{.layers = cells,
                             .attention = attention,

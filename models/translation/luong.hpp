@@ -24,7 +24,7 @@ class LuongImpl : public RecurrentSeq2SeqImpl {
  public:
   LuongImpl(const RecurrentConfig& config, Attention attention, bool input_feeding);
 
-  std::string unfused_option() const override { return attention_.fused_sequence().unknown; }
+  std::string unfused_option() const override { return attention_.fused_sequence().unsupported; }
   std::optional<std::int64_t> longest_source() const override { return attention_.longest_source(); }
 
  private:

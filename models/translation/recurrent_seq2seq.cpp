@@ -122,7 +122,7 @@ Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::si
 
 std::shared_ptr<RecurrentMemory> RecurrentSeq2SeqImpl::read(const Sequences& src, Pass& pass) const {
   const Tensor embedded_SE = src_embedding_->forward(src, embedding_scale_, {}, pass.dropout(config_.dropout));
-  if (pass.observer() != nullptr) pass.observer()->see_source(embedded_SE);
+  if (pass.observer() != nullptr) pass.observer()->on_source(embedded_SE);
   const bool wants_memory = config_.keys == StateKind::cell || config_.values == StateKind::cell;
   const RecurrenceOutput read =
       encoder_->forward(embedded_SE, src.layout, config_.dropout, pass, /*start=*/{}, wants_memory);
@@ -174,7 +174,8 @@ Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = read(batch.src, pass);
   const Tensor embedded_ME = tgt_embedding_->forward(batch.tgt, embedding_scale_, {}, pass.dropout(config_.dropout));
   const std::vector<DropoutPlace> places = dropout_places(pass);
-  if (!pass.needs_weights(AttentionPlace::cross, 0) && pass.own_words() == 0 && ops::may_fuse_sequences(embedded_ME)) {
+  if (!pass.needs_weights(AttentionPlace::cross, 0) && pass.predicted_share() == 0 &&
+      ops::may_fuse_sequences(embedded_ME)) {
     const Tensor output_MH = fused(embedded_ME, batch.tgt.layout, *memory, places);
     if (output_MH.defined()) return output_MH;
   }
@@ -189,7 +190,7 @@ Tensor RecurrentSeq2SeqImpl::with_own_words(const Tensor& embedded_RE, const Ten
   RandomStream random = pass.random();
   std::vector<std::int64_t> own_rows;
   for (std::int64_t row = 0; row < count; ++row) {
-    if (random.uniform() < pass.own_words()) own_rows.push_back(row);
+    if (random.uniform() < pass.predicted_share()) own_rows.push_back(row);
   }
   const Tensor index = ops::to_tensor(own_rows, embedded_RE);
   return embedded_RE.index_copy(0, index, own_RE.index_select(0, index));
@@ -212,7 +213,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     state->keep_first(counts[t]);
     dropout.move_to(steps.begin[t], counts[t]);
-    if (t > 0 && pass.own_words() > 0) embedded[t] = with_own_words(embedded[t], outputs.back(), pass);
+    if (t > 0 && pass.predicted_share() > 0) embedded[t] = with_own_words(embedded[t], outputs.back(), pass);
     outputs.push_back(advance(embedded[t], *state, dropout, pass));
     if (pass.observer() != nullptr && state->attention.weights_RS.defined()) {
       if (t == 0) {
@@ -224,7 +225,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
     }
     sampled.add(state->attention.sampled);
   }
-  if (weights_BNTS.defined()) pass.observer()->see_attention(AttentionPlace::cross, 0, weights_BNTS);
+  if (weights_BNTS.defined()) pass.observer()->on_attention(AttentionPlace::cross, 0, weights_BNTS);
   const Tensor packed = ops::to_tensor(steps.packed, embedded_ME);
   if (pass.sampled() != nullptr) *pass.sampled() = sampled.in_order(packed);
   return at::cat(outputs).index_select(0, packed);

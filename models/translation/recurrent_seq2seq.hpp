@@ -36,13 +36,13 @@ struct RecurrentConfig {
   std::int64_t encoder_layers = 1;
   std::int64_t decoder_layers = 1;
   CellKind cell = CellKind::lstm;
-  Reading reading = Reading::both;
+  Direction reading = Direction::both;
   StateKind keys = StateKind::hidden;    // source of the keys of attention
   StateKind values = StateKind::hidden;  // source of the values of attention
   bool tie_embeddings = true;            // one table for both sides; the output layer always uses the target's
   double dropout = 0;
 
-  std::int64_t memory_width() const { return reading == Reading::both ? 2 * encoder_width : encoder_width; }
+  std::int64_t memory_width() const { return reading == Direction::both ? 2 * encoder_width : encoder_width; }
 };
 
 // The encoder's output.

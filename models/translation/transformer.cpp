@@ -63,7 +63,7 @@ Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, s
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
   const Tensor x_MH = embed(src_embedding_, src, 0, pass);
-  if (pass.observer() != nullptr) pass.observer()->see_source(x_MH);
+  if (pass.observer() != nullptr) pass.observer()->on_source(x_MH);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
   memory->read = decoder_->memory(encoder_->forward(x_MH, {.layout = src.layout}, pass), src.layout);

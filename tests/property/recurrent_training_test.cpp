@@ -239,7 +239,7 @@ TEST(RecurrentTraining, OwnWordsAreThoseOfTheSameSentenceAtTheirShare) {
       Retraced counts;
       for (std::uint64_t key = 0; key < 20; ++key) {
         Pass pass = Pass::train(key);
-        pass.feed_own_words(share);
+        pass.feed_predictions(share);
         const Tensor logits_MV = ops::logits(model->forward(batch, pass), model->output_table(), {});
         for (std::int64_t b = 0; b < batch.tgt.layout.size(); ++b)
           retrace(*model, *memory, batch, b, logits_MV, counts);

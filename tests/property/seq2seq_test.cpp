@@ -314,7 +314,7 @@ std::vector<Family> combinations(std::size_t stride) {
     config.keys = config.values = StateKind::hidden;
   };
   each(EnumNames<CellKind>::names, [&](CellKind cell, std::string_view cell_name) {
-    each(EnumNames<Reading>::names, [&](Reading reading, std::string_view reading_name) {
+    each(EnumNames<Direction>::names, [&](Direction reading, std::string_view reading_name) {
       config.cell = cell, config.encoder = reading;
       const std::string parts = std::string(cell_name) + " " + std::string(reading_name);
       config.model = ModelKind::fixed;

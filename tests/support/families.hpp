@@ -33,7 +33,7 @@ inline std::vector<Family> families(double dropout) {
   luong.dropout = dropout;
   ModelConfig one_way = luong;
   one_way.encoder_layers = 1;
-  one_way.encoder = Reading::forward;
+  one_way.encoder = Direction::forward;
   one_way.input_feeding = false;
   one_way.tie_embeddings = false;
   const auto changed = [](ModelConfig model, auto... changes) {
@@ -69,17 +69,17 @@ inline std::vector<Family> families(double dropout) {
       {"luong_memory", changed(luong,
                                [](ModelConfig& model) {
                                  model.encoder_layers = 1;
-                                 model.encoder = Reading::forward;
+                                 model.encoder = Direction::forward;
                                  model.keys = model.values = StateKind::cell;
                                })},
       {"luong_coverage",
        changed(luong, score(ScoreKind::additive), [](ModelConfig& model) { model.coverage = CoverageKind::additive; })},
       {"bahdanau", changed(bahdanau, shallow)},
       {"bahdanau_lstm", changed(bahdanau, cell(CellKind::lstm), score(ScoreKind::general),
-                                [](ModelConfig& model) { model.encoder = Reading::reversed; })},
+                                [](ModelConfig& model) { model.encoder = Direction::reversed; })},
       {"transformer_cosine", changed(post, score(ScoreKind::cosine))},
       {"transformer_alibi", changed(post, [](ModelConfig& model) { model.positions = PositionKind::alibi; })},
-      {"fixed", changed(fixed, [](ModelConfig& model) { model.encoder = Reading::reversed; })},
+      {"fixed", changed(fixed, [](ModelConfig& model) { model.encoder = Direction::reversed; })},
       {"fixed_every",
        changed(fixed, cell(CellKind::gru), [](ModelConfig& model) { model.context = ContextUse::every; })},
       {"fixed_cell", changed(fixed,

@@ -26,7 +26,7 @@ inline torch::Tensor weights_of_heads(const torch::Tensor& q_MH, const torch::Te
                                       const Layout& keys, const ops::HeadsForm& form) {
   class Seen final : public Observer {
    public:
-    void see_attention(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& weights_BNTS) override {
+    void on_attention(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& weights_BNTS) override {
       weights = weights_BNTS;
     }
     torch::Tensor weights;

@@ -217,10 +217,11 @@ TEST(KeptAttention, EndsWhereThePageIsFull) {
   for (int i = 0; i < 60; ++i) line += "the dog number " + std::to_string(i * 37 % 101) + " sees a cat ";
   for (int i = 0; i < 40; ++i) {
     const std::string source = line.substr(static_cast<std::size_t>(i), 900);
-    whole.sentences.push_back({.source = source,
-                               .reference = source,
-                               .systems = {{.text = source, .log_prob = {}, .own = {}, .reference = {}},
-                                           {.text = "no model", .log_prob = {}, .own = {}, .reference = {}}}});
+    whole.sentences.push_back(
+        {.source = source,
+         .reference = source,
+         .systems = {{.text = source, .scores = {}, .log_prob = {}, .own = {}, .reference = {}},
+                     {.text = "no model", .scores = {}, .log_prob = {}, .own = {}, .reference = {}}}});
   }
   Comparison bounded = whole;
   add_attention(whole, {&run, nullptr}, {.all = true});

@@ -187,7 +187,7 @@ TEST(Coverage, EntersTheKeys) {
   const at::NoGradGuard no_grad;
   const Coverage coverage(2);
   coverage.named_parameters()["weight"].copy_(torch::tensor({1.0f, -2.0f}));
-  const Tensor keys = coverage.enter(torch::ones({1, 2, 2}), torch::tensor({{0.5f, 0.0f}}));
+  const Tensor keys = coverage.add_to(torch::ones({1, 2, 2}), torch::tensor({{0.5f, 0.0f}}));
   EXPECT_TRUE(torch::equal(keys, torch::tensor({{{1.5f, 0.0f}, {1.0f, 1.0f}}})));
 }
 

@@ -49,7 +49,7 @@ TEST_F(Operations, OfLuong) {
   ModelConfig simple = model(ModelKind::luong);
   simple.input_feeding = false;
   simple.tie_embeddings = false;
-  simple.encoder = Reading::forward;
+  simple.encoder = Direction::forward;
   const double one_way = S * 2 * cell(4, H, H) + 2 * product(H, H) + S * product(H, H);
   const double narrow = cell(4, H, H) + S * (product(H, 1) + product(1, H)) + product(2 * H, H);
   EXPECT_DOUBLE_EQ(counted(simple), one_way / T + narrow);

@@ -1,5 +1,5 @@
 // Runs as they are read for a comparison, and how they become systems.
-#include "analysis/systems.hpp"
+#include "analysis/run_groups.hpp"
 
 #include <gtest/gtest.h>
 

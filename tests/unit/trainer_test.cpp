@@ -163,20 +163,20 @@ TEST(Trainer, StopsAtEachLimit) {
   const auto ending = [&](const TrainerConfig& config) {
     std::filesystem::remove_all(run.path() / "checkpoints");
     Session session(run.path(), config);
-    const Ending end = session.trainer->train();
+    const StopReason end = session.trainer->train();
     return std::pair(end, session.trainer->state().step);
   };
-  EXPECT_EQ(ending({.max_steps = 7}), std::pair(Ending::max_steps, std::int64_t{7}));
-  EXPECT_EQ(ending({.max_epochs = 2}), std::pair(Ending::max_epochs, std::int64_t{8}));
-  EXPECT_EQ(ending({.accumulate = 3, .max_epochs = 2}), std::pair(Ending::max_epochs, std::int64_t{3}));
-  EXPECT_EQ(ending({.max_time = Duration{0}}), std::pair(Ending::max_time, std::int64_t{0}));
+  EXPECT_EQ(ending({.max_steps = 7}), std::pair(StopReason::max_steps, std::int64_t{7}));
+  EXPECT_EQ(ending({.max_epochs = 2}), std::pair(StopReason::max_epochs, std::int64_t{8}));
+  EXPECT_EQ(ending({.accumulate = 3, .max_epochs = 2}), std::pair(StopReason::max_epochs, std::int64_t{3}));
+  EXPECT_EQ(ending({.max_time = Duration{0}}), std::pair(StopReason::max_time, std::int64_t{0}));
 }
 
 TEST(Trainer, PatienceCountsValidationsWithoutABest) {
   const TemporaryDirectory run;
   Session session(run.path(), {.max_steps = 100, .patience = 2});
   session.task.best_step = 6;
-  EXPECT_EQ(session.trainer->train(), Ending::patience);
+  EXPECT_EQ(session.trainer->train(), StopReason::patience);
   EXPECT_EQ(session.trainer->state().step, 12);
   EXPECT_EQ(read_file(run / "best"), "step-6\n");
 }
@@ -185,7 +185,7 @@ TEST(Trainer, AMetricThatIsNotFiniteIsNoBest) {
   const TemporaryDirectory run;
   Session session(run.path(), {.max_steps = 100, .patience = 2});
   session.task.best_step = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(session.trainer->train(), Ending::patience);
+  EXPECT_EQ(session.trainer->train(), StopReason::patience);
   EXPECT_EQ(session.trainer->state().step, 6);
   EXPECT_TRUE(session.trainer->state().scores.empty());
 }
@@ -298,11 +298,11 @@ TEST_F(SeveralRanks, TrainAsOneThatAccumulates) {
     const TemporaryDirectory of_one, of_this;
     Session one(of_one.path(), {.accumulate = 3, .max_epochs = 2});
     one.task.objective.baseline_weight = 0.01;
-    EXPECT_EQ(one.trainer->train(), Ending::max_epochs);
+    EXPECT_EQ(one.trainer->train(), StopReason::max_epochs);
     const std::filesystem::path run = ranks.from_first(of_this.path().string());
     Session several(run, {.max_epochs = 2}, OptimiserKind::adamw, &ranks);
     several.task.objective.baseline_weight = 0.01;
-    EXPECT_EQ(several.trainer->train(), Ending::max_epochs);
+    EXPECT_EQ(several.trainer->train(), StopReason::max_epochs);
     EXPECT_EQ(several.trainer->state().step, 3);
     EXPECT_EQ(several.trainer->state().position, one.trainer->state().position);
     EXPECT_EQ(several.trainer->state().tokens, one.trainer->state().tokens);
@@ -379,7 +379,7 @@ TEST(Trainer, SkipsABatchWhoseLossOrGradientIsNotFinite) {
     resumed.task.objective.spoilt = spoilt;
     resumed.trainer->restore(*Checkpoint::newest(run.path()));
     resumed.trainer->skip_batches();
-    EXPECT_EQ(resumed.trainer->train(), Ending::max_steps);
+    EXPECT_EQ(resumed.trainer->train(), StopReason::max_steps);
     EXPECT_EQ(resumed.trainer->state().position, (DataPosition{.epoch = 2, .batch = 3}));  // 10 updates of 11 batches
     EXPECT_TRUE(std::isfinite(resumed.task.objective.baseline.item<float>()));
   }

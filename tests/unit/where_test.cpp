@@ -1,5 +1,5 @@
 // Where systems differ, on sets that are counted by hand.
-#include "analysis/where.hpp"
+#include "analysis/breakdowns.hpp"
 
 #include <gtest/gtest.h>
 

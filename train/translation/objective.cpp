@@ -30,7 +30,7 @@ std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
 std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass) const {
   SampledChoices sampled;
   if (reinforce_) pass.record_choices(sampled);
-  if (pass.training()) pass.feed_own_words(own_word_share(config_, pass.progress().share));
+  if (pass.training()) pass.feed_predictions(own_word_share(config_, pass.progress().share));
   const torch::Tensor hidden_MH = model_->forward(batch, pass);
   const ops::CrossEntropy result =
       ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, config_.label_smoothing);

@@ -1,6 +1,6 @@
 // Word alignments read from files, and their error rate against what NLTK says of fixtures/alignments.json
 // (tests/parity/make_fixtures_alignments.py).
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/where.hpp"
+#include "analysis/breakdowns.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "analysis/systems.hpp"
+#include "analysis/run_groups.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "data/text/links.hpp"
+#include "data/text/word_alignment.hpp"
 
 #include <algorithm>
 #include <optional>
