@@ -48,11 +48,12 @@ struct ScheduleConfig {
           {.help = "learning-rate schedule after warm-up; auto: inverse-sqrt, for adadelta constant, for sgd halving"});
     visit("learning-rate", self.learning_rate,
           {.help = "peak learning rate; auto: by family and width, 1 for adadelta and sgd", .min = 0, .max = 100});
-    visit("warmup-steps", self.warmup_steps,
-          {.help = "updates of linear warm-up, at most a tenth of the updates possible within max-time; auto: by "
-                   "family, and size of the data or number of updates; none for adadelta and sgd",
-           .min = 0,
-           .max = 1e9});
+    visit(
+        "warmup-steps", self.warmup_steps,
+        {.help = "updates of linear warm-up; auto: none for adadelta and sgd, else by model family and by size of the "
+                 "data or number of updates. At most a tenth of the updates possible within max-time",
+         .min = 0,
+         .max = 1e9});
     visit("halve-after", self.halve_after,
           {.help = "fraction of max-steps before the first halving",
            .min = 0,

@@ -61,16 +61,16 @@ struct TranslationMetrics {
     MetricChoice::visit(self.choice, visit);
     visit("lowercase", self.lowercase, {.help = "ignore case in BLEU and chrF"});
     visit("tokenize", self.tokenize,
-          {.help = "how BLEU splits lines into words: 13a for most languages, zh for Chinese, intl by Unicode's "
-                   "punctuation and symbols, char into characters, none where they are split already"});
-    visit("smoothing", self.smoothing, {.help = "how BLEU smooths n-gram orders without a match"});
+          {.help = "tokenization for BLEU: 13a (most languages), zh (Chinese), intl (splits at Unicode punctuation and "
+                   "symbols), char (characters), none (the text is tokenized)"});
+    visit("smoothing", self.smoothing, {.help = "smoothing of n-gram orders without a match in BLEU"});
     visit("chrf-word-order", self.chrf_word_order,
           {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2});
     visit("ter-normalized", self.tercom.normalized, {.help = "split off punctuation before TER counts edits"});
     visit("ter-no-punct", self.tercom.no_punct, {.help = "remove punctuation before TER counts edits"});
     visit("ter-asian-support", self.tercom.asian_support,
           {.help = "extend --ter-normalized and --ter-no-punct to Chinese and Japanese characters"});
-    visit("ter-case-sensitive", self.tercom.case_sensitive, {.help = "make TER heed case"});
+    visit("ter-case-sensitive", self.tercom.case_sensitive, {.help = "count differences of case in TER"});
   }
 
   void validate(const OptionOrigins& origins) const;

@@ -42,7 +42,7 @@ Tensor Heads::attend(std::int64_t layer, Pass& pass, const FusedOp& fused, const
   const ops::Dropout dropout = pass.dropout(config_.dropout);
   ops::HeadsForm form{.heads = config_.heads, .dropout = dropout};
   std::optional<Tensor> context_MH;
-  if (config_.score == ScoreKind::scaled_dot && scope_->enter_heads(form) && !pass.edits(config_.place, layer)) {
+  if (config_.score == ScoreKind::scaled_dot && scope_->describe_heads(form) && !pass.edits(config_.place, layer)) {
     context_MH = fused(form);
   }
   if (context_MH && pass.observer() == nullptr) return *context_MH;

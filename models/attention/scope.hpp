@@ -43,7 +43,7 @@ class Scope : public Layer {
   // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp; ops/attention.hpp) need of this scope;
   // false if they do not know it.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
-  virtual bool enter_heads(ops::HeadsForm& /*form*/) const { return false; }
+  virtual bool describe_heads(ops::HeadsForm& /*form*/) const { return false; }
 
   // Scopes with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}
@@ -55,7 +55,7 @@ class GlobalScope : public Scope {
     return {.outside_TS = places.padding_1S};
   }
   bool describe(ops::AttentionForm& /*form*/) const override { return true; }
-  bool enter_heads(ops::HeadsForm& /*form*/) const override { return true; }
+  bool describe_heads(ops::HeadsForm& /*form*/) const override { return true; }
 };
 
 class CausalScope : public Scope {
@@ -64,7 +64,7 @@ class CausalScope : public Scope {
     const torch::Tensor ahead_TS = places.positions_S().gt(places.numbers_T1(queries_TH.size(-2)));
     return {.outside_TS = places.padding_1S.logical_or(ahead_TS)};
   }
-  bool enter_heads(ops::HeadsForm& form) const override {
+  bool describe_heads(ops::HeadsForm& form) const override {
     form.causal = true;
     return true;
   }

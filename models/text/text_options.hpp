@@ -30,11 +30,12 @@ struct TextModelOptions {
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model,
           {.help = "the encoder: BERT, or a bidirectional LSTM, which uses only the width of a shape"});
-    visit("pooling", self.pooling,
-          {.help = "vector from which labels are computed: the state of [CLS] (BERT) or the last state (LSTM), the "
-                   "mean, attention with a learnt query, or an alignment of two texts; auto: alignment for two texts "
-                   "unless the encoder was imported, else cls, or the mean if [CLS] is untrained; LSTM: last",
-           .only = kOfSequences});
+    visit(
+        "pooling", self.pooling,
+        {.help = "vector from which labels are computed: the state of [CLS] (cls), the last states (last), their mean, "
+                 "attention with a learnt query, or an alignment of two texts. auto: last for an LSTM; alignment for "
+                 "two texts if the encoder was not imported; else cls, or mean if [CLS] is untrained",
+         .only = kOfSequences});
     visit("head-dropout", self.head_dropout,
           {.help = "dropout on the input of the label layer; auto: dropout", .min = 0, .max = 0.95});
     BertOptions::visit(self.encoder, visit);
