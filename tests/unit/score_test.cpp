@@ -192,7 +192,8 @@ TEST(Scoring, FrozenInLessPrecisionItIsNearlyTheSame) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double value = expected[i].log_prob();
       EXPECT_NEAR(fp32[i].log_prob(), value, 1e-4) << family.name;
-      EXPECT_NEAR(bf16[i].log_prob(), value, 0.02 * static_cast<double>(expected[i].pieces.size())) << family.name;
+      // The energies of cosines are up to 10 times a rounded product.
+      EXPECT_NEAR(bf16[i].log_prob(), value, 0.03 * static_cast<double>(expected[i].pieces.size())) << family.name;
       EXPECT_NEAR(int8[i].log_prob(), value, 0.05 * static_cast<double>(expected[i].pieces.size())) << family.name;
     }
   }
