@@ -1,7 +1,8 @@
-// A threshold of attention weights: what is cut of a distribution, and that every family cuts alike in `forward` and
-// `step`, and computes with the weights that it shows.
+// Edits of attention weights: what a threshold cuts of a distribution; that every family edits alike in `forward` and
+// `step`, and computes with the weights that it shows; and that a silenced head is one whose output is not read.
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "eval/attention.hpp"
@@ -40,9 +41,26 @@ Sequences tokens_of(const std::vector<std::int64_t>& lengths, std::int64_t shift
   return tokens;
 }
 
-class Threshold : public testing::TestWithParam<Family> {
+// Without the weights of one head of a layer.
+class SilencedHead final : public AttentionEdit {
+ public:
+  SilencedHead(AttentionPlace place, std::int64_t layer, std::int64_t head)
+      : place_(place), layer_(layer), head_(head) {}
+  bool edits(AttentionPlace place, std::int64_t layer) const override { return place == place_ && layer == layer_; }
+  Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const Tensor& weights_BNTS) const override {
+    Tensor silenced = weights_BNTS.clone();
+    silenced.select(1, head_).zero_();
+    return silenced;
+  }
+
+ private:
+  AttentionPlace place_;
+  std::int64_t layer_, head_;
+};
+
+class Edits : public testing::TestWithParam<Family> {
  protected:
-  Threshold() {
+  Edits() {
     model_->to(test_device());
     // Of random models the weights are nearly equal; larger parameters make them differ.
     const at::NoGradGuard no_grad;
@@ -51,24 +69,29 @@ class Threshold : public testing::TestWithParam<Family> {
 
   bool has_attention() const { return GetParam().config.model != ModelKind::fixed; }
 
-  Tensor forward(double threshold, Observer* observer = nullptr) const {
-    const CutWeights cut(threshold);
+  Tensor forward(const AttentionEdit& edit, Observer* observer = nullptr) const {
     Pass pass = Pass::inference(observer);
-    pass.edit_attention(cut);
+    pass.edit_attention(edit);
     return model_->forward(batch_, pass);
   }
+  Tensor forward(double threshold, Observer* observer = nullptr) const {
+    return forward(CutWeights(threshold), observer);
+  }
+
+  // The logits of repeated steps with rows that end and are reordered are those of `forward`.
+  void expect_steps_are_forward(const AttentionEdit& edit) const;
 
   Seq2Seq model_ = make_seq2seq(GetParam().config, {.src = kPieces, .tgt = kPieces}, 7);
   Batch batch_{
       .src = tokens_of({5, 1, 7, 3, 6}, 5), .tgt = tokens_of({2, 6, 1, 5, 5}, 8), .labels_M = {}, .examples = {}};
 };
 
-TEST_P(Threshold, UnderEveryWeightChangesNothing) {
+TEST_P(Edits, AThresholdUnderEveryWeightChangesNothing) {
   const at::NoGradGuard no_grad;
   EXPECT_LE((forward(1e-30) - forward(0)).abs().max().item<double>(), 2e-5);
 }
 
-TEST_P(Threshold, CutsTheWeightsThatAreShownAndUsed) {
+TEST_P(Edits, AThresholdCutsTheWeightsThatAreShownAndUsed) {
   if (!has_attention()) GTEST_SKIP() << "no attention";
   const at::NoGradGuard no_grad;
   for (const double threshold : {0.15, 0.999}) {
@@ -92,15 +115,14 @@ TEST_P(Threshold, CutsTheWeightsThatAreShownAndUsed) {
   }
 }
 
-TEST_P(Threshold, StepsAreForward) {
+void Edits::expect_steps_are_forward(const AttentionEdit& edit) const {
   const at::NoGradGuard no_grad;
-  const CutWeights small(0.15);
-  Pass cut = Pass::inference();
-  cut.edit_attention(small);
+  Pass pass = Pass::inference();
+  pass.edit_attention(edit);
   const auto logits = [&](const Tensor& hidden_MH) { return ops::logits(hidden_MH, model_->output_table(), {}); };
-  const Tensor whole = logits(model_->forward(batch_, cut));
+  const Tensor whole = logits(model_->forward(batch_, pass));
   const double tolerance = 1e-5 * whole.abs().max().item<double>();  // the parameters are large, and so are logits
-  const auto memory = model_->encode(batch_.src, cut);
+  const auto memory = model_->encode(batch_.src, pass);
   const Layout& target = batch_.tgt.layout;
   const std::vector<std::int64_t> sentences = {4, 1, 0, 3, 1, 2};
   const auto state = model_->start(*memory, sentences);
@@ -109,7 +131,7 @@ TEST_P(Threshold, StepsAreForward) {
     std::vector<std::int64_t> places;
     for (const std::int64_t sentence : rows) places.push_back(target.offsets[sentence] + t);
     const Tensor index = at::tensor(places).to(test_device());
-    const Tensor step = model_->step(*memory, *state, batch_.tgt.ids_M.index_select(0, index), cut);
+    const Tensor step = model_->step(*memory, *state, batch_.tgt.ids_M.index_select(0, index), pass);
     EXPECT_LE((step - whole.index_select(0, index)).abs().max().item<double>(), tolerance) << "step " << t;
     std::vector<std::int64_t> left, continued;
     for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -122,7 +144,54 @@ TEST_P(Threshold, StepsAreForward) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Threshold, testing::ValuesIn(families(/*dropout=*/0.1)),
+TEST_P(Edits, StepsAreForward) { expect_steps_are_forward(CutWeights(0.15)); }
+
+TEST_P(Edits, ASilencedHeadIsOneWhoseOutputIsNotRead) {
+  const at::NoGradGuard no_grad;
+  if (GetParam().config.model != ModelKind::transformer) GTEST_SKIP() << "one head";
+  const Tensor whole = forward(0);
+  const std::int64_t heads = *GetParam().config.heads, columns = *GetParam().config.width / heads, layer = 1, head = 2;
+  for (const auto& [place, name] :
+       {std::pair(AttentionPlace::encoder, "encoder.layers.1.self_attn.out_proj.weight"),
+        std::pair(AttentionPlace::decoder, "decoder.layers.1.self_attn.out_proj.weight"),
+        std::pair(AttentionPlace::cross, "decoder.layers.1.multihead_attn.out_proj.weight")}) {
+    const SilencedHead silenced(place, layer, head);
+    const Tensor edited = forward(silenced);
+    EXPECT_GT((edited - whole).abs().max().item<double>(), 1e-3) << name;
+    expect_steps_are_forward(silenced);
+    Tensor read = model_->named_parameters()[name].narrow(1, head * columns, columns);
+    const Tensor kept = read.clone();
+    read.zero_();
+    EXPECT_LE((edited - forward(0)).abs().max().item<double>(), 2e-5) << name;
+    read.copy_(kept);
+  }
+}
+
+// The hidden states that an observer receives, by the place of their stack.
+class HiddenRecorder final : public Observer {
+ public:
+  void on_attention(AttentionPlace, std::int64_t, const Tensor&) override {}
+  void on_hidden(AttentionPlace place, std::int64_t layer, const Tensor& x_MH) override {
+    std::vector<Tensor>& own = place == AttentionPlace::encoder ? encoder : decoder;
+    ASSERT_EQ(layer, std::ssize(own));
+    own.push_back(x_MH);
+  }
+  std::vector<Tensor> encoder, decoder;
+};
+
+TEST_P(Edits, HiddenStatesOfAllLayersAreObserved) {
+  const at::NoGradGuard no_grad;
+  if (GetParam().config.model != ModelKind::transformer) GTEST_SKIP() << "no stack of blocks";
+  HiddenRecorder recorder;
+  const Tensor hidden = forward(0, &recorder);
+  ASSERT_EQ(std::ssize(recorder.encoder), *GetParam().config.encoder_layers + 1);
+  ASSERT_EQ(std::ssize(recorder.decoder), *GetParam().config.decoder_layers + 1);
+  EXPECT_TRUE(at::equal(recorder.decoder.back(), hidden));
+  EXPECT_EQ(recorder.encoder.front().size(0), batch_.src.layout.num_tokens());
+  EXPECT_FALSE(at::allclose(recorder.encoder[0], recorder.encoder[1]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Edits, testing::ValuesIn(families(/*dropout=*/0.1)),
                          [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
