@@ -22,11 +22,6 @@ constexpr std::array<std::string_view, 4> kMemoryOptions = {"max-tokens", "batch
 
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
-const BoundOption* find_option(const BoundOptions& options, std::string_view name) {
-  const auto found = std::ranges::find(options, name, &BoundOption::name);
-  return found == options.end() ? nullptr : &*found;
-}
-
 [[noreturn]] void refuse_flag(const std::string& program, const BoundOptions& options, const std::string& flag) {
   std::vector<std::string_view> names = {"config", "quiet", "help"};
   for (const BoundOption& option : options) names.push_back(option.name);

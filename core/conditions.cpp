@@ -8,17 +8,12 @@
 namespace attend {
 namespace {
 
-const BoundOption* named(const BoundOptions& options, std::string_view name) {
-  const auto found = std::ranges::find(options, name, &BoundOption::name);
-  return found == options.end() ? nullptr : &*found;
-}
-
 // The conditions of an option, its own first. A struct that is bound alone may lack the option that a condition names.
 std::vector<const Condition*> chain_of(const BoundOptions& options, const BoundOption& option) {
   std::vector<const Condition*> chain;
   for (const BoundOption* at = &option; at != nullptr;) {
     const Condition& only = at->traits.only;
-    at = named(options, only.option);
+    at = find_option(options, only.option);
     if (at != nullptr || only.is_on_fact()) chain.push_back(&only);
   }
   return chain;
@@ -54,7 +49,7 @@ struct Failure {
 std::optional<Failure> failure_of(const BoundOptions& options, const BoundOption& option, const OptionTexts& facts) {
   std::optional<Failure> failure;
   for (const Condition* condition : chain_of(options, option)) {
-    const BoundOption* other = named(options, condition->option);
+    const BoundOption* other = find_option(options, condition->option);
     const auto fact = facts.find(std::string(condition->option));
     if (other == nullptr && fact == facts.end()) continue;
     const std::string value = other != nullptr ? text_of(other->get()) : fact->second;

@@ -245,11 +245,6 @@ std::vector<std::string_view> names_of(const BoundOptions& options) {
   return names;
 }
 
-BoundOption* find(BoundOptions& options, std::string_view name) {
-  const auto found = std::ranges::find(options, name, &BoundOption::name);
-  return found == options.end() ? nullptr : &*found;
-}
-
 std::string with_dashes(std::string_view name) {
   std::string dashed(name);
   std::ranges::replace(dashed, '_', '-');
@@ -264,11 +259,11 @@ void OptionBinder::add(BoundOption option) {
   const std::string name(option.name);
   ensure(!name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos,
          "option names are kebab-case: " + name);
-  ensure(find(options, name) == nullptr, "option names are unique: " + name);
+  ensure(find_option(options, name) == nullptr, "option names are unique: " + name);
   ensure(!option.traits.help.empty(), "every option has help: " + name);
   const auto is_about_this = [&](const BoundOption& known) { return known.traits.only.option == name; };
   ensure(std::ranges::none_of(options, is_about_this), "conditions name earlier options: " + name);
-  if (const BoundOption* other = find(options, option.traits.only.option)) {
+  if (const BoundOption* other = find_option(options, option.traits.only.option)) {
     for (const std::string_view value : option.traits.only.values) {
       const bool known = std::ranges::find(other->choices, value) != other->choices.end();
       ensure(value.empty() || known || (other->kind == OptionKind::flag && value == "false"),
@@ -337,7 +332,7 @@ std::string expected_of(const BoundOption& option) {
 
 void apply_words(BoundOptions& options, std::string_view name, const std::vector<std::string>& words,
                  OptionOrigins& origins) {
-  BoundOption* option = find(options, with_dashes(name));
+  BoundOption* option = find_option(options, with_dashes(name));
   if (option == nullptr) {
     const std::string_view nearest = nearest_name(with_dashes(name), names_of(options));
     throw UserError("--" + std::string(name) + ": no such option",
@@ -365,7 +360,7 @@ void apply_toml(BoundOptions& options, std::string_view text, const std::string&
   for (const auto& [key, node] : table) {
     const std::string name = with_dashes(key.str());
     const std::string place = file + ":" + std::to_string(node.source().begin.line) + ": ";
-    BoundOption* option = find(options, name);
+    BoundOption* option = find_option(options, name);
     if (option == nullptr && unknown == UnknownKeys::ignore) continue;
     if (node.is_table()) {
       throw UserError(place + "found the table [" + std::string(key.str()) + "], expected options",

@@ -106,6 +106,12 @@ struct BoundOption {
 };
 using BoundOptions = std::vector<BoundOption>;
 
+// The option of this name, or nullptr.
+auto* find_option(auto& options, std::string_view name) {
+  const auto found = std::ranges::find(options, name, &BoundOption::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
 template <class T>
 inline constexpr bool kIsOptional = false;
 template <class T>
