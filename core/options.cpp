@@ -61,18 +61,14 @@ std::string print_duration(Duration value) {
   return print_number(value.seconds) + "s";
 }
 
-std::optional<double> parse_duration(std::string_view text) {
+std::optional<Duration> parse_duration(std::string_view text) {
   if (text.empty()) return std::nullopt;
   for (const auto& [unit, seconds] : kUnits) {
     if (text.back() != unit) continue;
     const auto count = parse_number<double>(text.substr(0, text.size() - 1));
-    return count ? std::optional(*count * seconds) : std::nullopt;
+    return count && *count >= 0 ? std::optional(Duration{*count * seconds}) : std::nullopt;
   }
   return std::nullopt;
-}
-
-bool in_range(const Option& traits, double value) {
-  return std::isfinite(value) && value >= traits.min && value <= traits.max;
 }
 
 // An integer, also written as 1e9 or 2.5e3.
@@ -84,11 +80,20 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return static_cast<std::int64_t>(*value);
 }
 
+double number_of(Duration value) { return value.seconds; }
+double number_of(auto value) { return static_cast<double>(value); }
+
+// The value, if there is one and it is in the option's range.
+std::optional<OptionValue> in_range(const Option& traits, const auto& value) {
+  if (!value) return std::nullopt;
+  const double number = number_of(*value);
+  const bool fits = std::isfinite(number) && number >= traits.min && number <= traits.max;
+  return fits ? std::optional<OptionValue>(*value) : std::nullopt;
+}
+
 // The value that `words` spell for `option`, or nullopt.
 std::optional<OptionValue> parse(const BoundOption& option, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    if (!is_plain_text(word)) return std::nullopt;
-  }
+  if (!std::ranges::all_of(words, is_plain_text)) return std::nullopt;
   if (option.may_be_auto && words.size() == 1 && words[0] == "auto") return Auto{};
   if (option.kind == OptionKind::list) return words;
   if (words.size() != 1) return std::nullopt;
@@ -98,20 +103,12 @@ std::optional<OptionValue> parse(const BoundOption& option, const std::vector<st
       if (word == "true") return true;
       if (word == "false") return false;
       return std::nullopt;
-    case OptionKind::integer: {
-      const auto value = parse_integer(word);
-      return value && in_range(option.traits, static_cast<double>(*value)) ? std::optional<OptionValue>(*value)
-                                                                           : std::nullopt;
-    }
-    case OptionKind::number: {
-      const auto value = parse_number<double>(word);
-      return value && in_range(option.traits, *value) ? std::optional<OptionValue>(*value) : std::nullopt;
-    }
-    case OptionKind::duration: {
-      const auto value = parse_duration(word);
-      return value && *value >= 0 && in_range(option.traits, *value) ? std::optional<OptionValue>(Duration{*value})
-                                                                     : std::nullopt;
-    }
+    case OptionKind::integer:
+      return in_range(option.traits, parse_integer(word));
+    case OptionKind::number:
+      return in_range(option.traits, parse_number<double>(word));
+    case OptionKind::duration:
+      return in_range(option.traits, parse_duration(word));
     case OptionKind::choice:
       if (std::ranges::find(option.choices, word) == option.choices.end()) return std::nullopt;
       return word;
@@ -303,31 +300,26 @@ std::string expected_of(const BoundOption& option) {
     if (high) return what + " of at most " + bound(option.traits.max);
     return what;
   };
-  std::string text;
-  switch (option.kind) {
-    case OptionKind::flag:
-      text = "true or false";
-      break;
-    case OptionKind::integer:
-      text = range("an integer");
-      break;
-    case OptionKind::number:
-      text = range("a number");
-      break;
-    case OptionKind::duration:
-      text = range("a time such as 90s, 45m, 1.5h or 2d");
-      break;
-    case OptionKind::choice:
-      text = "one of " + join(option.choices, ", ", [](std::string_view name) { return std::string(name); });
-      break;
-    case OptionKind::list:
-      text = "a list of UTF-8 texts";
-      break;
-    case OptionKind::text:
-      text = "a UTF-8 text";
-      break;
-  }
-  return option.may_be_auto ? text + ", or auto" : text;
+  const auto value = [&]() -> std::string {
+    switch (option.kind) {
+      case OptionKind::flag:
+        return "true or false";
+      case OptionKind::integer:
+        return range("an integer");
+      case OptionKind::number:
+        return range("a number");
+      case OptionKind::duration:
+        return range("a time such as 90s, 45m, 1.5h or 2d");
+      case OptionKind::choice:
+        return "one of " + join(option.choices, ", ", std::identity());
+      case OptionKind::list:
+        return "a list of UTF-8 texts";
+      case OptionKind::text:
+        break;
+    }
+    return "a UTF-8 text";
+  };
+  return value() + (option.may_be_auto ? ", or auto" : "");
 }
 
 void apply_words(BoundOptions& options, std::string_view name, const std::vector<std::string>& words,

@@ -98,11 +98,11 @@ struct BoundOption {
   std::string_view group;
   std::string_view name;
   Option traits;
-  OptionKind kind;
-  bool may_be_auto;
-  std::vector<std::string_view> choices;        // the names of an enum
-  std::function<OptionValue()> get;             // reads from the object
-  std::function<void(const OptionValue&)> set;  // writes to it; absent if the object is const
+  OptionKind kind = OptionKind::flag;
+  bool may_be_auto = false;
+  std::vector<std::string_view> choices = {};        // the names of an enum
+  std::function<OptionValue()> get = {};             // reads from the object
+  std::function<void(const OptionValue&)> set = {};  // writes to it; absent if the object is const
 };
 using BoundOptions = std::vector<BoundOption>;
 
@@ -125,34 +125,11 @@ class OptionBinder {
   template <class T>
   void operator()(std::string_view name, T& value, const Option& traits) {
     using Stored = std::remove_const_t<T>;
-    BoundOption option{.group = group_,
-                       .name = name,
-                       .traits = traits,
-                       .kind = OptionKind::flag,
-                       .may_be_auto = false,
-                       .choices = {},
-                       .get = {},
-                       .set = {}};
-    if constexpr (kIsOptional<Stored>) {
-      using Inner = typename Stored::value_type;
-      describe<Inner>(option);
-      option.may_be_auto = true;
-      option.get = [&value] { return value ? erase(*value) : OptionValue(Auto{}); };
-      if constexpr (!std::is_const_v<T>) {
-        option.set = [&value](const OptionValue& given) {
-          if (std::holds_alternative<Auto>(given)) {
-            value.reset();
-          } else {
-            value = restore<Inner>(given);
-          }
-        };
-      }
-    } else {
-      describe<Stored>(option);
-      option.get = [&value] { return erase(value); };
-      if constexpr (!std::is_const_v<T>) {
-        option.set = [&value](const OptionValue& given) { value = restore<Stored>(given); };
-      }
+    BoundOption option{.group = group_, .name = name, .traits = traits};
+    describe<Stored>(option);
+    option.get = [&value] { return erase(value); };
+    if constexpr (!std::is_const_v<T>) {
+      option.set = [&value](const OptionValue& given) { value = restore<Stored>(given); };
     }
     add(std::move(option));
   }
@@ -162,7 +139,10 @@ class OptionBinder {
  private:
   template <class T>
   static void describe(BoundOption& option) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (kIsOptional<T>) {
+      describe<typename T::value_type>(option);
+      option.may_be_auto = true;
+    } else if constexpr (std::is_enum_v<T>) {
       option.kind = OptionKind::choice;
       for (const auto& [value, name] : EnumNames<T>::names) option.choices.push_back(name);
     } else if constexpr (std::is_same_v<T, bool>) {
@@ -183,7 +163,9 @@ class OptionBinder {
 
   template <class T>
   static OptionValue erase(const T& value) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (kIsOptional<T>) {
+      return value ? erase(*value) : Auto{};
+    } else if constexpr (std::is_enum_v<T>) {
       return std::string(name_of(value));
     } else {
       return value;
@@ -192,7 +174,9 @@ class OptionBinder {
 
   template <class T>
   static T restore(const OptionValue& given) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (kIsOptional<T>) {
+      return std::holds_alternative<Auto>(given) ? T() : T(restore<typename T::value_type>(given));
+    } else if constexpr (std::is_enum_v<T>) {
       const auto& names = EnumNames<T>::names;
       const std::string& word = std::get<std::string>(given);
       return std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == word; })->first;
