@@ -1,5 +1,6 @@
 // attend attention: the attention weights of a trained model over lines of text, as a picture or as numbers.
 #include <ATen/Parallel.h>
+#include <unistd.h>
 
 #include <deque>
 #include <filesystem>
@@ -172,7 +173,7 @@ struct AttentionConfig {
     return others ? std::nullopt : std::optional(AttentionPlace::cross);
   }
 
-  TextStyle style() const { return {.width = output::columns(), .colours = output::colours()}; }
+  TextStyle style() const { return {.width = output::columns(STDOUT_FILENO), .colours = output::colours()}; }
 
   std::unique_ptr<AttentionOutput> open(AttentionPlace usual_place, const std::string& beginning) const {
     const AttentionView view{.choice = {.place = place, .layer = layer, .head = head},

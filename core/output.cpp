@@ -53,15 +53,11 @@ class StandardOutput : public std::streambuf {
   void flush() {
     const std::string_view text(pbase(), static_cast<std::size_t>(pptr() - pbase()));
     clear();  // text that failed is not written again
-    switch (write(STDOUT_FILENO, text)) {
-      case Written::all:
-        return;
-      case Written::interrupted:
-        throw Interrupted("interrupted while standard output was not being read");
-      case Written::failed:
-        throw UserError("standard output cannot be written: " + std::generic_category().message(errno),
-                        "check that its disk has space and that it is open for writing");
-    }
+    const Written written = write(STDOUT_FILENO, text);
+    if (written == Written::interrupted) throw Interrupted("interrupted while standard output was not being read");
+    if (written == Written::all) return;
+    throw UserError("standard output cannot be written: " + std::generic_category().message(errno),
+                    "check that its disk has space and that it is open for writing");
   }
 
   const bool terminal_ = isatty(STDOUT_FILENO) == 1;
@@ -99,10 +95,10 @@ Colours colours() {
   return terminal.find("256color") != std::string_view::npos ? Colours::of_256 : Colours::none;
 }
 
-std::size_t columns() {
+std::size_t columns(int descriptor) {
   constexpr std::size_t kUsual = 80;
   winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
 void replace_cout() {

@@ -16,8 +16,8 @@ Written write(int descriptor, std::string_view text);
 enum class Colours { none, of_256, of_24_bits };
 Colours colours();
 
-// The width of the terminal on standard output; 80 if it is not a terminal.
-std::size_t columns();
+// The width of the terminal on a descriptor; 80 if it is not a terminal.
+std::size_t columns(int descriptor);
 
 // From now on std::cout writes through write(): it throws UserError on failure and Interrupted when interrupted. On a
 // terminal each line appears at once.

@@ -1,6 +1,5 @@
 #include "core/progress.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,11 +13,6 @@ namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(250);
 constexpr auto kInterval = std::chrono::minutes(1);  // of work that is not shown on a terminal
-
-std::size_t terminal_width() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
 
 }  // namespace
 
@@ -37,7 +31,7 @@ bool ProgressLine::wants_redraw() const { return has_bar_ && std::chrono::steady
 
 void ProgressLine::redraw(std::optional<double> fraction, const std::string& text) {
   last_ = std::chrono::steady_clock::now();
-  const std::size_t width = terminal_width();
+  const std::size_t width = output::columns(STDERR_FILENO);
   std::string line;
   if (fraction && text.size() + 14 < width) {  // a bar of ten characters or more
     const std::size_t room = std::min<std::size_t>(width - text.size() - 4, 40);
