@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/task/record_format.hpp"
+#include "data/text/lines.hpp"
 
 namespace attend {
 
@@ -16,7 +17,15 @@ class LineRecords {
       : task_(task), format_(format_of(task.kind)), maker_(tokenizer, config) {}
 
   // Throws UserError naming `place` if the line has another number of texts than the task.
-  void add(const std::string& line, const std::string& place);
+  void add(const std::string& line, const std::string& place) {
+    if (is_blank(line)) {
+      records_.emplace_back();
+      ++document_;
+      return;
+    }
+    records_.emplace_back(split_.size());
+    format_.add_line(split_, task_, {.text = line, .place = place, .document = document_}, maker_);
+  }
   // Must be called after the last line.
   void finish() { format_.finish_lines(split_, task_, maker_); }
 
