@@ -82,6 +82,16 @@ void write_all(int file, const fs::path& path, std::span<const std::byte> bytes)
   }
 }
 
+// The missing directories of `path`, the deepest first.
+std::vector<fs::path> missing_of(const fs::path& path) {
+  std::vector<fs::path> missing;
+  std::error_code error;
+  for (fs::path part = fs::absolute(path); !fs::exists(part, error) && !error; part = part.parent_path()) {
+    if (part.has_filename()) missing.push_back(part);
+  }
+  return missing;
+}
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -124,20 +134,6 @@ void refuse_existing(const fs::path& path, std::string_view option) {
     throw UserError(path.string() + ": already exists", "choose another " + std::string(option));
   }
 }
-
-namespace {
-
-// The missing directories of `path`, the deepest first.
-std::vector<fs::path> missing_of(const fs::path& path) {
-  std::vector<fs::path> missing;
-  std::error_code error;
-  for (fs::path part = fs::absolute(path); !fs::exists(part, error) && !error; part = part.parent_path()) {
-    if (part.has_filename()) missing.push_back(part);
-  }
-  return missing;
-}
-
-}  // namespace
 
 void make_directories(const fs::path& path) {
   const std::vector<fs::path> missing = missing_of(path);
