@@ -1,11 +1,9 @@
 #include "core/safetensors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -27,21 +25,11 @@ struct TypeEntry {
   std::string_view name;
   std::size_t bytes;
 };
-constexpr std::array<TypeEntry, 15> kTypes = {{{DType::boolean, "BOOL", 1},
-                                               {DType::u8, "U8", 1},
-                                               {DType::i8, "I8", 1},
-                                               {DType::f8_e4m3, "F8_E4M3", 1},
-                                               {DType::f8_e5m2, "F8_E5M2", 1},
-                                               {DType::u16, "U16", 2},
-                                               {DType::i16, "I16", 2},
-                                               {DType::f16, "F16", 2},
-                                               {DType::bf16, "BF16", 2},
-                                               {DType::u32, "U32", 4},
-                                               {DType::i32, "I32", 4},
-                                               {DType::f32, "F32", 4},
-                                               {DType::u64, "U64", 8},
-                                               {DType::i64, "I64", 8},
-                                               {DType::f64, "F64", 8}}};
+constexpr TypeEntry kTypes[] = {
+    {DType::boolean, "BOOL", 1},    {DType::u8, "U8", 1},   {DType::i8, "I8", 1},   {DType::f8_e4m3, "F8_E4M3", 1},
+    {DType::f8_e5m2, "F8_E5M2", 1}, {DType::u16, "U16", 2}, {DType::i16, "I16", 2}, {DType::f16, "F16", 2},
+    {DType::bf16, "BF16", 2},       {DType::u32, "U32", 4}, {DType::i32, "I32", 4}, {DType::f32, "F32", 4},
+    {DType::u64, "U64", 8},         {DType::i64, "I64", 8}, {DType::f64, "F64", 8}};
 
 const TypeEntry& entry_of(DType dtype) { return *std::ranges::find(kTypes, dtype, &TypeEntry::dtype); }
 
@@ -85,8 +73,8 @@ TensorView read_entry(const std::string& name, const nlohmann::json& entry, std:
     refuse(where, "expected exactly dtype, shape and data_offsets");
   }
   const nlohmann::json& dtype = entry["dtype"];
-  const auto type = std::ranges::find_if(kTypes, [&](const TypeEntry& known) { return dtype == known.name; });
-  if (type == kTypes.end()) refuse(where, "unknown dtype " + dtype.dump());
+  const auto* const type = std::ranges::find_if(kTypes, [&](const TypeEntry& known) { return dtype == known.name; });
+  if (type == std::end(kTypes)) refuse(where, "unknown dtype " + dtype.dump());
   const auto shape = sizes_of(entry["shape"], kMaxDimensions);
   if (!shape) refuse(where, "the shape must be at most 64 non-negative integers");
   const auto offsets = sizes_of(entry["data_offsets"], 2);

@@ -3,7 +3,6 @@
 #include <unicode/uchar.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,8 +39,7 @@ bool is_stop(CodePoint c) { return c == '.' || c == ','; }
 
 // ASCII punctuation except ' , - and . which separate_stops() and possessives treat.
 bool is_ascii_symbol(CodePoint c) {
-  static constexpr auto kSymbols =
-      std::to_array<Range>({{'{', '~'}, {'[', '`'}, {'!', '&'}, {'(', '+'}, {':', '@'}, {'/', '/'}});
+  static constexpr Range kSymbols[] = {{'{', '~'}, {'[', '`'}, {'!', '&'}, {'(', '+'}, {':', '@'}, {'/', '/'}};
   return is_in(kSymbols, c);
 }
 
@@ -49,47 +47,25 @@ bool is_ascii_symbol(CodePoint c) {
 // are two characters each, so that everything from U+2001 to U+2A6D is Chinese, typographic quotation marks included,
 // and CJK extension B is not.
 bool is_chinese(CodePoint c) {
-  static constexpr auto kChinese = std::to_array<Range>({{0x2001, 0x2A6D},
-                                                         {0x2E80, 0x2FDF},
-                                                         {0x2FF0, 0x303F},
-                                                         {0x3100, 0x312F},
-                                                         {0x31A0, 0x31EF},
-                                                         {0x3200, 0x4DB5},
-                                                         {0x4E00, 0x9FBB},
-                                                         {0xF900, 0xFA2D},
-                                                         {0xFA30, 0xFA6A},
-                                                         {0xFA70, 0xFAD9},
-                                                         {0xFE10, 0xFE1F},
-                                                         {0xFE30, 0xFE4F},
-                                                         {0xFF00, 0xFFEF}});
+  static constexpr Range kChinese[] = {{0x2001, 0x2A6D}, {0x2E80, 0x2FDF}, {0x2FF0, 0x303F}, {0x3100, 0x312F},
+                                       {0x31A0, 0x31EF}, {0x3200, 0x4DB5}, {0x4E00, 0x9FBB}, {0xF900, 0xFA2D},
+                                       {0xFA30, 0xFA6A}, {0xFA70, 0xFAD9}, {0xFE10, 0xFE1F}, {0xFE30, 0xFE4F},
+                                       {0xFF00, 0xFFEF}};
   return is_in(kChinese, c);
 }
 
 // The ranges of Tercom's Asian normalisation; it splits hiragana and katakana only in lines that lack the spaces which
 // normalisation puts around every line, so never.
 bool is_tercom_asian(CodePoint c) {
-  static constexpr auto kAsian = std::to_array<Range>({{0x2E80, 0x2EFF},
-                                                       {0x31C0, 0x31EF},
-                                                       {0x3200, 0x3F22},
-                                                       {0x3400, 0x4DBF},
-                                                       {0x4E00, 0x9FFF},
-                                                       {0xF900, 0xFAFF},
-                                                       {0xFE30, 0xFE4F}});
+  static constexpr Range kAsian[] = {{0x2E80, 0x2EFF}, {0x31C0, 0x31EF}, {0x3200, 0x3F22}, {0x3400, 0x4DBF},
+                                     {0x4E00, 0x9FFF}, {0xF900, 0xFAFF}, {0xFE30, 0xFE4F}};
   return is_in(kAsian, c);
 }
 
 bool is_tercom_asian_punctuation(CodePoint c) {
-  static constexpr auto kPunctuation = std::to_array<Range>({{0x3001, 0x3002},
-                                                             {0x3008, 0x3011},
-                                                             {0x3014, 0x301F},
-                                                             {0x30FB, 0x30FB},
-                                                             {0xFF61, 0xFF65},
-                                                             {0xFF01, 0xFF02},
-                                                             {0xFF08, 0xFF09},
-                                                             {0xFF0C, 0xFF0C},
-                                                             {0xFF0E, 0xFF0E},
-                                                             {0xFF1A, 0xFF1B},
-                                                             {0xFF1F, 0xFF1F}});
+  static constexpr Range kPunctuation[] = {{0x3001, 0x3002}, {0x3008, 0x3011}, {0x3014, 0x301F}, {0x30FB, 0x30FB},
+                                           {0xFF61, 0xFF65}, {0xFF01, 0xFF02}, {0xFF08, 0xFF09}, {0xFF0C, 0xFF0C},
+                                           {0xFF0E, 0xFF0E}, {0xFF1A, 0xFF1B}, {0xFF1F, 0xFF1F}};
   return is_in(kPunctuation, c);
 }
 
