@@ -159,18 +159,19 @@ void LineCounts::log(const std::string& name) const {
 }
 
 std::string LineCounts::report() const {
-  std::string text = std::to_string(lines) + " lines";
-  const char* separator = ": ";
-  const auto add = [&](std::uint64_t count, const char* what) {
-    if (count == 0) return;
-    text += separator + std::to_string(count) + " " + what;
-    separator = ", ";
-  };
-  add(invalid_utf8, "with invalid UTF-8");
-  add(carriage_returns, "with CRLF (CR removed)");
-  add(byte_order_marks, "with a byte-order mark (removed)");
-  add(nul, "with NUL (removed)");
-  add(line_ends, "with a line break inside (replaced by a space)");
+  return std::to_string(lines) + " lines" + (clean() ? "" : ": ") +
+         nonzero_counts({{invalid_utf8, "with invalid UTF-8"},
+                         {carriage_returns, "with CRLF (CR removed)"},
+                         {byte_order_marks, "with a byte-order mark (removed)"},
+                         {nul, "with NUL (removed)"},
+                         {line_ends, "with a line break inside (replaced by a space)"}});
+}
+
+std::string nonzero_counts(std::initializer_list<std::pair<std::uint64_t, std::string_view>> counts) {
+  std::string text;
+  for (const auto& [count, what] : counts) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  }
   return text;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,9 @@ struct LineCounts {
   // Logs the report for `name`, a file or - for standard input, if anything was cleaned.
   void log(const std::string& name) const;
 };
+
+// "3 empty, 2 too long": a list of the counts that are not 0.
+std::string nonzero_counts(std::initializer_list<std::pair<std::uint64_t, std::string_view>> counts);
 
 class LineReader {
  public:

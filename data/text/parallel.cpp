@@ -15,19 +15,10 @@ std::uint64_t count_to_end(LineReader& reader) {
 }  // namespace
 
 std::string ParallelCounts::report() const {
-  std::string text = std::to_string(src.lines - skipped()) + " pairs";
+  const std::string text = std::to_string(src.lines - skipped()) + " pairs";
   if (skipped() == 0) return text;
-  text += ", " + std::to_string(skipped()) + " skipped:";
-  const char* separator = " ";
-  const auto add = [&](std::uint64_t count, const char* what) {
-    if (count == 0) return;
-    text += separator + std::to_string(count) + " " + what;
-    separator = ", ";
-  };
-  add(empty, "empty");
-  add(too_long, "too long");
-  add(invalid_utf8, "with invalid UTF-8");
-  return text;
+  return text + ", " + std::to_string(skipped()) + " skipped: " +
+         nonzero_counts({{empty, "empty"}, {too_long, "too long"}, {invalid_utf8, "with invalid UTF-8"}});
 }
 
 ParallelReader::ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files)
