@@ -288,7 +288,7 @@ std::string trimmed(std::string_view text) {
 std::string as_one_line(std::string_view text) {
   std::string line;
   for (std::size_t at = 0; at < text.size();) {
-    const std::string_view character = text.substr(at, std::max<std::size_t>(utf8_length_at(text, at), 1));
+    const std::string_view character = character_at(text, at);
     if (character.front() == '\0' || ends_line(character)) {
       line += ' ';
     } else {

@@ -18,7 +18,7 @@ namespace {
 // The byte offset of each code point of a text; the last entry is the text's size.
 std::vector<std::size_t> code_points(std::string_view text) {
   std::vector<std::size_t> begins;
-  for (std::size_t at = 0; at < text.size(); at += std::max<std::size_t>(utf8_length_at(text, at), 1)) {
+  for (std::size_t at = 0; at < text.size(); at += character_at(text, at).size()) {
     begins.push_back(at);
   }
   begins.push_back(text.size());

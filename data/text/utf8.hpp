@@ -1,6 +1,7 @@
 // UTF-8 as defined by Unicode's table 3-7: shortest forms only, no surrogates, nothing above U+10FFFF.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -29,6 +30,11 @@ inline std::size_t utf8_length_at(std::string_view text, std::size_t at) {
     return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
   }
   return 0;
+}
+
+// The character at `at`, empty at the end; a byte that is not UTF-8 is a character of its own.
+inline std::string_view character_at(std::string_view text, std::size_t at) {
+  return at < text.size() ? text.substr(at, std::max<std::size_t>(utf8_length_at(text, at), 1)) : std::string_view();
 }
 
 // The code point of one character, as utf8_length_at found it.

@@ -3,7 +3,6 @@
 #include <unicode/normalizer2.h>
 #include <unicode/unistr.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -70,11 +69,11 @@ std::size_t num_rules_beyond_nfc(const std::map<std::string, std::string>& rules
   for (const auto& [from, to] : rules) {
     const std::string composed = to_nfc(from);
     std::string replaced;
-    for (std::size_t at = 0, length = 1; at < composed.size(); at += length) {
-      length = std::max<std::size_t>(utf8_length_at(composed, at), 1);
-      const std::string character = composed.substr(at, length);
+    for (std::size_t at = 0; at < composed.size();) {
+      const std::string character(character_at(composed, at));
       const auto rule = rules.find(character);
       replaced += rule == rules.end() ? character : rule->second;
+      at += character.size();
     }
     count += to_nfc(replaced) != to;
   }

@@ -23,12 +23,6 @@ bool is_in(std::span<const Range> ranges, CodePoint c) {
   return std::ranges::any_of(ranges, [&](const Range& range) { return range.first <= c && c <= range.last; });
 }
 
-// The character at `at`, empty at the end; a byte that is not UTF-8 is a character of its own.
-std::string_view character_at(std::string_view text, std::size_t at) {
-  if (at >= text.size()) return {};
-  return text.substr(at, std::max<std::size_t>(utf8_length_at(text, at), 1));
-}
-
 CodePoint code_of(std::string_view character) {
   constexpr CodePoint kReplacement = 0xFFFD;
   return utf8_length_at(character, 0) == 0 ? kReplacement : code_point_of(character);
