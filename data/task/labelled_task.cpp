@@ -1,5 +1,8 @@
 #include "data/task/labelled_task.hpp"
 
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -137,10 +140,8 @@ void LabelledTask::validate(const std::string& source) const {
   const auto unknown = std::ranges::find_if(
       metrics, [&](const std::string& metric) { return std::ranges::find(known, metric) == known.end(); });
   if (unknown != metrics.end()) {
-    std::string list;
-    for (const std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
     throw UserError(source + ": no metric \"" + *unknown + "\" for " + std::string(name_of(kind)),
-                    "choose from: " + list);
+                    fmt::format("choose from: {}", fmt::join(known, ", ")));
   }
 }
 
@@ -160,10 +161,9 @@ LabelledTask find_task(const std::string& name_or_file) {
     const std::vector<std::string> names = built_in_tasks();
     const std::string_view nearest =
         nearest_name(key_of(name_or_file), std::vector<std::string_view>(names.begin(), names.end()));
-    std::string list;
-    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     throw UserError("--task " + name_or_file + ": neither a built-in task nor a file",
-                    nearest.empty() ? "the built-in tasks are " + list : "did you mean " + std::string(nearest) + "?");
+                    nearest.empty() ? fmt::format("the built-in tasks are {}", fmt::join(names, ", "))
+                                    : "did you mean " + std::string(nearest) + "?");
   }
   auto task = read_config<LabelledTask>(name_or_file);
   task.validate(name_or_file);
@@ -176,8 +176,7 @@ std::optional<std::filesystem::path> find_file(const std::filesystem::path& fold
     if (!candidate.empty() && std::filesystem::exists(folder / candidate)) return folder / candidate;
   }
   if (names.back().empty()) return std::nullopt;
-  std::string list;
-  for (const std::string& candidate : names) list += (list.empty() ? "" : " or ") + candidate;
+  const std::string list = fmt::format("{}", fmt::join(names, " or "));
   throw UserError((folder / names.front()).string() + ": no such file" + (names.size() > 1 ? ", nor " + list : ""),
                   "set --data to the folder that contains " + list);
 }

@@ -1,5 +1,8 @@
 #include "data/text/table.hpp"
 
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -18,20 +21,14 @@ TableFormat format_of(std::string file) {
   return TableFormat::tsv;
 }
 
-std::vector<std::string> split_tabs(const std::string& line) {
+std::vector<std::string> split_at(const std::string& line, char separator) {
   std::vector<std::string> values;
   for (std::size_t begin = 0;;) {
-    const std::size_t tab = line.find('\t', begin);
-    values.push_back(line.substr(begin, tab - begin));
-    if (tab == std::string::npos) return values;
-    begin = tab + 1;
+    const std::size_t end = line.find(separator, begin);
+    values.push_back(line.substr(begin, end - begin));
+    if (end == std::string::npos) return values;
+    begin = end + 1;
   }
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 // A JSON value as a table would hold it; the elements of a list are joined by the separator, if there is one. Throws
@@ -56,15 +53,7 @@ std::optional<std::string> text_of(const nlohmann::json& value, const std::strin
 
 }  // namespace
 
-std::vector<std::string> alternatives(const std::string& name) {
-  std::vector<std::string> names;
-  for (std::size_t begin = 0;;) {
-    const std::size_t bar = name.find('|', begin);
-    names.push_back(name.substr(begin, bar - begin));
-    if (bar == std::string::npos) return names;
-    begin = bar + 1;
-  }
-}
+std::vector<std::string> alternatives(const std::string& name) { return split_at(name, '|'); }
 
 TableReader::TableReader(const std::string& file, const TableShape& shape)
     : file_(file), shape_(shape), lines_((check_text_file(file), file)) {
@@ -92,7 +81,7 @@ TableReader::TableReader(const std::string& file, const TableShape& shape)
       if (found == header.end()) found = std::ranges::find(header, name);
     }
     if (found == header.end()) {
-      refuse(line, "no column \"" + column + "\"", "the columns are: " + listed(header));
+      refuse(line, "no column \"" + column + "\"", fmt::format("the columns are: {}", fmt::join(header, ", ")));
     }
     if (std::find(found + 1, header.end(), *found) != header.end()) {
       refuse(line, "two columns \"" + *found + "\"", "rename one of them");
@@ -116,7 +105,7 @@ bool TableReader::next_row(std::vector<std::string>& values, std::uint64_t& line
   } while (text.empty());
   line = lines_.counts().lines;
   if (shape_.format == TableFormat::tsv) {
-    values = split_tabs(text);
+    values = split_at(text, '\t');
     return true;
   }
   values.assign(1, "");

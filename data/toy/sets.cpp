@@ -1,6 +1,8 @@
 #include "data/toy/sets.hpp"
 
-#include <string_view>
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
 #include <unordered_set>
 #include <utility>
 
@@ -62,8 +64,7 @@ class Writing {
         std::string text;
         do {
           story = toy::invent_story(draw);
-          text.clear();
-          for (const std::string& line : toy::to_lines(story)) text += (text.empty() ? "" : " ") + line;
+          text = fmt::format("{}", fmt::join(toy::to_lines(story), " "));
         } while (!seen.insert(text).second);
         texts.write(text + '\n');
         headlines.write(toy::headline_of(story) + '\n');
@@ -80,12 +81,7 @@ class Writing {
 
   ToyPart write_table(std::size_t number, const toy::TableTask& task) const {
     const auto joined = [](const auto& values, std::size_t count) {
-      std::string line;
-      for (std::size_t i = 0; i < count; ++i) {
-        if (i > 0) line += '\t';
-        line += values[i];
-      }
-      return line;
+      return fmt::format("{}", fmt::join(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count), "\t"));
     };
     const std::size_t columns = task.columns.size();
     std::unordered_set<std::string> seen;

@@ -1,5 +1,7 @@
 #include "eval/metrics/spans.hpp"
 
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 #include <unicode/uchar.h>
 
 #include <algorithm>
@@ -81,12 +83,7 @@ std::string normalise_answer(std::string_view answer) {
   std::string text = lower_case(answer);
   std::erase_if(text, [&](char c) { return kPunctuation.find(c) != std::string_view::npos; });
   text = without_articles(text);
-  std::string joined;
-  for (const auto word : split_words(text)) {
-    if (!joined.empty()) joined += ' ';
-    joined += word;
-  }
-  return joined;
+  return fmt::format("{}", fmt::join(split_words(text), " "));
 }
 
 AnswerScore score_answer(std::string_view predicted, const std::vector<std::string>& gold) {

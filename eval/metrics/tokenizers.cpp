@@ -1,5 +1,7 @@
 #include "eval/metrics/tokenizers.hpp"
 
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 #include <unicode/uchar.h>
 
 #include <algorithm>
@@ -205,9 +207,7 @@ std::string tokenize_tercom(std::string_view line, const TercomOptions& options)
       return is_tercom_punctuation(c) || (options.asian_support && is_tercom_asian_punctuation(c));
     });
   }
-  std::string joined;
-  for (const std::string_view word : split_words(text)) joined.append(joined.empty() ? "" : " ").append(word);
-  return joined;
+  return fmt::format("{}", fmt::join(split_words(text), " "));
 }
 
 }  // namespace attend::metrics

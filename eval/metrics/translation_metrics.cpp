@@ -1,8 +1,10 @@
 #include "eval/metrics/translation_metrics.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "core/error.hpp"
 #include "eval/metrics/chrf.hpp"
@@ -34,13 +36,8 @@ constexpr TextMetric kTextMetrics[] = {
      [](const Options&) -> Made { return std::make_unique<Rouge>(Rouge::kLongestSubsequence); }},
 };
 
-const std::string& all_keys() {
-  static const std::string keys = [] {
-    std::string list;
-    for (const TextMetric& metric : kTextMetrics) list.append(list.empty() ? "" : ", ").append(metric.key);
-    return list;
-  }();
-  return keys;
+std::string all_keys() {
+  return fmt::format("{}", fmt::join(kTextMetrics | std::views::transform(&TextMetric::key), ", "));
 }
 
 }  // namespace
