@@ -19,7 +19,6 @@ class ClassificationFormat : public TextFormat {
   std::vector<std::string_view> metrics(const LabelledTask& /*task*/) const override {
     return {"accuracy", "f1", "matthews"};
   }
-  std::vector<std::string_view> default_metrics(const LabelledTask& /*task*/) const override { return {"accuracy"}; }
 
  protected:
   Gold gold_of(const std::string& value, const LabelledTask& task, const std::string& place) const override {

@@ -24,7 +24,6 @@ class MultiLabelFormat : public TextFormat {
   }
 
   std::vector<std::string_view> metrics(const LabelledTask& /*task*/) const override { return {"f1", "accuracy"}; }
-  std::vector<std::string_view> default_metrics(const LabelledTask& /*task*/) const override { return {"f1"}; }
 
  protected:
   std::string separator(const LabelledTask& task) const override { return task.separator; }

@@ -19,18 +19,22 @@ class RecordFormat {
   virtual ~RecordFormat() = default;
 
   // Throws UserError naming `source` if keys contradict each other.
-  virtual void validate(const LabelledTask& task, const std::string& source) const = 0;
+  virtual void validate(const LabelledTask& /*task*/, const std::string& /*source*/) const {}
 
   // The metrics of this kind, as computed by eval/answers, and the metrics whose mean selects the best checkpoint if
   // the task does not name any.
   virtual std::vector<std::string_view> metrics(const LabelledTask& task) const = 0;
-  virtual std::vector<std::string_view> default_metrics(const LabelledTask& task) const = 0;
+  virtual std::vector<std::string_view> default_metrics(const LabelledTask& task) const {
+    return {metrics(task).front()};
+  }
 
   // The name of a label in messages.
   virtual std::string_view label_name() const { return "label"; }
 
   // The labels that occur in a file; empty if the kind has no label set.
-  virtual std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) const = 0;
+  virtual std::vector<std::string> labels_in(const std::string& /*file*/, const LabelledTask& /*task*/) const {
+    return {};
+  }
 
   virtual std::int64_t default_length() const { return 128; }
   // The number of tokens above which a part of a record is cut.
@@ -53,7 +57,7 @@ class RecordFormat {
   // Removes samples without an answer to learn.
   virtual void keep_learnable(TaskSplit& /*split*/) const {}
   // True if all samples have the same label, so that there is nothing to learn.
-  virtual bool all_alike(const TaskSplit& split) const = 0;
+  virtual bool all_alike(const TaskSplit& /*split*/) const { return false; }
 };
 
 const RecordFormat& format_of(TaskKind kind);

@@ -10,14 +10,7 @@ namespace {
 
 class SpanFormat : public RecordFormat {
  public:
-  void validate(const LabelledTask& /*task*/, const std::string& /*source*/) const override {}
-
   std::vector<std::string_view> metrics(const LabelledTask& /*task*/) const override { return {"f1", "exact"}; }
-  std::vector<std::string_view> default_metrics(const LabelledTask& /*task*/) const override { return {"f1"}; }
-  std::vector<std::string> labels_in(const std::string& /*file*/, const LabelledTask& /*task*/) const override {
-    return {};
-  }
-
   std::int64_t default_length() const override { return 384; }
   std::int64_t longest(const SampleConfig& config) const override { return config.longest_question(); }
 
@@ -43,7 +36,6 @@ class SpanFormat : public RecordFormat {
     std::erase_if(split.samples,
                   [&](const Sample& sample) { return !set.can_be_learnt(set.questions[sample.example]); });
   }
-  bool all_alike(const TaskSplit& /*split*/) const override { return false; }
 
  private:
   static void add_windows(TaskSplit& split, const Question& question, SampleMaker& maker) {

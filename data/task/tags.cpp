@@ -21,9 +21,6 @@ class TagFormat : public RecordFormat {
     if (!task.chunks) return {"accuracy"};
     return {"f1", "precision", "recall", "accuracy", "strict_f1"};
   }
-  std::vector<std::string_view> default_metrics(const LabelledTask& task) const override {
-    return {metrics(task).front()};
-  }
   std::string_view label_name() const override { return "tag"; }
   std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) const override {
     return tag_set(read_conll(file, tag_column(task), Labelled::yes), task.chunks);
