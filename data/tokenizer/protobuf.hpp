@@ -48,21 +48,14 @@ class Message {
     field.number = static_cast<std::uint32_t>(tag >> 3);
     field.wire = static_cast<std::uint32_t>(tag & 7);
     if (tag > 0xFFFFFFFFu || field.number == 0) throw UserError("a field has an invalid number");
-    switch (field.wire) {
-      case 0:
-        field.value = varint();
-        break;
-      case 1:
-        field.value = fixed(8);
-        break;
-      case 2:
-        field.bytes = take(varint());
-        break;
-      case 5:
-        field.value = fixed(4);
-        break;
-      default:
-        throw UserError("a field of wire type " + std::to_string(field.wire));
+    if (field.wire == 0) {
+      field.value = varint();
+    } else if (field.wire == 2) {
+      field.bytes = take(varint());
+    } else if (field.wire == 1 || field.wire == 5) {
+      field.value = fixed(field.wire == 1 ? 8 : 4);
+    } else {
+      throw UserError("a field of wire type " + std::to_string(field.wire));
     }
     return field;
   }

@@ -186,24 +186,13 @@ TrainerOptions check_trainer(std::string_view bytes) {
   TrainerOptions options;
   protobuf::Message message(bytes);
   while (const auto field = message.next()) {
-    switch (field->number) {
-      case 3:
-        if (field->varint() < 1 || field->varint() > 4) reject("an unknown model type");
-        break;
-      case 35:
-        options.byte_fallback = field->varint() != 0;
-        break;
-      case 44:  // the texts of the special pieces, and the surface of an unknown one
-      case 45:
-      case 46:
-      case 47:
-      case 48:
-        check_text(field->content(), kMaxPieceBytes, "the name of a special piece");
-        if (field->number == 45) options.unknown = field->content();
-        break;
-      default:
-        break;
+    if (field->number == 3 && (field->varint() < 1 || field->varint() > 4)) reject("an unknown model type");
+    if (field->number == 35) options.byte_fallback = field->varint() != 0;
+    // The texts of the special pieces, and the surface of an unknown one.
+    if (field->number >= 44 && field->number <= 48) {
+      check_text(field->content(), kMaxPieceBytes, "the name of a special piece");
     }
+    if (field->number == 45) options.unknown = field->content();
   }
   return options;
 }
@@ -227,19 +216,10 @@ void check_model(std::string_view bytes) {
   while (const auto field = message.next()) {
     if (field->number > 5) continue;
     if (field->number > 1 && ++count[field->number] > 1) reject("a part of the model is a duplicate");
-    switch (field->number) {
-      case 1:
-        pieces.add(field->content());
-        break;
-      case 2:
-        options = check_trainer(field->content());
-        break;
-      case 4:
-        check_self_test(field->content());
-        break;
-      default:  // 3 and 5: the normaliser and the denormaliser
-        check_normaliser(field->content());
-    }
+    if (field->number == 1) pieces.add(field->content());
+    if (field->number == 2) options = check_trainer(field->content());
+    if (field->number == 4) check_self_test(field->content());
+    if (field->number == 3 || field->number == 5) check_normaliser(field->content());  // and the denormaliser
   }
   pieces.check(options.byte_fallback);
   if (count[2] == 0 || count[3] == 0) reject("truncated: its options are missing");  // they follow the pieces
