@@ -41,9 +41,9 @@ Tokenizer Tokenizer::from_bytes(std::string bytes, const std::string& name) {
   return Tokenizer(std::move(content));
 }
 
-void Tokenizer::check_id(std::int32_t id) const {
-  if (id < 0 || id >= size())
-    throw std::out_of_range("token id " + std::to_string(id) + " of " + std::to_string(size()));
+std::int32_t Tokenizer::checked(std::int32_t id) const {
+  if (id >= 0 && id < size()) return id;
+  throw std::out_of_range("token id " + std::to_string(id) + " of " + std::to_string(size()));
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const { return content_->model->encode(text); }
@@ -70,23 +70,15 @@ Beginning Tokenizer::encode_beginning(std::string_view text, std::size_t most) c
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
-  for (const auto id : ids) check_id(id);
+  for (const auto id : ids) checked(id);
   return as_one_line(content_->model->decode(ids));
 }
 
 std::int32_t Tokenizer::size() const { return content_->model->size(); }
 const SpecialIds& Tokenizer::special() const { return content_->special; }
 
-const std::string& Tokenizer::piece(std::int32_t id) const {
-  check_id(id);
-  return content_->model->piece(id);
-}
-
-bool Tokenizer::begins_word(std::int32_t id) const {
-  check_id(id);
-  return content_->model->begins_word(id);
-}
-
+const std::string& Tokenizer::piece(std::int32_t id) const { return content_->model->piece(checked(id)); }
+bool Tokenizer::begins_word(std::int32_t id) const { return content_->model->begins_word(checked(id)); }
 std::int32_t Tokenizer::id_of(std::string_view piece) const { return content_->model->id_of(piece); }
 
 const std::string& Tokenizer::bytes() const { return content_->bytes; }

@@ -87,7 +87,7 @@ class Tokenizer {
  private:
   struct Content;
   explicit Tokenizer(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
-  void check_id(std::int32_t id) const;
+  std::int32_t checked(std::int32_t id) const;
   std::shared_ptr<const Content> content_;
 };
 

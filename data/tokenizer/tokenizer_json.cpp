@@ -169,12 +169,7 @@ void check(const SentencePieceContent& model) {
   }
 }
 
-struct NamedId {
-  const char* name;
-  std::int32_t id;
-};
-
-std::array<NamedId, 7> named_ids(const SpecialIds& ids) {
+std::array<std::pair<const char*, std::int32_t>, 7> named_ids(const SpecialIds& ids) {
   return {{{"pad_token", ids.pad},
            {"unk_token", ids.unk},
            {"bos_token", ids.bos},

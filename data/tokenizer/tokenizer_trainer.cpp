@@ -180,8 +180,7 @@ constexpr const char* kOfTrain = " (in attend train and pretrain: --vocab-type, 
     throw UserError(asked + "is too large for this text",
                     "use --size " + *most + " or less" + kOfTrain + ", or more text");
   }
-  if (message.find("Vocabulary size is smaller than required_chars") != std::string::npos ||
-      message.find("required_chars") != std::string::npos) {
+  if (message.find("required_chars") != std::string::npos) {
     const auto least = number_after(message, "vs ");
     throw UserError(asked + "is too small for the characters of this text",
                     (least ? "use --size " + *least + " or more" : std::string("use a larger --size")) + kOfTrain +
