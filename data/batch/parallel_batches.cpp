@@ -4,22 +4,17 @@ namespace attend {
 
 Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids) {
   // Ids are collected in two vectors; the sentences are spans of these.
-  std::vector<std::int32_t> src;
-  std::vector<std::int32_t> tgt;
+  std::vector<std::int32_t> src, tgt;
   for (const auto example : examples) {
     corpus.append_src(example, src);
     corpus.append_tgt(example, tgt);
   }
-  std::vector<std::span<const std::int32_t>> src_sentences;
-  std::vector<std::span<const std::int32_t>> tgt_sentences;
-  std::span<const std::int32_t> src_rest = src;
-  std::span<const std::int32_t> tgt_rest = tgt;
+  std::vector<std::span<const std::int32_t>> src_sentences, tgt_sentences;
+  const std::int32_t *src_at = src.data(), *tgt_at = tgt.data();
   for (const auto example : examples) {
     const PairLength length = corpus.length(example);
-    src_sentences.push_back(src_rest.first(length.src));
-    tgt_sentences.push_back(tgt_rest.first(length.tgt));
-    src_rest = src_rest.subspan(length.src);
-    tgt_rest = tgt_rest.subspan(length.tgt);
+    src_at += src_sentences.emplace_back(src_at, length.src).size();
+    tgt_at += tgt_sentences.emplace_back(tgt_at, length.tgt).size();
   }
   return {.src = concatenate(src_sentences, -1, ids.src_eos),
           .tgt = concatenate(tgt_sentences, ids.tgt_bos, -1),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
@@ -44,8 +45,7 @@ BatchOrder::BatchOrder(std::vector<PairLength> lengths, const BatchConfig& confi
                        const std::function<std::string(std::int64_t)>& name_of_example)
     : lengths_(std::move(lengths)), max_tokens_(config.max_tokens.value()), seed_(seed) {
   ensure(lengths_.size() < std::numeric_limits<std::uint32_t>::max(), "examples are numbered with 32 bits");
-  const auto longest = std::max_element(lengths_.begin(), lengths_.end(),
-                                        [](PairLength a, PairLength b) { return longest_side(a) < longest_side(b); });
+  const auto longest = std::ranges::max_element(lengths_, {}, longest_side);
   if (longest != lengths_.end() && longest_side(*longest) > max_tokens_) {
     const std::int64_t example = longest - lengths_.begin();
     throw UserError((name_of_example ? name_of_example(example) : "example " + std::to_string(example)) + " has " +
@@ -107,14 +107,8 @@ std::int64_t BatchOrder::padded_tokens(std::span<const std::uint32_t> examples) 
 }
 
 std::int64_t BatchOrder::largest(const Epoch& epoch) const {
-  std::int64_t best = 0;
-  std::int64_t most = -1;
-  for (std::int64_t index = 0; index < epoch.size(); ++index) {
-    const std::int64_t tokens = padded_tokens(epoch.batch(index));
-    if (tokens > most) best = index;
-    most = std::max(most, tokens);
-  }
-  return best;
+  const auto batches = std::views::iota(std::int64_t{0}, epoch.size());
+  return *std::ranges::max_element(batches, {}, [&](std::int64_t b) { return padded_tokens(epoch.batch(b)); });
 }
 
 }  // namespace attend

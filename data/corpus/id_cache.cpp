@@ -138,6 +138,13 @@ class FileWriter : public IdCache::Writer {
   FileWriter(const fs::path& stem, const IdCache::Shape& shape)
       : shape_(shape), ids_path_(fs::path(stem) += ".ids"), ids_(ids_path_), index_(fs::path(stem) += ".index") {}
 
+  void add_ids(std::span<const std::int32_t> ids) override {
+    num_ids_ += ids.size();
+    if (id_bytes_of(shape_) == 4) return ids_.write(ids);
+    narrow_.assign(ids.begin(), ids.end());
+    ids_.write(std::span<const std::uint16_t>(narrow_));
+  }
+
   void commit(const std::string& key) {
     ensure(summary_.size() == shape_.summary_bytes, "the summary is set");
     index_.write(Bytes(summary_));
@@ -167,12 +174,6 @@ class FileWriter : public IdCache::Writer {
   }
 
  protected:
-  void write_ids(std::span<const std::int32_t> ids) override {
-    num_ids_ += ids.size();
-    if (id_bytes_of(shape_) == 4) return ids_.write(ids);
-    narrow_.assign(ids.begin(), ids.end());
-    ids_.write(std::span<const std::uint16_t>(narrow_));
-  }
   void write_record(Bytes record) override {
     ensure(record.size() == shape_.record_bytes, "records are of one size");
     ++num_records_;

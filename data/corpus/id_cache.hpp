@@ -44,7 +44,7 @@ class IdCache {
   class Writer {
    public:
     virtual ~Writer() = default;
-    void add_ids(std::span<const std::int32_t> ids) { write_ids(ids); }
+    virtual void add_ids(std::span<const std::int32_t> ids) = 0;
     template <class Record>
     void add_record(const Record& record) {
       static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0);
@@ -57,7 +57,6 @@ class IdCache {
     }
 
    protected:
-    virtual void write_ids(std::span<const std::int32_t> ids) = 0;
     virtual void write_record(std::span<const std::byte> record) = 0;
     virtual void write_summary(std::span<const std::byte> summary) = 0;
   };
