@@ -49,6 +49,8 @@ struct NamedMeasure {
 // Refers to its split and task, which must outlive it.
 class TaskAnswers {
  public:
+  using Subset = NamedMeasure::Subset;
+
   TaskAnswers(const TaskSplit& split, const LabelledTask& task) : split_(split), task_(task) {}
   virtual ~TaskAnswers() = default;
 

@@ -12,7 +12,6 @@ class ClassificationAnswers : public LabelProbabilities {
   using LabelProbabilities::LabelProbabilities;
 
   std::vector<NamedMeasure> measures() const override {
-    using Subset = NamedMeasure::Subset;
     std::vector<std::int64_t> predicted, gold;
     for (std::size_t i = 0; i < probabilities_.size(); ++i) {
       predicted.push_back(static_cast<std::int64_t>(best(i)));

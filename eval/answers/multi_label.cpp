@@ -16,7 +16,6 @@ class MultiLabelAnswers : public LabelProbabilities {
 
   // F1 of all labels together; accuracy of all labels of a text.
   std::vector<NamedMeasure> measures() const override {
-    using Subset = NamedMeasure::Subset;
     std::vector<std::vector<std::int64_t>> predicted, gold;
     for (std::size_t i = 0; i < probabilities_.size(); ++i) {
       std::vector<std::int64_t>& p = predicted.emplace_back();

@@ -20,7 +20,6 @@ class RegressionAnswers : public TaskAnswers {
   }
 
   std::vector<NamedMeasure> measures() const override {
-    using Subset = NamedMeasure::Subset;
     std::vector<double> gold;
     for (const LabelledText& text : split_.texts) gold.push_back(text.gold.number.value());
     return {{"pearson", [=, p = numbers_](Subset s) { return metrics::pearson(chosen(p, s), chosen(gold, s)); }},

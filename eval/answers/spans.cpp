@@ -136,13 +136,12 @@ class SpanAnswers : public TaskAnswers {
       exact.push_back(100 * score.exact);
       f1.push_back(100 * score.f1);
     }
-    const auto mean = [](const std::vector<double>& values, NamedMeasure::Subset subset) {
+    const auto mean = [](const std::vector<double>& values, Subset subset) {
       double sum = 0;
       for (const std::size_t i : subset) sum += values[i];
       return sum / static_cast<double>(subset.size());
     };
-    return {{"f1", [=](NamedMeasure::Subset s) { return mean(f1, s); }},
-            {"exact", [=](NamedMeasure::Subset s) { return mean(exact, s); }}};
+    return {{"f1", [=](Subset s) { return mean(f1, s); }}, {"exact", [=](Subset s) { return mean(exact, s); }}};
   }
 
   std::optional<metrics::BestThreshold> best_null_threshold() const override {

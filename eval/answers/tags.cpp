@@ -38,7 +38,6 @@ class TagAnswers : public TaskAnswers {
 
   // F1, precision and recall of chunks as conlleval, and strictly; accuracy of tags.
   std::vector<NamedMeasure> measures() const override {
-    using Subset = NamedMeasure::Subset;
     const auto tally = tally_of(ChunkMode::conlleval);
     const NamedMeasure accuracy{"accuracy", [=](Subset s) { return tally(s).token_accuracy(); }};
     if (!task_.chunks) return {accuracy};
@@ -69,10 +68,10 @@ class TagAnswers : public TaskAnswers {
 
  private:
   // The tally of some sentences, out of one a sentence.
-  std::function<ChunkTally(NamedMeasure::Subset)> tally_of(ChunkMode mode) const {
+  std::function<ChunkTally(Subset)> tally_of(ChunkMode mode) const {
     std::vector<ChunkTally> tallies(tags_.size(), ChunkTally(mode));
     for (std::size_t i = 0; i < tallies.size(); ++i) tallies[i].add(tags_[i], split_.sentences[i].tags);
-    return [mode, tallies = std::move(tallies)](NamedMeasure::Subset subset) {
+    return [mode, tallies = std::move(tallies)](Subset subset) {
       ChunkTally sum(mode);
       for (const std::size_t i : subset) sum.add(tallies[i]);
       return sum;
