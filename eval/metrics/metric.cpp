@@ -20,10 +20,12 @@ nlohmann::ordered_json Metric::parts(std::span<const double>) const { return nlo
 
 void Tally::add(std::string_view hypothesis, std::span<const std::string_view> references) {
   ensure(!references.empty(), "the segment has a reference");
-  ensure(num_references_ == 0 || num_references_ == references.size(),
-         "every segment has the same number of references");
-  num_references_ = references.size();
-  const std::vector<double> row = metric_->statistics(hypothesis, references);
+  append(metric_->statistics(hypothesis, references), references.size());
+}
+
+void Tally::append(std::span<const double> row, std::size_t num_references) {
+  ensure(num_references_ == 0 || num_references_ == num_references, "every segment has the same number of references");
+  num_references_ = num_references;
   ensure(row.size() == sum_.size(), "the row has the width of its metric");
   rows_.insert(rows_.end(), row.begin(), row.end());
   for (std::size_t column = 0; column < row.size(); ++column) sum_[column] += row[column];
@@ -31,16 +33,8 @@ void Tally::add(std::string_view hypothesis, std::span<const std::string_view> r
 
 void Tally::merge(const Tally& later) {
   ensure(metric_ == later.metric_, "only tallies of one metric are merged");
-  if (later.size() == 0) return;
-  ensure(num_references_ == 0 || num_references_ == later.num_references_,
-         "every segment has the same number of references");
-  num_references_ = later.num_references_;
   // Add row by row, not sums, so that rounding does not depend on how the corpus was divided.
-  for (std::size_t segment = 0; segment < later.size(); ++segment) {
-    const std::span<const double> row = later.row(segment);
-    rows_.insert(rows_.end(), row.begin(), row.end());
-    for (std::size_t column = 0; column < row.size(); ++column) sum_[column] += row[column];
-  }
+  for (std::size_t segment = 0; segment < later.size(); ++segment) append(later.row(segment), later.num_references_);
 }
 
 std::string Tally::line() const {

@@ -74,6 +74,8 @@ class Tally {
   std::string line() const;
 
  private:
+  void append(std::span<const double> row, std::size_t num_references);
+
   const Metric* metric_;
   std::size_t num_references_ = 0;
   std::vector<double> rows_;  // segment by segment
