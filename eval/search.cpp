@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
+#include <ranges>
 #include <string>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "core/freed_memory.hpp"
@@ -85,9 +87,8 @@ class Searcher {
   void continue_sentence(Sentence& sentence, std::int64_t first_row, const ops::TopLogProbs& best) {
     std::vector<Live> before = std::move(sentence.live);
     sentence.live.clear();
-    const std::vector<Candidate> candidates = best_candidates(before, first_row, best);
     std::int64_t rank = 0;
-    for (const Candidate& candidate : candidates) {
+    for (const Candidate& candidate : best_candidates(before, first_row, best)) {
       const Live& parent = before[candidate.row - first_row];
       if (candidate.id == request_.ids.eos) {
         if (rank < config_.beam) finish(sentence, extended(parent, candidate), true);
@@ -142,27 +143,21 @@ class Searcher {
 
   void finish(Sentence& sentence, Live live, bool ended) const {
     const auto length = static_cast<double>(live.ids.size() + (ended ? 1 : 0));
-    Hypothesis hypothesis{.ids = std::move(live.ids),
-                          .log_prob = live.log_prob,
-                          .score = live.log_prob / std::pow(std::max(1.0, length), config_.length_penalty),
-                          .ended = ended};
-    sentence.finished.push_back(std::move(hypothesis));
+    sentence.finished.push_back({.ids = std::move(live.ids),
+                                 .log_prob = live.log_prob,
+                                 .score = live.log_prob / std::pow(std::max(1.0, length), config_.length_penalty),
+                                 .ended = ended});
   }
 
   std::vector<Hypothesis> ranked(std::vector<Hypothesis> finished) const {
-    std::stable_sort(finished.begin(), finished.end(),
-                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    std::ranges::stable_sort(finished, std::greater(), &Hypothesis::score);
     if (std::ssize(finished) > config_.nbest) finished.resize(config_.nbest);
     return finished;
   }
 
   // True if parents_ are the rows 0 … num_rows - 1 in order.
   bool keeps_order(std::size_t num_rows) const {
-    if (parents_.size() != num_rows) return false;
-    for (std::size_t r = 0; r < num_rows; ++r) {
-      if (parents_[r] != static_cast<std::int64_t>(r)) return false;
-    }
-    return true;
+    return std::ranges::equal(parents_, std::views::iota(std::int64_t{0}, static_cast<std::int64_t>(num_rows)));
   }
 
   const SearchRequest& request_;

@@ -35,8 +35,7 @@ std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encod
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     if (!encoded[i].empty()) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return encoded[a].size() > encoded[b].size(); });
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return encoded[i].size(); });
   std::vector<std::vector<std::size_t>> batches;
   std::int64_t most = 0;  // sentences of the newest batch
   for (const std::size_t i : order) {
