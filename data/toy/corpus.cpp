@@ -34,7 +34,7 @@ class CorpusWriting {
       const toy::SentencePair pair = new_pair(set, i);
       english.write(toy::to_text(pair.english) + '\n');
       german.write(toy::to_text(pair.german) + '\n');
-      if (alignment) alignment->write(toy::to_pharaoh(pair.alignment) + '\n');
+      if (alignment) alignment->write(to_text(pair.alignment) + '\n');
       written.english_words += static_cast<std::int64_t>(pair.english.size());
       written.german_words += static_cast<std::int64_t>(pair.german.size());
       written.longest = std::max(written.longest, static_cast<std::int64_t>(pair.english.size()));

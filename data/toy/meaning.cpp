@@ -45,11 +45,9 @@ SentencePair render(const Sentence& sentence) {
   SentencePair pair{to_english(sentence), to_german(sentence), {}};
   for (std::size_t i = 0; i < pair.english.size(); ++i) {
     for (std::size_t j = 0; j < pair.german.size(); ++j) {
-      const std::vector<Concept>& expressed = pair.german[j].concepts;
-      const bool share = std::ranges::any_of(pair.english[i].concepts, [&](const Concept& concept_) {
-        return std::ranges::find(expressed, concept_) != expressed.end();
-      });
-      if (share) pair.alignment.push_back({i, j});
+      const std::vector<Concept>& expressed = pair.english[i].concepts;
+      const bool share = std::ranges::find_first_of(expressed, pair.german[j].concepts) != expressed.end();
+      if (share) pair.alignment.push_back({static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)});
     }
   }
   return pair;
@@ -68,15 +66,6 @@ std::string to_english_text(Clause clause) {
   Sentence sentence;
   sentence.clauses.push_back(std::move(clause));
   return to_text(to_english(sentence));
-}
-
-std::string to_pharaoh(const std::vector<Link>& alignment) {
-  std::string text;
-  for (const Link& link : alignment) {
-    if (!text.empty()) text += ' ';
-    text += std::to_string(link.src) + '-' + std::to_string(link.tgt);
-  }
-  return text;
 }
 
 }  // namespace attend::toy

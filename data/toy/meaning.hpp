@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/text/word_alignment.hpp"
 #include "data/toy/lexicon.hpp"
 
 namespace attend::toy {
@@ -130,11 +131,6 @@ struct Word {
   std::vector<Concept> concepts;
 };
 
-struct Link {
-  std::size_t src = 0, tgt = 0;  // positions of words, from 0
-  bool operator==(const Link&) const = default;
-};
-
 struct SentencePair {
   std::vector<Word> english, german;
   std::vector<Link> alignment;  // ordered by src, then tgt
@@ -145,7 +141,6 @@ SentencePair render(const Sentence& sentence);
 std::string to_text(const std::vector<Word>& words);
 // The English of a sentence of one clause.
 std::string to_english_text(Clause clause);
-std::string to_pharaoh(const std::vector<Link>& alignment);
 
 // The two grammars; render() calls both.
 std::vector<Word> to_english(const Sentence& sentence);
