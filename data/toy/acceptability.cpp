@@ -115,12 +115,8 @@ class Breakable {
   Clause& clause() { return sentence_.clauses.front(); }
   const Clause& clause() const { return sentence_.clauses.front(); }
 
-  const Noun& noun_of(unsigned kinds) {
-    return draw_.pick_where(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; });
-  }
-
   NounPhrase phrase(unsigned kinds) {
-    NounPhrase phrase = of_noun(noun_of(kinds));
+    NounPhrase phrase = of_noun(draw_.noun_of(kinds));
     if (draw_.chance(0.5)) phrase.number = Number::plural;
     static constexpr Determiner kDeterminers[] = {Determiner::definite, Determiner::definite, Determiner::possessive};
     phrase.determiner = draw_.pick(std::span(kDeterminers));

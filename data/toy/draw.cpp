@@ -46,6 +46,10 @@ Time Draw::time(bool past, bool future) {
   return fixed(pick(past ? past_times() : future ? future_times() : present_times()));
 }
 
+const Noun& Draw::noun_of(unsigned kinds) {
+  return pick_where(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; });
+}
+
 const Adjective& Draw::adjective_for(unsigned kinds) {
   return pick_where(adjectives(), [&](const Adjective& adjective) { return (adjective.kinds & kinds) != 0; });
 }

@@ -43,7 +43,8 @@ class Draw {
   // A time expression in the past, present or future.
   Time time(bool past, bool future);
 
-  // An adjective that describes one of `kinds`.
+  // A noun of one of `kinds`, and an adjective that describes one.
+  const Noun& noun_of(unsigned kinds);
   const Adjective& adjective_for(unsigned kinds);
 
  protected:

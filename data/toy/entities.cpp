@@ -51,7 +51,7 @@ class Business {
     } else {
       const bool company_first = draw_.chance(0.5);
       event = {.agent = company_first ? company() : person(), .verb = &one_of({"sell", "give", "bring", "show"})};
-      event.object = of(draw_.pick_where(nouns(), [](const Noun& noun) { return (noun.kinds & kGoods) != 0; }));
+      event.object = of(draw_.noun_of(kGoods));
       event.recipient = company_first == draw_.chance(0.7) ? person() : company();
     }
     if (draw_.chance(0.4)) event.place = invent_named(draw_, NounPhraseKind::town_name);

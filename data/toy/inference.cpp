@@ -76,7 +76,7 @@ class Claims {
   }
   Entity place() {
     if (draw_.chance(0.3)) return invent_named(draw_, NounPhraseKind::town_name);
-    return of(draw_.pick_where(nouns(), [](const Noun& noun) { return (noun.kinds & kPlace) != 0; }));
+    return of(draw_.noun_of(kPlace));
   }
   Entity price() {
     Entity euros = of(kEuro);

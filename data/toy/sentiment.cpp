@@ -42,8 +42,7 @@ class Opinion {
     Clause clause;
     clause.negated = draw_.chance(0.33);
     clause.predicate = &draw_.pick(positive != clause.negated ? praise() : blame());
-    const unsigned kinds = clause.predicate->kinds;
-    clause.subject = of_noun(draw_.pick_where(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; }));
+    clause.subject = of_noun(draw_.noun_of(clause.predicate->kinds));
     static constexpr Determiner kDeterminers[] = {Determiner::definite, Determiner::definite, Determiner::demonstrative,
                                                   Determiner::possessive};
     clause.subject.determiner = draw_.pick(std::span(kDeterminers));

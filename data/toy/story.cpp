@@ -134,9 +134,6 @@ class Plot {
 
   std::string_view word_of(Words words) { return draw_.pick(std::span(words.begin(), words.size())); }
   const Adjective* one_of(Words words) { return &adjective(word_of(words)); }
-  const Noun& noun_of(unsigned kinds) {
-    return draw_.pick_where(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; });
-  }
   Entity thing(unsigned kinds) {
     const Noun& noun = draw_.pick_where(nouns(), [&](const Noun& candidate) {
       return (candidate.kinds & kinds) != 0 && (candidate.kinds & kFood) == 0;
@@ -146,7 +143,7 @@ class Plot {
   // A place that is new in this story.
   Entity place() {
     while (true) {
-      const Entity place = of(noun_of(kPlace));
+      const Entity place = of(draw_.noun_of(kPlace));
       if (place.noun->english == "village" || contains(places_, place)) continue;
       places_.push_back(place);
       return place;
@@ -360,7 +357,7 @@ class Plot {
   }
 
   void animal() {
-    const Entity pet = of(noun_of(kAnimal), one_of({"white", "black", "young", "old"}));
+    const Entity pet = of(draw_.noun_of(kAnimal), one_of({"white", "black", "young", "old"}));
     const Entity door = of(noun(word_of({"door", "window"}))), wood = place();
     narrator_.tell({.agent = hero_, .verb = &kHave, .object = pet});
     if (maybe(0.7)) narrator_.tell({.agent = pet, .state = one_of({"hungry", "clever", "strong"})});

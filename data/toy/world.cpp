@@ -36,7 +36,7 @@ class World : private Draw {
 
   // A noun with a determiner, perhaps in the plural, with adjectives or a number.
   NounPhrase noun_phrase(unsigned kinds) {
-    NounPhrase phrase = of_noun(pick_where(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; }));
+    NounPhrase phrase = of_noun(noun_of(kinds));
     if ((phrase.noun->kinds & kCompound) != 0 && chance(0.5)) phrase.modifier = &pick(modifiers());
     if (chance(0.28)) phrase.number = Number::plural;
     const bool plural = phrase.number == Number::plural;
