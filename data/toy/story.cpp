@@ -121,7 +121,7 @@ class Plot {
     day_ = draw.below(7);
   }
 
-  void tell() {
+  void unfold() {
     opening();
     static constexpr void (Plot::*kPlots[])() = {&Plot::loss,    &Plot::purchase, &Plot::letter,
                                                  &Plot::repair,  &Plot::meal,     &Plot::theft,
@@ -131,6 +131,8 @@ class Plot {
 
  private:
   using Words = std::initializer_list<std::string_view>;
+
+  void tell(Event event) { narrator_.tell(std::move(event)); }
 
   std::string_view word_of(Words words) { return draw_.pick(std::span(words.begin(), words.size())); }
   const Adjective* one_of(Words words) { return &adjective(word_of(words)); }
@@ -169,7 +171,7 @@ class Plot {
   void feels(const Entity& person, std::string_view state, const Event& reason) {
     Event event{.agent = person, .state = &adjective(state)};
     if (maybe()) event.because.push_back(reason);
-    narrator_.tell(std::move(event));
+    tell(std::move(event));
   }
 
   void meet_friend() {
@@ -179,102 +181,94 @@ class Plot {
 
   void opening() {
     if (maybe(0.8)) narrator_.tell_occupation(hero_);
-    if (maybe(0.6)) narrator_.tell({.agent = hero_, .verb = &kLiveIn, .place = town_});
-    if (maybe(0.3)) {
-      narrator_.tell({.agent = hero_, .state = one_of({"young", "old", "rich", "famous", "clever", "friendly"})});
-    }
+    if (maybe(0.6)) tell({.agent = hero_, .verb = &kLiveIn, .place = town_});
+    if (maybe(0.3)) tell({.agent = hero_, .state = one_of({"young", "old", "rich", "famous", "clever", "friendly"})});
   }
 
   void loss() {
     const Entity thing = this->thing(kClothes | kGoods), park = place(), elsewhere = place();
     const Event worth{.agent = thing, .state = one_of({"expensive", "beautiful", "new"})};
-    narrator_.tell({.agent = hero_, .verb = &kHave, .object = thing});
-    if (maybe()) narrator_.tell(worth);
-    narrator_.tell({.agent = hero_, .verb = &verb("go"), .place = park, .time = today()});
-    if (maybe()) narrator_.tell({.agent = hero_, .verb = &verb("play"), .place = park});
-    narrator_.tell(
-        {.agent = hero_, .verb = &verb("lose"), .object = thing, .place = park, .time = sometimes(evening())});
+    tell({.agent = hero_, .verb = &kHave, .object = thing});
+    if (maybe()) tell(worth);
+    tell({.agent = hero_, .verb = &verb("go"), .place = park, .time = today()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("play"), .place = park});
+    tell({.agent = hero_, .verb = &verb("lose"), .object = thing, .place = park, .time = sometimes(evening())});
     feels(hero_, "sad", worth);
-    narrator_.tell({.agent = hero_, .verb = &verb("look for"), .object = thing, .place = elsewhere});
-    if (maybe())
-      narrator_.tell({.agent = hero_, .verb = &verb("find"), .object = thing, .place = elsewhere, .negated = true});
-    narrator_.tell({.agent = hero_, .verb = &verb("call"), .object = friend_, .time = next_day()});
+    tell({.agent = hero_, .verb = &verb("look for"), .object = thing, .place = elsewhere});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("find"), .object = thing, .place = elsewhere, .negated = true});
+    tell({.agent = hero_, .verb = &verb("call"), .object = friend_, .time = next_day()});
     meet_friend();
-    if (maybe()) narrator_.tell({.agent = friend_, .verb = &verb("drive"), .place = park});
-    narrator_.tell({.agent = friend_, .verb = &verb("find"), .object = thing, .place = park});
-    narrator_.tell(
-        {.agent = friend_, .verb = &verb("bring"), .object = thing, .recipient = hero_, .time = sometimes(evening())});
-    narrator_.tell({.agent = hero_, .verb = &verb("thank"), .object = friend_});
-    if (maybe()) narrator_.tell({.agent = hero_, .state = &adjective("happy")});
+    if (maybe()) tell({.agent = friend_, .verb = &verb("drive"), .place = park});
+    tell({.agent = friend_, .verb = &verb("find"), .object = thing, .place = park});
+    tell({.agent = friend_, .verb = &verb("bring"), .object = thing, .recipient = hero_, .time = sometimes(evening())});
+    tell({.agent = hero_, .verb = &verb("thank"), .object = friend_});
+    if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
   }
 
   void purchase() {
     const Entity thing = this->thing(kClothes | kGoods), shop = maybe() ? of(noun("market")) : place();
     const Event worth{.agent = thing, .state = one_of({"cheap", "beautiful", "new"})};
-    narrator_.tell({.agent = hero_, .verb = &verb("go"), .place = shop, .time = today()});
-    narrator_.tell({.agent = hero_, .verb = &verb("see"), .object = thing, .place = shop});
-    if (maybe()) narrator_.tell(worth);
+    tell({.agent = hero_, .verb = &verb("go"), .place = shop, .time = today()});
+    tell({.agent = hero_, .verb = &verb("see"), .object = thing, .place = shop});
+    if (maybe()) tell(worth);
     Event buying{.agent = hero_, .verb = &verb("buy"), .object = thing, .price = euros(5, 400)};
     if (maybe()) buying.because.push_back(worth);
-    narrator_.tell(std::move(buying));
-    narrator_.tell({.agent = hero_, .verb = &verb("return"), .place = town_, .time = evening()});
-    narrator_.tell({.agent = hero_, .verb = &verb("show"), .object = thing, .recipient = friend_});
+    tell(std::move(buying));
+    tell({.agent = hero_, .verb = &verb("return"), .place = town_, .time = evening()});
+    tell({.agent = hero_, .verb = &verb("show"), .object = thing, .recipient = friend_});
     meet_friend();
     if (maybe()) {
-      narrator_.tell({.agent = hero_,
-                      .verb = &verb("give"),
-                      .object = thing,
-                      .recipient = friend_,
-                      .time = sometimes(next_day())});
-      narrator_.tell({.agent = friend_, .verb = &verb("thank"), .object = hero_});
+      tell({.agent = hero_,
+            .verb = &verb("give"),
+            .object = thing,
+            .recipient = friend_,
+            .time = sometimes(next_day())});
+      tell({.agent = friend_, .verb = &verb("thank"), .object = hero_});
       feels(friend_, "happy", worth);
     } else {
-      narrator_.tell({.agent = friend_, .state = &adjective("rich")});
-      narrator_.tell({.agent = hero_,
-                      .verb = &verb("sell"),
-                      .object = thing,
-                      .recipient = friend_,
-                      .time = next_day(),
-                      .price = euros(405, 300)});
+      tell({.agent = friend_, .state = &adjective("rich")});
+      tell({.agent = hero_,
+            .verb = &verb("sell"),
+            .object = thing,
+            .recipient = friend_,
+            .time = next_day(),
+            .price = euros(405, 300)});
       if (maybe())
-        narrator_.tell(
-            {.agent = friend_, .verb = &verb("carry"), .object = thing, .place = place(), .preposition = &kTo});
+        tell({.agent = friend_, .verb = &verb("carry"), .object = thing, .place = place(), .preposition = &kTo});
     }
   }
 
   void letter() {
     const Entity letter = of(noun(word_of({"letter", "poem", "message"})), one_of({"long", "short"}));
     const Entity home = invent_named(draw_, NounPhraseKind::town_name), station = of(noun("station"));
-    narrator_.tell({.agent = hero_, .verb = &verb("think"), .object = friend_});
+    tell({.agent = hero_, .verb = &verb("think"), .object = friend_});
     meet_friend();
-    narrator_.tell({.agent = friend_, .verb = &kLiveIn, .place = home});
-    narrator_.tell({.agent = hero_, .verb = &verb("write"), .object = letter, .place = place(), .time = today()});
-    if (maybe()) narrator_.tell({.agent = letter, .state = one_of({"interesting", "boring"})});
-    narrator_.tell({.agent = hero_, .verb = &verb("send"), .object = letter, .recipient = friend_});
-    narrator_.tell({.agent = friend_, .verb = &kReceive, .object = letter, .time = next_day()});
-    if (maybe()) narrator_.tell({.agent = friend_, .verb = &verb("cry")});
-    narrator_.tell({.agent = friend_, .verb = &verb("drive"), .place = town_, .time = next_day()});
-    narrator_.tell({.agent = friend_, .verb = &verb("arrive"), .place = station, .time = evening()});
-    narrator_.tell({.agent = hero_, .verb = &verb("pick"), .object = friend_, .place = station});
-    if (maybe()) narrator_.tell({.agent = hero_, .state = &adjective("happy")});
-    narrator_.tell({.agent = friend_, .verb = &verb("return"), .place = home, .time = next_day()});
+    tell({.agent = friend_, .verb = &kLiveIn, .place = home});
+    tell({.agent = hero_, .verb = &verb("write"), .object = letter, .place = place(), .time = today()});
+    if (maybe()) tell({.agent = letter, .state = one_of({"interesting", "boring"})});
+    tell({.agent = hero_, .verb = &verb("send"), .object = letter, .recipient = friend_});
+    tell({.agent = friend_, .verb = &kReceive, .object = letter, .time = next_day()});
+    if (maybe()) tell({.agent = friend_, .verb = &verb("cry")});
+    tell({.agent = friend_, .verb = &verb("drive"), .place = town_, .time = next_day()});
+    tell({.agent = friend_, .verb = &verb("arrive"), .place = station, .time = evening()});
+    tell({.agent = hero_, .verb = &verb("pick"), .object = friend_, .place = station});
+    if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
+    tell({.agent = friend_, .verb = &verb("return"), .place = home, .time = next_day()});
   }
 
   void repair() {
     const Entity machine = this->thing(kRepairable), workshop = place();
-    narrator_.tell({.agent = hero_, .verb = &kHave, .object = machine});
-    narrator_.tell({.agent = machine, .state = &adjective("broken"), .time = today()});
-    if (maybe()) narrator_.tell({.agent = hero_, .verb = &verb("repair"), .object = machine, .negated = true});
-    Event call{.agent = hero_, .verb = &verb("call"), .object = friend_, .time = sometimes(evening())};
-    narrator_.tell(std::move(call));
+    tell({.agent = hero_, .verb = &kHave, .object = machine});
+    tell({.agent = machine, .state = &adjective("broken"), .time = today()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("repair"), .object = machine, .negated = true});
+    tell({.agent = hero_, .verb = &verb("call"), .object = friend_, .time = sometimes(evening())});
     meet_friend();
-    narrator_.tell({.agent = friend_, .verb = &verb("arrive"), .place = workshop, .time = next_day()});
-    narrator_.tell({.agent = friend_, .verb = &verb("repair"), .object = machine, .place = workshop});
-    if (maybe()) narrator_.tell({.agent = machine, .state = &adjective("broken"), .negated = true});
-    narrator_.tell({.agent = hero_, .verb = &verb("give"), .object = money(), .recipient = friend_});
+    tell({.agent = friend_, .verb = &verb("arrive"), .place = workshop, .time = next_day()});
+    tell({.agent = friend_, .verb = &verb("repair"), .object = machine, .place = workshop});
+    if (maybe()) tell({.agent = machine, .state = &adjective("broken"), .negated = true});
+    tell({.agent = hero_, .verb = &verb("give"), .object = money(), .recipient = friend_});
     feels(friend_, "happy", {.agent = hero_, .state = &adjective("friendly")});
-    if (maybe())
-      narrator_.tell({.agent = hero_, .verb = &verb("sell"), .object = machine, .place = place(), .time = next_day()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("sell"), .object = machine, .place = place(), .time = next_day()});
   }
 
   Entity money() {
@@ -292,107 +286,104 @@ class Plot {
     const Entity food = ingredients(word_of({"egg", "tomato", "apple", "pear"}));
     const Entity dish = of(noun(word_of({"soup", "cake"}))), present = this->thing(kClothes);
     const Entity shop = of(noun("market"));
-    narrator_.tell({.agent = hero_, .state = &adjective("hungry"), .time = today()});
-    narrator_.tell({.agent = hero_, .verb = &verb("go"), .place = shop});
-    narrator_.tell({.agent = hero_, .verb = &verb("buy"), .object = food, .price = euros(2, 30)});
-    if (maybe()) narrator_.tell({.agent = food, .state = one_of({"fresh", "cheap"})});
-    narrator_.tell({.agent = hero_, .verb = &verb("prepare"), .object = dish, .place = of(noun("house"))});
-    narrator_.tell({.agent = hero_, .verb = &verb("invite"), .object = friend_});
+    tell({.agent = hero_, .state = &adjective("hungry"), .time = today()});
+    tell({.agent = hero_, .verb = &verb("go"), .place = shop});
+    tell({.agent = hero_, .verb = &verb("buy"), .object = food, .price = euros(2, 30)});
+    if (maybe()) tell({.agent = food, .state = one_of({"fresh", "cheap"})});
+    tell({.agent = hero_, .verb = &verb("prepare"), .object = dish, .place = of(noun("house"))});
+    tell({.agent = hero_, .verb = &verb("invite"), .object = friend_});
     meet_friend();
-    narrator_.tell({.agent = friend_, .verb = &verb("arrive"), .time = evening()});
+    tell({.agent = friend_, .verb = &verb("arrive"), .time = evening()});
     if (maybe()) {
-      narrator_.tell({.agent = friend_, .verb = &verb("bring"), .object = present, .recipient = hero_});
-      if (maybe()) narrator_.tell({.agent = hero_, .verb = &verb("try"), .object = present});
+      tell({.agent = friend_, .verb = &verb("bring"), .object = present, .recipient = hero_});
+      if (maybe()) tell({.agent = hero_, .verb = &verb("try"), .object = present});
     }
     Event eating{.agent = friend_, .verb = &verb("eat"), .object = dish};
     if (maybe()) eating.because.push_back({.agent = dish, .state = &adjective("delicious")});
-    narrator_.tell(std::move(eating));
-    narrator_.tell({.agent = hero_, .verb = &verb(word_of({"dance", "sing", "laugh"}))});
-    if (maybe()) narrator_.tell({.agent = friend_, .verb = &verb("thank"), .object = hero_, .time = next_day()});
+    tell(std::move(eating));
+    tell({.agent = hero_, .verb = &verb(word_of({"dance", "sing", "laugh"}))});
+    if (maybe()) tell({.agent = friend_, .verb = &verb("thank"), .object = hero_, .time = next_day()});
   }
 
   void theft() {
     const Entity thing = this->thing(kGoods),
                  building = of(noun(word_of({"hotel", "church", "museum", "library", "school"})));
     const Entity thief = of(noun(word_of({"boy", "man", "woman"})), one_of({"young", "tired", "poor"}));
-    narrator_.tell({.agent = hero_, .verb = &kHave, .object = thing});
-    if (maybe()) narrator_.tell({.agent = thing, .state = one_of({"expensive", "beautiful"})});
-    narrator_.tell({.agent = hero_, .verb = &verb("sleep"), .place = of(noun("garden")), .time = today()});
-    narrator_.tell({.agent = thief, .verb = &verb("steal"), .object = thing});
-    narrator_.tell({.agent = hero_, .verb = &verb("wake"), .time = evening()});
-    narrator_.tell({.agent = hero_, .verb = &verb("find"), .object = thing, .negated = true});
-    if (maybe()) narrator_.tell({.agent = hero_, .verb = &verb("cry")});
-    narrator_.tell({.agent = hero_, .verb = &verb("call"), .object = friend_});
+    tell({.agent = hero_, .verb = &kHave, .object = thing});
+    if (maybe()) tell({.agent = thing, .state = one_of({"expensive", "beautiful"})});
+    tell({.agent = hero_, .verb = &verb("sleep"), .place = of(noun("garden")), .time = today()});
+    tell({.agent = thief, .verb = &verb("steal"), .object = thing});
+    tell({.agent = hero_, .verb = &verb("wake"), .time = evening()});
+    tell({.agent = hero_, .verb = &verb("find"), .object = thing, .negated = true});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("cry")});
+    tell({.agent = hero_, .verb = &verb("call"), .object = friend_});
     meet_friend();
-    narrator_.tell({.agent = friend_,
-                    .verb = &verb("see"),
-                    .object = thief,
-                    .place = building,
-                    .preposition = &draw_.pick(beside_buildings())});
-    narrator_.tell({.agent = friend_, .verb = &verb("follow"), .object = thief});
-    narrator_.tell({.agent = thief, .verb = &verb("lose"), .object = thing, .place = place()});
-    narrator_.tell({.agent = friend_, .verb = &verb("give"), .object = thing, .recipient = hero_, .time = next_day()});
-    if (maybe()) narrator_.tell({.agent = hero_, .state = &adjective("happy")});
+    tell({.agent = friend_,
+          .verb = &verb("see"),
+          .object = thief,
+          .place = building,
+          .preposition = &draw_.pick(beside_buildings())});
+    tell({.agent = friend_, .verb = &verb("follow"), .object = thief});
+    tell({.agent = thief, .verb = &verb("lose"), .object = thing, .place = place()});
+    tell({.agent = friend_, .verb = &verb("give"), .object = thing, .recipient = hero_, .time = next_day()});
+    if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
   }
 
   void journey() {
     const Entity away = invent_named(draw_, NounPhraseKind::town_name), sight = place(), book = this->thing(kText);
-    narrator_.tell({.agent = hero_, .verb = &verb("get"), .time = maybe() ? today() : morning()});
-    narrator_.tell({.agent = hero_, .verb = &verb("drive"), .place = away});
+    tell({.agent = hero_, .verb = &verb("get"), .time = maybe() ? today() : morning()});
+    tell({.agent = hero_, .verb = &verb("drive"), .place = away});
     std::string clock = draw_.number(9, 12);
     clock += ":" + draw_.number(10, 59);
-    narrator_.tell(
-        {.agent = hero_, .verb = &verb("arrive"), .place = away, .time = Time{"at " + clock, "um " + clock + "+Uhr"}});
-    narrator_.tell({.agent = hero_, .verb = &verb("visit"), .object = sight});
-    if (maybe()) narrator_.tell({.agent = sight, .state = one_of({"old", "new", "famous", "quiet", "beautiful"})});
-    narrator_.tell({.agent = hero_, .verb = &verb("meet"), .object = friend_, .place = sight});
+    tell({.agent = hero_, .verb = &verb("arrive"), .place = away, .time = Time{"at " + clock, "um " + clock + "+Uhr"}});
+    tell({.agent = hero_, .verb = &verb("visit"), .object = sight});
+    if (maybe()) tell({.agent = sight, .state = one_of({"old", "new", "famous", "quiet", "beautiful"})});
+    tell({.agent = hero_, .verb = &verb("meet"), .object = friend_, .place = sight});
     meet_friend();
     if (maybe(0.7)) {
-      narrator_.tell({.agent = friend_, .verb = &verb("show"), .object = book, .recipient = hero_});
-      if (maybe()) narrator_.tell({.agent = hero_, .verb = &verb("forget"), .object = book, .place = place()});
+      tell({.agent = friend_, .verb = &verb("show"), .object = book, .recipient = hero_});
+      if (maybe()) tell({.agent = hero_, .verb = &verb("forget"), .object = book, .place = place()});
     }
-    if (maybe()) narrator_.tell({.agent = hero_, .state = &adjective("tired"), .time = evening()});
-    narrator_.tell({.agent = hero_, .verb = &verb("return"), .place = town_, .time = next_day()});
-    if (maybe()) narrator_.tell({.agent = hero_, .verb = &verb("sleep"), .place = of(noun("house"))});
+    if (maybe()) tell({.agent = hero_, .state = &adjective("tired"), .time = evening()});
+    tell({.agent = hero_, .verb = &verb("return"), .place = town_, .time = next_day()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("sleep"), .place = of(noun("house"))});
   }
 
   void animal() {
     const Entity pet = of(draw_.noun_of(kAnimal), one_of({"white", "black", "young", "old"}));
     const Entity door = of(noun(word_of({"door", "window"}))), wood = place();
-    narrator_.tell({.agent = hero_, .verb = &kHave, .object = pet});
-    if (maybe(0.7)) narrator_.tell({.agent = pet, .state = one_of({"hungry", "clever", "strong"})});
-    narrator_.tell({.agent = hero_, .verb = &verb("open"), .object = door, .time = today()});
-    narrator_.tell({.agent = pet, .verb = &verb("run"), .place = wood});
-    if (maybe()) narrator_.tell({.agent = hero_, .verb = &verb("close"), .object = door});
-    narrator_.tell({.agent = hero_, .verb = &verb("look for"), .object = pet, .place = place()});
-    if (maybe()) narrator_.tell({.agent = hero_, .verb = &verb("find"), .object = pet, .negated = true});
-    narrator_.tell({.agent = friend_, .verb = &verb("see"), .object = pet, .place = wood, .time = next_day()});
+    tell({.agent = hero_, .verb = &kHave, .object = pet});
+    if (maybe(0.7)) tell({.agent = pet, .state = one_of({"hungry", "clever", "strong"})});
+    tell({.agent = hero_, .verb = &verb("open"), .object = door, .time = today()});
+    tell({.agent = pet, .verb = &verb("run"), .place = wood});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("close"), .object = door});
+    tell({.agent = hero_, .verb = &verb("look for"), .object = pet, .place = place()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("find"), .object = pet, .negated = true});
+    tell({.agent = friend_, .verb = &verb("see"), .object = pet, .place = wood, .time = next_day()});
     meet_friend();
-    narrator_.tell({.agent = friend_, .verb = &verb("call"), .object = hero_});
-    narrator_.tell({.agent = hero_, .verb = &verb("drive"), .place = wood});
-    narrator_.tell({.agent = hero_, .verb = &verb("find"), .object = pet, .place = wood, .time = sometimes(evening())});
+    tell({.agent = friend_, .verb = &verb("call"), .object = hero_});
+    tell({.agent = hero_, .verb = &verb("drive"), .place = wood});
+    tell({.agent = hero_, .verb = &verb("find"), .object = pet, .place = wood, .time = sometimes(evening())});
     feels(hero_, "happy", {.agent = pet, .state = &adjective("healthy")});
-    if (maybe()) narrator_.tell({.agent = pet, .verb = &verb("sleep"), .place = of(noun("house"))});
+    if (maybe()) tell({.agent = pet, .verb = &verb("sleep"), .place = of(noun("house"))});
   }
 
   void work() {
     const Entity company = invent_named(draw_, NounPhraseKind::company_name), library = place();
     const Entity report = of(noun(word_of({"report", "speech"})), one_of({"long", "short"}));
-    narrator_.tell({.agent = hero_, .verb = &kWorkFor, .object = company});
-    if (maybe()) narrator_.tell({.agent = company, .state = one_of({"famous", "old", "rich"})});
-    narrator_.tell({.agent = hero_, .verb = &verb("write"), .object = report, .place = library, .time = today()});
-    if (maybe()) narrator_.tell({.agent = report, .state = one_of({"interesting", "boring"})});
-    narrator_.tell(
-        {.agent = hero_, .verb = &verb("forget"), .object = report, .place = library, .time = sometimes(evening())});
-    narrator_.tell({.agent = company, .verb = &verb("wait"), .object = report, .time = next_day()});
-    narrator_.tell({.agent = friend_, .verb = &verb("find"), .object = report, .place = library});
+    tell({.agent = hero_, .verb = &kWorkFor, .object = company});
+    if (maybe()) tell({.agent = company, .state = one_of({"famous", "old", "rich"})});
+    tell({.agent = hero_, .verb = &verb("write"), .object = report, .place = library, .time = today()});
+    if (maybe()) tell({.agent = report, .state = one_of({"interesting", "boring"})});
+    tell({.agent = hero_, .verb = &verb("forget"), .object = report, .place = library, .time = sometimes(evening())});
+    tell({.agent = company, .verb = &verb("wait"), .object = report, .time = next_day()});
+    tell({.agent = friend_, .verb = &verb("find"), .object = report, .place = library});
     meet_friend();
-    narrator_.tell({.agent = friend_, .verb = &verb("bring"), .object = report, .recipient = hero_});
-    narrator_.tell(
-        {.agent = hero_, .verb = &verb("send"), .object = report, .recipient = company, .time = sometimes(evening())});
-    narrator_.tell({.agent = company, .verb = &verb("thank"), .object = hero_, .time = sometimes(next_day())});
-    if (maybe()) narrator_.tell({.agent = company, .verb = &verb("give"), .object = money(), .recipient = friend_});
-    if (maybe()) narrator_.tell({.agent = company, .verb = &verb("invite"), .object = friend_, .place = town_});
+    tell({.agent = friend_, .verb = &verb("bring"), .object = report, .recipient = hero_});
+    tell({.agent = hero_, .verb = &verb("send"), .object = report, .recipient = company, .time = sometimes(evening())});
+    tell({.agent = company, .verb = &verb("thank"), .object = hero_, .time = sometimes(next_day())});
+    if (maybe()) tell({.agent = company, .verb = &verb("give"), .object = money(), .recipient = friend_});
+    if (maybe()) tell({.agent = company, .verb = &verb("invite"), .object = friend_, .place = town_});
   }
 
   Draw& draw_;
@@ -404,6 +395,18 @@ class Plot {
 };
 
 }  // namespace
+
+Story invent_story(Draw& draw) {
+  Story story;
+  Plot(draw, story).unfold();
+  return story;
+}
+
+std::vector<std::string> to_lines(const Story& story) {
+  std::vector<std::string> lines;
+  for (const Told& told : story.told) lines.push_back(to_text(to_english(told.sentence)));
+  return lines;
+}
 
 std::string headline_of(const Story& story) {
   // Each plot has one of these; the first says most of it.
@@ -421,18 +424,6 @@ std::string headline_of(const Story& story) {
     }
   }
   throw std::logic_error("a story has an event for its headline");
-}
-
-Story invent_story(Draw& draw) {
-  Story story;
-  Plot(draw, story).tell();
-  return story;
-}
-
-std::vector<std::string> to_lines(const Story& story) {
-  std::vector<std::string> lines;
-  for (const Told& told : story.told) lines.push_back(to_text(to_english(told.sentence)));
-  return lines;
 }
 
 }  // namespace attend::toy
