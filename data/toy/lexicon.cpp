@@ -1,5 +1,7 @@
 #include "data/toy/lexicon.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 
 namespace attend::toy {
@@ -304,11 +306,9 @@ constexpr Conjunction kSubordinatorsPresent[] = {
 
 template <class Entries>
 const auto& find(const Entries& entries, std::string_view english) {
-  for (const auto& entry : entries) {
-    if (entry.english == english) return entry;
-  }
-  ensure(false, "the word is in the lexicon");
-  return entries[0];
+  const auto* const found = std::ranges::find_if(entries, [&](const auto& entry) { return entry.english == english; });
+  ensure(found != std::end(entries), "the word is in the lexicon");
+  return *found;
 }
 
 }  // namespace

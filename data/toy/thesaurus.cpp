@@ -1,5 +1,6 @@
 #include "data/toy/thesaurus.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "core/error.hpp"
@@ -117,18 +118,8 @@ constexpr Noun kFurniture = english_noun("piece of furniture", "pieces of furnit
 // The synonym entry of `word`, or nullptr.
 template <class Entry, std::size_t size>
 const Entry* other(const Pair<Entry> (&pairs)[size], std::string_view word) {
-  for (const Pair<Entry>& pair : pairs) {
-    if (pair.word == word) return &pair.other;
-  }
-  return nullptr;
-}
-
-template <class Entry>
-bool alike(const Entry& a, const Entry& b) {
-  const Entry* of_a = synonym(a);
-  const Entry* of_b = synonym(b);
-  return a.english == b.english || (of_a != nullptr && of_a->english == b.english) ||
-         (of_b != nullptr && of_b->english == a.english);
+  const auto* const found = std::ranges::find(pairs, word, &Pair<Entry>::word);
+  return found == std::end(pairs) ? nullptr : &found->other;
 }
 
 }  // namespace
@@ -144,22 +135,13 @@ const Adjective* synonym(const Adjective& adjective) { return other(kAdjectiveSy
 
 const Noun* general(const Noun& noun) {
   using List = std::initializer_list<std::string_view>;
-  const auto among = [&](List words) {
-    for (const std::string_view word : words) {
-      if (word == noun.english) return true;
-    }
-    return false;
-  };
+  const auto among = [&](List words) { return std::ranges::find(words, noun.english) != words.end(); };
   if (among({"dog", "bird", "cat", "cow", "horse", "pig"})) return &kAnimalNoun;
   if (among({"hat", "coat", "jacket", "blouse", "shirt", "dress"})) return &kGarment;
   if (among({"car", "bicycle", "boat", "automobile", "bike"})) return &kVehicle;
   if (among({"table", "chair", "cupboard"})) return &kFurniture;
   return nullptr;
 }
-
-bool same(const Noun& a, const Noun& b) { return alike(a, b); }
-bool same(const Verb& a, const Verb& b) { return alike(a, b); }
-bool same(const Adjective& a, const Adjective& b) { return alike(a, b); }
 
 bool is_a(const Noun& special, const Noun& wide) {
   const Noun* kind = general(special);

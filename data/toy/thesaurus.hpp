@@ -22,9 +22,12 @@ const Noun* general(const Noun& noun);
 // True if `wide` is equal to `special`, a synonym or a hypernym.
 bool is_a(const Noun& special, const Noun& wide);
 // True if the words are synonyms.
-bool same(const Noun& a, const Noun& b);
-bool same(const Verb& a, const Verb& b);
-bool same(const Adjective& a, const Adjective& b);
+template <class Entry>
+bool same(const Entry& a, const Entry& b) {
+  const Entry *of_a = synonym(a), *of_b = synonym(b);
+  return a.english == b.english || (of_a != nullptr && of_a->english == b.english) ||
+         (of_b != nullptr && of_b->english == a.english);
+}
 
 // Properties of which a thing has exactly one.
 std::span<const Adjective* const> colours();
