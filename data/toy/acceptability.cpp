@@ -46,14 +46,9 @@ std::string with_dress(const Words& words) {
 }
 
 void move_word(Words& words, std::size_t from, std::size_t to) {
-  const auto begin = words.begin();
-  if (from < to) {
-    std::rotate(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(from) + 1,
-                begin + static_cast<std::ptrdiff_t>(to) + 1);
-  } else {
-    std::rotate(begin + static_cast<std::ptrdiff_t>(to), begin + static_cast<std::ptrdiff_t>(from),
-                begin + static_cast<std::ptrdiff_t>(from) + 1);
-  }
+  Word word = std::move(words[from]);
+  words.erase(words.begin() + static_cast<std::ptrdiff_t>(from));
+  words.insert(words.begin() + static_cast<std::ptrdiff_t>(to), std::move(word));
 }
 
 // A sentence of one clause, and the ways to break it.
@@ -85,28 +80,17 @@ class Breakable {
 
   std::string broken(Break rule) const {
     Words words = words_;
-    switch (rule) {
-      case Break::none:
-        break;
-      case Break::agreement:
-        words[find(words, &clause(), Part::finite)].text = other_number_;
-        break;
-      case Break::determiner: {
-        const NounPhrase& phrase = clause().object ? *clause().object : clause().subject;
-        move_word(words, find(words, &phrase, Part::determiner), find_noun(words, phrase));
-        break;
-      }
-      case Break::adjective:
-        move_word(words, find(words, clause().object.get(), Part::adjective), find_noun(words, *clause().object));
-        break;
-      case Break::verb:
-        move_word(words, find(words, &clause(), Part::finite), find_noun(words, *clause().object));
-        break;
-      case Break::negation: {
-        const std::size_t at = find(words, &clause(), Part::negation);
-        move_word(words, at, at + 1);
-        break;
-      }
+    const auto move_behind_noun = [&](const void* node, Part part, const NounPhrase& phrase) {
+      move_word(words, find(words, node, part), find_noun(words, phrase));
+    };
+    const NounPhrase& phrase = clause().object ? *clause().object : clause().subject;
+    if (rule == Break::agreement) words[find(words, &clause(), Part::finite)].text = other_number_;
+    if (rule == Break::determiner) move_behind_noun(&phrase, Part::determiner, phrase);
+    if (rule == Break::adjective) move_behind_noun(&phrase, Part::adjective, phrase);
+    if (rule == Break::verb) move_behind_noun(&clause(), Part::finite, phrase);
+    if (rule == Break::negation) {
+      const std::size_t at = find(words, &clause(), Part::negation);
+      move_word(words, at, at + 1);
     }
     return with_dress(words);
   }

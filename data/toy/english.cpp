@@ -47,29 +47,22 @@ class English {
   }
 
   void determiner(const NounPhrase& phrase) {
-    const bool plural = phrase.number == Number::plural;
     static constexpr const char* kOwners[] = {"my", "his", "her", "our", "their"};
-    const char* text = "";
+    const auto say = [&](const char* text) { writer_.word(text, {{&phrase, Part::determiner}}); };
     switch (phrase.determiner) {
       case Determiner::definite:
-        text = "the";
-        break;
+        return say("the");
       case Determiner::indefinite:
-        text = "a";
-        break;
+        return say("a");
       case Determiner::demonstrative:
-        text = plural ? "these" : "this";
-        break;
+        return say(phrase.number == Number::plural ? "these" : "this");
       case Determiner::every:
-        text = "every";
-        break;
+        return say("every");
       case Determiner::possessive:
-        text = kOwners[static_cast<int>(phrase.owner)];
-        break;
+        return say(kOwners[static_cast<int>(phrase.owner)]);
       case Determiner::bare:
         return;
     }
-    writer_.word(text, {{&phrase, Part::determiner}});
   }
 
   void noun_phrase(const NounPhrase& phrase, bool subject) {

@@ -115,31 +115,26 @@ class German {
   bool determiner(const NounPhrase& phrase, Case case_, std::vector<Concept> concepts, bool negated) {
     const int row = static_cast<int>(case_);
     const Column col = column(phrase);
-    std::string text;
+    const auto say = [&](std::string_view stem, std::string_view ending) {
+      concepts.push_back({&phrase, Part::determiner});
+      writer_.word(stem + ending, std::move(concepts));
+      return true;
+    };
     switch (phrase.determiner) {
       case Determiner::definite:
-        text = kDefinite[row][col];
-        break;
+        return say("", kDefinite[row][col]);
       case Determiner::indefinite:
-        text = (negated ? "kein" : "ein") + kEin[row][col];
-        break;
+        return say(negated ? "kein" : "ein", kEin[row][col]);
       case Determiner::demonstrative:
-        text = "dies" + kDieser[row][col];
-        break;
+        return say("dies", kDieser[row][col]);
       case Determiner::every:
-        text = "jed" + kDieser[row][col];
-        break;
+        return say("jed", kDieser[row][col]);
       case Determiner::possessive:
-        text = kOwners[static_cast<int>(phrase.owner)] + kEin[row][col];
-        break;
+        return say(kOwners[static_cast<int>(phrase.owner)], kEin[row][col]);
       case Determiner::bare:
-        if (!negated) return false;
-        text = "kein" + kEin[row][col];
         break;
     }
-    concepts.push_back({&phrase, Part::determiner});
-    writer_.word(std::move(text), std::move(concepts));
-    return true;
+    return negated && say("kein", kEin[row][col]);
   }
 
   static std::string_view adjective_ending(const NounPhrase& phrase, Case case_, bool negated) {

@@ -145,26 +145,15 @@ class Questions {
     clause.mood = Mood::question;
     NounPhrase interrogative;
     interrogative.kind = NounPhraseKind::interrogative;
-    switch (query.asks) {
-      case Asks::who:
-        clause.subject = std::move(interrogative);
-        break;
-      case Asks::what:
-        interrogative.person = false;
-        clause.object = std::make_unique<NounPhrase>(std::move(interrogative));
-        break;
-      case Asks::whom:
-        clause.question_word = &kWhom;
-        break;
-      case Asks::where:
-        clause.question_word = &question_words()[2];
-        break;
-      case Asks::when:
-        clause.question_word = &question_words()[1];
-        break;
-      case Asks::price:
-        clause.question_word = &kHowMany;
-        break;
+    if (query.asks == Asks::whom) clause.question_word = &kWhom;
+    if (query.asks == Asks::where) clause.question_word = &question_words()[2];
+    if (query.asks == Asks::when) clause.question_word = &question_words()[1];
+    if (query.asks == Asks::price) clause.question_word = &kHowMany;
+    if (query.asks == Asks::who) {
+      clause.subject = std::move(interrogative);
+    } else if (query.asks == Asks::what) {
+      interrogative.person = false;
+      clause.object = std::make_unique<NounPhrase>(std::move(interrogative));
     }
     return to_english_text(std::move(clause));
   }
