@@ -77,9 +77,9 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
   }
   make_directories(directory);
   CorpusWriting writing(config);
-  ToySet test = writing.write(CorpusSet::test, config.test_sentences);
-  ToySet valid = writing.write(CorpusSet::valid, config.valid_sentences);
-  ToySet train = writing.write(CorpusSet::train, config.train_sentences);
+  const ToySet test = writing.write(CorpusSet::test, config.test_sentences);
+  const ToySet valid = writing.write(CorpusSet::valid, config.valid_sentences);
+  const ToySet train = writing.write(CorpusSet::train, config.train_sentences);
   // At least a few of each label, and at most as many as there are distinct texts.
   const auto examples = [](std::int64_t wanted, std::int64_t most) {
     return std::clamp(wanted, std::int64_t{12}, most);
@@ -93,9 +93,7 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
                                             .train = examples(config.train_sentences / 5, 20000),
                                             .dev = examples(config.valid_sentences, 2000),
                                             .test = examples(config.test_sentences, 2000)});
-  report.translation.push_back(std::move(train));
-  report.translation.push_back(std::move(valid));
-  report.translation.push_back(std::move(test));
+  report.translation = {train, valid, test};
   return report;
 }
 

@@ -180,18 +180,10 @@ class Claims {
 
 Relation relation(const Claim& premise, const Claim& hypothesis) {
   const bool not_p = premise.event.negated, not_h = hypothesis.event.negated;
-  if (!not_p && !not_h) {
-    return implies(premise, hypothesis)    ? Relation::entailment
-           : excludes(premise, hypothesis) ? Relation::contradiction
-                                           : Relation::neutral;
-  }
-  if (!not_p) {
-    return implies(premise, hypothesis)    ? Relation::contradiction
-           : excludes(premise, hypothesis) ? Relation::entailment
-                                           : Relation::neutral;
-  }
-  if (!implies(hypothesis, premise)) return Relation::neutral;
-  return not_h ? Relation::entailment : Relation::contradiction;
+  if (not_p && !implies(hypothesis, premise)) return Relation::neutral;
+  const bool implied = !not_p && implies(premise, hypothesis);
+  if (!not_p && !implied && !excludes(premise, hypothesis)) return Relation::neutral;
+  return implied != not_h ? Relation::entailment : Relation::contradiction;
 }
 
 std::string to_text(const Claim& claim) {

@@ -15,7 +15,10 @@ class Opinion {
     Sentence sentence;
     if (form < 0.40) {
       Clause clause = this->clause(positive);
-      if (draw_.chance(0.3)) add_time(clause);
+      if (draw_.chance(0.3)) {
+        clause.time = draw_.time(past_, false);
+        clause.time_first = draw_.chance(0.5);
+      }
       sentence.clauses.push_back(std::move(clause));
     } else if (form < 0.55) {
       sentence.clauses.push_back(believed(positive));
@@ -50,11 +53,6 @@ class Opinion {
     if (draw_.chance(0.25)) clause.subject.number = Number::plural;
     clause.tense = past_ ? Tense::past : Tense::present;
     return clause;
-  }
-
-  void add_time(Clause& clause) {
-    clause.time = draw_.time(past_, false);
-    clause.time_first = draw_.chance(0.5);
   }
 
   // Someone says, or does not believe, that it is so.

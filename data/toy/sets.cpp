@@ -72,11 +72,9 @@ class Writing {
       texts.commit();
       headlines.commit();
     }
-    return {.name = "summaries",
-            .unit = "documents",
-            .train = sizes_.train_summaries,
-            .dev = sizes_.dev,
-            .test = sizes_.test};
+    ToyPart summaries = part("summaries", "documents");
+    summaries.train = sizes_.train_summaries;
+    return summaries;
   }
 
   ToyPart write_table(std::size_t number, const toy::TableTask& task) const {
@@ -154,11 +152,7 @@ class Writing {
   }
 
   ToyPart part(std::string name, std::string unit) const {
-    return {.name = std::move(name),
-            .unit = std::move(unit),
-            .train = sizes_.train,
-            .dev = sizes_.dev,
-            .test = sizes_.test};
+    return {std::move(name), std::move(unit), sizes_.train, sizes_.dev, sizes_.test};
   }
 
   static nlohmann::json to_json(const toy::Passage& passage, const std::string& id) {

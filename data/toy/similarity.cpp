@@ -46,10 +46,7 @@ class Similar {
     });
   }
 
-  Entity person() {
-    Entity person = of(*invent_person(draw_).noun, &draw_.adjective_for(kPerson));
-    return person;
-  }
+  Entity person() { return of(*invent_person(draw_).noun, &draw_.adjective_for(kPerson)); }
 
   Event event(bool people) {
     Event event{.agent = person()};

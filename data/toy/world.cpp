@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "data/toy/draw.hpp"
+#include "data/toy/event.hpp"
 
 namespace attend::toy {
 namespace {
@@ -107,10 +107,7 @@ class World : private Draw {
   Clause relative(const NounPhrase& phrase, int depth) {
     NounPhrase stand_in = standing_for(phrase, NounPhraseKind::relative);
     const unsigned kinds = phrase.noun->kinds;
-    if ((kinds & kPerson) != 0 && chance(0.65)) {
-      Clause clause = action(std::move(stand_in), depth);
-      return clause;
-    }
+    if ((kinds & kPerson) != 0 && chance(0.65)) return action(std::move(stand_in), depth);
     Clause clause;
     clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
       return verb.object != Object::none && verb.object != Object::clause && (verb.objects & kinds) != 0 &&
@@ -216,13 +213,7 @@ class World : private Draw {
     return clause;
   }
 
-  NounPhrase euros() {
-    NounPhrase price = of_noun(kEuro);
-    price.number = Number::plural;
-    price.determiner = Determiner::bare;
-    price.count = 2 + static_cast<int>(random_.below(998));
-    return price;
-  }
+  NounPhrase euros() { return to_price(2 + static_cast<int>(random_.below(998))); }
 
   // A state or price of something.
   Clause state(NounPhrase subject) {
