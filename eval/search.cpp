@@ -57,13 +57,13 @@ class Searcher {
       if (signals::stop_requested()) throw Interrupted("translation was interrupted");
       const auto previous = at::tensor(previous_, at::kLong).to(device);
       const at::Tensor logits_RV = request_.model.step(*state, previous, pass);
-      const std::size_t num_rows = previous_.size();
+      const auto rows = std::views::iota(std::int64_t{0}, std::int64_t{std::ssize(previous_)});  // before this step
       advance(logits_RV);
       for (Sentence& sentence : sentences_) {
         if (sentence.live.empty()) results[sentence.index] = ranked(std::move(sentence.finished));
       }
       std::erase_if(sentences_, [](const Sentence& sentence) { return sentence.live.empty(); });
-      if (!sentences_.empty() && !keeps_order(num_rows)) state->select(parents_);
+      if (!sentences_.empty() && !std::ranges::equal(parents_, rows)) state->select(parents_);
     }
     return_freed_memory();
     return results;
@@ -153,11 +153,6 @@ class Searcher {
     std::ranges::stable_sort(finished, std::greater(), &Hypothesis::score);
     if (std::ssize(finished) > config_.nbest) finished.resize(config_.nbest);
     return finished;
-  }
-
-  // True if parents_ are the rows 0 … num_rows - 1 in order.
-  bool keeps_order(std::size_t num_rows) const {
-    return std::ranges::equal(parents_, std::views::iota(std::int64_t{0}, static_cast<std::int64_t>(num_rows)));
   }
 
   const SearchRequest& request_;

@@ -59,14 +59,14 @@ class Questions {
     Query query{asks, story_.told[at].event};
     if (!can_ask(query)) return std::nullopt;
     query.event.because.clear();
+    const auto fits = [&](const Told& told) { return answers(told.event, query); };
     if (answerable) {
-      if (!has_one_answer(query)) return std::nullopt;
+      if (std::ranges::count_if(story_.told, fits) != 1) return std::nullopt;
       Asked asked{.question = text(query), .answer = {}, .begin = 0};
       locate(query, at, asked);
       return asked;
     }
     if (!exchange(query)) return std::nullopt;
-    const auto fits = [&](const Told& told) { return answers(told.event, query); };
     if (std::ranges::any_of(story_.told, fits)) return std::nullopt;
     return Asked{.question = text(query), .answer = {}, .begin = 0};
   }
@@ -104,10 +104,6 @@ class Questions {
     return (query.asks == Asks::who || agent == wanted.agent) &&
            (query.asks == Asks::what || event.object == wanted.object) &&
            (query.asks == Asks::whom || bought || event.recipient == wanted.recipient);
-  }
-
-  bool has_one_answer(const Query& query) const {
-    return std::ranges::count_if(story_.told, [&](const Told& told) { return answers(told.event, query); }) == 1;
   }
 
   // Replaces the agent by another person of the story, or the thing if the question asks for the agent.
