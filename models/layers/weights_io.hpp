@@ -1,4 +1,4 @@
-// Direction and writing of weights in safetensors files, always in fp32.
+// Reading and writing of weights in safetensors files, always in fp32.
 #pragma once
 
 #include <torch/nn/module.h>
