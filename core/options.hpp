@@ -22,7 +22,7 @@
 // An option that has a meaning only with some values of another one says so: .only = {"model", {"luong", "bahdanau"}}.
 // Refusals and the headings of --help and of files follow from that (core/conditions.hpp).
 //
-// A value is a bool, std::int64_t, double, std::string, std::vector<std::string>, Duration, an enum with EnumNames, or
+// A value is a bool, std::int64_t, double, std::string, std::vector<std::string>, Duration, an enum with kEnumNames, or
 // std::optional of one of them ("auto" when empty).
 //
 // bind(config) lists the options of one object with their types erased; everything else works on that list.
@@ -30,6 +30,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -74,13 +75,17 @@ struct Duration {
   bool operator==(const Duration&) const = default;
 };
 
-// The names of an enum: specialise with `static constexpr std::array<std::pair<E, std::string_view>, N> names`.
+// The names of an enum, to be specialised for it:
+//   template <>
+//   inline constexpr auto kEnumNames<Pet> = std::to_array<EnumName<Pet>>({{Pet::cat, "cat"}, {Pet::dog, "dog"}});
 template <class E>
-struct EnumNames;
+using EnumName = std::pair<E, std::string_view>;
+template <class E>
+inline constexpr std::nullptr_t kEnumNames = nullptr;
 
 template <class E>
 constexpr std::string_view name_of(E value) {
-  for (const auto& [candidate, name] : EnumNames<E>::names) {
+  for (const auto& [candidate, name] : kEnumNames<E>) {
     if (candidate == value) return name;
   }
   return "?";
@@ -144,7 +149,7 @@ class OptionBinder {
       option.may_be_auto = true;
     } else if constexpr (std::is_enum_v<T>) {
       option.kind = OptionKind::choice;
-      for (const auto& [value, name] : EnumNames<T>::names) option.choices.push_back(name);
+      for (const auto& [value, name] : kEnumNames<T>) option.choices.push_back(name);
     } else if constexpr (std::is_same_v<T, bool>) {
       option.kind = OptionKind::flag;
     } else if constexpr (std::is_same_v<T, std::int64_t>) {
@@ -177,7 +182,7 @@ class OptionBinder {
     if constexpr (kIsOptional<T>) {
       return std::holds_alternative<Auto>(given) ? T() : T(restore<typename T::value_type>(given));
     } else if constexpr (std::is_enum_v<T>) {
-      const auto& names = EnumNames<T>::names;
+      const auto& names = kEnumNames<T>;
       const std::string& word = std::get<std::string>(given);
       return std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == word; })->first;
     } else {

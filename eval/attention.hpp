@@ -30,11 +30,8 @@
 namespace attend {
 
 template <>
-struct EnumNames<AttentionPlace> {
-  static constexpr std::array names{std::pair{AttentionPlace::encoder, std::string_view("encoder")},
-                                    std::pair{AttentionPlace::decoder, std::string_view("decoder")},
-                                    std::pair{AttentionPlace::cross, std::string_view("cross")}};
-};
+inline constexpr auto kEnumNames<AttentionPlace> = std::to_array<EnumName<AttentionPlace>>(
+    {{AttentionPlace::encoder, "encoder"}, {AttentionPlace::decoder, "decoder"}, {AttentionPlace::cross, "cross"}});
 
 // The weights of one layer; see Observer::on_attention.
 struct LayerAttention {

@@ -37,12 +37,11 @@ namespace attend {
 
 enum class OptimiserKind { adamw, adam, adadelta, sgd };
 template <>
-struct EnumNames<OptimiserKind> {
-  static constexpr std::array names{std::pair{OptimiserKind::adamw, std::string_view("adamw")},
-                                    std::pair{OptimiserKind::adam, std::string_view("adam")},
-                                    std::pair{OptimiserKind::adadelta, std::string_view("adadelta")},
-                                    std::pair{OptimiserKind::sgd, std::string_view("sgd")}};
-};
+inline constexpr auto kEnumNames<OptimiserKind> =
+    std::to_array<EnumName<OptimiserKind>>({{OptimiserKind::adamw, "adamw"},
+                                            {OptimiserKind::adam, "adam"},
+                                            {OptimiserKind::adadelta, "adadelta"},
+                                            {OptimiserKind::sgd, "sgd"}});
 
 struct OptimiserConfig {
   OptimiserKind optimiser = OptimiserKind::adamw;

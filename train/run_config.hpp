@@ -1,12 +1,9 @@
 // Options common to all kinds of training: the run, its initial weights and the device.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "core/options.hpp"
 #include "models/ops/weight.hpp"
@@ -17,11 +14,8 @@ namespace attend {
 // The precisions for training; int8 is for inference only.
 enum class TrainingPrecision { automatic, fp32, bf16 };
 template <>
-struct EnumNames<TrainingPrecision> {
-  static constexpr std::array names{std::pair{TrainingPrecision::automatic, std::string_view("auto")},
-                                    std::pair{TrainingPrecision::fp32, std::string_view("fp32")},
-                                    std::pair{TrainingPrecision::bf16, std::string_view("bf16")}};
-};
+inline constexpr auto kEnumNames<TrainingPrecision> = std::to_array<EnumName<TrainingPrecision>>(
+    {{TrainingPrecision::automatic, "auto"}, {TrainingPrecision::fp32, "fp32"}, {TrainingPrecision::bf16, "bf16"}});
 
 struct RunConfig {
   std::string run;

@@ -6,11 +6,8 @@
 // rate every epoch after 5 of 10, here in shares of all updates.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "core/options.hpp"
 
@@ -18,20 +15,17 @@ namespace attend {
 
 enum class ScheduleKind { inverse_sqrt, linear, cosine, constant, halving };
 template <>
-struct EnumNames<ScheduleKind> {
-  static constexpr std::array names{std::pair{ScheduleKind::inverse_sqrt, std::string_view("inverse-sqrt")},
-                                    std::pair{ScheduleKind::linear, std::string_view("linear")},
-                                    std::pair{ScheduleKind::cosine, std::string_view("cosine")},
-                                    std::pair{ScheduleKind::constant, std::string_view("constant")},
-                                    std::pair{ScheduleKind::halving, std::string_view("halving")}};
-};
+inline constexpr auto kEnumNames<ScheduleKind> =
+    std::to_array<EnumName<ScheduleKind>>({{ScheduleKind::inverse_sqrt, "inverse-sqrt"},
+                                           {ScheduleKind::linear, "linear"},
+                                           {ScheduleKind::cosine, "cosine"},
+                                           {ScheduleKind::constant, "constant"},
+                                           {ScheduleKind::halving, "halving"}});
 
 enum class ScheduleEnd { max_steps, max_time };
 template <>
-struct EnumNames<ScheduleEnd> {
-  static constexpr std::array names{std::pair{ScheduleEnd::max_steps, std::string_view("max-steps")},
-                                    std::pair{ScheduleEnd::max_time, std::string_view("max-time")}};
-};
+inline constexpr auto kEnumNames<ScheduleEnd> =
+    std::to_array<EnumName<ScheduleEnd>>({{ScheduleEnd::max_steps, "max-steps"}, {ScheduleEnd::max_time, "max-time"}});
 
 struct ScheduleConfig {
   std::optional<ScheduleKind> schedule = {};

@@ -25,11 +25,8 @@ namespace attend {
 
 enum class SequenceObjective { next, none, order };
 template <>
-struct EnumNames<SequenceObjective> {
-  static constexpr std::array names{std::pair{SequenceObjective::next, std::string_view("next")},
-                                    std::pair{SequenceObjective::none, std::string_view("none")},
-                                    std::pair{SequenceObjective::order, std::string_view("order")}};
-};
+inline constexpr auto kEnumNames<SequenceObjective> = std::to_array<EnumName<SequenceObjective>>(
+    {{SequenceObjective::next, "next"}, {SequenceObjective::none, "none"}, {SequenceObjective::order, "order"}});
 
 struct InstanceConfig {
   SequenceObjective sequence_objective = SequenceObjective::next;

@@ -22,13 +22,12 @@ namespace attend {
 
 enum class TaskKind { classification, multi_label, regression, spans, tags };
 template <>
-struct EnumNames<TaskKind> {
-  static constexpr std::array names{std::pair{TaskKind::classification, std::string_view("classification")},
-                                    std::pair{TaskKind::multi_label, std::string_view("multi-label")},
-                                    std::pair{TaskKind::regression, std::string_view("regression")},
-                                    std::pair{TaskKind::spans, std::string_view("spans")},
-                                    std::pair{TaskKind::tags, std::string_view("tags")}};
-};
+inline constexpr auto kEnumNames<TaskKind> = std::to_array<EnumName<TaskKind>>({{TaskKind::classification,
+                                                                                 "classification"},
+                                                                                {TaskKind::multi_label, "multi-label"},
+                                                                                {TaskKind::regression, "regression"},
+                                                                                {TaskKind::spans, "spans"},
+                                                                                {TaskKind::tags, "tags"}});
 
 // True if a text or pair gets a single answer rather than one per token.
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }

@@ -20,11 +20,10 @@ namespace attend {
 
 enum class TableFormat { automatic, tsv, csv, jsonl };
 template <>
-struct EnumNames<TableFormat> {
-  static constexpr std::array names{
-      std::pair{TableFormat::automatic, std::string_view("auto")}, std::pair{TableFormat::tsv, std::string_view("tsv")},
-      std::pair{TableFormat::csv, std::string_view("csv")}, std::pair{TableFormat::jsonl, std::string_view("jsonl")}};
-};
+inline constexpr auto kEnumNames<TableFormat> = std::to_array<EnumName<TableFormat>>({{TableFormat::automatic, "auto"},
+                                                                                      {TableFormat::tsv, "tsv"},
+                                                                                      {TableFormat::csv, "csv"},
+                                                                                      {TableFormat::jsonl, "jsonl"}});
 
 struct TableShape {
   // Names from the header, "a|b" meaning the first that exists; without a header, numbers from 1.

@@ -38,10 +38,8 @@ struct SentenceLinks {
 
 enum class LinkDirection { source_target, target_source };
 template <>
-struct EnumNames<LinkDirection> {
-  static constexpr std::array names{std::pair{LinkDirection::source_target, std::string_view("source-target")},
-                                    std::pair{LinkDirection::target_source, std::string_view("target-source")}};
-};
+inline constexpr auto kEnumNames<LinkDirection> = std::to_array<EnumName<LinkDirection>>(
+    {{LinkDirection::source_target, "source-target"}, {LinkDirection::target_source, "target-source"}});
 
 // The properties of a link file that the file does not state.
 struct LinkFormat {

@@ -19,22 +19,18 @@ namespace attend {
 
 enum class TokenizerType { unigram, bpe, word, character };
 template <>
-struct EnumNames<TokenizerType> {
-  static constexpr std::array names{std::pair{TokenizerType::unigram, std::string_view("unigram")},
-                                    std::pair{TokenizerType::bpe, std::string_view("bpe")},
-                                    std::pair{TokenizerType::word, std::string_view("word")},
-                                    std::pair{TokenizerType::character, std::string_view("char")}};
-};
+inline constexpr auto kEnumNames<TokenizerType> =
+    std::to_array<EnumName<TokenizerType>>({{TokenizerType::unigram, "unigram"},
+                                            {TokenizerType::bpe, "bpe"},
+                                            {TokenizerType::word, "word"},
+                                            {TokenizerType::character, "char"}});
 
 // nmt_nfkc: Unicode's NFKC, with control characters removed and unusual spaces replaced. nfkc: NFKC only. identity:
 // none.
 enum class Normalisation { nmt_nfkc, nfkc, identity };
 template <>
-struct EnumNames<Normalisation> {
-  static constexpr std::array names{std::pair{Normalisation::nmt_nfkc, std::string_view("nmt_nfkc")},
-                                    std::pair{Normalisation::nfkc, std::string_view("nfkc")},
-                                    std::pair{Normalisation::identity, std::string_view("identity")}};
-};
+inline constexpr auto kEnumNames<Normalisation> = std::to_array<EnumName<Normalisation>>(
+    {{Normalisation::nmt_nfkc, "nmt_nfkc"}, {Normalisation::nfkc, "nfkc"}, {Normalisation::identity, "identity"}});
 
 struct TokenizerConfig {
   TokenizerType type = TokenizerType::unigram;

@@ -63,10 +63,8 @@ class Bleu : public Metric {
 }  // namespace attend::metrics
 
 template <>
-struct attend::EnumNames<attend::metrics::BleuSmoothing> {
-  static constexpr std::array<std::pair<metrics::BleuSmoothing, std::string_view>, 4> names = {
-      {{metrics::BleuSmoothing::none, "none"},
-       {metrics::BleuSmoothing::exp, "exp"},
-       {metrics::BleuSmoothing::floor, "floor"},
-       {metrics::BleuSmoothing::add_k, "add-k"}}};
-};
+inline constexpr auto attend::kEnumNames<attend::metrics::BleuSmoothing> =
+    std::to_array<attend::EnumName<attend::metrics::BleuSmoothing>>({{metrics::BleuSmoothing::none, "none"},
+                                                                     {metrics::BleuSmoothing::exp, "exp"},
+                                                                     {metrics::BleuSmoothing::floor, "floor"},
+                                                                     {metrics::BleuSmoothing::add_k, "add-k"}});

@@ -35,11 +35,9 @@ std::string tokenize_tercom(std::string_view line, const TercomOptions& options)
 }  // namespace attend::metrics
 
 template <>
-struct attend::EnumNames<attend::metrics::Tokenization> {
-  static constexpr std::array<std::pair<metrics::Tokenization, std::string_view>, 5> names = {
-      {{metrics::Tokenization::mteval_13a, "13a"},
-       {metrics::Tokenization::international, "intl"},
-       {metrics::Tokenization::character, "char"},
-       {metrics::Tokenization::chinese, "zh"},
-       {metrics::Tokenization::none, "none"}}};
-};
+inline constexpr auto attend::kEnumNames<attend::metrics::Tokenization> =
+    std::to_array<attend::EnumName<attend::metrics::Tokenization>>({{metrics::Tokenization::mteval_13a, "13a"},
+                                                                    {metrics::Tokenization::international, "intl"},
+                                                                    {metrics::Tokenization::character, "char"},
+                                                                    {metrics::Tokenization::chinese, "zh"},
+                                                                    {metrics::Tokenization::none, "none"}});

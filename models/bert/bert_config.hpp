@@ -1,11 +1,8 @@
 // Options of a BERT encoder: a named shape and overrides of its sizes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "core/options.hpp"
 #include "models/bert/bert.hpp"
@@ -16,29 +13,25 @@ namespace attend {
 // heads of 64 columns, a feed-forward layer of four times the width.
 enum class BertShape { tiny, mini, small, medium, base, large };
 template <>
-struct EnumNames<BertShape> {
-  static constexpr std::array names{
-      std::pair{BertShape::tiny, std::string_view("tiny")},   std::pair{BertShape::mini, std::string_view("mini")},
-      std::pair{BertShape::small, std::string_view("small")}, std::pair{BertShape::medium, std::string_view("medium")},
-      std::pair{BertShape::base, std::string_view("base")},   std::pair{BertShape::large, std::string_view("large")}};
-};
+inline constexpr auto kEnumNames<BertShape> = std::to_array<EnumName<BertShape>>({{BertShape::tiny, "tiny"},
+                                                                                  {BertShape::mini, "mini"},
+                                                                                  {BertShape::small, "small"},
+                                                                                  {BertShape::medium, "medium"},
+                                                                                  {BertShape::base, "base"},
+                                                                                  {BertShape::large, "large"}});
 
 // The exact GELU or the tanh approximation of the original code.
 enum class GeluForm { erf, tanh };
 template <>
-struct EnumNames<GeluForm> {
-  static constexpr std::array names{std::pair{GeluForm::erf, std::string_view("erf")},
-                                    std::pair{GeluForm::tanh, std::string_view("tanh")}};
-};
+inline constexpr auto kEnumNames<GeluForm> = std::to_array<EnumName<GeluForm>>({{GeluForm::erf, "erf"},
+                                                                                {GeluForm::tanh, "tanh"}});
 
 // Initialisation of the learned position table: random (BERT), or sinusoids, where a shift by one position is the same
 // linear map everywhere, so that attention to neighbours is learned much earlier.
 enum class InitialPositions { random, sinusoids };
 template <>
-struct EnumNames<InitialPositions> {
-  static constexpr std::array names{std::pair{InitialPositions::random, std::string_view("random")},
-                                    std::pair{InitialPositions::sinusoids, std::string_view("sinusoids")}};
-};
+inline constexpr auto kEnumNames<InitialPositions> = std::to_array<EnumName<InitialPositions>>(
+    {{InitialPositions::random, "random"}, {InitialPositions::sinusoids, "sinusoids"}});
 
 struct BertOptions {
   BertShape shape = BertShape::mini;

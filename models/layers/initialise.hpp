@@ -17,10 +17,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 
 #include "core/options.hpp"
 #include "core/random.hpp"
@@ -29,21 +26,18 @@ namespace attend {
 
 enum class Initialiser { of_family, xavier_uniform, xavier_normal, kaiming_uniform, uniform };
 template <>
-struct EnumNames<Initialiser> {
-  static constexpr std::array names{std::pair{Initialiser::of_family, std::string_view("default")},
-                                    std::pair{Initialiser::xavier_uniform, std::string_view("xavier-uniform")},
-                                    std::pair{Initialiser::xavier_normal, std::string_view("xavier-normal")},
-                                    std::pair{Initialiser::kaiming_uniform, std::string_view("kaiming-uniform")},
-                                    std::pair{Initialiser::uniform, std::string_view("uniform")}};
-};
+inline constexpr auto kEnumNames<Initialiser> =
+    std::to_array<EnumName<Initialiser>>({{Initialiser::of_family, "default"},
+                                          {Initialiser::xavier_uniform, "xavier-uniform"},
+                                          {Initialiser::xavier_normal, "xavier-normal"},
+                                          {Initialiser::kaiming_uniform, "kaiming-uniform"},
+                                          {Initialiser::uniform, "uniform"}});
 
 // Initialisation of the matrices from a cell's hidden state to its gates.
 enum class RecurrentInitialiser { of_others, orthogonal };
 template <>
-struct EnumNames<RecurrentInitialiser> {
-  static constexpr std::array names{std::pair{RecurrentInitialiser::of_others, std::string_view("default")},
-                                    std::pair{RecurrentInitialiser::orthogonal, std::string_view("orthogonal")}};
-};
+inline constexpr auto kEnumNames<RecurrentInitialiser> = std::to_array<EnumName<RecurrentInitialiser>>(
+    {{RecurrentInitialiser::of_others, "default"}, {RecurrentInitialiser::orthogonal, "orthogonal"}});
 
 struct InitialiserConfig {
   Initialiser matrices = Initialiser::of_family;

@@ -5,11 +5,8 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/options.hpp"
@@ -22,11 +19,9 @@ namespace attend {
 // (Sutskever et al. 2014, arXiv 1409.3215).
 enum class Direction { both, forward, reversed };
 template <>
-struct EnumNames<Direction> {
-  static constexpr std::array names{std::pair{Direction::both, std::string_view("both")},
-                                    std::pair{Direction::forward, std::string_view("forward")},
-                                    std::pair{Direction::reversed, std::string_view("reversed")}};
-};
+inline constexpr auto kEnumNames<Direction> = std::to_array<EnumName<Direction>>({{Direction::both, "both"},
+                                                                                  {Direction::forward, "forward"},
+                                                                                  {Direction::reversed, "reversed"}});
 
 struct RecurrenceConfig {
   CellKind cell = CellKind::lstm;

@@ -25,11 +25,8 @@
 namespace attend {
 
 template <>
-struct EnumNames<CellKind> {
-  static constexpr std::array names{std::pair{CellKind::lstm, std::string_view("lstm")},
-                                    std::pair{CellKind::gru, std::string_view("gru")},
-                                    std::pair{CellKind::tanh, std::string_view("tanh")}};
-};
+inline constexpr auto kEnumNames<CellKind> =
+    std::to_array<EnumName<CellKind>>({{CellKind::lstm, "lstm"}, {CellKind::gru, "gru"}, {CellKind::tanh, "tanh"}});
 
 namespace ops {
 

@@ -19,11 +19,8 @@ namespace attend {
 // Precision of matrix products; `automatic` is resolved before a model is built.
 enum class Precision { automatic, fp32, bf16, int8 };
 template <>
-struct EnumNames<Precision> {
-  static constexpr std::array names{
-      std::pair{Precision::automatic, std::string_view("auto")}, std::pair{Precision::fp32, std::string_view("fp32")},
-      std::pair{Precision::bf16, std::string_view("bf16")}, std::pair{Precision::int8, std::string_view("int8")}};
-};
+inline constexpr auto kEnumNames<Precision> = std::to_array<EnumName<Precision>>(
+    {{Precision::automatic, "auto"}, {Precision::fp32, "fp32"}, {Precision::bf16, "bf16"}, {Precision::int8, "int8"}});
 
 }  // namespace attend
 

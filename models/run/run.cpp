@@ -45,7 +45,7 @@ RunKind kind_of_run(const fs::path& path) {
   const nlohmann::json json = fs::exists(record) ? read_json(record) : nlohmann::json::object();
   check_format(path, json);
   const auto name = json_member<std::string>(json, "kind", record.string());
-  for (const auto& [kind, known] : EnumNames<RunKind>::names) {
+  for (const auto& [kind, known] : kEnumNames<RunKind>) {
     if (known == name) return kind;
   }
   throw UserError(record.string() + ": kind is \"" + name + "\", expected train, pretrain or finetune",

@@ -6,12 +6,9 @@
 //   RUN/checkpoints/step-N, RUN/best     see checkpoint_reader.hpp
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/options.hpp"
@@ -51,11 +48,9 @@ void check_identity(const std::filesystem::path& weights, const TensorMetadata& 
 // The command that made a run: attend train, pretrain or finetune.
 enum class RunKind { train, pretrain, finetune };
 template <>
-struct EnumNames<RunKind> {
-  static constexpr std::array names{std::pair{RunKind::train, std::string_view("train")},
-                                    std::pair{RunKind::pretrain, std::string_view("pretrain")},
-                                    std::pair{RunKind::finetune, std::string_view("finetune")}};
-};
+inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{RunKind::train, "train"},
+                                                                              {RunKind::pretrain, "pretrain"},
+                                                                              {RunKind::finetune, "finetune"}});
 
 // The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml and a run.json of
 // this program's format.

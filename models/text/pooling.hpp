@@ -85,12 +85,11 @@ class AlignmentPoolingImpl : public PoolingImpl {
 
 enum class Pooling { cls, last, mean, attention, alignment };
 template <>
-struct EnumNames<Pooling> {
-  static constexpr std::array names{
-      std::pair{Pooling::cls, std::string_view("cls")}, std::pair{Pooling::last, std::string_view("last")},
-      std::pair{Pooling::mean, std::string_view("mean")}, std::pair{Pooling::attention, std::string_view("attention")},
-      std::pair{Pooling::alignment, std::string_view("alignment")}};
-};
+inline constexpr auto kEnumNames<Pooling> = std::to_array<EnumName<Pooling>>({{Pooling::cls, "cls"},
+                                                                              {Pooling::last, "last"},
+                                                                              {Pooling::mean, "mean"},
+                                                                              {Pooling::attention, "attention"},
+                                                                              {Pooling::alignment, "alignment"}});
 
 // `deviation`: standard deviation of the initial weights of BERT's pooler.
 std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, double deviation);

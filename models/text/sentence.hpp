@@ -8,12 +8,9 @@
 // An imported run keeps these settings in RUN/embed.toml.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "core/options.hpp"
 #include "data/tokenizer/tokenizer.hpp"
@@ -22,10 +19,8 @@ namespace attend {
 
 enum class SentencePooling { mean, cls };
 template <>
-struct EnumNames<SentencePooling> {
-  static constexpr std::array names{std::pair{SentencePooling::mean, std::string_view("mean")},
-                                    std::pair{SentencePooling::cls, std::string_view("cls")}};
-};
+inline constexpr auto kEnumNames<SentencePooling> =
+    std::to_array<EnumName<SentencePooling>>({{SentencePooling::mean, "mean"}, {SentencePooling::cls, "cls"}});
 
 struct SentenceOptions {
   SentencePooling pooling = SentencePooling::mean;

@@ -1,10 +1,7 @@
 // Options of a text model: the encoder and its pooling.
 #pragma once
 
-#include <array>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "core/options.hpp"
 #include "data/task/labelled_task.hpp"
@@ -15,10 +12,8 @@ namespace attend {
 
 enum class TextEncoderKind { bert, lstm };
 template <>
-struct EnumNames<TextEncoderKind> {
-  static constexpr std::array names{std::pair{TextEncoderKind::bert, std::string_view("bert")},
-                                    std::pair{TextEncoderKind::lstm, std::string_view("lstm")}};
-};
+inline constexpr auto kEnumNames<TextEncoderKind> =
+    std::to_array<EnumName<TextEncoderKind>>({{TextEncoderKind::bert, "bert"}, {TextEncoderKind::lstm, "lstm"}});
 
 struct TextModelOptions {
   TextEncoderKind model = TextEncoderKind::bert;

@@ -15,12 +15,9 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/options.hpp"
@@ -32,10 +29,8 @@ namespace attend {
 
 enum class NormPlace { post, pre };
 template <>
-struct EnumNames<NormPlace> {
-  static constexpr std::array names{std::pair{NormPlace::post, std::string_view("post")},
-                                    std::pair{NormPlace::pre, std::string_view("pre")}};
-};
+inline constexpr auto kEnumNames<NormPlace> = std::to_array<EnumName<NormPlace>>({{NormPlace::post, "post"},
+                                                                                  {NormPlace::pre, "pre"}});
 
 struct BlockConfig {
   std::int64_t width = 512;

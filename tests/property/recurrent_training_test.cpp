@@ -93,8 +93,8 @@ TEST(RecurrentTraining, IsFusedWhereTheModelSaysSo) {
     expect_fused_where_it_says_so(family.config);
   }
   for (const ModelKind kind : {ModelKind::luong, ModelKind::bahdanau}) {
-    for (const auto& [score, score_name] : EnumNames<ScoreKind>::names) {
-      for (const auto& [scope, scope_name] : EnumNames<ScopeKind>::names) {
+    for (const auto& [score, score_name] : kEnumNames<ScoreKind>) {
+      for (const auto& [scope, scope_name] : kEnumNames<ScopeKind>) {
         for (const ChoiceKind choice : {ChoiceKind::soft, ChoiceKind::hard}) {
           if (score == ScoreKind::location && scope != ScopeKind::global) continue;
           ModelConfig config = small_luong();
@@ -138,7 +138,7 @@ TEST(HardAttention, TakesPositionsWithWeightAtBothEndsOfTheInterval) {
 // Without input feeding and dropout, weights depend on neither samples nor training, so that inference shows those that
 // training samples from.
 TEST(RecurrentTraining, HardAttentionSamplesWhatItsScopeWeighs) {
-  for (const auto& [scope, name] : EnumNames<ScopeKind>::names) {
+  for (const auto& [scope, name] : kEnumNames<ScopeKind>) {
     SCOPED_TRACE(name);
     ModelConfig config = small_luong();
     config.attention = ChoiceKind::hard;

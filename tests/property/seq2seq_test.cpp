@@ -313,8 +313,8 @@ std::vector<Family> combinations(std::size_t stride) {
     }
     config.keys = config.values = StateKind::hidden;
   };
-  each(EnumNames<CellKind>::names, [&](CellKind cell, std::string_view cell_name) {
-    each(EnumNames<Direction>::names, [&](Direction reading, std::string_view reading_name) {
+  each(kEnumNames<CellKind>, [&](CellKind cell, std::string_view cell_name) {
+    each(kEnumNames<Direction>, [&](Direction reading, std::string_view reading_name) {
       config.cell = cell, config.encoder = reading;
       const std::string parts = std::string(cell_name) + " " + std::string(reading_name);
       config.model = ModelKind::fixed;
@@ -328,8 +328,8 @@ std::vector<Family> combinations(std::size_t stride) {
       config.context = ContextUse::once, config.context_from = StateKind::hidden;
       for (const ModelKind kind : {ModelKind::luong, ModelKind::bahdanau}) {
         config.model = kind;
-        each(EnumNames<ScoreKind>::names, [&](ScoreKind score, std::string_view score_name) {
-          each(EnumNames<ScopeKind>::names, [&](ScopeKind scope, std::string_view scope_name) {
+        each(kEnumNames<ScoreKind>, [&](ScoreKind score, std::string_view score_name) {
+          each(kEnumNames<ScopeKind>, [&](ScopeKind scope, std::string_view scope_name) {
             for (const ChoiceKind choice : {ChoiceKind::soft, ChoiceKind::hard}) {
               for (const CoverageKind coverage : {CoverageKind::none, CoverageKind::additive}) {
                 config.score = score, config.scope = scope, config.attention = choice, config.coverage = coverage;
@@ -356,7 +356,7 @@ std::vector<Family> combinations(std::size_t stride) {
 // Every score of a Transformer, of several heads and of one.
 std::vector<Family> transformers() {
   std::vector<Family> all;
-  for (const auto& [score, name] : EnumNames<ScoreKind>::names) {
+  for (const auto& [score, name] : kEnumNames<ScoreKind>) {
     if (score == ScoreKind::location) continue;
     for (const std::int64_t heads : {3, 1}) {
       ModelConfig config = families(/*dropout=*/0.1)[heads == 1 ? 1 : 0].config;

@@ -22,7 +22,7 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> result;
   for (const TextEncoderKind encoder : {TextEncoderKind::bert, TextEncoderKind::lstm}) {
-    for (const auto& [pooling, name] : EnumNames<Pooling>::names) {
+    for (const auto& [pooling, name] : kEnumNames<Pooling>) {
       if (pooling == Pooling::last && encoder == TextEncoderKind::bert) continue;
       // Nothing comes before an LSTM's first state, so it would leave weights without a gradient.
       if (pooling == Pooling::cls && encoder == TextEncoderKind::lstm) continue;

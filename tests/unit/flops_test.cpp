@@ -83,7 +83,7 @@ TEST_F(Operations, OfLuongWithTheLocationScore) {
 
 // Maps of other names would be counted as maps of queries.
 TEST(ScoreMaps, AreNamedByWhatTheyRead) {
-  for (const auto& [kind, name] : EnumNames<ScoreKind>::names) {
+  for (const auto& [kind, name] : kEnumNames<ScoreKind>) {
     const auto score = recipe_of(kind).make({.heads = 3, .query_width = 4, .memory_width = 4, .longest_source = 8});
     for (const auto& parameter : score->named_parameters()) {
       if (parameter.value().dim() < 2) continue;

@@ -109,7 +109,7 @@ TEST(Initialise, RecurrentMatricesAreOrthogonalForEachGate) {
 }
 
 TEST(Initialise, BiasesAndNormsStayTheFamilysAndTablesButForUniform) {
-  for (const auto& [rule, rule_name] : EnumNames<Initialiser>::names) {
+  for (const auto& [rule, rule_name] : kEnumNames<Initialiser>) {
     if (rule == Initialiser::of_family) continue;
     const InitialiserConfig initial{.matrices = rule, .recurrent = RecurrentInitialiser::of_others};
     for (const auto& make : {luong, transformer}) {

@@ -53,7 +53,7 @@ TEST_P(RecurrentAttention, AFusedStepIsThePlainOne) {
   const at::NoGradGuard no_grad;
   const Layout source = layout_of({3, 7, 1, 0, 5, 2, 6});
   const std::int64_t width = 13, memory_width = recipe_of(score).needs_equal_widths ? width : 37;
-  for (const auto& [scope, name] : EnumNames<ScopeKind>::names) {
+  for (const auto& [scope, name] : kEnumNames<ScopeKind>) {
     SCOPED_TRACE(name);
     at::manual_seed(5);
     const Attention attention({.score = score,

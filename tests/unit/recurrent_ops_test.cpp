@@ -89,7 +89,7 @@ class RecurrentOps : public testing::TestWithParam<at::ScalarType> {
 
 // Every kind of cell, reading, and what a layer may be given and asked for.
 TEST_P(RecurrentOps, LayersAreThePlainOnes) {
-  for (const auto& [kind, name] : EnumNames<CellKind>::names) {
+  for (const auto& [kind, name] : kEnumNames<CellKind>) {
     for (const std::vector<bool>& reverse : {std::vector{false}, {true}, {false, true}}) {
       for (const bool given : {false, true}) {
         SCOPED_TRACE(std::string(name) + ", directions " + std::to_string(reverse.size()) + ", first reversed " +
@@ -131,7 +131,7 @@ TEST_P(RecurrentOps, LayersAreThePlainOnes) {
 
 TEST_P(RecurrentOps, StepsAreThePlainOnes) {
   const at::NoGradGuard no_grad;
-  for (const auto& [kind, name] : EnumNames<CellKind>::names) {
+  for (const auto& [kind, name] : kEnumNames<CellKind>) {
     SCOPED_TRACE(name);
     CellWeights cell = random_cell(kind, 7, 13);
     set_precision(cell, type_);

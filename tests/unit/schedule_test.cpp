@@ -14,7 +14,7 @@ ScheduleConfig make(ScheduleKind kind, std::int64_t warmup, double decay_last = 
 }
 
 TEST(Schedule, WarmsUpLinearlyToThePeak) {
-  for (const auto& [kind, name] : EnumNames<ScheduleKind>::names) {
+  for (const auto& [kind, name] : kEnumNames<ScheduleKind>) {
     const ScheduleConfig config = make(kind, 10);
     EXPECT_DOUBLE_EQ(learning_rate_at(config, 1, 100), 0.2) << name;
     EXPECT_DOUBLE_EQ(learning_rate_at(config, 5, 100), 1.0) << name;

@@ -8,11 +8,8 @@
 //   TORCHELASTIC_RESTART_COUNT    number of restarts by torchrun
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "core/options.hpp"
 
@@ -21,11 +18,10 @@ namespace attend {
 // Communication backend: NCCL between GPUs and Gloo between CPUs, or always Gloo.
 enum class CommunicationBackend { automatic, gloo, nccl };
 template <>
-struct EnumNames<CommunicationBackend> {
-  static constexpr std::array names{std::pair{CommunicationBackend::automatic, std::string_view("auto")},
-                                    std::pair{CommunicationBackend::gloo, std::string_view("gloo")},
-                                    std::pair{CommunicationBackend::nccl, std::string_view("nccl")}};
-};
+inline constexpr auto kEnumNames<CommunicationBackend> =
+    std::to_array<EnumName<CommunicationBackend>>({{CommunicationBackend::automatic, "auto"},
+                                                   {CommunicationBackend::gloo, "gloo"},
+                                                   {CommunicationBackend::nccl, "nccl"}});
 
 struct Launch {
   int rank = 0, size = 1;

@@ -2,11 +2,8 @@
 // gradient of hard attention's samples if there are any, and with scheduled sampling.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/options.hpp"
@@ -20,11 +17,10 @@ namespace attend {
 // (1/2 - u))) (Bengio et al. 2015, arXiv 1506.03099, 2.4, mirrored: the paper gives the fraction of reference tokens).
 enum class SamplingSchedule { linear, exponential, inverse_sigmoid };
 template <>
-struct EnumNames<SamplingSchedule> {
-  static constexpr std::array names{std::pair{SamplingSchedule::linear, std::string_view("linear")},
-                                    std::pair{SamplingSchedule::exponential, std::string_view("exponential")},
-                                    std::pair{SamplingSchedule::inverse_sigmoid, std::string_view("inverse-sigmoid")}};
-};
+inline constexpr auto kEnumNames<SamplingSchedule> =
+    std::to_array<EnumName<SamplingSchedule>>({{SamplingSchedule::linear, "linear"},
+                                               {SamplingSchedule::exponential, "exponential"},
+                                               {SamplingSchedule::inverse_sigmoid, "inverse-sigmoid"}});
 
 struct ObjectiveConfig {
   double label_smoothing = 0.1;

@@ -33,7 +33,7 @@ const json& metrics_fixture() {
 
 template <class E>
 E named(const std::string& name) {
-  for (const auto& [value, its_name] : EnumNames<E>::names) {
+  for (const auto& [value, its_name] : kEnumNames<E>) {
     if (its_name == name) return value;
   }
   throw std::logic_error("no such name: " + name);

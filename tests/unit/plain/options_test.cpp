@@ -14,10 +14,8 @@ namespace attend {
 
 enum class Colour { dark_red, blue };
 template <>
-struct EnumNames<Colour> {
-  static constexpr std::array<std::pair<Colour, std::string_view>, 2> names = {
-      {{Colour::dark_red, "dark-red"}, {Colour::blue, "blue"}}};
-};
+inline constexpr auto kEnumNames<Colour> = std::to_array<EnumName<Colour>>({{Colour::dark_red, "dark-red"},
+                                                                            {Colour::blue, "blue"}});
 
 namespace {
 
