@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/options.hpp"
 
@@ -51,5 +52,8 @@ Command make_command(std::string name, std::string help, void (*run)(const Confi
                               .run = [config, run](const OptionOrigins& origins) { run(*config, origins); }};
           }};
 }
+
+// All commands, in the order of --help (commands.cpp).
+std::vector<Command> all_commands();
 
 }  // namespace attend

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/commands.hpp"
+#include "cli/command.hpp"
 #include "cli/program.hpp"
 #include "core/error.hpp"
 #include "core/output.hpp"

@@ -1,14 +1,20 @@
-#include "cli/training.hpp"
-
+// attend train, pretrain and finetune.
 #include <string>
 
+#include "cli/command.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "models/ops/fast/products.hpp"
+#include "train/finetuning/job.hpp"
 #include "train/memory_limit.hpp"
+#include "train/pretraining/job.hpp"
+#include "train/session.hpp"
+#include "train/translation/job.hpp"
 
 namespace attend {
+namespace {
 
+// Polls signals, refuses memory beyond the machine's, and sizes oneDNN's cache for the model.
 ProcessHooks training_process() {
   signals::install();
   const Launch launch = Launch::from_environment();
@@ -19,6 +25,29 @@ ProcessHooks training_process() {
               },
           .model_built = ops::products::set_primitive_cache,
           .launch = launch};
+}
+
+}  // namespace
+
+Command train_command() {
+  return make_command<TranslationConfig>("train", "train a translation model",
+                                         [](const TranslationConfig& config, const OptionOrigins& origins) {
+                                           train_translation(config, origins, training_process());
+                                         });
+}
+
+Command pretrain_command() {
+  return make_command<PretrainingConfig>("pretrain", "pretrain a BERT encoder on raw text",
+                                         [](const PretrainingConfig& config, const OptionOrigins& origins) {
+                                           pretrain(config, origins, training_process());
+                                         });
+}
+
+Command finetune_command() {
+  return make_command<FinetuningCommand>("finetune", "fine-tune an encoder on a labelled task",
+                                         [](const FinetuningCommand& config, const OptionOrigins& origins) {
+                                           finetune(config, origins, training_process());
+                                         });
 }
 
 }  // namespace attend
