@@ -1,7 +1,6 @@
 #include "train/pretraining/job.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -16,7 +15,6 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "train/pretraining/task.hpp"
 #include "train/session.hpp"
-#include "train/tokenizers.hpp"
 
 namespace attend {
 namespace {
@@ -107,17 +105,15 @@ class PretrainingJob : public Job {
 
  private:
   Tokenizer tokenizer(bool resumed) const {
-    TokenizerSources<Tokenizer> sources{
-        .of_run = load_run_tokenizer,
-        .of_files = {},
-        .learn =
-            [&] {
-              log::info("training a tokenizer on {}", name_of_files(config_.train));
-              return train_tokenizer(config_.train, config_.vocabulary);
-            },
-        .check_given = [&](const Tokenizer& given) { warn_of_other(config_.vocabulary, given); }};
-    if (!config_.tokenizer.empty()) sources.of_files = [&] { return load_encoder_tokenizer(config_.tokenizer[0]); };
-    return obtain_tokenizers(config_.run, resumed, sources);
+    if (resumed) return load_run_tokenizer(config_.run.run);
+    if (config_.tokenizer.empty() && config_.run.init_from.empty()) {
+      log::info("training a tokenizer on {}", name_of_files(config_.train));
+      return train_tokenizer(config_.train, config_.vocabulary);
+    }
+    const Tokenizer given = config_.tokenizer.empty() ? load_run_tokenizer(config_.run.init_from)
+                                                      : load_encoder_tokenizer(config_.tokenizer[0]);
+    warn_of_other(config_.vocabulary, given);
+    return given;
   }
 
   DocumentCorpus open(const std::vector<std::string>& files) const {

@@ -15,7 +15,6 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "models/translation/factory.hpp"
 #include "train/session.hpp"
-#include "train/tokenizers.hpp"
 #include "train/translation/defaults.hpp"
 #include "train/translation/task.hpp"
 
@@ -25,18 +24,17 @@ namespace {
 namespace fs = std::filesystem;
 
 TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
-  TokenizerSources<TokenizerPair> sources{
-      .of_run = [](const fs::path& run) { return TokenizerPair::load(run / "tokenizer"); },
-      .of_files = {},
-      .learn =
-          [&] {
-            log::info("training a tokenizer on {} and {}", config.train[0], config.train[1]);
-            const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
-            return TokenizerPair{.src = joint, .tgt = joint};
-          },
-      .check_given = [&](const TokenizerPair& given) { warn_of_other(config.vocabulary, given.tgt); }};
-  if (!config.tokenizer.empty()) sources.of_files = [&] { return TokenizerPair::from_files(config.tokenizer); };
-  return obtain_tokenizers(config.run, resumed, sources);
+  const auto of_run = [](const fs::path& run) { return TokenizerPair::load(run / "tokenizer"); };
+  if (resumed) return of_run(config.run.run);
+  if (config.tokenizer.empty() && config.run.init_from.empty()) {
+    log::info("training a tokenizer on {} and {}", config.train[0], config.train[1]);
+    const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
+    return {.src = joint, .tgt = joint};
+  }
+  const TokenizerPair given =
+      config.tokenizer.empty() ? of_run(config.run.init_from) : TokenizerPair::from_files(config.tokenizer);
+  warn_of_other(config.vocabulary, given.tgt);
+  return given;
 }
 
 EncodedCorpus open_corpus(const std::vector<std::string>& files, const TokenizerPair& tokenizers,
