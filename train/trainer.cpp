@@ -226,14 +226,14 @@ void Trainer::update() {
     state_.interval.counts[t] += totals.counts[t];
   }
   if (progress_.wants_redraw()) {
-    const ProgressReport now = report(batches.front().terms, rate);
-    progress_.redraw(now.fraction(), describe(now));
+    progress_.redraw(static_cast<double>(step) / static_cast<double>(last_step()),
+                     progress_line(batches.front().terms, rate));
   }
   if (step % config_.log_every == 0) log_interval(batches.front().terms, rate, norm);
 }
 
 void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, double norm) {
-  progress_.interval(describe(report(terms, rate)));
+  progress_.interval(progress_line(terms, rate));
   std::vector<std::pair<std::string_view, double>> values = {
       {"epoch", static_cast<double>(state_.position.epoch)},
       {"objective", state_.interval.loss / static_cast<double>(state_.interval.updates)}};
@@ -251,9 +251,8 @@ void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, doub
   state_.interval = {};
 }
 
-ProgressReport Trainer::report(const std::vector<LossTerm>& terms, double rate) const {
-  const auto updates = static_cast<double>(state_.interval.updates);
-  const double step_seconds = state_.interval.seconds / updates;
+double Trainer::seconds_left() const {
+  const double step_seconds = state_.interval.seconds / static_cast<double>(state_.interval.updates);
   double left = static_cast<double>(last_step() - state_.step) * step_seconds;
   if (config_.max_time) left = std::min(left, config_.max_time->seconds - seconds_);
   if (config_.max_epochs) {
@@ -261,14 +260,16 @@ ProgressReport Trainer::report(const std::vector<LossTerm>& terms, double rate) 
         task_.batches_per_epoch() * (*config_.max_epochs - state_.position.epoch) - state_.position.batch;
     left = std::min(left, static_cast<double>(config_.updates_of(batches)) * step_seconds);
   }
-  return {.step = state_.step,
-          .max_steps = last_step(),
-          .epoch = state_.position.epoch + (state_.position.batch > 0),
-          .loss = state_.interval.nll[0] / static_cast<double>(state_.interval.counts[0]),
-          .has_perplexity = terms[0].has_perplexity,
-          .learning_rate = rate,
-          .tokens_per_second = static_cast<double>(state_.interval.tokens) / state_.interval.seconds,
-          .seconds_left = left};
+  return left;
+}
+
+std::string Trainer::progress_line(const std::vector<LossTerm>& terms, double rate) const {
+  const double loss = state_.interval.nll[0] / static_cast<double>(state_.interval.counts[0]);
+  const std::string perplexity = terms[0].has_perplexity ? fmt::format("  ppl {:.2f}", std::exp(loss)) : "";
+  return fmt::format("step {}/{}  epoch {}  loss {:.3f}{}  {:.0f} tok/s  lr {:.2e}  left {}", state_.step, last_step(),
+                     state_.position.epoch + (state_.position.batch > 0), loss, perplexity,
+                     static_cast<double>(state_.interval.tokens) / state_.interval.seconds, rate,
+                     format_seconds(seconds_left()));
 }
 
 void Trainer::validate() {

@@ -5,14 +5,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/options.hpp"
@@ -22,7 +20,6 @@
 #include "train/distributed/ranks.hpp"
 #include "train/event_log.hpp"
 #include "train/optimiser.hpp"
-#include "train/progress.hpp"
 #include "train/schedule.hpp"
 #include "train/task.hpp"
 
@@ -145,7 +142,8 @@ class Trainer {
   void log_interval(const std::vector<LossTerm>& terms, double rate, double norm);
   [[noreturn]] void refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm);
 
-  ProgressReport report(const std::vector<LossTerm>& terms, double rate) const;
+  std::string progress_line(const std::vector<LossTerm>& terms, double rate) const;
+  double seconds_left() const;
   bool validation_due() const;
   bool save_wanted() const;
   std::int64_t last_step() const;
