@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace attend {
 namespace {
@@ -98,57 +97,83 @@ std::vector<std::pair<std::string, torch::Tensor>> Optimiser::state() const {
 
 TensorMetadata Optimiser::identity() const { return {{"optimiser", std::string(name_of(config_.optimiser))}}; }
 
-Adam::Adam(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
-    : Optimiser(model, config, rate_of, {{.name = "mean"}, {.name = "square"}, {.name = "updates", .number = true}}) {}
+namespace {
 
-void Adam::update(Slice& slice) const {
-  std::vector<torch::Tensor>& updates = slice.state[2];
-  at::_foreach_add_(updates, 1);
-  // With this count of updates 1 - beta^n is 1, so the correction has no effect.
-  if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
-  fused(slice);
-}
+// Parts: "mean", "square" and "updates", the number of updates of the parameter. One fused kernel per group.
+class Adam : public Optimiser {
+ public:
+  Adam(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
+      : Optimiser(model, config, rate_of, {{.name = "mean"}, {.name = "square"}, {.name = "updates", .number = true}}) {
+  }
 
-// The kernels divide the gradients by grad_scale while reading them, so clipping needs no extra pass.
-void Adam::fused(Slice& slice) const {
-  at::_fused_adam_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, slice.state[2],
-                   slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
-                   /*amsgrad=*/false, /*maximize=*/false, slice.divisor);
-}
+ protected:
+  void update(Slice& slice) const override {
+    std::vector<torch::Tensor>& updates = slice.state[2];
+    at::_foreach_add_(updates, 1);
+    // With this count of updates 1 - beta^n is 1, so the correction has no effect.
+    if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
+    fused(slice);
+  }
 
-void AdamW::fused(Slice& slice) const {
-  at::_fused_adamw_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, slice.state[2],
-                    slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
-                    /*amsgrad=*/false, /*maximize=*/false, slice.divisor);
-}
+  // The kernels divide the gradients by grad_scale while reading them, so clipping needs no extra pass.
+  virtual void fused(Slice& slice) const {
+    at::_fused_adam_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, slice.state[2],
+                     slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
+                     /*amsgrad=*/false, /*maximize=*/false, slice.divisor);
+  }
+};
 
-Adadelta::Adadelta(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
-    : Optimiser(model, config, rate_of, {{.name = "square"}, {.name = "step"}}) {}
+class AdamW : public Adam {
+ public:
+  using Adam::Adam;
 
-void Adadelta::update(Slice& slice) const {
-  const double rho = config_.rho, epsilon = config_.chosen_epsilon();
-  std::vector<torch::Tensor>&g = slice.gradients, &square = slice.state[0], &step = slice.state[1];
-  if (slice.divisor) at::_foreach_div_(g, *slice.divisor);
-  if (slice.weight_decay > 0) at::_foreach_add_(g, slice.parameters, slice.weight_decay);
-  at::_foreach_mul_(square, rho);
-  at::_foreach_addcmul_(square, g, g, 1 - rho);
-  std::vector<torch::Tensor> x = at::_foreach_add(step, epsilon), root = at::_foreach_add(square, epsilon);
-  at::_foreach_div_(x, root);
-  at::_foreach_sqrt_(x);
-  at::_foreach_mul_(x, g);
-  at::_foreach_mul_(step, rho);
-  at::_foreach_addcmul_(step, x, x, 1 - rho);
-  at::_foreach_add_(slice.parameters, x, -slice.learning_rate);
-}
+ protected:
+  void fused(Slice& slice) const override {
+    at::_fused_adamw_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, slice.state[2],
+                      slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
+                      /*amsgrad=*/false, /*maximize=*/false, slice.divisor);
+  }
+};
 
-Sgd::Sgd(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
-    : Optimiser(model, config, rate_of, {}) {}
+// Parts: "square", the mean of squared gradients, and "step", the mean of squared steps.
+class Adadelta : public Optimiser {
+ public:
+  Adadelta(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
+      : Optimiser(model, config, rate_of, {{.name = "square"}, {.name = "step"}}) {}
 
-void Sgd::update(Slice& slice) const {
-  at::_fused_sgd_(slice.parameters, slice.gradients, /*momentum_buffer_list=*/{}, slice.weight_decay, /*momentum=*/0,
-                  slice.learning_rate, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
-                  /*is_first_step=*/false, slice.divisor);
-}
+ protected:
+  void update(Slice& slice) const override {
+    const double rho = config_.rho, epsilon = config_.chosen_epsilon();
+    std::vector<torch::Tensor>&g = slice.gradients, &square = slice.state[0], &step = slice.state[1];
+    if (slice.divisor) at::_foreach_div_(g, *slice.divisor);
+    if (slice.weight_decay > 0) at::_foreach_add_(g, slice.parameters, slice.weight_decay);
+    at::_foreach_mul_(square, rho);
+    at::_foreach_addcmul_(square, g, g, 1 - rho);
+    std::vector<torch::Tensor> x = at::_foreach_add(step, epsilon), root = at::_foreach_add(square, epsilon);
+    at::_foreach_div_(x, root);
+    at::_foreach_sqrt_(x);
+    at::_foreach_mul_(x, g);
+    at::_foreach_mul_(step, rho);
+    at::_foreach_addcmul_(step, x, x, 1 - rho);
+    at::_foreach_add_(slice.parameters, x, -slice.learning_rate);
+  }
+};
+
+// Has no state.
+class Sgd : public Optimiser {
+ public:
+  Sgd(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
+      : Optimiser(model, config, rate_of, {}) {}
+
+ protected:
+  void update(Slice& slice) const override {
+    at::_fused_sgd_(slice.parameters, slice.gradients, /*momentum_buffer_list=*/{}, slice.weight_decay, /*momentum=*/0,
+                    slice.learning_rate, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
+                    /*is_first_step=*/false, slice.divisor);
+  }
+};
+
+}  // namespace
 
 std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const OptimiserConfig& config,
                                           const Optimiser::RateOf& rate_of) {

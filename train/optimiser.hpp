@@ -19,8 +19,6 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -157,45 +155,6 @@ class Optimiser {
 
   std::vector<Part> parts_;
   std::vector<Group> groups_;
-};
-
-// Parts: "mean", "square" and "updates", the number of updates of the parameter. One fused kernel per group.
-class Adam : public Optimiser {
- public:
-  Adam(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);
-
- protected:
-  void update(Slice& slice) const override;
-  virtual void fused(Slice& slice) const;
-};
-
-class AdamW : public Adam {
- public:
-  AdamW(
-      const torch::nn::Module& model, const OptimiserConfig& config,
-      const RateOf& rate_of = [](const std::string&) { return 1.0; })
-      : Adam(model, config, rate_of) {}
-
- protected:
-  void fused(Slice& slice) const override;
-};
-
-// Parts: "square", the mean of squared gradients, and "step", the mean of squared steps.
-class Adadelta : public Optimiser {
- public:
-  Adadelta(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);
-
- protected:
-  void update(Slice& slice) const override;
-};
-
-// Has no state.
-class Sgd : public Optimiser {
- public:
-  Sgd(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of);
-
- protected:
-  void update(Slice& slice) const override;
 };
 
 // The only place that switches on OptimiserKind to build one.
