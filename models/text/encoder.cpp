@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "models/layers/recurrent.hpp"
 
 namespace attend {
 
@@ -26,32 +27,62 @@ std::optional<std::int64_t> TextEncoder::layer_of(std::string_view parameter) co
   return layer + 1;
 }
 
-BertTextEncoder::BertTextEncoder(torch::nn::Module& model, const BertConfig& config)
-    : TextEncoder("bert", "bert.embeddings.", "encoder.layers."), bert_(model.register_module("bert", Bert(config))) {}
+namespace {
 
-Encoded BertTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
-                                 const std::optional<Selection>& selected) const {
-  return {bert_->forward(input, pass, selected), {}};
-}
+class BertTextEncoder : public TextEncoder {
+ public:
+  BertTextEncoder(torch::nn::Module& model, const BertConfig& config)
+      : TextEncoder("bert", "bert.embeddings.", "encoder.layers."),
+        bert_(model.register_module("bert", Bert(config))) {}
 
-LstmTextEncoder::LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)
-    : TextEncoder("lstm", "lstm.embedding.", "_l"), config_(config) {
-  const auto lstm = model.register_module("lstm", std::make_shared<torch::nn::Module>());
-  embedding_ = lstm->register_module(
-      "embedding", Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}));
-  layers_ = lstm->register_module(
-      "layers",
-      Recurrence(RecurrenceConfig{
-          .input = config.width, .hidden = config.width / 2, .layers = config.layers, .reading = Direction::both}));
-}
+  Encoded forward(const SegmentedSequences& input, Pass& pass,
+                  const std::optional<Selection>& selected) const override {
+    return {bert_->forward(input, pass, selected), {}};
+  }
+  std::int64_t width() const override { return bert_->config().block.width; }
+  double deviation() const override { return bert_->config().block.deviation; }
+  Bert bert() const override { return bert_; }
 
-Encoded LstmTextEncoder::forward(const SegmentedSequences& input, Pass& pass,
-                                 const std::optional<Selection>& selected) const {
-  const double scale = std::sqrt(static_cast<double>(config_.width));
-  const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
-  const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
-  return {selected ? selected->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
-}
+ private:
+  Bert bert_;
+};
+
+// Embeddings and bidirectional LSTM layers, each direction of half the width.
+struct LstmTextConfig {
+  std::int64_t vocabulary = 0;
+  std::int64_t width = 256;
+  std::int64_t layers = 1;
+  double dropout = 0.1;
+};
+class LstmTextEncoder : public TextEncoder {
+ public:
+  LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)
+      : TextEncoder("lstm", "lstm.embedding.", "_l"), config_(config) {
+    const auto lstm = model.register_module("lstm", std::make_shared<torch::nn::Module>());
+    embedding_ = lstm->register_module(
+        "embedding", Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}));
+    layers_ = lstm->register_module(
+        "layers",
+        Recurrence(RecurrenceConfig{
+            .input = config.width, .hidden = config.width / 2, .layers = config.layers, .reading = Direction::both}));
+  }
+
+  Encoded forward(const SegmentedSequences& input, Pass& pass,
+                  const std::optional<Selection>& selected) const override {
+    const double scale = std::sqrt(static_cast<double>(config_.width));
+    const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
+    const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
+    return {selected ? selected->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
+  }
+  std::int64_t width() const override { return config_.width; }
+
+ private:
+  LstmTextConfig config_;
+  Embedding embedding_ = nullptr;
+  Recurrence layers_ = nullptr;
+};
+
+}  // namespace
 
 std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,
                                                std::int64_t vocabulary) {

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "models/bert/bert.hpp"
-#include "models/layers/recurrent.hpp"
 #include "models/text/text_options.hpp"
 
 namespace attend {
@@ -42,39 +41,6 @@ class TextEncoder {
 
  private:
   std::string_view name_, embeddings_, before_layer_;
-};
-
-class BertTextEncoder : public TextEncoder {
- public:
-  BertTextEncoder(torch::nn::Module& model, const BertConfig& config);
-
-  Encoded forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const override;
-  std::int64_t width() const override { return bert_->config().block.width; }
-  double deviation() const override { return bert_->config().block.deviation; }
-  Bert bert() const override { return bert_; }
-
- private:
-  Bert bert_;
-};
-
-// Embeddings and bidirectional LSTM layers, each direction of half the width.
-struct LstmTextConfig {
-  std::int64_t vocabulary = 0;
-  std::int64_t width = 256;
-  std::int64_t layers = 1;
-  double dropout = 0.1;
-};
-class LstmTextEncoder : public TextEncoder {
- public:
-  LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config);
-
-  Encoded forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const override;
-  std::int64_t width() const override { return config_.width; }
-
- private:
-  LstmTextConfig config_;
-  Embedding embedding_ = nullptr;
-  Recurrence layers_ = nullptr;
 };
 
 // Makes the encoder of the options as a child of `model`. Throws UserError if the options contradict each other.

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "models/ops/ops.hpp"
+#include "models/bert/bert.hpp"
+#include "models/layers/layers.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {
@@ -44,76 +45,111 @@ Text text_of(const Tensor& hidden_MH, const SegmentedSequences& input, std::int6
 
 Tensor mean(const Tensor& states_BTH, const Tensor& lengths_B1) { return states_BTH.sum(1) / lengths_B1.clamp_min(1); }
 
+// BERT's pooler of the first token, [CLS]: P = H.
+class ClsPooling : public PoolingImpl {
+ public:
+  ClsPooling(std::int64_t width, double deviation) : pooler_(width, deviation) {
+    register_module("dense", pooler_->dense);
+  }
+  bool reads_first() const override { return true; }
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const override {
+    return pooler_->forward(encoded.hidden_MH);
+  }
+
+ private:
+  BertPooler pooler_;
+};
+
+// The final states of both directions, concatenated: P = H.
+class LastPooling : public PoolingImpl {
+ public:
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const override {
+    ensure(encoded.last_BH.defined(), "the encoder is recurrent");
+    return encoded.last_BH;
+  }
+};
+
+// The mean over all tokens: P = H.
+class MeanPooling : public PoolingImpl {
+ public:
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override {
+    const Layout& layout = input.tokens.layout;
+    const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
+    const Tensor lengths_B1 = layout.on(states_BTH.device()).lengths_B.unsqueeze(1).to(at::kFloat);
+    return mean(states_BTH, lengths_B1).to(encoded.hidden_MH.scalar_type());
+  }
+};
+
+// Σ_t a_t h_t with a = softmax_t(tanh(W h_t + b) · u) and a parameter u (Yang et al. 2016, "Hierarchical Attention
+// Networks for Document Classification", eq. 5 to 7): P = H.
+class AttentionPooling : public PoolingImpl {
+ public:
+  explicit AttentionPooling(std::int64_t width)
+      : projection_(register_module("projection", Linear(LinearConfig{.in = width, .out = width}))),
+        query_(register_module("query", Linear(LinearConfig{.in = width, .out = 1, .bias = false}))) {}
+
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override {
+    const Layout& layout = input.tokens.layout;
+    const Tensor scores_M1 = query_->forward(projection_->forward(encoded.hidden_MH, ops::Activation::tanh));
+    const Tensor scores_BT = ops::pad(scores_M1.to(at::kFloat), layout).squeeze(2);
+    const Tensor weights_BT = masked_softmax(scores_BT, layout.on(scores_BT.device()).padding_BT);
+    const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
+    return at::matmul(weights_BT.unsqueeze(1), states_BTH).squeeze(1).to(encoded.hidden_MH.scalar_type());
+  }
+
+ private:
+  Linear projection_;
+  Linear query_;
+};
+
+// Compares two texts token by token (Parikh et al. 2016, arXiv 1606.01933; Chen et al. 2017, 1609.06038): energies
+// e_ij = a_i · b_j / sqrt(H) align each token with the other text, a~_i = Σ_j softmax_j(e_ij) b_j, and b~_j likewise;
+// relu(W [x; x~; x - x~; x * x~]) of both texts is pooled by mean and maximum, and tanh(V ·) of the four vectors is the
+// result: P = H. [CLS] and [SEP] belong to the text that contains them.
+class AlignmentPooling : public PoolingImpl {
+ public:
+  explicit AlignmentPooling(std::int64_t width)
+      : compare_(register_module("compare", Linear(LinearConfig{.in = 4 * width, .out = width}))),
+        dense_(register_module("dense", Linear(LinearConfig{.in = 4 * width, .out = width}))) {}
+
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override {
+    const auto type = encoded.hidden_MH.scalar_type();
+    const Text a = text_of(encoded.hidden_MH, input, 0), b = text_of(encoded.hidden_MH, input, 1);
+    const double scale = 1 / std::sqrt(static_cast<double>(encoded.hidden_MH.size(1)));
+    const Tensor energies_BTS = at::matmul(a.states_BTH, b.states_BTH.transpose(1, 2)) * scale;
+    const auto meet = [](const Tensor& energies, const Text& other) {  // the vectors of `other` aligned with each token
+      return at::matmul(masked_softmax(energies, other.missing_BT.unsqueeze(1)), other.states_BTH);
+    };
+    const auto pool = [&](const Text& text, const Tensor& met) {
+      const Tensor& x = text.states_BTH;
+      const Tensor compared =
+          compare_->forward(at::cat({x, met, x - met, x * met}, 2).to(type), ops::Activation::relu).to(at::kFloat);
+      const Tensor gone = text.missing_BT.unsqueeze(2);
+      return at::cat({mean(compared.masked_fill(gone, 0), text.lengths_B1), compared.masked_fill(gone, 0).amax(1)}, 1);
+    };
+    const Tensor both = at::cat({pool(a, meet(energies_BTS, b)), pool(b, meet(energies_BTS.transpose(1, 2), a))}, 1);
+    return dense_->forward(both.to(type), ops::Activation::tanh);
+  }
+
+ private:
+  Linear compare_;
+  Linear dense_;
+};
+
 }  // namespace
-
-ClsPoolingImpl::ClsPoolingImpl(std::int64_t width, double deviation) : pooler_(width, deviation) {
-  register_module("dense", pooler_->dense);
-}
-
-Tensor ClsPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
-  return pooler_->forward(encoded.hidden_MH);
-}
-
-Tensor LastPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
-  ensure(encoded.last_BH.defined(), "the encoder is recurrent");
-  return encoded.last_BH;
-}
-
-Tensor MeanPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
-  const Layout& layout = input.tokens.layout;
-  const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
-  const Tensor lengths_B1 = layout.on(states_BTH.device()).lengths_B.unsqueeze(1).to(at::kFloat);
-  return mean(states_BTH, lengths_B1).to(encoded.hidden_MH.scalar_type());
-}
-
-AttentionPoolingImpl::AttentionPoolingImpl(std::int64_t width)
-    : projection_(register_module("projection", Linear(LinearConfig{.in = width, .out = width}))),
-      query_(register_module("query", Linear(LinearConfig{.in = width, .out = 1, .bias = false}))) {}
-
-Tensor AttentionPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
-  const Layout& layout = input.tokens.layout;
-  const Tensor scores_M1 = query_->forward(projection_->forward(encoded.hidden_MH, ops::Activation::tanh));
-  const Tensor scores_BT = ops::pad(scores_M1.to(at::kFloat), layout).squeeze(2);
-  const Tensor weights_BT = masked_softmax(scores_BT, layout.on(scores_BT.device()).padding_BT);
-  const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
-  return at::matmul(weights_BT.unsqueeze(1), states_BTH).squeeze(1).to(encoded.hidden_MH.scalar_type());
-}
-
-AlignmentPoolingImpl::AlignmentPoolingImpl(std::int64_t width)
-    : compare_(register_module("compare", Linear(LinearConfig{.in = 4 * width, .out = width}))),
-      dense_(register_module("dense", Linear(LinearConfig{.in = 4 * width, .out = width}))) {}
-
-Tensor AlignmentPoolingImpl::forward(const Encoded& encoded, const SegmentedSequences& input) const {
-  const auto type = encoded.hidden_MH.scalar_type();
-  const Text a = text_of(encoded.hidden_MH, input, 0), b = text_of(encoded.hidden_MH, input, 1);
-  const double scale = 1 / std::sqrt(static_cast<double>(encoded.hidden_MH.size(1)));
-  const Tensor energies_BTS = at::matmul(a.states_BTH, b.states_BTH.transpose(1, 2)) * scale;
-  const auto meet = [](const Tensor& energies, const Text& other) {  // the vectors of `other` aligned with each token
-    return at::matmul(masked_softmax(energies, other.missing_BT.unsqueeze(1)), other.states_BTH);
-  };
-  const auto pool = [&](const Text& text, const Tensor& met) {
-    const Tensor& x = text.states_BTH;
-    const Tensor compared =
-        compare_->forward(at::cat({x, met, x - met, x * met}, 2).to(type), ops::Activation::relu).to(at::kFloat);
-    const Tensor gone = text.missing_BT.unsqueeze(2);
-    return at::cat({mean(compared.masked_fill(gone, 0), text.lengths_B1), compared.masked_fill(gone, 0).amax(1)}, 1);
-  };
-  const Tensor both = at::cat({pool(a, meet(energies_BTS, b)), pool(b, meet(energies_BTS.transpose(1, 2), a))}, 1);
-  return dense_->forward(both.to(type), ops::Activation::tanh);
-}
 
 std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, double deviation) {
   switch (pooling) {
     case Pooling::cls:
-      return std::make_shared<ClsPoolingImpl>(width, deviation);
+      return std::make_shared<ClsPooling>(width, deviation);
     case Pooling::last:
-      return std::make_shared<LastPoolingImpl>();
+      return std::make_shared<LastPooling>();
     case Pooling::mean:
-      return std::make_shared<MeanPoolingImpl>();
+      return std::make_shared<MeanPooling>();
     case Pooling::attention:
-      return std::make_shared<AttentionPoolingImpl>(width);
+      return std::make_shared<AttentionPooling>(width);
     case Pooling::alignment:
-      return std::make_shared<AlignmentPoolingImpl>(width);
+      return std::make_shared<AlignmentPooling>(width);
   }
   ensure(false, "the pooling is known");
   return nullptr;
