@@ -49,14 +49,6 @@ Tensor BahdanauImpl::advance(const Tensor& embedded_RE, RecurrentState& state, c
   return dropout(kReadout, read_out(query_RH, embedded_RE, context_RW));
 }
 
-std::vector<DropoutPlace> BahdanauImpl::dropout_places(Pass& pass) const {
-  const std::int64_t width = config_.width;
-  std::vector<DropoutPlace> places = {{pass.dropout(config_.dropout), config_.memory_width()},
-                                      {pass.dropout(config_.dropout), width}};
-  add_places_between_layers(places, pass);
-  return places;
-}
-
 // The read-out is not part of the recurrence and follows the fused op.
 Tensor BahdanauImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                            std::span<const DropoutPlace> places) const {

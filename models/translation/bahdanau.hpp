@@ -39,7 +39,7 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
                          const torch::Tensor& context_RW) const;
   torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                         Pass& pass) const override;
-  std::vector<DropoutPlace> dropout_places(Pass& pass) const override;
+  std::vector<std::int64_t> dropout_widths() const override { return {config_.memory_width(), config_.width}; }
   torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                       std::span<const DropoutPlace> places) const override;
 

@@ -37,12 +37,6 @@ Tensor FixedImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
   return combine_->forward(dropout(kCombine, x), ops::Activation::tanh);
 }
 
-std::vector<DropoutPlace> FixedImpl::dropout_places(Pass& pass) const {
-  std::vector<DropoutPlace> places = {{pass.dropout(config_.dropout), combine_->weight.master().size(1)}};
-  add_places_between_layers(places, pass);
-  return places;
-}
-
 // No input of a step depends on the output of the previous one, so the layers run over whole sentences.
 Tensor FixedImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {

@@ -30,7 +30,7 @@ class FixedImpl : public RecurrentSeq2SeqImpl {
   torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const override;
   torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                         Pass& pass) const override;
-  std::vector<DropoutPlace> dropout_places(Pass& pass) const override;
+  std::vector<std::int64_t> dropout_widths() const override { return {combine_->weight.master().size(1)}; }
   torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                       std::span<const DropoutPlace> places) const override;
 

@@ -35,14 +35,6 @@ Tensor LuongImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
   return state.output_RH;
 }
 
-std::vector<DropoutPlace> LuongImpl::dropout_places(Pass& pass) const {
-  const std::int64_t width = config_.width;
-  std::vector<DropoutPlace> places = {{pass.dropout(config_.dropout), width},
-                                      {pass.dropout(config_.dropout), config_.memory_width() + width}};
-  add_places_between_layers(places, pass);
-  return places;
-}
-
 Tensor LuongImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {
   const auto [attention, unsupported] = attention_.fused_sequence();

@@ -102,10 +102,12 @@ Tensor RecurrentSeq2SeqImpl::step_cells(const RecurrenceImpl& cells, Tensor x, R
   return x;
 }
 
-void RecurrentSeq2SeqImpl::add_places_between_layers(std::vector<DropoutPlace>& places, Pass& pass) const {
-  for (std::int64_t l = 1; l < config_.decoder_layers; ++l) {
-    places.push_back({pass.dropout(config_.dropout), config_.width});
-  }
+std::vector<DropoutPlace> RecurrentSeq2SeqImpl::dropout_places(Pass& pass) const {
+  std::vector<std::int64_t> widths = dropout_widths();
+  widths.insert(widths.end(), config_.decoder_layers - 1, config_.width);
+  std::vector<DropoutPlace> places;
+  for (const std::int64_t width : widths) places.push_back({pass.dropout(config_.dropout), width});
+  return places;
 }
 
 Keys RecurrentSeq2SeqImpl::keys_of(const Attention& attention, const RecurrenceOutput& read,

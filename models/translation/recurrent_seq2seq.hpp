@@ -120,8 +120,8 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   virtual torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                                 Pass& pass) const = 0;
 
-  // The places of dropout in `advance`, by index.
-  virtual std::vector<DropoutPlace> dropout_places(Pass& pass) const = 0;
+  // The widths of the places of dropout in `advance`, by index; those between the decoder's layers follow.
+  virtual std::vector<std::int64_t> dropout_widths() const = 0;
 
   // Teacher forcing as one fused op, equal to the unrolled step; undefined if this model has none.
   virtual torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
@@ -132,9 +132,6 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   static torch::Tensor step_cells(const RecurrenceImpl& cells, torch::Tensor x, RecurrentState& state,
                                   const StepDropout& dropout, std::size_t between);
 
-  // Appends the places of dropout between the decoder's layers.
-  void add_places_between_layers(std::vector<DropoutPlace>& places, Pass& pass) const;
-
   // The keys and values made from the encoder's output.
   Keys keys_of(const Attention& attention, const RecurrenceOutput& read, const Layout& layout) const;
 
@@ -144,6 +141,7 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   std::shared_ptr<RecurrentMemory> read(const Sequences& src, Pass& pass) const;
   std::unique_ptr<RecurrentState> start_state(const RecurrentMemory& memory,
                                               std::span<const std::int64_t> sentences) const;
+  std::vector<DropoutPlace> dropout_places(Pass& pass) const;
   // The embeddings of a step, some replaced by those of the model's own predictions from the previous step (output [Q,
   // H], Q ≥ R).
   torch::Tensor with_own_words(const torch::Tensor& embedded_RE, const torch::Tensor& output_QH, Pass& pass) const;
