@@ -17,13 +17,12 @@ namespace attend {
 namespace {
 
 template <class S>
-std::shared_ptr<Score> without_parameters(const ScoreWidths& /*config*/) {
-  return std::make_shared<S>();
-}
-
-template <class S>
-std::shared_ptr<Score> with_parameters(const ScoreWidths& config) {
-  return std::make_shared<S>(config);
+std::shared_ptr<Score> made(const ScoreWidths& widths) {
+  if constexpr (std::is_constructible_v<S, const ScoreWidths&>) {
+    return std::make_shared<S>(widths);
+  } else {
+    return std::make_shared<S>();
+  }
 }
 
 }  // namespace
@@ -31,21 +30,21 @@ std::shared_ptr<Score> with_parameters(const ScoreWidths& config) {
 ScoreRecipe recipe_of(ScoreKind kind) {
   switch (kind) {
     case ScoreKind::dot:
-      return {true, true, true, without_parameters<DotScore>};
+      return {.needs_equal_widths = true, .takes_coverage = true, .compares_pairs = true, .make = made<DotScore>};
     case ScoreKind::scaled_dot:
-      return {true, true, true, without_parameters<ScaledDotScore>};
+      return {.needs_equal_widths = true, .takes_coverage = true, .compares_pairs = true, .make = made<ScaledDotScore>};
     case ScoreKind::general:
-      return {false, true, true, with_parameters<GeneralScore>};
+      return {.takes_coverage = true, .compares_pairs = true, .make = made<GeneralScore>};
     case ScoreKind::additive:
-      return {false, true, true, with_parameters<AdditiveScore>};
+      return {.takes_coverage = true, .compares_pairs = true, .make = made<AdditiveScore>};
     case ScoreKind::location:
-      return {false, false, false, with_parameters<LocationScore>};
+      return {.make = made<LocationScore>};
     case ScoreKind::rbf:
-      return {false, false, true, with_parameters<RbfScore>};
+      return {.compares_pairs = true, .make = made<RbfScore>};
     case ScoreKind::elu1:
-      return {false, false, true, with_parameters<Elu1Score>};
+      return {.compares_pairs = true, .make = made<Elu1Score>};
     case ScoreKind::cosine:
-      return {true, false, true, with_parameters<CosineScore>};
+      return {.needs_equal_widths = true, .compares_pairs = true, .make = made<CosineScore>};
   }
   return {};
 }
@@ -53,11 +52,12 @@ ScoreRecipe recipe_of(ScoreKind kind) {
 PositionRecipe recipe_of(PositionKind kind) {
   switch (kind) {
     case PositionKind::sinusoidal:
-      return {true, [](std::shared_ptr<Scope> scope, std::int64_t /*heads*/) { return scope; }};
+      return {.adds_sinusoids = true,
+              .around = [](std::shared_ptr<Scope> scope, std::int64_t /*heads*/) { return scope; }};
     case PositionKind::alibi:
-      return {false, [](std::shared_ptr<Scope> scope, std::int64_t heads) {
-                return std::make_shared<AlibiScope>(std::move(scope), heads);
-              }};
+      return {.around = [](std::shared_ptr<Scope> scope, std::int64_t heads) {
+        return std::make_shared<AlibiScope>(std::move(scope), heads);
+      }};
   }
   return {};
 }
