@@ -30,18 +30,14 @@
   // ---- elements
 
   const svg_space = 'http://www.w3.org/2000/svg';
-  function element(name, attributes = {}, ...inside) {
-    const made = document.createElement(name);
+  function filled(made, attributes, inside) {
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     made.append(...inside);
     return made;
   }
-  function drawn(name, attributes = {}, text) {
-    const made = document.createElementNS(svg_space, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== undefined) made.textContent = text;
-    return made;
-  }
+  const element = (name, attributes = {}, ...inside) => filled(document.createElement(name), attributes, inside);
+  const drawn = (name, attributes = {}, ...inside) =>
+      filled(document.createElementNS(svg_space, name), attributes, inside);
   function chooser(label, values, chosen, change) {
     const select = element('select', {dir: 'auto'});
     for (const [value, name] of values) select.append(new Option(name, value, false, value === chosen));
@@ -60,6 +56,8 @@
         element('tbody', {}, ...rows.map((row) => line(row, 'td'))));
   }
   const decimals = (value) => value.toFixed(1).replace('-', '−');
+  const numbers_to = (count) => [...Array(count).keys()];
+  const on = (id, event, act) => by_id(id).addEventListener(event, act);
 
   // ---- matrices
 
@@ -97,7 +95,7 @@
   function matrix_of(map, layer, head) {
     const {source, target, heads, weights} = map;
     const size = source.length * target.length;
-    const chosen = head < 0 ? [...Array(heads).keys()] : [head];
+    const chosen = head < 0 ? numbers_to(heads) : [head];
     const rows = target.map(
         (_, t) => source.map(
             (_, s) => chosen.reduce((sum, h) => sum + weights[(layer * heads + h) * size + t * source.length + s], 0) /
@@ -113,13 +111,12 @@
     if (!sentence.at) return [];
     const [offset, length] = sentence.at;
     const bytes = await inflated(streams.subarray(offset, offset + length));
-    let begin = 0;
+    let end = 0;
     const maps = sentence.maps.map((map) => {
       const source = sentence.pieces[map.source], target = sentence.pieces[map.target];
-      const end = begin + map.layers * map.heads * source.length * target.length;
-      const whole = {...map, source, target, weights: bytes.subarray(begin, end)};
-      begin = end;
-      return whole;
+      const begin = end;
+      end += map.layers * map.heads * source.length * target.length;
+      return {...map, source, target, weights: bytes.subarray(begin, end)};
     });
     loaded = {sentence: number, maps};
     return maps;
@@ -155,14 +152,8 @@
             drawn('text', {x: left - 6, y: top + cell * (t + 0.7), 'text-anchor': 'end', 'data-row': t}, shown(text))));
     rows.forEach((row, t) => row.forEach((weight, s) => {
       if (weight < 1 / 510) return;
-      picture.append(drawn('rect', {
-        class: 'cell',
-        x: left + cell * s,
-        y: top + cell * t,
-        width: cell - 1,
-        height: cell - 1,
-        'fill-opacity': shade(weight).toFixed(3)
-      }));
+      const place = {x: left + cell * s, y: top + cell * t, width: cell - 1, height: cell - 1};
+      picture.append(drawn('rect', {class: 'cell', ...place, 'fill-opacity': shade(weight).toFixed(3)}));
     }));
     picture.append(drawn(
         'rect',
@@ -189,9 +180,8 @@
       event.preventDefault();
       event.stopPropagation();
       const from = state.here ?? {row: 0, column: 0};
-      go_to(
-          Math.max(0, Math.min(target.length - 1, from.row + step[0])),
-          Math.max(0, Math.min(source.length - 1, from.column + step[1])));
+      const within = (place, count) => Math.max(0, Math.min(count - 1, place));
+      go_to(within(from.row + step[0], target.length), within(from.column + step[1], source.length));
     });
     return picture;
   }
@@ -229,8 +219,7 @@
     const colour = getComputedStyle(document.documentElement).getPropertyValue('--heat').trim();
     const [red, green, blue] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
     const grid = element('div', {class: 'small-maps', style: `grid-template-columns: repeat(${map.heads + 1}, auto)`});
-    grid.append(
-        element('span', {}, 'Layer'), ...[...Array(map.heads).keys()].map((h) => element('span', {}, `Head ${h}`)));
+    grid.append(element('span', {}, 'Layer'), ...numbers_to(map.heads).map((h) => element('span', {}, `Head ${h}`)));
     for (let layer = 0; layer < map.layers; ++layer) {
       grid.append(element('span', {}, String(layer)));
       for (let head = 0; head < map.heads; ++head) {
@@ -242,10 +231,8 @@
         const name = `Layer ${layer}, head ${head}`;
         const button = element('button', {type: 'button', title: name, 'aria-label': name}, canvas);
         button.addEventListener('click', () => {
-          panel.layer = layer;
-          panel.head = head;
           by_id('scale').value = 'head';
-          show();
+          show_at(panel, {layer, head});
         });
         grid.append(button);
       }
@@ -257,11 +244,14 @@
     const {layer, head} = data.systems[system];
     return Object.assign(panel, {system, layer, head});
   }
+  function show_at(panel, place) {
+    Object.assign(panel, place);
+    show();
+  }
 
   function fill_panel(panel, maps) {
-    const box = element('div', {class: 'panel'});
     const controls = element('div', {class: 'controls'});
-    box.append(controls);
+    const box = element('div', {class: 'panel'}, controls);
     if (systems.length > 1) {
       controls.append(chooser('System', systems.map((name, s) => [s, name]), panel.system, (s) => {
         open_at(panel, s);
@@ -286,30 +276,23 @@
     }
     controls.append(
         chooser(
-            'Layer', [...Array(map.layers).keys()].map((l) => [l, String(l)]), panel.layer,
-            (l) => {
-              panel.layer = l;
-              show();
-            }),
+            'Layer', numbers_to(map.layers).map((l) => [l, String(l)]), panel.layer,
+            (layer) => show_at(panel, {layer})),
         chooser(
-            'Head', [[-1, 'Mean'], ...[...Array(map.heads).keys()].map((h) => [h, String(h)])],
-            map.heads === 1 ? 0 : panel.head, (h) => {
-              panel.head = h;
-              show();
-            }));
+            'Head', [[-1, 'Mean'], ...numbers_to(map.heads).map((h) => [h, String(h)])],
+            map.heads === 1 ? 0 : panel.head, (head) => show_at(panel, {head})));
     const matrix = matrix_of(map, panel.layer, panel.head);
     const picture = head_view(matrix, panel);
     const readout = element('p', {class: 'readout', 'aria-live': 'polite', dir: 'auto'});
     const numbers = element('details', {}, element('summary', {}, 'The numbers as a table'));
     numbers.addEventListener('toggle', () => {
       if (!numbers.open || numbers.children.length > 1) return;
+      const heads = panel.head < 0 ? 'mean of the heads' : `head ${panel.head}`;
+      const caption = `Attention of ${systems[panel.system]}, layer ${panel.layer}, ${heads}`;
+      const rows = matrix.target.map((text, t) => [text, ...matrix.rows[t].map((weight) => weight.toFixed(3))]);
       numbers.append(element(
           'div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Attention weights'},
-          table(
-              `Attention of ${systems[panel.system]}, layer ${panel.layer}, ${
-                  panel.head < 0 ? 'mean of the heads' : 'head ' + panel.head}`,
-              ['', ...matrix.source],
-              matrix.target.map((text, t) => [text, ...matrix.rows[t].map((weight) => weight.toFixed(3))]))));
+          table(caption, ['', ...matrix.source], rows)));
     });
     box.append(element('div', {class: 'scroll'}, picture), readout, numbers);
     state.shown[panel.number] = {...matrix, picture, readout};
@@ -342,8 +325,7 @@
 
     const maps = await maps_of(number);
     if (ticket !== asked) return;  // another sentence was chosen meanwhile
-    const panels = state.panels.map((panel) => fill_panel(panel, maps));
-    by_id('panels').replaceChildren(...panels);
+    by_id('panels').replaceChildren(...state.panels.map((panel) => fill_panel(panel, maps)));
     const [a, b] = state.shown;
     by_id('message').textContent = a && b && !same(a.source, b.source) && !state.words ?
         'These systems split the source into different pieces; merge them into words for shared axes.' :
@@ -372,11 +354,9 @@
   function list_sentences() {
     const wanted = by_id('search').value.trim().toLowerCase();
     const order = by_id('order').value;
-    const holds = (sentence) => [sentence.source, sentence.reference, ...sentence.outputs.map((output) => output.text)]
-                                    .join('\n')
-                                    .toLowerCase()
-                                    .includes(wanted);
-    state.found = [...sentences.keys()].filter((n) => !wanted || holds(sentences[n]));
+    const text_of =
+        (it) => [it.source, it.reference, ...it.outputs.map((output) => output.text)].join('\n').toLowerCase();
+    state.found = [...sentences.keys()].filter((n) => !wanted || text_of(sentences[n]).includes(wanted));
     const upwards = metrics[0]?.lower_is_better ? -1 : 1;
     const key = {
       better: (n) => -upwards * difference(sentences[n]),
@@ -388,10 +368,8 @@
     const is_difference = order === 'better' || order === 'worse';
     by_id('list').replaceChildren(...state.found.map((n) => {
       const by = difference(sentences[n]);
-      return element(
-          'option', {value: n, dir: 'auto'},
-          `${n + 1}: ${is_difference ? `${by > 0 ? '+' : ''}${by.toFixed(1)} ${metrics[0].name}: ` : ''}${
-              sentences[n].source.slice(0, 120)}`);
+      const gain = is_difference ? `${by > 0 ? '+' : ''}${by.toFixed(1)} ${metrics[0].name}: ` : '';
+      return element('option', {value: n, dir: 'auto'}, `${n + 1}: ${gain}${sentences[n].source.slice(0, 120)}`);
     }));
     const [a, b] = first_and_second();
     for (const option of by_id('order').options) {
@@ -410,10 +388,8 @@
   }
 
   function go_to_hash() {
-    const asked_for = /^#s=(\d+)$/.exec(location.hash);
-    if (!asked_for) return false;
-    const number = Number(asked_for[1]) - 1;
-    if (number < 0 || number >= sentences.length) return false;
+    const number = Number(/^#s=(\d+)$/.exec(location.hash)?.[1]) - 1;
+    if (!sentences[number]) return false;
     if (!state.found.includes(number)) {
       by_id('search').value = '';
       list_sentences();
@@ -437,19 +413,18 @@
     by_id('order').append(new Option(name, value));
   views.forEach((name, v) => by_id('view').append(new Option(name, v)));
   by_id('view').parentElement.hidden = views.length === 1;
-  by_id('attention-controls').hidden = with_maps.length === 0;
-  by_id('panels').hidden = with_maps.length === 0;
+  for (const id of ['attention-controls', 'panels']) by_id(id).hidden = with_maps.length === 0;
 
-  by_id('search').addEventListener('input', search_again);
-  by_id('order').addEventListener('change', () => {
+  on('search', 'input', search_again);
+  on('order', 'change', () => {
     list_sentences();
     choose(state.found[0] ?? state.current);
   });
-  by_id('list').addEventListener('change', () => choose(Number(by_id('list').value)));
-  by_id('previous').addEventListener('click', () => step(-1));
-  by_id('next').addEventListener('click', () => step(1));
-  for (const id of ['view', 'scale']) by_id(id).addEventListener('change', show);
-  by_id('words').addEventListener('change', () => {
+  on('list', 'change', () => choose(Number(by_id('list').value)));
+  on('previous', 'click', () => step(-1));
+  on('next', 'click', () => step(1));
+  for (const id of ['view', 'scale']) on(id, 'change', show);
+  on('words', 'change', () => {
     state.words = by_id('words').checked;
     state.here = null;
     show();
