@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "analysis/attention_maps.hpp"
@@ -38,10 +37,6 @@
 
 namespace attend {
 namespace {
-
-void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why) {
-  if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
-}
 
 struct AttentionConfig {
   std::string run;
@@ -114,14 +109,10 @@ struct AttentionConfig {
 
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
-    if (origins.given("nbest")) {
-      throw UserError(origins("nbest") + " has no meaning here: only the best translation is shown", "leave it out");
-    }
+    refuse_given("nbest", origins, "here: only the best translation is shown");
     if (!alignment.empty()) validate_alignment(origins);
     if (output.empty()) {
-      if (overwrite && alignment.empty()) {
-        throw UserError(origins("overwrite") + " has no meaning without --output or --alignment", "leave it out");
-      }
+      if (overwrite && alignment.empty()) refuse_given("overwrite", origins, "without --output or --alignment");
     } else {
       const PictureKind kind = picture_kind(output, origins("output"));
       if (positions && kind == PictureKind::page) {

@@ -71,15 +71,11 @@ struct PredictConfig {
   }
 
   void validate(const OptionOrigins& origins) const {
-    const auto refuse = [&](std::string_view option, const char* why) {
-      if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
-    };
     refuse_inapplicable(*this, given_place(origins),
                         fill_mask ? OptionTexts{{"tasks of kind", "fill-mask"}} : OptionTexts());
     if (data.empty() && test.empty()) return;
-    refuse("input", "with a test file");
-    refuse("line-buffered", "with a test file");
-    if (!test.empty()) refuse("data", "with --test");
+    for (const char* option : {"input", "line-buffered"}) refuse_given(option, origins, "with a test file");
+    if (!test.empty()) refuse_given("data", origins, "with --test");
   }
 };
 
@@ -183,10 +179,8 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
     const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
     refuse_inapplicable(config, given_place(origins), facts_of(trained.task.kind));
     adopt_answers(config.answers, config.run, origins);
-    if (origins.given("null-threshold") && !trained.task.may_lack_answers) {
-      throw UserError(origins("null-threshold") + " has no meaning for " + config.run +
-                          ": every question of its task has an answer",
-                      "leave it out");
+    if (!trained.task.may_lack_answers) {
+      refuse_given("null-threshold", origins, "for " + config.run + ": every question of its task has an answer");
     }
     freeze(*trained.model, config.use.precision);
     const bool lines = config.data.empty() && config.test.empty();

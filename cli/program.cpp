@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/help.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/version.hpp"

@@ -85,6 +85,20 @@ void refuse_inapplicable(const BoundOptions& options, const OptionTexts& default
   }
 }
 
+void check_required(const BoundOptions& options, std::string_view command) {
+  for (const BoundOption& option : options) {
+    if (!option.traits.required || !text_of(option.get()).empty()) continue;
+    std::string spelling = "--" + std::string(option.name);
+    if (option.traits.positional) spelling = std::string(option.traits.placeholder) + " (or " + spelling + ")";
+    throw UserError(std::string(command) + ": " + spelling + " is missing: " + std::string(option.traits.help),
+                    std::string(command) + " --help lists the options");
+  }
+}
+
+void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why) {
+  if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
+}
+
 std::vector<OptionBlock> blocks_of(const BoundOptions& options) {
   std::vector<OptionBlock> blocks;
   std::optional<std::string_view> group;

@@ -1,5 +1,5 @@
-// The options that have a meaning, derived from the conditions in their declarations (Option::only): what is refused,
-// hidden, and grouped in --help and in files.
+// The options that must be given, and those that have a meaning, derived from their declarations (Option::required and
+// only): what is refused, hidden, and grouped in --help and in files.
 #pragma once
 
 #include <functional>
@@ -27,6 +27,12 @@ template <class Config>
 void refuse_inapplicable(const Config& config, const OptionPlace& place, const OptionTexts& facts = {}) {
   refuse_inapplicable(bind(config), default_texts<Config>(), place, facts);
 }
+
+// Throws UserError if a required option is empty. The remedy names `command`.
+void check_required(const BoundOptions& options, std::string_view command);
+
+// Throws UserError if the option was given: it "has no meaning " and why.
+void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why);
 
 // The options of a group whose outermost condition is the same; those without one come first.
 struct OptionBlock {

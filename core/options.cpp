@@ -383,16 +383,6 @@ void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, O
   apply_toml(options, read_file(file, kMaxConfigBytes), file.string(), origins, unknown);
 }
 
-void check_required(const BoundOptions& options, std::string_view command) {
-  for (const BoundOption& option : options) {
-    if (!option.traits.required || !text_of(option.get()).empty()) continue;
-    std::string spelling = "--" + std::string(option.name);
-    if (option.traits.positional) spelling = std::string(option.traits.placeholder) + " (or " + spelling + ")";
-    throw UserError(std::string(command) + ": " + spelling + " is missing: " + std::string(option.traits.help),
-                    std::string(command) + " --help lists the options");
-  }
-}
-
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
     if (!origins.given(ours[i].name) && !is_dropout(ours[i])) ours[i].set(theirs[i].get());

@@ -231,9 +231,6 @@ void apply_words(BoundOptions& options, std::string_view name, const std::vector
 void apply_toml(BoundOptions& options, std::string_view text, const std::string& file, OptionOrigins& origins,
                 UnknownKeys unknown = UnknownKeys::refuse);
 
-// Throws UserError if a required option is empty. The remedy names `command`.
-void check_required(const BoundOptions& options, std::string_view command);
-
 // The value as printed in --help and read by apply_words: 0.1, auto, 45m; the words of a list joined by spaces.
 std::string text_of(const OptionValue& value);
 

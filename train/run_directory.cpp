@@ -98,7 +98,7 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
     option.set(given[i]);
   }
   if (differs("max-epochs") && !origins.given("max-steps")) {
-    std::ranges::find(options, "max-steps", &BoundOption::name)->set(Auto{});
+    find_option(options, "max-steps")->set(Auto{});
   }
   if (differs("threads") || differs("device")) {
     log::warn("threads or device have changed: the resumed run will not be bitwise reproducible");
@@ -114,12 +114,11 @@ void write_run(RunKind kind, const RunConfig& config, const BoundOptions& option
   const fs::path run = config.run;
   nlohmann::ordered_json hashes;
   for (const Input& input : inputs) hashes[input.name] = input.hash;
-  const auto seed = std::ranges::find(options, "seed", &BoundOption::name);
   nlohmann::ordered_json record = record_of_kind(kind);
   record.update({{"attend", version()},
                  {"libtorch", TORCH_VERSION},
                  {"started", now_utc()},
-                 {"seed", std::get<std::int64_t>(seed->get())},
+                 {"seed", std::get<std::int64_t>(find_option(options, "seed")->get())},
                  {"threads", config.threads.value()},
                  {"device", config.device},
                  {"precision", name_of(config.precision)},
