@@ -189,8 +189,9 @@ class JsonLines : public AttentionOutput {
 
 PictureKind picture_kind(const std::string& file, const std::string& origin) {
   std::string endings;
-  for (const auto& [kind, ending] : kPictureEndings) {
-    if (file.size() > ending.size() && file.ends_with(ending)) return kind;
+  for (const auto& [kind, ending] : {std::pair(PictureKind::page, ".html"), std::pair(PictureKind::svg, ".svg"),
+                                     std::pair(PictureKind::json_lines, ".jsonl")}) {
+    if (file != ending && file.ends_with(ending)) return kind;
     endings += (endings.empty() ? "" : " or ") + std::string(ending);
   }
   throw UserError(origin + ": " + file + " has an unknown ending", "name a file that ends in " + endings);

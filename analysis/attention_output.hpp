@@ -4,13 +4,10 @@
 // windows.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "analysis/attention_maps.hpp"
 #include "analysis/report/heat_map.hpp"
@@ -18,13 +15,10 @@
 
 namespace attend {
 
-// The kinds of files, with the endings of their names.
 enum class PictureKind { page, svg, json_lines };
-inline constexpr std::array kPictureEndings{std::pair{PictureKind::page, std::string_view(".html")},
-                                            std::pair{PictureKind::svg, std::string_view(".svg")},
-                                            std::pair{PictureKind::json_lines, std::string_view(".jsonl")}};
 
-// UserError with all known endings; `origin` is the option that named the file.
+// The kind of a file by the ending of its name. UserError with all known endings; `origin` is the option that named the
+// file.
 PictureKind picture_kind(const std::string& file, const std::string& origin);
 
 struct AttentionView {

@@ -1,11 +1,12 @@
 #include "analysis/report/chart.hpp"
-#include "analysis/report/characters.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "analysis/report/characters.hpp"
 
 namespace attend {
 namespace {
@@ -109,15 +110,6 @@ std::size_t letters(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string shortened(const std::string& text, std::size_t most) {
-  if (letters(text) <= most) return text;
-  std::size_t end = 0;
-  for (std::size_t seen = 0; end < text.size(); ++end) {
-    if ((text[end] & 0xC0) != 0x80 && ++seen == most) break;
-  }
-  return text.substr(0, end) + "…";
-}
-
 // The vertical lines and numbers of an axis along x.
 std::string x_axis(const Axis& axis, const Frame& frame, std::string_view label) {
   std::string drawn;
@@ -210,7 +202,7 @@ std::string drawn(const PointChart& chart) {
     const double top = frame.top + group_height * static_cast<double>(g);
     if (g > 0) out += line(frame.left, top, frame.right, top, "grid");
     out += text_at(frame.left - 8, top + group_height / 2 + 4, "text-anchor=\"end\"",
-                   shortened(chart.groups[g], kMostLetters));
+                   join(abbreviated(characters_of(chart.groups[g]), kMostLetters)));
     for (std::size_t r = 0; r < chart.rows.size(); ++r) {
       const PointChart::Row& row = chart.rows[r];
       const std::optional<Estimate> value = g < row.values.size() ? row.values[g] : std::nullopt;
