@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "core/error.hpp"

@@ -10,7 +10,6 @@
 
 #include "analysis/recall.hpp"
 #include "core/error.hpp"
-#include "eval/metrics/labels.hpp"
 #include "eval/metrics/text.hpp"
 
 namespace attend {

@@ -2,11 +2,9 @@
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "analysis/compare.hpp"
 #include "analysis/report/json.hpp"

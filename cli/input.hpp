@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 

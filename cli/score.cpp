@@ -7,7 +7,6 @@
 #include <deque>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 

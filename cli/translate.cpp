@@ -12,7 +12,6 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"

@@ -6,7 +6,6 @@
 #include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <vector>
 
 #include "core/error.hpp"

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "analysis/report/bytes.hpp"
 

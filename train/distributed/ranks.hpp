@@ -6,7 +6,6 @@
 
 #include <torch/types.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>

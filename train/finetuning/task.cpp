@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/random.hpp"
 #include "data/batch/labelled_batch.hpp"
