@@ -35,11 +35,12 @@ namespace attend {
 
 enum class OptimiserKind { adamw, adam, adadelta, sgd };
 template <>
-inline constexpr auto kEnumNames<OptimiserKind> =
-    std::to_array<EnumName<OptimiserKind>>({{OptimiserKind::adamw, "adamw"},
-                                            {OptimiserKind::adam, "adam"},
-                                            {OptimiserKind::adadelta, "adadelta"},
-                                            {OptimiserKind::sgd, "sgd"}});
+inline constexpr auto kEnumNames<OptimiserKind> = std::to_array<EnumName<OptimiserKind>>({
+    {OptimiserKind::adamw, "adamw"},
+    {OptimiserKind::adam, "adam"},
+    {OptimiserKind::adadelta, "adadelta"},
+    {OptimiserKind::sgd, "sgd"},
+});
 
 struct OptimiserConfig {
   OptimiserKind optimiser = OptimiserKind::adamw;

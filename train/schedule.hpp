@@ -15,12 +15,13 @@ namespace attend {
 
 enum class ScheduleKind { inverse_sqrt, linear, cosine, constant, halving };
 template <>
-inline constexpr auto kEnumNames<ScheduleKind> =
-    std::to_array<EnumName<ScheduleKind>>({{ScheduleKind::inverse_sqrt, "inverse-sqrt"},
-                                           {ScheduleKind::linear, "linear"},
-                                           {ScheduleKind::cosine, "cosine"},
-                                           {ScheduleKind::constant, "constant"},
-                                           {ScheduleKind::halving, "halving"}});
+inline constexpr auto kEnumNames<ScheduleKind> = std::to_array<EnumName<ScheduleKind>>({
+    {ScheduleKind::inverse_sqrt, "inverse-sqrt"},
+    {ScheduleKind::linear, "linear"},
+    {ScheduleKind::cosine, "cosine"},
+    {ScheduleKind::constant, "constant"},
+    {ScheduleKind::halving, "halving"},
+});
 
 enum class ScheduleEnd { max_steps, max_time };
 template <>

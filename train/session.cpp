@@ -6,7 +6,6 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -47,15 +46,6 @@ std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
                     "use --init-from to start from the weights of another run");
   }
   return checkpoint;
-}
-
-std::string_view describe(StopReason ending) {
-  constexpr std::array<std::pair<StopReason, std::string_view>, 4> kWords = {
-      {{StopReason::max_steps, "max-steps reached"},
-       {StopReason::max_epochs, "max-epochs reached"},
-       {StopReason::max_time, "max-time reached"},
-       {StopReason::patience, "no improvement within patience"}}};
-  return std::ranges::find(kWords, ending, &std::pair<StopReason, std::string_view>::first)->second;
 }
 
 void dry_run(Trainer& trainer) {
@@ -286,7 +276,7 @@ void Session::fit() {
   with_memory_remedy(job_.memory_remedy(), [&] {
     if (run_.dry_run) return dry_run(trainer);
     const StopReason ending = trainer.train();
-    log::info("{} after {} updates; the run is in {}", describe(ending), trainer.state().step, run_.run);
+    log::info("{} after {} updates; the run is in {}", name_of(ending), trainer.state().step, run_.run);
   });
 }
 

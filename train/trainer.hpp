@@ -100,8 +100,15 @@ struct TrainerConfig {
 // True for metrics of validation that improve downwards.
 bool lower_is_better(std::string_view metric);
 
-// The reason why a run ended.
+// The reason why a run ended, and its words in the log.
 enum class StopReason { max_steps, max_epochs, max_time, patience };
+template <>
+inline constexpr auto kEnumNames<StopReason> = std::to_array<EnumName<StopReason>>({
+    {StopReason::max_steps, "max-steps reached"},
+    {StopReason::max_epochs, "max-epochs reached"},
+    {StopReason::max_time, "max-time reached"},
+    {StopReason::patience, "no improvement within patience"},
+});
 
 class Trainer {
  public:

@@ -22,12 +22,13 @@ namespace attend {
 
 enum class TaskKind { classification, multi_label, regression, spans, tags };
 template <>
-inline constexpr auto kEnumNames<TaskKind> = std::to_array<EnumName<TaskKind>>({{TaskKind::classification,
-                                                                                 "classification"},
-                                                                                {TaskKind::multi_label, "multi-label"},
-                                                                                {TaskKind::regression, "regression"},
-                                                                                {TaskKind::spans, "spans"},
-                                                                                {TaskKind::tags, "tags"}});
+inline constexpr auto kEnumNames<TaskKind> = std::to_array<EnumName<TaskKind>>({
+    {TaskKind::classification, "classification"},
+    {TaskKind::multi_label, "multi-label"},
+    {TaskKind::regression, "regression"},
+    {TaskKind::spans, "spans"},
+    {TaskKind::tags, "tags"},
+});
 
 // True if a text or pair gets a single answer rather than one per token.
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }

@@ -20,10 +20,12 @@ namespace attend {
 
 enum class TableFormat { automatic, tsv, csv, jsonl };
 template <>
-inline constexpr auto kEnumNames<TableFormat> = std::to_array<EnumName<TableFormat>>({{TableFormat::automatic, "auto"},
-                                                                                      {TableFormat::tsv, "tsv"},
-                                                                                      {TableFormat::csv, "csv"},
-                                                                                      {TableFormat::jsonl, "jsonl"}});
+inline constexpr auto kEnumNames<TableFormat> = std::to_array<EnumName<TableFormat>>({
+    {TableFormat::automatic, "auto"},
+    {TableFormat::tsv, "tsv"},
+    {TableFormat::csv, "csv"},
+    {TableFormat::jsonl, "jsonl"},
+});
 
 struct TableShape {
   // Names from the header, "a|b" meaning the first that exists; without a header, numbers from 1.

@@ -19,11 +19,12 @@ namespace attend {
 
 enum class TokenizerType { unigram, bpe, word, character };
 template <>
-inline constexpr auto kEnumNames<TokenizerType> =
-    std::to_array<EnumName<TokenizerType>>({{TokenizerType::unigram, "unigram"},
-                                            {TokenizerType::bpe, "bpe"},
-                                            {TokenizerType::word, "word"},
-                                            {TokenizerType::character, "char"}});
+inline constexpr auto kEnumNames<TokenizerType> = std::to_array<EnumName<TokenizerType>>({
+    {TokenizerType::unigram, "unigram"},
+    {TokenizerType::bpe, "bpe"},
+    {TokenizerType::word, "word"},
+    {TokenizerType::character, "char"},
+});
 
 // nmt_nfkc: Unicode's NFKC, with control characters removed and unusual spaces replaced. nfkc: NFKC only. identity:
 // none.

@@ -64,7 +64,9 @@ class Bleu : public Metric {
 
 template <>
 inline constexpr auto attend::kEnumNames<attend::metrics::BleuSmoothing> =
-    std::to_array<attend::EnumName<attend::metrics::BleuSmoothing>>({{metrics::BleuSmoothing::none, "none"},
-                                                                     {metrics::BleuSmoothing::exp, "exp"},
-                                                                     {metrics::BleuSmoothing::floor, "floor"},
-                                                                     {metrics::BleuSmoothing::add_k, "add-k"}});
+    std::to_array<attend::EnumName<attend::metrics::BleuSmoothing>>({
+        {metrics::BleuSmoothing::none, "none"},
+        {metrics::BleuSmoothing::exp, "exp"},
+        {metrics::BleuSmoothing::floor, "floor"},
+        {metrics::BleuSmoothing::add_k, "add-k"},
+    });

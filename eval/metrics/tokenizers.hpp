@@ -36,8 +36,10 @@ std::string tokenize_tercom(std::string_view line, const TercomOptions& options)
 
 template <>
 inline constexpr auto attend::kEnumNames<attend::metrics::Tokenization> =
-    std::to_array<attend::EnumName<attend::metrics::Tokenization>>({{metrics::Tokenization::mteval_13a, "13a"},
-                                                                    {metrics::Tokenization::international, "intl"},
-                                                                    {metrics::Tokenization::character, "char"},
-                                                                    {metrics::Tokenization::chinese, "zh"},
-                                                                    {metrics::Tokenization::none, "none"}});
+    std::to_array<attend::EnumName<attend::metrics::Tokenization>>({
+        {metrics::Tokenization::mteval_13a, "13a"},
+        {metrics::Tokenization::international, "intl"},
+        {metrics::Tokenization::character, "char"},
+        {metrics::Tokenization::chinese, "zh"},
+        {metrics::Tokenization::none, "none"},
+    });

@@ -7,14 +7,16 @@ namespace attend {
 
 enum class ScoreKind { dot, scaled_dot, general, additive, location, rbf, elu1, cosine };
 template <>
-inline constexpr auto kEnumNames<ScoreKind> = std::to_array<EnumName<ScoreKind>>({{ScoreKind::dot, "dot"},
-                                                                                  {ScoreKind::scaled_dot, "scaled-dot"},
-                                                                                  {ScoreKind::general, "general"},
-                                                                                  {ScoreKind::additive, "additive"},
-                                                                                  {ScoreKind::location, "location"},
-                                                                                  {ScoreKind::rbf, "rbf"},
-                                                                                  {ScoreKind::elu1, "elu1"},
-                                                                                  {ScoreKind::cosine, "cosine"}});
+inline constexpr auto kEnumNames<ScoreKind> = std::to_array<EnumName<ScoreKind>>({
+    {ScoreKind::dot, "dot"},
+    {ScoreKind::scaled_dot, "scaled-dot"},
+    {ScoreKind::general, "general"},
+    {ScoreKind::additive, "additive"},
+    {ScoreKind::location, "location"},
+    {ScoreKind::rbf, "rbf"},
+    {ScoreKind::elu1, "elu1"},
+    {ScoreKind::cosine, "cosine"},
+});
 
 enum class ScopeKind { global, local_m, local_p };
 template <>

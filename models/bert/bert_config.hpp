@@ -13,12 +13,14 @@ namespace attend {
 // heads of 64 columns, a feed-forward layer of four times the width.
 enum class BertShape { tiny, mini, small, medium, base, large };
 template <>
-inline constexpr auto kEnumNames<BertShape> = std::to_array<EnumName<BertShape>>({{BertShape::tiny, "tiny"},
-                                                                                  {BertShape::mini, "mini"},
-                                                                                  {BertShape::small, "small"},
-                                                                                  {BertShape::medium, "medium"},
-                                                                                  {BertShape::base, "base"},
-                                                                                  {BertShape::large, "large"}});
+inline constexpr auto kEnumNames<BertShape> = std::to_array<EnumName<BertShape>>({
+    {BertShape::tiny, "tiny"},
+    {BertShape::mini, "mini"},
+    {BertShape::small, "small"},
+    {BertShape::medium, "medium"},
+    {BertShape::base, "base"},
+    {BertShape::large, "large"},
+});
 
 // The exact GELU or the tanh approximation of the original code.
 enum class GeluForm { erf, tanh };

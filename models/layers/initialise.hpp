@@ -26,12 +26,13 @@ namespace attend {
 
 enum class Initialiser { of_family, xavier_uniform, xavier_normal, kaiming_uniform, uniform };
 template <>
-inline constexpr auto kEnumNames<Initialiser> =
-    std::to_array<EnumName<Initialiser>>({{Initialiser::of_family, "default"},
-                                          {Initialiser::xavier_uniform, "xavier-uniform"},
-                                          {Initialiser::xavier_normal, "xavier-normal"},
-                                          {Initialiser::kaiming_uniform, "kaiming-uniform"},
-                                          {Initialiser::uniform, "uniform"}});
+inline constexpr auto kEnumNames<Initialiser> = std::to_array<EnumName<Initialiser>>({
+    {Initialiser::of_family, "default"},
+    {Initialiser::xavier_uniform, "xavier-uniform"},
+    {Initialiser::xavier_normal, "xavier-normal"},
+    {Initialiser::kaiming_uniform, "kaiming-uniform"},
+    {Initialiser::uniform, "uniform"},
+});
 
 // Initialisation of the matrices from a cell's hidden state to its gates.
 enum class RecurrentInitialiser { of_others, orthogonal };

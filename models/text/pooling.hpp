@@ -31,11 +31,13 @@ class PoolingImpl : public torch::nn::Module {
 
 enum class Pooling { cls, last, mean, attention, alignment };
 template <>
-inline constexpr auto kEnumNames<Pooling> = std::to_array<EnumName<Pooling>>({{Pooling::cls, "cls"},
-                                                                              {Pooling::last, "last"},
-                                                                              {Pooling::mean, "mean"},
-                                                                              {Pooling::attention, "attention"},
-                                                                              {Pooling::alignment, "alignment"}});
+inline constexpr auto kEnumNames<Pooling> = std::to_array<EnumName<Pooling>>({
+    {Pooling::cls, "cls"},
+    {Pooling::last, "last"},
+    {Pooling::mean, "mean"},
+    {Pooling::attention, "attention"},
+    {Pooling::alignment, "alignment"},
+});
 
 // `deviation`: standard deviation of the initial weights of BERT's pooler.
 std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, double deviation);

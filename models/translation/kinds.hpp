@@ -7,11 +7,12 @@ namespace attend {
 
 enum class ModelKind { transformer, luong, bahdanau, fixed };
 template <>
-inline constexpr auto kEnumNames<ModelKind> = std::to_array<EnumName<ModelKind>>({{ModelKind::transformer,
-                                                                                   "transformer"},
-                                                                                  {ModelKind::luong, "luong"},
-                                                                                  {ModelKind::bahdanau, "bahdanau"},
-                                                                                  {ModelKind::fixed, "fixed"}});
+inline constexpr auto kEnumNames<ModelKind> = std::to_array<EnumName<ModelKind>>({
+    {ModelKind::transformer, "transformer"},
+    {ModelKind::luong, "luong"},
+    {ModelKind::bahdanau, "bahdanau"},
+    {ModelKind::fixed, "fixed"},
+});
 
 // The part of an LSTM's state that is used: its hidden state h or its cell state c.
 enum class StateKind { hidden, cell };
