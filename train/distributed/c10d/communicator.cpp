@@ -296,7 +296,7 @@ void check_backend(CommunicationBackend backend, bool on_cpu) {
 std::string gradient_carrier(CommunicationBackend backend, bool on_cpu) {
   if (on_cpu) return "Gloo";
   if (kHasNccl && backend != CommunicationBackend::gloo) return "NCCL";
-  return std::string("Gloo through the host's memory") + (kHasNccl ? "" : ": this build has no NCCL");
+  return kHasNccl ? "Gloo through the host's memory" : "Gloo through the host's memory: this build has no NCCL";
 }
 
 }  // namespace attend
