@@ -21,7 +21,7 @@ struct Rank {
   std::string_view folder;
 };
 constexpr std::array<Rank, 24> kFolders = {{{1, "data/text"},
-                                            {1, "data/toy"},
+                                            {2, "data/toy"},
                                             {2, "data/tokenizer"},
                                             {3, "data/corpus"},
                                             {3, "data/task"},
