@@ -48,6 +48,7 @@ Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::ve
   for (std::size_t sentence = 0; sentence < set.references.size(); ++sentence) {
     const Words reference = words_of(set.references[sentence]);
     std::vector<std::optional<std::size_t>> groups;
+    groups.reserve(reference.size());
     for (std::size_t i = 0; i < reference.size(); ++i) groups.push_back(group_of(sentence, reference, i));
     for (std::size_t system = 0; system < num_systems; ++system) {
       const std::vector<bool> found = found_words(reference, words_of(set.outputs[system][sentence]));

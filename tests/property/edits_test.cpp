@@ -191,7 +191,7 @@ TEST_P(TransformerEdits, HiddenStatesOfAllLayersAreObserved) {
   EXPECT_FALSE(at::allclose(recorder.encoder[0], recorder.encoder[1]));
 }
 
-std::vector<Family> transformers() {
+std::vector<Family> transformer_families() {
   std::vector<Family> chosen = families(/*dropout=*/0.1);
   std::erase_if(chosen, [](const Family& family) { return family.config.model != ModelKind::transformer; });
   return chosen;
@@ -199,7 +199,7 @@ std::vector<Family> transformers() {
 
 INSTANTIATE_TEST_SUITE_P(Families, Edits, testing::ValuesIn(families(/*dropout=*/0.1)),
                          [](const auto& instance) { return instance.param.name; });
-INSTANTIATE_TEST_SUITE_P(Families, TransformerEdits, testing::ValuesIn(transformers()),
+INSTANTIATE_TEST_SUITE_P(Families, TransformerEdits, testing::ValuesIn(transformer_families()),
                          [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
