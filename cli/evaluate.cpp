@@ -32,6 +32,10 @@
 namespace attend {
 namespace {
 
+// The groups of options: one for each of the things that are scored.
+constexpr std::string_view kRun = "A run of attend finetune", kTranslations = "Translations",
+                           kAlignments = "Word alignments";
+
 // Word alignments and their gold standard.
 struct AlignmentFiles {
   std::string alignment;
@@ -41,7 +45,7 @@ struct AlignmentFiles {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit.group("Word alignments");
+    visit.group(kAlignments);
     visit("alignment", self.alignment,
           {.help = "word alignments in the format of attend translate --alignment, one sentence pair per line: "
                    "SOURCE-TARGET, counted from 0",
@@ -68,7 +72,7 @@ struct EvaluateConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit.group("A run of attend finetune");
+    visit.group(kRun);
     visit("run", self.run,
           {.help = "run of attend finetune; without one, translations or alignments are scored",
            .placeholder = "DIR",
@@ -79,7 +83,7 @@ struct EvaluateConfig {
     ModelOptions::visit(self.use, visit);
     AnswerConfig::visit(self.answers, visit);
 
-    visit.group("Translations");
+    visit.group(kTranslations);
     visit("hypothesis", self.hypothesis,
           {.help = "translations, one per line; -: standard input", .placeholder = "FILE"});
     visit("reference", self.reference,
@@ -115,33 +119,25 @@ struct EvaluateConfig {
   // The command scores one of three things, each of which has its own options.
   void check_use(const OptionOrigins& origins) const {
     struct Scored {
+      std::string_view group;  // of its options
       bool is_meant;
       std::string_view when;
-      std::vector<std::string_view> options;
     };
     const std::array kinds = {
-        Scored{!run.empty(),
-               "applies only to a run",
-               {"data", "valid", "checkpoint", "precision", "device", "max-answer", "null-threshold"}},
-        Scored{run.empty() && !scores_alignments(),
-               "applies only to translations",
-               {"hypothesis", "reference", "metrics", "lowercase", "tokenize", "smoothing", "chrf-word-order",
-                "ter-normalized", "ter-no-punct", "ter-asian-support", "ter-case-sensitive"}},
-        Scored{scores_alignments(),
-               "applies only to word alignments",
-               {"alignment", "gold", "gold-direction", "gold-base", "source", "target"}}};
+        Scored{kRun, !run.empty(), "applies only to a run"},
+        Scored{kTranslations, run.empty() && !scores_alignments(), "applies only to translations"},
+        Scored{kAlignments, scores_alignments(), "applies only to word alignments"}};
     if (run.empty() && (scores_alignments() ? alignments.alignment.empty() || alignments.gold.gold.empty()
                                             : hypothesis.empty() || reference.empty())) {
       throw UserError("nothing to score: neither a run, nor --hypothesis with --reference, nor --alignment with --gold",
                       "attend evaluate RUN --data DIR, attend evaluate --hypothesis FILE --reference FILE, or attend "
                       "evaluate --alignment FILE --gold FILE");
     }
-    for (const Scored& kind : kinds) {
-      for (const std::string_view option : kind.options) {
-        if (kind.is_meant || !origins.given(option)) continue;
-        throw UserError(origins(option) + ": " + std::string(kind.when),
-                        "leave it out; a run, translations and alignments are scored by separate calls");
-      }
+    for (const BoundOption& option : bind(*this)) {
+      const auto* const kind = std::ranges::find(kinds, option.group, &Scored::group);
+      if (kind == kinds.end() || kind->is_meant || option.name == "run" || !origins.given(option.name)) continue;
+      throw UserError(origins(option.name) + ": " + std::string(kind->when),
+                      "leave it out; a run, translations and alignments are scored by separate calls");
     }
   }
 };
