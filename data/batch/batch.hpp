@@ -42,7 +42,8 @@ struct Layout {
   void append(std::int64_t length) {
     offsets.push_back(num_tokens() + length);
     max_length = std::max(max_length, length);
-    tensors = std::make_shared<LayoutTensors>();  // those of a copy stay as they are
+    // Those of a copy stay as they are.
+    if (tensors.use_count() > 1 || tensors->offsets_B1.defined()) tensors = std::make_shared<LayoutTensors>();
   }
 };
 

@@ -85,8 +85,9 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
   };
   const auto pad = [&]() -> Padded {
     std::vector<Tensor> own;
-    for (std::size_t t = 0; t < kv.size(); ++t)
+    for (std::size_t t = 0; t < kv.size(); ++t) {
       own.push_back(kv[t].index_select(0, ops::to_tensor(ancestry[t], kv[t])));
+    }
     const std::vector<Tensor> k_v = at::stack(own, 1).chunk(2, 2);
     const std::int64_t steps = std::ssize(kv);
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
