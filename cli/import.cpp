@@ -157,7 +157,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
     initialise(*model, 1);
     check_report(load_hf_weights(weights, *model, parameters_of(*model), theirs), weights, config.allow_missing);
     SampleConfig samples;
-    samples.length = theirs.options.positions;
+    samples.length = theirs.options.max_positions;
     write_file_atomic(staged.path() / "config.toml", to_toml(options) + to_toml(samples));
     save_run_task(task, staged.path());
     write_checkpoint(staged.path(), parameters_of(*model), identity_of(options, task, tokenizer));
@@ -167,7 +167,7 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
     const NamedTensors present = parameters_in(weights, *model, theirs);
     check_report(load_hf_weights(weights, *model, present, theirs), weights, config.allow_missing);
     write_file_atomic(staged.path() / "config.toml", to_toml(theirs.options));
-    if (const auto sentence = read_sentence_transformer(directory, tokenizer, theirs.options.positions)) {
+    if (const auto sentence = read_sentence_transformer(directory, tokenizer, theirs.options.max_positions)) {
       write_file_atomic(staged.path() / kEmbedFile, to_toml(*sentence));
     }
     write_checkpoint(staged.path(), present, identity_of(theirs.options, tokenizer));

@@ -18,7 +18,8 @@ class AdditiveScore : public Score {
         energy_(register_module("energy", HeadLinear(config.heads, config.query_width, 1))) {}
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
-  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
+                         const Places& /*places*/) const override {
     const torch::Tensor queries_T1A = query_->forward(queries_TH).to(torch::kFloat).unsqueeze(-2);
     const torch::Tensor inner_TSA = torch::tanh(queries_T1A + keys_SA.unsqueeze(-3));
     return torch::matmul(inner_TSA, energy_->matrices_NOI().unsqueeze(-3).transpose(-2, -1)).squeeze(-1);

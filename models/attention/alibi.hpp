@@ -25,7 +25,7 @@ class AlibiScope : public Scope {
   // The bias is [N, T, S].
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {
     Window result = scope_->window(queries_TH, places);
-    const torch::Tensor distances_TS = (places.positions_S() - places.numbers_T1(queries_TH.size(-2))).abs();
+    const torch::Tensor distances_TS = places.distances_TS(queries_TH.size(-2)).abs();
     result.bias_TS = -slopes_N11_.to(distances_TS.device()) * distances_TS;
     return result;
   }

@@ -18,7 +18,8 @@ class CosineScore : public Score {
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return directions(memory_SW); }
 
-  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
+                         const Places& /*places*/) const override {
     return factor_of_heads(scale_) * torch::matmul(directions(queries_TH), keys_SA.transpose(-2, -1));
   }
 

@@ -11,7 +11,8 @@ namespace attend {
 class DotScore : public Score {
  public:
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW; }
-  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
+                         const Places& /*places*/) const override {
     return torch::matmul(queries_TH.to(torch::kFloat), keys_SA.transpose(-2, -1));
   }
   bool describe(ops::AttentionForm& /*form*/) const override { return true; }

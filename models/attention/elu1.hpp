@@ -17,7 +17,8 @@ class Elu1Score : public Score {
 
   // φ(W h_s) in fp32: bf16 would lose small features.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return phi(key_->forward(memory_SW)); }
-  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
+                         const Places& /*places*/) const override {
     const torch::Tensor products_TS = torch::matmul(phi(queries_TH), keys_SA.transpose(-2, -1));
     return torch::log(products_TS.clamp_min(std::numeric_limits<float>::min()));  // padding has no features
   }

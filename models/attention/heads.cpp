@@ -16,18 +16,25 @@ namespace {
 
 std::shared_ptr<Scope> scope_of(const HeadsConfig& config) {
   std::shared_ptr<Scope> scope = std::make_shared<GlobalScope>();
+  if (config.place == AttentionPlace::cross) return scope;
   if (config.causal) scope = std::make_shared<CausalScope>();
-  return config.place == AttentionPlace::cross ? scope : recipe_of(config.positions).around(scope, config.heads);
+  return recipe_of(config.positions)
+      .around(scope, {.heads = config.heads, .width = config.width / config.heads, .causal = config.causal});
+}
+
+std::shared_ptr<Score> score_of(const HeadsConfig& config) {
+  const std::int64_t width = config.width / config.heads;
+  const ScoreWidths widths{
+      .heads = config.heads, .query_width = width, .memory_width = width, .longest = config.longest};
+  if (config.place == AttentionPlace::cross) return recipe_of(config.score).make(widths);
+  return recipe_of(config.self_attention).make(widths, config.score);
 }
 
 }  // namespace
 
 Heads::Heads(const HeadsConfig& config)
     : config_(config),
-      score_(recipe_of(config.score)
-                 .make({.heads = config.heads,
-                        .query_width = config.width / config.heads,
-                        .memory_width = config.width / config.heads})),
+      score_(score_of(config)),
       scope_(scope_of(config)) {
   ensure(config.width % config.heads == 0, "heads divide the width");
 }
@@ -42,7 +49,7 @@ Tensor Heads::attend(std::int64_t layer, Pass& pass, const FusedOp& fused, const
   const ops::Dropout dropout = pass.dropout(config_.dropout);
   ops::HeadsForm form{.heads = config_.heads, .dropout = dropout};
   std::optional<Tensor> context_MH;
-  if (config_.score == ScoreKind::scaled_dot && scope_->describe_heads(form) && !pass.edits(config_.place, layer)) {
+  if (score_->describe_heads(form) && scope_->describe_heads(form) && !pass.edits(config_.place, layer)) {
     context_MH = fused(form);
   }
   if (context_MH && pass.observer() == nullptr) return *context_MH;
@@ -61,8 +68,8 @@ Tensor Heads::split(const Tensor& x_BTH) const {
   return x_BTH.to(at::kFloat).unflatten(2, {config_.heads, -1}).transpose(1, 2);
 }
 
-Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Layout& keys, std::int64_t layer,
-                     Pass& pass) const {
+Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
+                     const Layout& keys, std::int64_t layer, Pass& pass) const {
   const auto fused = [&](const ops::HeadsForm& form) { return ops::fused_attention(rows, queries, keys, form); };
   const auto pad = [&]() -> Padded {
     const auto padded = [&](const Tensor& x_MH, const Layout& layout) { return split(ops::pad(x_MH, layout)); };
@@ -70,7 +77,8 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
     return {.q_BNTD = padded(rows.q(), queries),
             .k_BNSD = padded(rows.k(), keys),
             .v_BNSD = padded(rows.v(), keys),
-            .places = {.padding_1S = padding(keys).unsqueeze(1)},
+            .places = {.padding_1S = padding(keys).unsqueeze(1),
+                       .chosen_T1 = places_M.defined() ? ops::pad(places_M, queries).unsqueeze(1).unsqueeze(3) : Tensor()},
             .no_query_B1T1 = padding(queries).unsqueeze(3)};
   };
   const auto unpad = [&](const Tensor& x_BTH) { return ops::unpad(x_BTH, queries).to(rows.first.scalar_type()); };

@@ -28,6 +28,9 @@ struct HeadsConfig {
   std::int64_t heads = 1;
   ScoreKind score = ScoreKind::scaled_dot;
   PositionKind positions = PositionKind::sinusoidal;
+  std::int64_t longest = 0;  // rows of the tables of Synthesizers
+  SelfAttentionKind self_attention = SelfAttentionKind::attention;
+  std::int64_t self_window = 0;  // 0: none
   bool causal = false;
   double dropout = 0;  // on the weights
 };
@@ -39,9 +42,10 @@ class Heads {
   // Registers the parts with parameters as modules of the model.
   void register_in(torch::nn::Module& model) const;
 
-  // Queries laid out by `queries` to the keys of their sentence, laid out by `keys`: [M, H].
-  torch::Tensor within(const ops::QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
-                       std::int64_t layer, Pass& pass) const;
+  // Queries laid out by `queries` to the keys of their sentence, laid out by `keys`: [M, H]. `places_M`: the position
+  // of each query in its sentence; undefined if they are all of its tokens.
+  torch::Tensor within(const ops::QueriesKeysValues& rows, const Layout& queries, const torch::Tensor& places_M,
+                       const Layout& keys, std::int64_t layer, Pass& pass) const;
 
   // The newest query of each hypothesis to all that it has read: [R, H]. Inference only.
   torch::Tensor to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv, const ops::Ancestry& ancestry,

@@ -25,10 +25,52 @@ inline constexpr auto kEnumNames<ScopeKind> = std::to_array<EnumName<ScopeKind>>
                                                                                   {ScopeKind::local_p, "local-p"}});
 
 // How a Transformer knows the order of a sentence.
-enum class PositionKind { sinusoidal, alibi };
+enum class PositionKind { sinusoidal, learned, none, relative, t5, rotary, alibi };
 template <>
-inline constexpr auto kEnumNames<PositionKind> =
-    std::to_array<EnumName<PositionKind>>({{PositionKind::sinusoidal, "sinusoidal"}, {PositionKind::alibi, "alibi"}});
+inline constexpr auto kEnumNames<PositionKind> = std::to_array<EnumName<PositionKind>>({
+    {PositionKind::sinusoidal, "sinusoidal"},
+    {PositionKind::learned, "learned"},
+    {PositionKind::none, "none"},
+    {PositionKind::relative, "relative"},
+    {PositionKind::t5, "t5"},
+    {PositionKind::rotary, "rotary"},
+    {PositionKind::alibi, "alibi"},
+});
+
+// The weights of self-attention: of a score of queries and keys, or what stands in for them.
+enum class SelfAttentionKind {
+  attention,
+  uniform,
+  dense,
+  random,
+  fixed_random,
+  dense_attention,
+  random_attention,
+  patterns,
+  fourier
+};
+template <>
+inline constexpr auto kEnumNames<SelfAttentionKind> = std::to_array<EnumName<SelfAttentionKind>>({
+    {SelfAttentionKind::attention, "attention"},
+    {SelfAttentionKind::uniform, "uniform"},
+    {SelfAttentionKind::dense, "dense"},
+    {SelfAttentionKind::random, "random"},
+    {SelfAttentionKind::fixed_random, "fixed-random"},
+    {SelfAttentionKind::dense_attention, "dense-attention"},
+    {SelfAttentionKind::random_attention, "random-attention"},
+    {SelfAttentionKind::patterns, "patterns"},
+    {SelfAttentionKind::fourier, "fourier"},
+});
+
+// The linear maps of self-attention.
+enum class ProjectionKind { all, shared_qk, values_only, none };
+template <>
+inline constexpr auto kEnumNames<ProjectionKind> = std::to_array<EnumName<ProjectionKind>>({
+    {ProjectionKind::all, "all"},
+    {ProjectionKind::shared_qk, "shared-qk"},
+    {ProjectionKind::values_only, "values-only"},
+    {ProjectionKind::none, "none"},
+});
 
 enum class ChoiceKind { soft, hard };
 template <>

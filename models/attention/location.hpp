@@ -12,13 +12,14 @@ namespace attend {
 class LocationScore : public Score {
  public:
   explicit LocationScore(const ScoreWidths& config)
-      : longest_(config.longest_source),
-        position_(register_module("position", HeadLinear(config.heads, config.query_width, config.longest_source))) {}
+      : longest_(config.longest),
+        position_(register_module("position", HeadLinear(config.heads, config.query_width, config.longest))) {}
 
   // The keys only carry the lengths of the sentences.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.detach().narrow(-1, 0, 1); }
   // Sentences must not be longer than the limit: callers cut them (Seq2SeqImpl::longest_source).
-  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
+                         const Places& /*places*/) const override {
     const std::int64_t length = keys_SA.size(-2);
     ensure(length <= longest_, "a source has at most as many pieces as the location score has positions");
     return position_->forward(queries_TH).to(torch::kFloat).narrow(-1, 0, length);

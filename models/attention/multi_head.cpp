@@ -17,7 +17,7 @@ Linear projection(torch::nn::Module& module, const char* name, const MultiHeadCo
   const std::int64_t width = config.heads.width;
   return module.register_module(
       name, Linear(LinearConfig{
-                .in = width, .out = fused * width, .fused = fused, .gain = gain, .deviation = config.deviation}));
+                .in = width, .out = fused * width, .bias = config.bias, .fused = fused, .gain = gain, .deviation = config.deviation}));
 }
 
 class FusedProjections final : public Projections {
@@ -34,7 +34,9 @@ class FusedProjections final : public Projections {
 
  private:
   Tensor part(const Tensor& x_MH, std::int64_t first, std::int64_t count) const {
-    return ops::linear(x_MH, in_proj_->weight.rows(first, count), in_proj_->bias.narrow(0, first, count));
+    const Tensor& bias = in_proj_->bias;
+    return ops::linear(x_MH, in_proj_->weight.rows(first, count),
+                       bias.defined() ? bias.narrow(0, first, count) : Tensor());
   }
 
   std::int64_t width_;
@@ -60,9 +62,56 @@ class SeparateProjections final : public Projections {
   Linear out_proj_;
 };
 
+// The maps that there are; x in place of the others.
+struct Maps {
+  bool queries, keys, values, output;
+  bool shared;  // keys are the queries
+};
+
+class SomeProjections final : public Projections {
+ public:
+  SomeProjections(torch::nn::Module& module, const MultiHeadConfig& config, const Maps& maps)
+      : shared_(maps.shared),
+        q_proj_(map(module, "q_proj", config, maps.queries, kFusedGain)),
+        k_proj_(map(module, "k_proj", config, maps.keys && !maps.shared, kFusedGain)),
+        v_proj_(map(module, "v_proj", config, maps.values, kFusedGain)),
+        out_proj_(map(module, "out_proj", config, maps.output, 1)) {}
+
+  Tensor queries(const Tensor& x_MH) const override { return mapped(q_proj_, x_MH); }
+  Tensor keys_values(const Tensor& x_MH) const override {
+    return at::cat({mapped(shared_ ? q_proj_ : k_proj_, x_MH), mapped(v_proj_, x_MH)}, 1);
+  }
+  ops::QueriesKeysValues all(const Tensor& x_MH) const override {
+    const Tensor q_MH = queries(x_MH);
+    return {q_MH, shared_ ? q_MH : mapped(k_proj_, x_MH), mapped(v_proj_, x_MH)};
+  }
+  Tensor output(const Tensor& context_MH) const override { return mapped(out_proj_, context_MH); }
+
+ private:
+  static Linear map(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, bool exists,
+                    double gain) {
+    return exists ? projection(module, name, config, 1, gain) : Linear(nullptr);
+  }
+  static Tensor mapped(const Linear& map, const Tensor& x_MH) { return map ? map->forward(x_MH) : x_MH; }
+
+  bool shared_;
+  Linear q_proj_, k_proj_, v_proj_, out_proj_;
+};
+
 std::unique_ptr<Projections> make_projections(torch::nn::Module& module, const MultiHeadConfig& config) {
   if (config.heads.place == AttentionPlace::cross) return std::make_unique<SeparateProjections>(module, config);
-  return std::make_unique<FusedProjections>(module, config);
+  const SelfAttentionRecipe recipe = recipe_of(config.heads.self_attention);
+  const ProjectionKind kind = config.projections;
+  const bool compares = kind == ProjectionKind::all || kind == ProjectionKind::shared_qk;
+  const Maps maps{.queries = compares && recipe.reads_queries,
+                  .keys = compares && recipe.reads_keys,
+                  .values = kind != ProjectionKind::none,
+                  .output = kind != ProjectionKind::none,
+                  .shared = kind == ProjectionKind::shared_qk && recipe.reads_keys};
+  if (kind == ProjectionKind::all && maps.queries && maps.keys) {
+    return std::make_unique<FusedProjections>(module, config);
+  }
+  return std::make_unique<SomeProjections>(module, config, maps);
 }
 
 }  // namespace
@@ -76,9 +125,10 @@ Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, 
                                       std::int64_t layer, Pass& pass) const {
   if (selected != nullptr && pass.observer() == nullptr) {
     const ops::QueriesKeysValues rows{projections_->queries(selected->of(x_MH)), projections_->keys_values(x_MH)};
-    return projections_->output(heads_.within(rows, selected->layout, layout, layer, pass));
+    const Tensor places_K = selected->of(layout.on(x_MH.device()).places_M);
+    return projections_->output(heads_.within(rows, selected->layout, places_K, layout, layer, pass));
   }
-  const Tensor context_MH = heads_.within(projections_->all(x_MH), layout, layout, layer, pass);
+  const Tensor context_MH = heads_.within(projections_->all(x_MH), layout, {}, layout, layer, pass);
   return projections_->output(selected != nullptr ? selected->of(context_MH) : context_MH);
 }
 
@@ -93,7 +143,7 @@ Tensor MultiHeadAttentionImpl::step_within(const Tensor& x_RH, KeyValueCache& ca
 Tensor MultiHeadAttentionImpl::to_memory(const Tensor& x_MH, const Layout& layout, const KeysValues& memory,
                                          std::int64_t layer, Pass& pass) const {
   const ops::QueriesKeysValues rows{projections_->queries(x_MH), memory.kv_MC};
-  return projections_->output(heads_.within(rows, layout, memory.layout, layer, pass));
+  return projections_->output(heads_.within(rows, layout, {}, memory.layout, layer, pass));
 }
 
 Tensor MultiHeadAttentionImpl::step_to_memory(const Tensor& x_RH, std::span<const std::int64_t> sentences,

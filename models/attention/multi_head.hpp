@@ -5,7 +5,9 @@
 //   MultiHead(x, y) = Heads(x Wq, y Wk, y Wv) Wo;  y = x within sentences
 //
 // Parameters: self-attention has in_proj, q | k | v fused; attention to a memory has q_proj, and kv_proj, which is
-// computed once per sentence. Both have out_proj.
+// computed once per sentence. Both have out_proj. Self-attention without some of its projections has q_proj, k_proj,
+// v_proj and out_proj as far as it has them, and x in place of the others; queries and keys may share q_proj (Kitaev et
+// al. 2020, arXiv 2001.04451, section 2).
 //
 // Legend: docs/architecture.md; C = 2H (k | v).
 #pragma once
@@ -28,6 +30,8 @@ namespace attend {
 
 struct MultiHeadConfig {
   HeadsConfig heads;
+  ProjectionKind projections = ProjectionKind::all;  // of self-attention
+  bool bias = true;
   double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
 };
 

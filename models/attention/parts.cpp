@@ -50,14 +50,40 @@ ScoreRecipe recipe_of(ScoreKind kind) {
 }
 
 PositionRecipe recipe_of(PositionKind kind) {
+  const auto unchanged = [](std::shared_ptr<Scope> scope, const HeadsOfScope& /*heads*/) { return scope; };
   switch (kind) {
     case PositionKind::sinusoidal:
-      return {.adds_sinusoids = true,
-              .around = [](std::shared_ptr<Scope> scope, std::int64_t /*heads*/) { return scope; }};
+      return {.adds_sinusoids = true, .around = unchanged};
+    case PositionKind::learned:
+      return {.adds_table = true, .around = unchanged};
+    case PositionKind::none:
+      return {.around = unchanged};
+    case PositionKind::rotary:
+      return {.turns = true, .around = unchanged};
+    case PositionKind::relative:
+    case PositionKind::t5:
     case PositionKind::alibi:
-      return {.around = [](std::shared_ptr<Scope> scope, std::int64_t heads) {
-        return std::make_shared<AlibiScope>(std::move(scope), heads);
+      return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
+        return std::make_shared<AlibiScope>(std::move(scope), heads.heads);
       }};
+  }
+  return {};
+}
+
+SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
+  const auto scored = [](const ScoreWidths& widths, ScoreKind score) { return recipe_of(score).make(widths); };
+  switch (kind) {
+    case SelfAttentionKind::attention:
+    case SelfAttentionKind::fourier:  // no attention: models/transformer/fourier.hpp
+    case SelfAttentionKind::uniform:
+    case SelfAttentionKind::patterns:
+      return {.make = scored};
+    case SelfAttentionKind::dense:
+    case SelfAttentionKind::random:
+    case SelfAttentionKind::fixed_random:
+    case SelfAttentionKind::dense_attention:
+    case SelfAttentionKind::random_attention:
+      return {.has_table = true, .make = scored};
   }
   return {};
 }

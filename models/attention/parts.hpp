@@ -20,13 +20,29 @@ struct ScoreRecipe {
 };
 ScoreRecipe recipe_of(ScoreKind kind);
 
-// How a Transformer's positions are encoded: by sinusoids that are added to the embeddings, or by a scope around that
-// of each self-attention. Attention to another sentence does not see positions.
+// How a Transformer's positions are encoded: by sinusoids or a learnt table that are added to the embeddings, by turning
+// queries and keys, or by a scope around that of each self-attention. Attention to another sentence does not see
+// positions.
+struct HeadsOfScope {
+  std::int64_t heads = 1;
+  std::int64_t width = 0;  // of each head
+  bool causal = false;
+};
 struct PositionRecipe {
   bool adds_sinusoids = false;
-  std::function<std::shared_ptr<Scope>(std::shared_ptr<Scope> scope, std::int64_t heads)> around;
+  bool adds_table = false;
+  bool turns = false;
+  std::function<std::shared_ptr<Scope>(std::shared_ptr<Scope> scope, const HeadsOfScope& heads)> around;
 };
 PositionRecipe recipe_of(PositionKind kind);
+
+// What stands in for the score of self-attention, and what it reads: with `score`, a mixture includes it.
+struct SelfAttentionRecipe {
+  bool reads_queries = true, reads_keys = true;
+  bool has_table = false;  // of positions
+  std::function<std::shared_ptr<Score>(const ScoreWidths& widths, ScoreKind score)> make;
+};
+SelfAttentionRecipe recipe_of(SelfAttentionKind kind);
 
 // `half_width`: of a local scope.
 std::shared_ptr<Scope> make_scope(ScopeKind kind, std::int64_t query_width, std::int64_t half_width);

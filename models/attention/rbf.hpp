@@ -23,7 +23,8 @@ class RbfScore : public Score {
     const torch::Tensor mapped_SA = key_->forward(memory_SW).to(torch::kFloat);
     return torch::cat({mapped_SA, mapped_SA.square().sum(-1, true)}, -1);
   }
-  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const override {
+  torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
+                         const Places& /*places*/) const override {
     const torch::Tensor queries_TA = queries_TH.to(torch::kFloat);
     const std::int64_t width = queries_TA.size(-1);
     const torch::Tensor products_TS = torch::matmul(queries_TA, keys_SA.narrow(-1, 0, width).transpose(-2, -1));

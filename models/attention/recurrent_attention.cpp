@@ -38,7 +38,7 @@ Attention::Attention(const AttentionConfig& config)
       score_(recipe_of(config.score)
                  .make({.query_width = config.query_width,
                         .memory_width = config.memory_width,
-                        .longest_source = config.longest_source})),
+                        .longest = config.longest_source})),
       scope_(make_scope(config.scope, config.query_width, config.half_width)),
       choice_(make_choice(config.choice, config.soft_share)),
       coverage_(config.coverage == CoverageKind::none ? nullptr : std::make_shared<Coverage>(config.query_width)) {}

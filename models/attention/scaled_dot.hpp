@@ -15,6 +15,7 @@ class ScaledDotScore : public DotScore {
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override {
     return memory_SW / std::sqrt(static_cast<double>(memory_SW.size(-1)));
   }
+  bool describe_heads(ops::HeadsForm& /*form*/) const override { return true; }
 };
 
 }  // namespace attend

@@ -7,27 +7,12 @@
 
 #include <cstdint>
 
+#include "models/attention/places.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/attention.hpp"
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
-
-// Where T queries and S positions stand. Query t is number `first + t` of its sentence; axes of size 1 hold for all
-// leading axes.
-struct Places {
-  torch::Tensor padding_1S;  // [..., 1, S]: true after the end of a sentence
-  std::int64_t first = 0;
-
-  torch::Tensor lengths_11() const { return padding_1S.logical_not().sum(-1, true); }  // [..., 1, 1]
-  torch::Tensor positions_S() const {
-    return torch::arange(padding_1S.size(-1), padding_1S.options().dtype(torch::kLong));
-  }
-  // The numbers of `count` queries, [T, 1].
-  torch::Tensor numbers_T1(std::int64_t count) const {
-    return torch::arange(first, first + count, padding_1S.options().dtype(torch::kLong)).unsqueeze(1);
-  }
-};
 
 struct Window {
   torch::Tensor outside_TS;      // true where a query does not attend: after the sentence, and outside the window

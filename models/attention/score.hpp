@@ -8,7 +8,9 @@
 #include <torch/types.h>
 
 #include "models/attention/head_linear.hpp"
+#include "models/attention/places.hpp"
 #include "models/layers/layers.hpp"
+#include "models/ops/attention.hpp"
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
@@ -18,7 +20,7 @@ struct ScoreWidths {
   std::int64_t heads = 1;
   std::int64_t query_width = 0;
   std::int64_t memory_width = 0;
-  std::int64_t longest_source = 0;  // location score
+  std::int64_t longest = 0;  // the location score and Synthesizers: rows for positions
 };
 
 // Linear maps are named by what they read, from which their cost is counted (analysis/flops.hpp): `key` the memory,
@@ -30,10 +32,13 @@ class Score : public Layer {
 
   // The energy of each query [..., T, H] at each position of its sentence, keys [..., S, A] in fp32: [..., T, S], fp32.
   // Positions after the end of a shorter sentence are ignored.
-  virtual torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) const = 0;
+  virtual torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
+                                 const Places& places) const = 0;
 
   // Says in `form` how the fused ops (ops/recurrent.hpp) compute the energies from the keys; false if they do not.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
+  // The same for the fused attention of heads (ops/attention.hpp).
+  virtual bool describe_heads(ops::HeadsForm& /*form*/) const { return false; }
 
   // Scores with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}

@@ -14,7 +14,7 @@ namespace attend {
 inline torch::Tensor attention_weights(const Score& score, const Scope& scope, const torch::Tensor& queries_TH,
                                        const torch::Tensor& keys_SA, const Places& places) {
   const auto [outside_TS, factor_TS, bias_TS] = scope.window(queries_TH, places);
-  torch::Tensor energies_TS = score.energies(queries_TH, keys_SA);
+  torch::Tensor energies_TS = score.energies(queries_TH, keys_SA, places);
   if (bias_TS.defined()) energies_TS = energies_TS + bias_TS;
   const torch::Tensor weights_TS = ops::masked_softmax(energies_TS, outside_TS);
   return factor_TS.defined() ? weights_TS * factor_TS : weights_TS;

@@ -71,7 +71,7 @@ Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std:
 
 MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)
     : bias(register_parameter("bias", torch::zeros({config.vocabulary}))),
-      activation_(config.block.activation),
+      activation_(function_of(config.block.activation)),
       dense_(register_module("dense", Linear(linear(config, config.block.width, config.embedding_width)))),
       norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
 

@@ -33,8 +33,10 @@ struct BertConfig {
   bool sinusoids = false;              // initialisation of the position table
   BlockConfig block = {.width = 768,
                        .heads = 12,
+                       .positions = PositionKind::learned,
+                       .longest = 512,
                        .feed_forward = 3072,
-                       .activation = ops::Activation::gelu,
+                       .activation = FeedForwardKind::gelu,
                        .norm_eps = 1e-12,
                        .deviation = 0.02,
                        .dropout = 0.1,

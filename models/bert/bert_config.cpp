@@ -30,32 +30,24 @@ std::int64_t width_of(const BertOptions& options) { return options.width.value_o
 BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
   const Size size = size_of(options.shape);
   const std::int64_t width = width_of(options);
-  const std::int64_t heads = options.heads.value_or(default_heads(width));
-  if (width % heads != 0) {
-    throw UserError("width " + std::to_string(width) + " is not a multiple of heads " + std::to_string(heads),
-                    "choose heads that divide the width");
-  }
+  BlockConfig block = block_config(options.block, width, option_place);
+  block.score = options.score;
+  block.longest = options.max_positions;
+  block.norm_eps = 1e-12;
+  block.deviation = options.initial_deviation.value_or(0.5 / std::sqrt(static_cast<double>(width)));
+  block.dropout = options.dropout;
   const std::int64_t embedding_width = options.embedding_width.value_or(width);
   if (embedding_width > width) {
     throw UserError("embedding-width " + std::to_string(embedding_width) + " is above width " + std::to_string(width),
                     "lower it to at most the width");
   }
   return {.vocabulary = vocabulary,
-          .max_length = options.positions,
+          .max_length = options.max_positions,
           .layers = options.layers.value_or(size.layers),
           .embedding_width = embedding_width,
           .share_layers = options.share_layers,
           .sinusoids = options.initial_positions == InitialPositions::sinusoids,
-          .block = {.width = width,
-                    .heads = heads,
-                    .feed_forward = options.feed_forward.value_or(4 * width),
-                    .activation = options.gelu == GeluForm::erf ? ops::Activation::gelu : ops::Activation::gelu_tanh,
-                    .norm = options.norm,
-                    .norm_eps = 1e-12,
-                    .deviation = options.initial_deviation.value_or(0.5 / std::sqrt(static_cast<double>(width))),
-                    .dropout = options.dropout,
-                    .attention_dropout = options.attention_dropout,
-                    .activation_dropout = 0}};
+          .block = block};
 }
 
 }  // namespace attend

@@ -6,6 +6,8 @@
 
 #include "core/options.hpp"
 #include "models/bert/bert.hpp"
+#include "models/layers/initialise.hpp"
+#include "models/transformer/block_options.hpp"
 
 namespace attend {
 
@@ -22,12 +24,6 @@ inline constexpr auto kEnumNames<BertShape> = std::to_array<EnumName<BertShape>>
     {BertShape::large, "large"},
 });
 
-// The exact GELU or the tanh approximation of the original code.
-enum class GeluForm { erf, tanh };
-template <>
-inline constexpr auto kEnumNames<GeluForm> = std::to_array<EnumName<GeluForm>>({{GeluForm::erf, "erf"},
-                                                                                {GeluForm::tanh, "tanh"}});
-
 // Initialisation of the learned position table: random (BERT), or sinusoids, where a shift by one position is the same
 // linear map everywhere, so that attention to neighbours is learned much earlier.
 enum class InitialPositions { random, sinusoids };
@@ -37,15 +33,16 @@ inline constexpr auto kEnumNames<InitialPositions> = std::to_array<EnumName<Init
 
 struct BertOptions {
   BertShape shape = BertShape::mini;
-  std::optional<std::int64_t> layers = {}, width = {}, heads = {}, feed_forward = {}, embedding_width = {};
-  std::int64_t positions = 512;
+  std::optional<std::int64_t> layers = {}, width = {}, embedding_width = {};
+  std::int64_t max_positions = 512;
   bool share_layers = false;
-  NormPlace norm = NormPlace::post;
-  GeluForm gelu = GeluForm::erf;
+  ScoreKind score = ScoreKind::scaled_dot;
+  BlockOptions block = {
+      .positions = PositionKind::learned, .activation = FeedForwardKind::gelu, .attention_dropout = 0.1};
   double dropout = 0.1;
-  double attention_dropout = 0.1;
   std::optional<double> initial_deviation = {};
   InitialPositions initial_positions = InitialPositions::random;
+  Initialiser initialiser = Initialiser::of_family;
 
   static constexpr Condition kBert = {"model", {"bert"}};  // in fine-tuning; attend pretrain has no other encoder
 
@@ -54,23 +51,17 @@ struct BertOptions {
     visit("shape", self.shape, {.help = "layers/width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
     visit("layers", self.layers, {.help = "blocks of the encoder; auto: from the shape", .min = 1, .max = 96});
     visit("width", self.width, {.help = "size of hidden states; auto: from the shape", .min = 2, .max = 16384});
-    visit("heads", self.heads,
-          {.help = "attention heads; auto: one per 64 columns", .min = 1, .max = 256, .only = kBert});
-    visit("feed-forward", self.feed_forward,
-          {.help = "inner size of the feed-forward layer; auto: 4 x width", .min = 1, .max = 65536, .only = kBert});
+    visit("score", self.score, {.help = "score of a position", .only = kBert});
+    BlockOptions::visit(self.block, visit, kBert);
     visit("embedding-width", self.embedding_width,
           {.help = "size of the embeddings, if different from the width (ALBERT); auto: the width",
            .min = 2,
            .max = 16384,
            .only = kBert});
-    visit("positions", self.positions,
+    visit("max-positions", self.max_positions,
           {.help = "maximum length of a sequence, in tokens", .min = 8, .max = 65535, .only = kBert});
     visit("share-layers", self.share_layers, {.help = "all layers share one block (ALBERT)", .only = kBert});
-    visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer", .only = kBert});
-    visit("gelu", self.gelu, {.help = "the exact GELU or its tanh approximation", .only = kBert});
     visit("dropout", self.dropout, {.help = "dropout on embeddings and sub-layer outputs", .min = 0, .max = 0.95});
-    visit("attention-dropout", self.attention_dropout,
-          {.help = "dropout on attention weights", .min = 0, .max = 0.95, .only = kBert});
     visit("initial-deviation", self.initial_deviation,
           {.help = "standard deviation of the truncated normal initialisation; auto: half of width^-0.5, which "
                    "is BERT's 0.02 at its own width",
@@ -78,7 +69,11 @@ struct BertOptions {
            .max = 1,
            .only = kBert});
     visit("initial-positions", self.initial_positions,
-          {.help = "initialisation of the learned position table: random or sinusoids", .only = kBert});
+          {.help = "initialisation of the learned position table: random or sinusoids", .only = {"positions", {"learned"}}});
+    visit("initialiser", self.initialiser,
+          {.help = "initialisation of matrices: normal with --initial-deviation (default), a rule based on their sizes, "
+                   "or uniform in ±0.1 including the embeddings",
+           .only = kBert});
   }
 };
 

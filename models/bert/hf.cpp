@@ -82,7 +82,7 @@ constexpr std::array kHeads = {
 };
 const HfHead& head_of(TaskKind task) { return *std::ranges::find(kHeads, task, &HfHead::task); }
 
-bool is_pre(const HfConfig& config) { return config.options.norm == NormPlace::pre; }
+bool is_pre(const HfConfig& config) { return config.options.block.norm == NormPlace::pre; }
 const Family& family_of(const HfConfig& config) { return is_pre(config) ? kPreLayerNorm : kBert; }
 
 // The number of rows of Hugging Face's position table before the first token's.
@@ -260,7 +260,7 @@ std::string to_hf_config(const HfConfig& theirs) {
                        {"num_hidden_layers", config.layers},
                        {"num_attention_heads", config.block.heads},
                        {"intermediate_size", config.block.feed_forward},
-                       {"hidden_act", theirs.options.gelu == GeluForm::erf ? "gelu" : "gelu_pytorch_tanh"},
+                       {"hidden_act", config.block.activation == FeedForwardKind::gelu ? "gelu" : "gelu_pytorch_tanh"},
                        {"hidden_dropout_prob", config.block.dropout},
                        {"attention_probs_dropout_prob", config.block.attention_dropout},
                        {"max_position_embeddings", config.max_length + unused_positions(theirs)},
@@ -312,13 +312,13 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   BertOptions& options = config.options;
   options.layers = size("num_hidden_layers", 1, 96);
   options.width = size("hidden_size", 2, 16384);
-  options.heads = size("num_attention_heads", 1, 256);
-  if (*options.width % *options.heads != 0) {
-    refuse("num_attention_heads", std::to_string(*options.heads),
+  options.block.heads = size("num_attention_heads", 1, 256);
+  if (*options.width % *options.block.heads != 0) {
+    refuse("num_attention_heads", std::to_string(*options.block.heads),
            fmt::format("a divisor of {}, \"hidden_size\"", *options.width));
   }
-  options.feed_forward = size("intermediate_size", 1, 65536);
-  options.norm = pre ? NormPlace::pre : NormPlace::post;
+  options.block.feed_forward = size("intermediate_size", 1, 65536);
+  options.block.norm = pre ? NormPlace::pre : NormPlace::post;
   std::int64_t pad = pre ? 1 : 0;  // the defaults of transformers
   if (json.contains("pad_token_id") && !json["pad_token_id"].is_null()) {
     pad = json_member<std::int64_t>(json, "pad_token_id", file);
@@ -326,10 +326,10 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   if (pad < 0 || pad >= config.vocabulary) refuse("pad_token_id", std::to_string(pad), "the id of a piece");
   config.pad = static_cast<std::int32_t>(pad);
   const std::int64_t unused = unused_positions(config);
-  options.positions = size("max_position_embeddings", 8 + unused, 65535 + unused) - unused;
+  options.max_positions = size("max_position_embeddings", 8 + unused, 65535 + unused) - unused;
   const auto activation = json_member<std::string>(json, "hidden_act", file);
   if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") {
-    options.gelu = GeluForm::tanh;
+    options.block.activation = FeedForwardKind::gelu_tanh;
   } else if (activation != "gelu") {
     refuse("hidden_act", activation, "gelu, gelu_new or gelu_pytorch_tanh");
   }
@@ -341,7 +341,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   };
   options.initial_deviation = number("initializer_range", 1e-6, 1, 0.02);
   options.dropout = number("hidden_dropout_prob", 0, 0.95, 0.1);
-  options.attention_dropout = number("attention_probs_dropout_prob", 0, 0.95, 0.1);
+  options.block.attention_dropout = number("attention_probs_dropout_prob", 0, 0.95, 0.1);
   bert_config(options, config.vocabulary);  // throws if the sizes are incompatible
 
   std::string architecture;

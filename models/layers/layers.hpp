@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/options.hpp"
 #include "core/random.hpp"
 #include "data/batch/batch.hpp"
 #include "models/layers/pass.hpp"
@@ -76,6 +77,12 @@ class LinearImpl : public Layer {
   LinearConfig config_;
 };
 TORCH_MODULE(Linear);
+
+enum class NormKind { layer, rms, batch };
+template <>
+inline constexpr auto kEnumNames<NormKind> = std::to_array<EnumName<NormKind>>({{NormKind::layer, "layer"},
+                                                                                {NormKind::rms, "rms"},
+                                                                                {NormKind::batch, "batch"}});
 
 // Layer norm, Ba et al. 2016 (arXiv 1607.06450); eps is 1e-5 as in PyTorch.
 struct LayerNormConfig {

@@ -5,7 +5,7 @@
 
 namespace attend::ops {
 
-enum class Activation { none, relu, gelu, gelu_tanh, tanh };
+enum class Activation { none, relu, gelu, gelu_tanh, tanh, swish };
 
 // Counter-based dropout: element i is dropped if hash(key, i) is below `rate`, the others are scaled by 1 / (1 - rate).
 // The backward pass recomputes the same mask. Rate 0 is the identity.

@@ -25,7 +25,7 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
   const LabelledTask task = load_run_task(run);
   const Tokenizer tokenizer = load_run_tokenizer(run);
   const auto samples = read_config<SampleConfig>(run / "config.toml", UnknownKeys::ignore);
-  if (!samples.length || (options.model == TextEncoderKind::bert && *samples.length > options.encoder.positions)) {
+  if (!samples.length || (options.model == TextEncoderKind::bert && *samples.length > options.encoder.max_positions)) {
     throw UserError((run / "config.toml").string() + ": length is " +
                         (samples.length ? std::to_string(*samples.length) : "auto") + ", expected at most " +
                         std::to_string(options.encoder.positions),

@@ -1,6 +1,5 @@
 #include "models/transformer/block.hpp"
 
-#include <algorithm>
 #include <string>
 
 namespace attend {
@@ -15,18 +14,17 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
                     .heads = config.heads,
                     .score = config.score,
                     .positions = config.positions,
+                    .longest = config.longest,
+                    .self_attention = config.self_attention,
+                    .self_window = config.self_window,
                     .causal = place == AttentionPlace::decoder,
                     .dropout = config.attention_dropout},
+          .projections = config.projections,
+          .bias = config.attention_bias,
           .deviation = config.deviation};
 }
 
 }  // namespace
-
-std::int64_t default_heads(std::int64_t width) {
-  std::int64_t heads = std::max<std::int64_t>(1, width / 64);
-  while (width % heads != 0) --heads;
-  return heads;
-}
 
 TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionPlace place)
     : config_(config),

@@ -27,28 +27,33 @@
 
 namespace attend {
 
-enum class NormPlace { post, pre };
+enum class NormPlace { post, pre, none };
 template <>
 inline constexpr auto kEnumNames<NormPlace> = std::to_array<EnumName<NormPlace>>({{NormPlace::post, "post"},
-                                                                                  {NormPlace::pre, "pre"}});
+                                                                                  {NormPlace::pre, "pre"},
+                                                                                  {NormPlace::none, "none"}});
 
 struct BlockConfig {
   std::int64_t width = 512;
   std::int64_t heads = 8;
   ScoreKind score = ScoreKind::scaled_dot;
   PositionKind positions = PositionKind::sinusoidal;
-  std::int64_t feed_forward = 2048;
-  ops::Activation activation = ops::Activation::relu;
+  std::int64_t longest = 0;  // rows of tables of positions, where a part has one
+  SelfAttentionKind self_attention = SelfAttentionKind::attention;
+  std::int64_t self_window = 0;  // positions on each side that self-attention sees; 0: all
+  ProjectionKind projections = ProjectionKind::all;
+  bool attention_bias = true;
+  std::int64_t feed_forward = 2048;  // 0: none
+  FeedForwardKind activation = FeedForwardKind::relu;
   NormPlace norm = NormPlace::post;
+  NormKind norm_kind = NormKind::layer;
+  bool residual = true;
   double norm_eps = 1e-5;
   double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
   double dropout = 0.1;  // on the output of each sub-layer
   double attention_dropout = 0;
   double activation_dropout = 0;
 };
-
-// The number of attention heads of about 64 columns each that divides the width.
-std::int64_t default_heads(std::int64_t width);
 
 // What a decoder's blocks attend to besides their input: the keys and values of each block, made of the same memory.
 struct DecoderMemory {

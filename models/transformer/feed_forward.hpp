@@ -5,14 +5,43 @@
 
 #include <cstdint>
 
+#include "core/options.hpp"
 #include "models/layers/layers.hpp"
 
 namespace attend {
 
+// The activation of the inner layer; the last two are gated (Shazeer 2020, arXiv 2002.05202).
+enum class FeedForwardKind { relu, gelu, gelu_tanh, swish, geglu, swiglu };
+template <>
+inline constexpr auto kEnumNames<FeedForwardKind> = std::to_array<EnumName<FeedForwardKind>>({
+    {FeedForwardKind::relu, "relu"},
+    {FeedForwardKind::gelu, "gelu"},
+    {FeedForwardKind::gelu_tanh, "gelu-tanh"},
+    {FeedForwardKind::swish, "swish"},
+    {FeedForwardKind::geglu, "geglu"},
+    {FeedForwardKind::swiglu, "swiglu"},
+});
+// Its function, without the gate.
+constexpr ops::Activation function_of(FeedForwardKind kind) {
+  switch (kind) {
+    case FeedForwardKind::relu:
+      return ops::Activation::relu;
+    case FeedForwardKind::gelu:
+    case FeedForwardKind::geglu:
+      return ops::Activation::gelu;
+    case FeedForwardKind::gelu_tanh:
+      return ops::Activation::gelu_tanh;
+    case FeedForwardKind::swish:
+    case FeedForwardKind::swiglu:
+      return ops::Activation::swish;
+  }
+  return ops::Activation::none;
+}
+
 struct FeedForwardConfig {
   std::int64_t width = 0;  // H
   std::int64_t inner = 0;  // F
-  ops::Activation activation = ops::Activation::relu;
+  FeedForwardKind activation = FeedForwardKind::relu;
   double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
   double dropout = 0;
 };
@@ -26,7 +55,7 @@ class FeedForward {
         linear2_(map(block, "linear2", config.inner, config.width)) {}
 
   torch::Tensor forward(const torch::Tensor& x_MH, Pass& pass) const {
-    return ops::feed_forward(x_MH, {linear1_->weight, linear1_->bias}, config_.activation,
+    return ops::feed_forward(x_MH, {linear1_->weight, linear1_->bias}, function_of(config_.activation),
                              pass.dropout(config_.dropout), {linear2_->weight, linear2_->bias});
   }
 

@@ -8,10 +8,16 @@
 #include "models/attention/kinds.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/recurrent.hpp"
-#include "models/transformer/block.hpp"
+#include "models/transformer/block_options.hpp"
 #include "models/translation/kinds.hpp"
 
 namespace attend {
+
+// The stacks of a translation model that an option changes.
+enum class StackChoice { both, encoder, decoder };
+template <>
+inline constexpr auto kEnumNames<StackChoice> = std::to_array<EnumName<StackChoice>>(
+    {{StackChoice::both, "both"}, {StackChoice::encoder, "encoder"}, {StackChoice::decoder, "decoder"}});
 
 // Training resolves options left at auto (train/translation/defaults.hpp) before a model is built.
 struct ModelConfig {
@@ -19,12 +25,11 @@ struct ModelConfig {
   std::optional<std::int64_t> encoder_layers;
   std::optional<std::int64_t> decoder_layers;
   std::optional<std::int64_t> width;
-  std::optional<std::int64_t> heads;                  // transformer; auto: about width / 64
-  std::optional<std::int64_t> feed_forward;           // transformer; auto: 4 * width
-  PositionKind positions = PositionKind::sinusoidal;  // transformer
-  NormPlace norm = NormPlace::post;                   // transformer
-  std::optional<CellKind> cell;                       // recurrent; auto: gru for bahdanau, else lstm
-  Direction encoder = Direction::both;                // recurrent
+  BlockOptions block = {};                              // transformer
+  std::optional<std::int64_t> max_positions;            // transformer, tables of positions; auto: max-length + 1
+  StackChoice self_attention_in = StackChoice::both;    // transformer
+  std::optional<CellKind> cell;                         // recurrent; auto: gru for bahdanau, else lstm
+  Direction encoder = Direction::both;                  // recurrent
   std::optional<ScoreKind> score;              // not fixed; auto: scaled-dot, or general (luong), additive (bahdanau)
   std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length
   ScopeKind scope = ScopeKind::global;
@@ -40,8 +45,6 @@ struct ModelConfig {
   bool tie_embeddings =
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
   std::optional<double> dropout;
-  double attention_dropout = 0.0;   // transformer: on the attention weights
-  double activation_dropout = 0.0;  // transformer: inside the feed-forward
   double initial_deviation = 0.0;   // transformer: standard deviation of initial weights; 0: Xavier's rule
   InitialiserConfig initial = {};
 
@@ -57,17 +60,14 @@ struct ModelConfig {
           {.help = "layers of the decoder; auto: from the size of the data", .min = 1, .max = 96});
     visit("width", self.width,
           {.help = "size of embeddings and hidden states; auto: from the size of the data", .min = 2, .max = 16384});
-    visit("heads", self.heads,
-          {.help = "attention heads; auto: one per 64 columns or so", .min = 1, .max = 256, .only = kTransformer});
-    visit("feed-forward", self.feed_forward,
-          {.help = "inner size of the feed-forward layer; auto: 4 x width",
+    BlockOptions::visit(self.block, visit, kTransformer);
+    visit("self-attention-in", self.self_attention_in,
+          {.help = "the stacks that --self-attention, --self-window and --projections change", .only = kTransformer});
+    visit("max-positions", self.max_positions,
+          {.help = "rows of tables of positions, the last of which stands for all later positions; auto: max-length + 1",
            .min = 1,
-           .max = 65536,
+           .max = 1e5,
            .only = kTransformer});
-    visit("positions", self.positions,
-          {.help = "encode the order of a sentence by sinusoids, or by biases of its self-attention (alibi)",
-           .only = kTransformer});
-    visit("norm", self.norm, {.help = "layer norm after (post) or before (pre) each sub-layer", .only = kTransformer});
     visit("cell", self.cell, {.help = "kind of cell; auto: gru for bahdanau, else lstm", .only = kRecurrent});
     visit("encoder", self.encoder,
           {.help = "the encoder reads the source in both directions, forward, or reversed", .only = kRecurrent});
@@ -117,10 +117,6 @@ struct ModelConfig {
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
            .min = 0,
            .max = 0.95});
-    visit("attention-dropout", self.attention_dropout,
-          {.help = "dropout on attention weights", .min = 0, .max = 0.95, .only = kTransformer});
-    visit("activation-dropout", self.activation_dropout,
-          {.help = "dropout inside the feed-forward", .min = 0, .max = 0.95, .only = kTransformer});
     visit("initial-deviation", self.initial_deviation,
           {.help = "standard deviation of the truncated normal initialisation; 0: Xavier's rule",
            .min = 0,
@@ -129,6 +125,12 @@ struct ModelConfig {
     InitialiserConfig::visit(self.initial, visit);
   }
 };
+
+// True if a Transformer has a table of positions, with max-positions rows.
+inline bool has_tables(const ModelConfig& config) {
+  return config.model == ModelKind::transformer &&
+         (config.block.positions == PositionKind::learned || recipe_of(config.block.self_attention).has_table);
+}
 
 // The cell of a recurrent family if the option is auto.
 inline CellKind cell_of(const ModelConfig& config) {

@@ -25,15 +25,21 @@ T chosen(const std::optional<T>& value, const char* option) {
 }
 
 void check_transformer(const ModelConfig& config, const OptionPlace& place) {
-  const std::int64_t width = chosen(config.width, "width");
-  const std::int64_t heads = config.heads.value_or(default_heads(width));
-  if (width % heads != 0) {
-    refuse(place("heads"), ": " + std::to_string(heads) + " heads do not divide the width " + std::to_string(width),
-           "choose another number of heads, or another width");
-  }
+  block_config(config.block, chosen(config.width, "width"), place);
   if (config.score == ScoreKind::location) {
     refuse(place("score"), " is location, which needs a greatest length, but a Transformer's sentences have none",
            "choose another score, or --model luong");
+  }
+  const SelfAttentionKind kind = config.block.self_attention;
+  const bool encoder_alone = kind == SelfAttentionKind::fourier || kind == SelfAttentionKind::patterns;
+  if (encoder_alone && config.self_attention_in != StackChoice::encoder) {
+    refuse(place("self-attention"),
+           " is " + std::string(name_of(kind)) + ", which reads what a decoder has not written yet",
+           "add --self-attention-in encoder");
+  }
+  if (config.max_positions && !has_tables(config)) {
+    refuse(place("max-positions"), " is given, but no part of the model has a table of positions",
+           "drop it, or choose --positions learned");
   }
 }
 
@@ -80,23 +86,23 @@ void check_recurrent(const ModelConfig& config, const OptionPlace& place) {
 }
 
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  const std::int64_t width = chosen(config.width, "width");
+  BlockConfig changed = block_config(config.block, chosen(config.width, "width"), option_place);
+  changed.score = score_of(config);
+  changed.longest = has_tables(config) ? chosen(config.max_positions, "max-positions") : 0;
+  changed.deviation = config.initial_deviation;
+  changed.dropout = chosen(config.dropout, "dropout");
+  BlockConfig usual = changed;
+  usual.self_attention = SelfAttentionKind::attention;
+  usual.self_window = 0;
+  usual.projections = ProjectionKind::all;
   return std::make_shared<TransformerImpl>(
       TransformerConfig{.src_vocabulary = vocabulary.src,
                         .tgt_vocabulary = vocabulary.tgt,
                         .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
                         .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
                         .tie_embeddings = config.tie_embeddings,
-                        .block = {.width = width,
-                                  .heads = config.heads.value_or(default_heads(width)),
-                                  .score = score_of(config),
-                                  .positions = config.positions,
-                                  .feed_forward = config.feed_forward.value_or(4 * width),
-                                  .norm = config.norm,
-                                  .deviation = config.initial_deviation,
-                                  .dropout = chosen(config.dropout, "dropout"),
-                                  .attention_dropout = config.attention_dropout,
-                                  .activation_dropout = config.activation_dropout}});
+                        .encoder_block = config.self_attention_in == StackChoice::decoder ? usual : changed,
+                        .decoder_block = config.self_attention_in == StackChoice::encoder ? usual : changed});
 }
 
 RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySizes& vocabulary) {

@@ -43,22 +43,22 @@ Layout single_tokens(std::int64_t rows) {
 
 TransformerImpl::TransformerImpl(const TransformerConfig& config)
     : config_(config),
-      tgt_embedding_(register_module("tgt_embedding", table(config.tgt_vocabulary, config.block))),
+      tgt_embedding_(register_module("tgt_embedding", table(config.tgt_vocabulary, config.decoder_block))),
       src_embedding_(config.tie_embeddings
                          ? tgt_embedding_
-                         : register_module("src_embedding", table(config.src_vocabulary, config.block))),
+                         : register_module("src_embedding", table(config.src_vocabulary, config.encoder_block))),
       encoder_(register_module(
-          "encoder", Stack(config.encoder_layers, config.encoder_layers, config.block, AttentionPlace::encoder))),
+          "encoder", Stack(config.encoder_layers, config.encoder_layers, config.encoder_block, AttentionPlace::encoder))),
       decoder_(register_module(
-          "decoder", Stack(config.decoder_layers, config.decoder_layers, config.block, AttentionPlace::decoder))),
-      positions_(recipe_of(config.block.positions).adds_sinusoids
-                     ? std::optional<SinusoidPositions>(std::in_place, *this, config.block.width)
+          "decoder", Stack(config.decoder_layers, config.decoder_layers, config.decoder_block, AttentionPlace::decoder))),
+      positions_(recipe_of(config.decoder_block.positions).adds_sinusoids
+                     ? std::optional<SinusoidPositions>(std::in_place, *this, config.decoder_block.width)
                      : std::nullopt) {}
 
 Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, std::int64_t first, Pass& pass) const {
-  return table->forward(tokens, std::sqrt(static_cast<double>(config_.block.width)),
+  return table->forward(tokens, std::sqrt(static_cast<double>(config_.decoder_block.width)),
                         positions_ ? positions_->rows(first, tokens.layout.max_length) : Tensor(),
-                        pass.dropout(config_.block.dropout));
+                        pass.dropout(config_.decoder_block.dropout));
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {

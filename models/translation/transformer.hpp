@@ -33,7 +33,7 @@ struct TransformerConfig {
   std::int64_t encoder_layers = 6;
   std::int64_t decoder_layers = 6;
   bool tie_embeddings = true;  // source with target; target and output always are
-  BlockConfig block = {};      // of both sides; its dropout also applies to the embeddings
+  BlockConfig encoder_block = {}, decoder_block = {};  // of equal widths, positions and dropout
 };
 
 class TransformerImpl : public Seq2SeqImpl {

@@ -40,10 +40,10 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins("length") + ": every --phase sets its own length", "leave it out");
   }
   for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
-    if (phase.length <= model.positions) continue;
+    if (phase.length <= model.max_positions) continue;
     throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
-                        " tokens, but the model has " + std::to_string(model.positions) + " positions",
-                    "raise --positions or use shorter sequences");
+                        " tokens, but the model has " + std::to_string(model.max_positions) + " positions",
+                    "raise --max-positions or use shorter sequences");
   }
   if (masking.masked + masking.replaced > 1) {
     throw UserError(origins("masked") + " + replaced exceed 1", "lower one of them");

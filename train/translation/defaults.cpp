@@ -18,6 +18,7 @@ void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
   if (!transformer) model.cell = cell_of(model);
   if (attends) model.score = score_of(model);
   if (model.score == ScoreKind::location && !model.longest_source) model.longest_source = config.corpus.max_length + 1;
+  if (has_tables(model) && !model.max_positions) model.max_positions = config.corpus.max_length + 1;
   // With little data, large batches would give few updates per epoch.
   if (!config.batches.max_tokens) config.batches.max_tokens = target_tokens < 1'000'000 ? 2048 : 4096;
 }

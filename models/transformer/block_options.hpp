@@ -1,0 +1,70 @@
+// Options of the blocks of a Transformer, of attend train and of BERT alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/conditions.hpp"
+#include "models/attention/kinds.hpp"
+#include "models/transformer/block.hpp"
+
+namespace attend {
+
+struct BlockOptions {
+  std::optional<std::int64_t> heads = {}, feed_forward = {};
+  PositionKind positions = PositionKind::sinusoidal;
+  SelfAttentionKind self_attention = SelfAttentionKind::attention;
+  std::int64_t self_window = 0;
+  ProjectionKind projections = ProjectionKind::all;
+  bool attention_bias = true;
+  NormPlace norm = NormPlace::post;
+  NormKind norm_kind = NormKind::layer;
+  bool residual = true;
+  FeedForwardKind activation = FeedForwardKind::relu;
+  double attention_dropout = 0;
+  double activation_dropout = 0;
+
+  // `only`: the condition of all of them.
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit, Condition only) {
+    visit("heads", self.heads,
+          {.help = "attention heads; auto: one per 64 columns or so", .min = 1, .max = 256, .only = only});
+    visit("feed-forward", self.feed_forward,
+          {.help = "inner size of the feed-forward layer, 2/3 of which a gated one has; 0: none; auto: 4 x width",
+           .min = 0,
+           .max = 65536,
+           .only = only});
+    visit("positions", self.positions,
+          {.help = "encode the order of a sentence by vectors added to the embeddings (sinusoidal, learned), in "
+                   "self-attention by vectors of distances (relative), their biases (t5, alibi) or rotations (rotary), "
+                   "or not at all",
+           .only = only});
+    visit("self-attention", self.self_attention,
+          {.help = "self-attention, or what stands in for it: a mean (uniform), weights computed from the query alone "
+                   "(dense) or learnt for each pair of positions (random, fixed-random), mixtures with attention, fixed "
+                   "patterns in all heads but one, or a Fourier transform; the last two in encoders",
+           .only = only});
+    visit("self-window", self.self_window,
+          {.help = "positions on each side that self-attention sees; 0: all", .min = 0, .max = 1e5, .only = only});
+    visit("projections", self.projections,
+          {.help = "projections of self-attention: of queries, keys, values and output (all), the same for queries and "
+                   "keys, of values and output only, or none",
+           .only = only});
+    visit("attention-bias", self.attention_bias, {.help = "projections of attention have biases", .only = only});
+    visit("norm", self.norm, {.help = "norm after (post) or before (pre) each sub-layer", .only = only});
+    visit("norm-kind", self.norm_kind,
+          {.help = "layer norm, root mean square norm, or batch norm over the tokens of a batch", .only = only});
+    visit("residual", self.residual, {.help = "add its input to the output of each sub-layer", .only = only});
+    visit("activation", self.activation,
+          {.help = "activation of the feed-forward layer; geglu and swiglu are gated", .only = only});
+    visit("attention-dropout", self.attention_dropout,
+          {.help = "dropout on attention weights", .min = 0, .max = 0.95, .only = only});
+    visit("activation-dropout", self.activation_dropout,
+          {.help = "dropout inside the feed-forward", .min = 0, .max = 0.95, .only = only});
+  }
+};
+
+// The blocks that these options describe. Throws UserError if they contradict each other.
+BlockConfig block_config(const BlockOptions& options, std::int64_t width, const OptionPlace& place);
+
+}  // namespace attend
