@@ -159,7 +159,9 @@ class FinetuningJob : public Job {
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     TextModel model(config_.model, task_, tokenizer_->size());
-    initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
+    const auto seed = static_cast<std::uint64_t>(config_.trainer.seed);
+    initialise(*model, seed);
+    initialise_matrices(*model, {.matrices = config_.model.encoder.initialiser}, seed);
     if (initial_weights && !config_.run.init_from.empty()) {
       if (!ancestor_)
         ancestor_ = Ancestor::read(config_.run.init_from);  // if the run was stopped before its first update

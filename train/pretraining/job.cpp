@@ -63,7 +63,9 @@ class PretrainingJob : public Job {
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     BertForPretraining model(bert_config(config_.model, tokenizer_->size()));
-    initialise(*model, static_cast<std::uint64_t>(config_.trainer.seed));
+    const auto seed = static_cast<std::uint64_t>(config_.trainer.seed);
+    initialise(*model, seed);
+    initialise_matrices(*model, {.matrices = config_.model.initialiser}, seed);
     if (initial_weights && !config_.run.init_from.empty()) {
       const fs::path from = config_.run.init_from;
       if (load_run_tokenizer(from).hash() != tokenizer_->hash()) {
