@@ -37,7 +37,9 @@ struct Affine {
 };
 torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Dropout between, Affine second);
 
-// (x - mean) / sqrt(var + eps) * gamma + beta over the last dimension. Ba et al. 2016 (arXiv 1607.06450).
+// (x - mean) / sqrt(var + eps) * gamma + beta over the last dimension (Ba et al. 2016, arXiv 1607.06450). With beta
+// undefined, root mean square layer norm, which does not centre: x / sqrt(mean(x²) + eps) * gamma (Zhang and Sennrich
+// 2019, arXiv 1910.07467, eq. 4).
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
 
 // sum = residual + dropout(x); norm = layer_norm(sum). A post-norm block continues with `norm` only; a pre-norm block

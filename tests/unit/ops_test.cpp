@@ -174,53 +174,74 @@ TEST_P(EveryType, Frozen) {
   }
 }
 
-TEST_P(EveryType, LayerNorm) {
+// Layer norm with a beta, RMS norm without.
+class EveryNorm : public EveryType {
+ protected:
+  static Tensor beta_of(const std::vector<Tensor>& in, std::size_t i) { return i < in.size() ? in[i] : Tensor(); }
+};
+INSTANTIATE_TEST_SUITE_P(Ops, EveryNorm, testing::Values(at::kFloat, at::kBFloat16),
+                         [](const auto& type) { return type.param == at::kFloat ? "fp32" : "bf16"; });
+
+TEST_P(EveryNorm, OfRowsAndOfSums) {
   for (const std::int64_t width : {7, 37, 256}) {
-    const Op norm = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-      return {layer_norm(in[0], in[1], in[2], 1e-5)};
-    };
-    expect_fast_equals_plain(norm, {randn({131, width}), at::randn({width}), at::randn({width})}, type(), "norm");
-    for (const double rate : {0.0, 0.3}) {
-      const Op add_norm = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-        const AddNorm result = add_layer_norm(in[0], in[1], in[2], in[3], 1e-5, {.rate = rate, .key = 7});
-        return {result.sum, result.norm};
+    for (const bool centred : {true, false}) {
+      const auto inputs = [&](std::vector<Tensor> in) {
+        if (centred) in.push_back(at::randn({width}));
+        return in;
       };
-      expect_fast_equals_plain(add_norm,
-                               {randn({131, width}), randn({131, width}), at::randn({width}), at::randn({width})},
-                               type(), "add, norm");
+      const std::string what = centred ? "layer norm" : "RMS norm";
+      const Op norm = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+        return {layer_norm(in[0], in[1], beta_of(in, 2), 1e-5)};
+      };
+      // Rows off centre, where the two differ.
+      expect_fast_equals_plain(norm, inputs({randn({131, width}) + 1, at::randn({width})}), type(), what);
+      for (const double rate : {0.0, 0.3}) {
+        const Op add_norm = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+          const AddNorm result = add_layer_norm(in[0], in[1], in[2], beta_of(in, 3), 1e-5, {.rate = rate, .key = 7});
+          return {result.sum, result.norm};
+        };
+        expect_fast_equals_plain(add_norm, inputs({randn({131, width}), randn({131, width}) + 1, at::randn({width})}),
+                                 type(), "sum, " + what);
+      }
     }
   }
 }
 
-TEST_P(EveryType, LayerNormOfWhichOnlyOneResultIsUsed) {
-  const std::vector<Tensor> inputs = {randn({13, 37}), randn({13, 37}), at::randn({37}), at::randn({37})};
-  for (const bool use_sum : {false, true}) {
-    const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-      const AddNorm result = add_layer_norm(in[0], in[1], in[2], in[3], 1e-5, {.rate = 0.1, .key = 7});
-      // A zero gradient for the norm's parameters where the plain formulation, which never used them, gives none.
-      return {use_sum ? result.sum + 0 * result.norm : result.norm};
-    };
-    expect_fast_equals_plain(op, inputs, type(), use_sum ? "sum" : "norm");
+TEST_P(EveryNorm, OfWhichOnlyOneResultIsUsed) {
+  for (const bool centred : {true, false}) {
+    std::vector<Tensor> inputs = {randn({13, 37}), randn({13, 37}), at::randn({37})};
+    if (centred) inputs.push_back(at::randn({37}));
+    for (const bool use_sum : {false, true}) {
+      const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+        const AddNorm result = add_layer_norm(in[0], in[1], in[2], beta_of(in, 3), 1e-5, {.rate = 0.1, .key = 7});
+        // A zero gradient for the norm's parameters where the plain formulation, which never used them, gives none.
+        return {use_sum ? result.sum + 0 * result.norm : result.norm};
+      };
+      expect_fast_equals_plain(op, inputs, type(), use_sum ? "sum" : "norm");
+    }
   }
 }
 
-TEST_P(EveryType, ProductsMakeTheNormThatTheyReadAgain) {
-  const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-    const Tensor post = add_layer_norm(in[0], in[1], in[2], in[3], 1e-5, {.rate = 0.1, .key = 7}).norm;
-    const Tensor pre = layer_norm(in[0], in[2], in[3], 1e-5);
-    return {linear(post, weight(in[4]), in[5]), feed_forward(pre, {weight(in[4]), in[5]}, Activation::gelu,
-                                                             {.rate = 0.1, .key = 8}, {weight(in[6]), in[2]})};
-  };
-  const std::vector<Tensor> in = {randn({13, 37}),      randn({13, 37}),  at::randn({37}),     at::randn({37}),
-                                  at::randn({130, 37}), at::randn({130}), at::randn({37, 130})};
-  expect_fast_equals_plain(op, in, type(), "products of norms");
+TEST_P(EveryNorm, IsMadeAgainByProductsThatReadIt) {
+  for (const bool centred : {true, false}) {
+    const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+      const Tensor beta = centred ? in[3] : Tensor();
+      const Tensor post = add_layer_norm(in[0], in[1], in[2], beta, 1e-5, {.rate = 0.1, .key = 7}).norm;
+      const Tensor pre = layer_norm(in[0], in[2], beta, 1e-5);
+      return {linear(post, weight(in[4]), in[5]), feed_forward(pre, {weight(in[4]), in[5]}, Activation::gelu,
+                                                               {.rate = 0.1, .key = 8}, {weight(in[6]), in[3]})};
+    };
+    const std::vector<Tensor> in = {randn({13, 37}),      randn({13, 37}),  at::randn({37}),     at::randn({37}),
+                                    at::randn({130, 37}), at::randn({130}), at::randn({37, 130})};
+    expect_fast_equals_plain(op, in, type(), "products of norms");
 
-  Tensor norm = layer_norm(in[0].clone().requires_grad_(), in[2], in[3], 1e-5);
-  const Tensor y = linear(norm, weight(in[4]), in[5]);
-  const auto storage = norm.storage().getWeakStorageImpl();
-  EXPECT_FALSE(storage.expired());
-  norm.reset();
-  EXPECT_TRUE(storage.expired());
+    Tensor norm = layer_norm(in[0].clone().requires_grad_(), in[2], centred ? in[3] : Tensor(), 1e-5);
+    const Tensor y = linear(norm, weight(in[4]), in[5]);
+    const auto storage = norm.storage().getWeakStorageImpl();
+    EXPECT_FALSE(storage.expired());
+    norm.reset();
+    EXPECT_TRUE(storage.expired());
+  }
 }
 
 TEST_P(EveryType, Embed) {

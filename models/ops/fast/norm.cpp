@@ -16,7 +16,7 @@ NormResult compute_norm(const Tensor& x, const Tensor& residual, const Tensor& g
   const auto statistics = gamma.options().requires_grad(false);
   NormResult result{.sum = residual.defined() ? at::empty_like(x) : x,
                     .y = at::empty_like(x),
-                    .mean = at::empty({rows}, statistics),
+                    .mean = beta.defined() ? at::empty({rows}, statistics) : Tensor(),
                     .rstd = at::empty({rows}, statistics)};
   with_type(x.scalar_type(), [&](auto type) {
     using T = decltype(type);
@@ -43,9 +43,10 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
  public:
   // Returns {sum, norm}, or {norm} without a residual.
   static variable_list forward(AutogradContext* context, const Tensor& x, const std::optional<Tensor>& residual,
-                               const Tensor& gamma, const Tensor& beta, double eps, Dropout dropout) {
-    const NormResult result = compute_norm(x, defined_or_not(residual), gamma, beta, eps, dropout);
-    context->save_for_backward({result.sum, result.mean, result.rstd, gamma, beta});
+                               const Tensor& gamma, const std::optional<Tensor>& beta, double eps, Dropout dropout) {
+    const Tensor shift = defined_or_not(beta);
+    const NormResult result = compute_norm(x, defined_or_not(residual), gamma, shift, eps, dropout);
+    context->save_for_backward({result.sum, result.mean, result.rstd, gamma, shift});
     context->saved_data["eps"] = eps;
     context->set_materialize_grads(false);
     remember(*context, dropout);
@@ -59,13 +60,15 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
     const variable_list saved = context->get_saved_variables();
     const Tensor& sum = saved[0];
     const Tensor& gamma = saved[3];
+    const bool has_beta = saved[4].defined();
     const Tensor dsum_in = has_residual && gradients[0].defined() ? gradients[0].contiguous() : Tensor();
     const Tensor dy = gradients.back().defined() ? gradients.back().contiguous() : at::zeros_like(sum);
     const Tensor dsum = at::empty_like(sum);
     const Tensor dx = dropout.rate > 0 ? at::empty_like(sum) : Tensor();
     const std::int64_t width = sum.size(-1), rows = sum.numel() / std::max<std::int64_t>(width, 1);
     const Chunks chunks(rows, width);
-    const Tensor partial = chunks.partial_sums(2 * width);
+    const std::int64_t sums = has_beta ? 2 * width : width;
+    const Tensor partial = chunks.partial_sums(sums);
     with_type(sum.scalar_type(), [&](auto type) {
       using T = decltype(type);
       kernels::NormBackward<T> kernel{.dy = read<T>(dy),
@@ -83,8 +86,8 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
                                       .drop = dropout.rate > 0};
       chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
         kernels::NormBackward<T> mine = kernel;
-        mine.dgamma = write<float>(partial) + chunk * 2 * width;
-        mine.dbeta = mine.dgamma + width;
+        mine.dgamma = write<float>(partial) + chunk * sums;
+        mine.dbeta = has_beta ? mine.dgamma + width : nullptr;
         kernels::norm_backward(mine, begin, end);
       });
     });
@@ -92,7 +95,7 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
     return {dx.defined() ? dx : dsum,
             has_residual ? dsum : Tensor(),
             total.narrow(0, 0, width),
-            total.narrow(0, width, width),
+            has_beta ? total.narrow(0, width, width) : Tensor(),
             Tensor(),
             Tensor()};
   }
@@ -118,7 +121,7 @@ Tensor saved_or_recomputed(const Tensor& saved) {
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   const Tensor rows = x.contiguous();
   if (wants_gradient(x) || wants_gradient(gamma) || wants_gradient(beta)) {
-    return AddNormFunction::apply(rows, std::nullopt, gamma, beta, eps, Dropout{})[0];
+    return AddNormFunction::apply(rows, std::nullopt, gamma, optional(beta), eps, Dropout{})[0];
   }
   return compute_norm(rows, {}, gamma, beta, eps, {}).y;
 }
@@ -127,7 +130,7 @@ AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& ga
                        Dropout dropout) {
   if (wants_gradient(x) || wants_gradient(residual) || wants_gradient(gamma) || wants_gradient(beta)) {
     const auto result =
-        AddNormFunction::apply(x.contiguous(), optional(residual.contiguous()), gamma, beta, eps, dropout);
+        AddNormFunction::apply(x.contiguous(), optional(residual.contiguous()), gamma, optional(beta), eps, dropout);
     return {.sum = result[0], .norm = result[1]};
   }
   const NormResult result = compute_norm(x.contiguous(), residual.contiguous(), gamma, beta, eps, dropout);

@@ -1,4 +1,4 @@
-// Layer norm over rows, fused with the residual sum and dropout of a Transformer block.
+// Layer norm and RMS norm over rows, fused with the residual sum and dropout of a Transformer block.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -6,16 +6,17 @@
 namespace attend::ops::kernels {
 
 // sum = residual + dropout(x); y = (sum - mean) * rstd * gamma + beta. Without residual `sum` is x and not written.
+// RMS norm has neither mean nor beta: y = sum * rstd * gamma, where rstd = (mean(sum²) + eps)^-1/2.
 template <class T>
 struct Norm {
   const T* x;
   const T* residual;  // or null
   T* sum;             // or null
   T* y;
-  float* mean;  // one per row
+  float* mean;  // one per row; null without beta
   float* rstd;  // one per row
   const float* gamma;
-  const float* beta;
+  const float* beta;  // null: RMS norm
   std::int64_t width;
   float eps;
   DropoutMask mask;
@@ -25,7 +26,8 @@ void norm(const Norm<float>& a, std::int64_t begin, std::int64_t end);
 void norm(const Norm<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // From dy and the gradient of `sum` itself (or null): dsum, which is also the residual's gradient, and dx, its part
-// through dropout (null: not needed). Adds to dgamma and dbeta [width].
+// through dropout (null: not needed). Adds to dgamma and dbeta [width]. With g = dy * gamma and n = (sum - mean) *
+// rstd, dsum = rstd * (g - mean(g) - n * mean(g * n)); in RMS norm mean(g) falls out, and mean and dbeta are null.
 template <class T>
 struct NormBackward {
   const T* dy;
@@ -37,7 +39,7 @@ struct NormBackward {
   T* dsum;
   T* dx;  // or null
   float* dgamma;
-  float* dbeta;
+  float* dbeta;  // null: RMS norm
   std::int64_t width;
   DropoutMask mask;
   bool drop;

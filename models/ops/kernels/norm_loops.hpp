@@ -1,8 +1,8 @@
 // The loops of norm.hpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
-template <class T>
-void forward(const Norm<T>& a, std::int64_t begin, std::int64_t end) {
+template <bool centred, class T>
+void forward_rows(const Norm<T>& a, std::int64_t begin, std::int64_t end) {
   const float width = static_cast<float>(a.width);
   for (std::int64_t row = begin; row < end; ++row) {
     const T* in = a.x + row * a.width;
@@ -16,42 +16,56 @@ void forward(const Norm<T>& a, std::int64_t begin, std::int64_t end) {
       }
       in = sum_row;
     }
-    Floats total = {};
-    for (std::int64_t c = 0; c < a.width; c += kLanes) total += load(in + c, a.width - c);
-    const float mean = sum(total) / width;
+    float mean = 0;
     Floats squares = {};
-    for (std::int64_t c = 0; c < a.width; c += kLanes) {
-      const Floats x = first(a.width - c, load(in + c, a.width - c) - mean, 0);
-      squares += x * x;
+    if constexpr (centred) {
+      Floats total = {};
+      for (std::int64_t c = 0; c < a.width; c += kLanes) total += load(in + c, a.width - c);
+      mean = sum(total) / width;
+      for (std::int64_t c = 0; c < a.width; c += kLanes) {
+        const Floats x = first(a.width - c, load(in + c, a.width - c) - mean, 0);
+        squares += x * x;
+      }
+    } else {
+      for (std::int64_t c = 0; c < a.width; c += kLanes) {
+        const Floats x = load(in + c, a.width - c);
+        squares += x * x;
+      }
     }
     const float rstd = 1 / std::sqrt(sum(squares) / width + a.eps);
     for (std::int64_t c = 0; c < a.width; c += kLanes) {
       const std::int64_t n = a.width - c;
-      const Floats y = (load(in + c, n) - mean) * rstd * load(a.gamma + c, n) + load(a.beta + c, n);
+      Floats y = (load(in + c, n) - mean) * rstd * load(a.gamma + c, n);
+      if constexpr (centred) y += load(a.beta + c, n);
       store(a.y + row * a.width + c, y, n);
     }
-    a.mean[row] = mean;
+    if constexpr (centred) a.mean[row] = mean;
     a.rstd[row] = rstd;
   }
 }
 
 template <class T>
-void backward(const NormBackward<T>& a, std::int64_t begin, std::int64_t end) {
+void forward(const Norm<T>& a, std::int64_t begin, std::int64_t end) {
+  a.beta != nullptr ? forward_rows<true>(a, begin, end) : forward_rows<false>(a, begin, end);
+}
+
+template <bool centred, class T>
+void backward_rows(const NormBackward<T>& a, std::int64_t begin, std::int64_t end) {
   const float width = static_cast<float>(a.width);
   for (std::int64_t row = begin; row < end; ++row) {
-    const float mean = a.mean[row], rstd = a.rstd[row];
+    const float mean = centred ? a.mean[row] : 0, rstd = a.rstd[row];
     Floats total = {}, products = {};  // of g = dy * gamma, and of g * normalised
     for (std::int64_t c = 0; c < a.width; c += kLanes) {
       const std::int64_t i = row * a.width + c, n = a.width - c;
       const Floats dy = load(a.dy + i, n);
       const Floats normalised = (load(a.sum + i, n) - mean) * rstd;
       const Floats g = dy * load(a.gamma + c, n);
-      total += g;
+      if constexpr (centred) total += g;
       products += g * normalised;
       store(a.dgamma + c, load(a.dgamma + c, n) + dy * normalised, n);
-      store(a.dbeta + c, load(a.dbeta + c, n) + dy, n);
+      if constexpr (centred) store(a.dbeta + c, load(a.dbeta + c, n) + dy, n);
     }
-    const float mean_g = sum(total) / width, mean_product = sum(products) / width;
+    const float mean_g = centred ? sum(total) / width : 0, mean_product = sum(products) / width;
     for (std::int64_t c = 0; c < a.width; c += kLanes) {
       const std::int64_t i = row * a.width + c, n = a.width - c;
       const Floats normalised = (load(a.sum + i, n) - mean) * rstd;
@@ -61,6 +75,11 @@ void backward(const NormBackward<T>& a, std::int64_t begin, std::int64_t end) {
       if (a.dx) store(a.dx + i, a.drop ? d * keep(a.mask, static_cast<std::uint32_t>(i)) : d, n);
     }
   }
+}
+
+template <class T>
+void backward(const NormBackward<T>& a, std::int64_t begin, std::int64_t end) {
+  a.dbeta != nullptr ? backward_rows<true>(a, begin, end) : backward_rows<false>(a, begin, end);
 }
 
 }  // namespace attend::ops::kernels::ATTEND_LEVEL

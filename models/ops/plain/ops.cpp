@@ -59,7 +59,10 @@ Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
-  return at::layer_norm(x.to(at::kFloat), {x.size(-1)}, gamma, beta, eps).to(x.scalar_type());
+  const Tensor wide = x.to(at::kFloat);
+  const Tensor y = beta.defined() ? at::layer_norm(wide, {x.size(-1)}, gamma, beta, eps)
+                                  : wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + eps) * gamma;
+  return y.to(x.scalar_type());
 }
 
 AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
