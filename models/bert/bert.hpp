@@ -2,6 +2,8 @@
 // stack of encoder blocks; and the pretraining heads. The factorised embeddings and shared layers of ALBERT (Lan et al.
 // 2019, arXiv 1909.11942) are separate classes.
 //
+// The embeddings and the head of masked tokens have layer norm, whatever the norms of the blocks.
+//
 // Parameters of the embeddings and heads have Hugging Face's names, those of the blocks torch.nn.Transformer's.
 //
 // Legend: docs/architecture.md; K masked or selected tokens.
@@ -17,6 +19,7 @@
 
 #include "data/batch/batch.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/norm.hpp"
 #include "models/transformer/block.hpp"
 
 namespace attend {

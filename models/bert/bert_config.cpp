@@ -41,6 +41,10 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
     throw UserError("embedding-width " + std::to_string(embedding_width) + " is above width " + std::to_string(width),
                     "lower it to at most the width");
   }
+  if (options.share_layers && block.norm_kind == NormKind::batch) {
+    throw UserError("norm-kind is batch, which keeps the statistics of one layer, but share-layers uses a norm in all",
+                    "choose --norm-kind layer, or drop --share-layers");
+  }
   return {.vocabulary = vocabulary,
           .max_length = options.max_positions,
           .layers = options.layers.value_or(size.layers),

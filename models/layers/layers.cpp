@@ -104,17 +104,6 @@ void LinearImpl::initialise(RandomStream& random) {
   if (bias.defined()) bias.zero_();
 }
 
-LayerNormImpl::LayerNormImpl(const LayerNormConfig& config)
-    : weight(register_parameter("weight", torch::empty({config.width}))),
-      bias(register_parameter("bias", torch::empty({config.width}))),
-      config_(config) {}
-
-void LayerNormImpl::initialise(RandomStream& /*random*/) {
-  const at::NoGradGuard no_grad;
-  weight.fill_(1);
-  bias.zero_();
-}
-
 EmbeddingImpl::EmbeddingImpl(const EmbeddingConfig& config)
     : weight(register_parameter("weight", torch::empty({config.vocabulary, config.width}))),
       deviation_(config.deviation),

@@ -1,6 +1,6 @@
-// The leaf modules of the models: linear map, norm and embedding table. Each registers its parameters under PyTorch's
+// The leaf modules of the models: linear map and embedding table. Each registers its parameters under PyTorch's
 // names, pairs the fp32 master with the ops::Weight that matrix products read, and defines its initialisation.
-// Recurrent layers are also of class `Layer`.
+// Norms and recurrent layers are also of class `Layer`.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -19,7 +19,8 @@
 
 namespace attend {
 
-// A module with parameters of its own, not only in its children.
+// A module with parameters of its own, not only in its children. Its buffers are state that is saved with them
+// (weights_io.hpp).
 class Layer : public torch::nn::Module {
  public:
   // Initialises every parameter of this layer (not of its children) from the stream.
@@ -77,36 +78,6 @@ class LinearImpl : public Layer {
   LinearConfig config_;
 };
 TORCH_MODULE(Linear);
-
-enum class NormKind { layer, rms, batch };
-template <>
-inline constexpr auto kEnumNames<NormKind> = std::to_array<EnumName<NormKind>>({{NormKind::layer, "layer"},
-                                                                                {NormKind::rms, "rms"},
-                                                                                {NormKind::batch, "batch"}});
-
-// Layer norm, Ba et al. 2016 (arXiv 1607.06450); eps is 1e-5 as in PyTorch.
-struct LayerNormConfig {
-  std::int64_t width = 0;
-  double eps = 1e-5;
-};
-class LayerNormImpl : public Layer {
- public:
-  explicit LayerNormImpl(const LayerNormConfig& config);
-
-  torch::Tensor forward(const torch::Tensor& x) const { return ops::layer_norm(x, weight, bias, config_.eps); }
-  // sum = residual + dropout(x), norm = layer_norm(sum).
-  ops::AddNorm forward(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout) const {
-    return ops::add_layer_norm(x, residual, weight, bias, config_.eps, dropout);
-  }
-  void initialise(RandomStream& random) override;
-
-  torch::Tensor weight;
-  torch::Tensor bias;
-
- private:
-  LayerNormConfig config_;
-};
-TORCH_MODULE(LayerNorm);
 
 // A table of V rows, initialised normally, by default with standard deviation width^-0.5, so that rows scaled by
 // sqrt(width) have unit variance and, as an output table, so do the logits.

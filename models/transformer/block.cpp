@@ -39,8 +39,10 @@ TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionP
                             .deviation = config.deviation,
                             .dropout = config.activation_dropout}) {
   const auto add = [&](auto forward) {
-    const std::string name = "norm" + std::to_string(sub_layers_.size() + 1);
-    sub_layers_.push_back({forward, register_module(name, LayerNorm(LayerNormConfig{config.width, config.norm_eps}))});
+    sub_layers_.push_back({forward, nullptr});
+    if (config.norm == NormPlace::none) return;
+    const std::string name = "norm" + std::to_string(sub_layers_.size());
+    sub_layers_.back().norm = register_module(name, make_norm(config.norm_kind, config.width, config.norm_eps));
   };
   add([this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_within(x, input, pass); });
   if (multihead_attn_) {
@@ -64,22 +66,25 @@ Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInp
   return multihead_attn_->to_memory(x_MH, stack.layout, memory, input.layer, pass);
 }
 
-// With pre-norm, the sum around a sub-layer and the norm before the next are one op.
+ops::AddNorm TransformerBlockImpl::add(const Tensor& y_MH, const Tensor& x_MH, const Norm& norm, Pass& pass) const {
+  const ops::Dropout dropout = pass.dropout(config_.dropout);
+  if (config_.residual && norm) return norm->forward(y_MH, x_MH, dropout, pass);
+  const Tensor dropped_MH = ops::dropout(y_MH, dropout);
+  const Tensor sum_MH = config_.residual ? x_MH + dropped_MH : dropped_MH;
+  return {.sum = sum_MH, .norm = norm ? norm->forward(sum_MH, pass) : sum_MH};
+}
+
+// With pre-norm, the sum around a sub-layer and the norm before the next are one op: it also makes what that one reads.
 Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass& pass) const {
   const bool pre = config_.norm == NormPlace::pre;
-  Tensor read_MH = pre ? sub_layers_.front().norm->forward(x_MH) : x_MH;
+  Tensor read_MH = pre ? sub_layers_.front().norm->forward(x_MH, pass) : x_MH;
   for (std::size_t i = 0; i < sub_layers_.size(); ++i) {
     const Tensor y_MH = sub_layers_[i].forward(read_MH, input, pass);
     if (i == 0 && input.selected != nullptr) x_MH = input.selected->of(x_MH);
-    const ops::Dropout dropout = pass.dropout(config_.dropout);
-    if (!pre) {
-      x_MH = read_MH = sub_layers_[i].norm->forward(y_MH, x_MH, dropout).norm;
-    } else if (i + 1 < sub_layers_.size()) {
-      const ops::AddNorm next = sub_layers_[i + 1].norm->forward(y_MH, x_MH, dropout);
-      x_MH = next.sum, read_MH = next.norm;
-    } else {
-      x_MH = x_MH + ops::dropout(y_MH, dropout);
-    }
+    const std::size_t of_norm = pre ? i + 1 : i;
+    const ops::AddNorm next = add(y_MH, x_MH, of_norm < sub_layers_.size() ? sub_layers_[of_norm].norm : nullptr, pass);
+    x_MH = pre ? next.sum : next.norm;
+    read_MH = next.norm;
   }
   return x_MH;
 }
@@ -91,7 +96,7 @@ StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConf
     blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, place)));
   }
   if (config.norm == NormPlace::pre) {
-    norm_ = register_module("norm", LayerNorm(LayerNormConfig{config.width, config.norm_eps}));
+    norm_ = register_module("norm", make_norm(config.norm_kind, config.width, config.norm_eps));
   }
 }
 
@@ -102,7 +107,7 @@ Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) cons
     const bool last = i + 1 == layers_;
     x_MH = blocks_[i % blocks_.size()]->forward(
         x_MH, {.stack = input, .layer = i, .selected = last ? input.selected : nullptr}, pass);
-    if (last && norm_) x_MH = norm_->forward(x_MH);
+    if (last && norm_) x_MH = norm_->forward(x_MH, pass);
     if (observer != nullptr) observer->on_hidden(place_, i + 1, x_MH);
   }
   return x_MH;

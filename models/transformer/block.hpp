@@ -1,10 +1,11 @@
 // A block of the Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3.1): a list of sub-layers, each around a
 // residual sum and a norm. Encoder and BERT have self-attention and a feed-forward network, a decoder has attention to
-// the encoder's output between them. The norm stands after the sum (post, as in the paper) or before the sub-layer
-// (pre, 2002.04745).
+// the encoder's output between them. The norm stands after the sum (post, as in the paper), before the sub-layer
+// (pre, 2002.04745), or is left out (none). An ablation leaves out the residual sum: "x + " below.
 //
 //   post:  x = norm(x + dropout(sub-layer(x)))
 //   pre:   x = x + dropout(sub-layer(norm(x))), and a last norm after the last block
+//   none:  x = x + dropout(sub-layer(x))
 //
 // Parameters are named as those of torch.nn.TransformerEncoderLayer and TransformerDecoderLayer.
 //
@@ -23,15 +24,15 @@
 #include "core/options.hpp"
 #include "models/attention/multi_head.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/norm.hpp"
 #include "models/transformer/feed_forward.hpp"
 
 namespace attend {
 
 enum class NormPlace { post, pre, none };
 template <>
-inline constexpr auto kEnumNames<NormPlace> = std::to_array<EnumName<NormPlace>>({{NormPlace::post, "post"},
-                                                                                  {NormPlace::pre, "pre"},
-                                                                                  {NormPlace::none, "none"}});
+inline constexpr auto kEnumNames<NormPlace> =
+    std::to_array<EnumName<NormPlace>>({{NormPlace::post, "post"}, {NormPlace::pre, "pre"}, {NormPlace::none, "none"}});
 
 struct BlockConfig {
   std::int64_t width = 512;
@@ -93,11 +94,14 @@ class TransformerBlockImpl : public torch::nn::Module {
  private:
   struct SubLayer {
     std::function<torch::Tensor(const torch::Tensor&, const BlockInput&, Pass&)> forward;
-    LayerNorm norm;
+    Norm norm;  // null: none
   };
 
   torch::Tensor attend_within(const torch::Tensor& x_MH, const BlockInput& input, Pass& pass) const;
   torch::Tensor attend_to_memory(const torch::Tensor& x_MH, const BlockInput& input, Pass& pass) const;
+
+  // sum = x + dropout(y), or dropout(y) without residuals; norm = norm(sum), or sum without a norm.
+  ops::AddNorm add(const torch::Tensor& y_MH, const torch::Tensor& x_MH, const Norm& norm, Pass& pass) const;
 
   BlockConfig config_;
   MultiHeadAttention self_attn_;
@@ -124,7 +128,7 @@ class StackImpl : public torch::nn::Module {
   std::int64_t layers_;
   AttentionPlace place_;
   std::vector<TransformerBlock> blocks_;
-  LayerNorm norm_{nullptr};
+  Norm norm_;  // with pre-norm
 };
 TORCH_MODULE(Stack);
 

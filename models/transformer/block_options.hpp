@@ -51,9 +51,10 @@ struct BlockOptions {
                    "keys, of values and output only, or none",
            .only = only});
     visit("attention-bias", self.attention_bias, {.help = "projections of attention have biases", .only = only});
-    visit("norm", self.norm, {.help = "norm after (post) or before (pre) each sub-layer", .only = only});
+    visit("norm", self.norm, {.help = "norm after (post) or before (pre) each sub-layer, or none in the blocks", .only = only});
     visit("norm-kind", self.norm_kind,
-          {.help = "layer norm, root mean square norm, or batch norm over the tokens of a batch", .only = only});
+          {.help = "norm of the blocks: layer norm, root mean square norm, or batch norm over the tokens of a batch",
+           .only = {"norm", {"post", "pre"}}});
     visit("residual", self.residual, {.help = "add its input to the output of each sub-layer", .only = only});
     visit("activation", self.activation,
           {.help = "activation of the feed-forward layer; geglu and swiglu are gated", .only = only});

@@ -1,0 +1,99 @@
+// The norms of a Transformer: layer norm, RMS norm and batch norm, each with a learnt scale of every column, and the
+// residual sum before it.
+//
+// Legend: docs/architecture.md.
+#pragma once
+
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "core/options.hpp"
+#include "models/layers/layers.hpp"
+#include "models/layers/pass.hpp"
+
+namespace attend {
+
+enum class NormKind { layer, rms, batch };
+template <>
+inline constexpr auto kEnumNames<NormKind> =
+    std::to_array<EnumName<NormKind>>({{NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::batch, "batch"}});
+
+// A norm of any kind, in the type of x [M, H].
+class NormImpl : public Layer {
+ public:
+  virtual torch::Tensor forward(const torch::Tensor& x_MH, const Pass& pass) const = 0;
+
+  // sum = residual + dropout(x), norm = norm(sum).
+  virtual ops::AddNorm forward(const torch::Tensor& x_MH, const torch::Tensor& residual_MH, ops::Dropout dropout,
+                               const Pass& pass) const {
+    const torch::Tensor sum_MH = residual_MH + ops::dropout(x_MH, dropout);
+    return {.sum = sum_MH, .norm = forward(sum_MH, pass)};
+  }
+
+  void initialise(RandomStream& random) override;
+
+  torch::Tensor weight;
+  torch::Tensor bias;  // undefined in RMS norm
+
+ protected:
+  NormImpl(std::int64_t width, bool with_bias);
+};
+using Norm = std::shared_ptr<NormImpl>;
+
+// eps is 1e-5 as in PyTorch.
+Norm make_norm(NormKind kind, std::int64_t width, double eps = 1e-5);
+
+// Layer norm (Ba et al. 2016, arXiv 1607.06450), or, if it is not centred, RMS norm (Zhang and Sennrich 2019, arXiv
+// 1910.07467), which leaves out the mean and the bias (ops::layer_norm).
+struct LayerNormConfig {
+  std::int64_t width = 0;
+  double eps = 1e-5;
+  bool centred = true;
+};
+class LayerNormImpl : public NormImpl {
+ public:
+  explicit LayerNormImpl(const LayerNormConfig& config) : NormImpl(config.width, config.centred), eps_(config.eps) {}
+
+  torch::Tensor forward(const torch::Tensor& x) const { return ops::layer_norm(x, weight, bias, eps_); }
+  ops::AddNorm forward(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout) const {
+    return ops::add_layer_norm(x, residual, weight, bias, eps_, dropout);
+  }
+
+  torch::Tensor forward(const torch::Tensor& x, const Pass& /*pass*/) const override { return forward(x); }
+  ops::AddNorm forward(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout,
+                       const Pass& /*pass*/) const override {
+    return forward(x, residual, dropout);
+  }
+
+ private:
+  double eps_;
+};
+TORCH_MODULE(LayerNorm);
+
+// Batch norm over tokens (Ioffe and Szegedy 2015, arXiv 1502.03167; in Transformers: Shen et al. 2020, arXiv
+// 2003.07845): (x - mean) / sqrt(var + eps) * weight + bias for each column. In training, mean and variance are those
+// of the rows, that is, of all tokens of the batch; where only selected tokens pass, as in the last layer of BERT, of
+// these alone. Otherwise they are the running ones, which every batch of training moves by a tenth (the variance
+// unbiased, as torch.nn.BatchNorm1d does). A frozen norm keeps its running statistics and uses them in training, too;
+// so does any norm for a single row, which has no variance.
+//
+//   a column 1, 3: mean 2, var 1, normalised -1, 1; the running mean 0 becomes 0.2, the running variance 1 becomes 1.1
+class BatchNormImpl : public NormImpl {
+ public:
+  BatchNormImpl(std::int64_t width, double eps);
+
+  using NormImpl::forward;
+  torch::Tensor forward(const torch::Tensor& x_MH, const Pass& pass) const override;
+  void initialise(RandomStream& random) override;
+
+  torch::Tensor running_mean;
+  torch::Tensor running_var;
+
+ private:
+  double eps_;
+};
+
+}  // namespace attend
