@@ -1,5 +1,5 @@
 // The mean of the weights of several checkpoints of a run, which generalises better than the last checkpoint (Vaswani
-// et al. 2017, section 6.1; Izmailov et al. 2018, arXiv 1803.05407).
+// et al. 2017, section 6.1; Izmailov et al. 2018, arXiv 1803.05407). Running statistics are averaged like weights.
 #pragma once
 
 #include <cstdint>

@@ -100,7 +100,7 @@ void check_optimiser(const fs::path& path, const Optimiser& optimiser) {
 void save_checkpoint(const fs::path& run, Task& task, const Optimiser& optimiser, const TrainState& state) {
   make_directories(run / "checkpoints");
   StagedDirectory staged(checkpoint_path(run, state.step));
-  save_tensors(staged.path() / "model.safetensors", parameters_of(task.model()), task.identity());
+  save_tensors(staged.path() / "model.safetensors", weights_of(task.model()), task.identity());
   NamedTensors remembered = optimiser.state();
   add_objective(remembered, task.objective_state());
   save_tensors(staged.path() / "optimizer.safetensors", remembered, optimiser.identity());

@@ -129,7 +129,7 @@ void Session::train_together() {
   record();
   if (ranks_.first()) hand_over();
   if (ranks_.several() && !checkpoint_) {
-    for (const auto& [name, tensor] : parameters_of(task_->model())) ranks_.from_first(tensor.detach());
+    for (const auto& [name, tensor] : weights_of(task_->model())) ranks_.from_first(tensor.detach());
     refresh_weights(task_->model());
   }
   fit();

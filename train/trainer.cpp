@@ -14,6 +14,7 @@
 #include "core/signals.hpp"
 #include "eval/metrics/translation_metrics.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "train/memory_limit.hpp"
 
@@ -56,6 +57,13 @@ void TrainerConfig::refuse_validation(const OptionOrigins& origins) const {
     if (!origins.given(option)) continue;
     throw UserError(origins(option) + ": there is nothing to validate on", "give --valid");
   }
+}
+
+void TrainerConfig::refuse_several(NormKind kind, const OptionOrigins& origins) const {
+  if (kind != NormKind::batch || processes == 1) return;
+  throw UserError(
+      fmt::format("{}: batch, but the statistics of {} processes are not summed", origins("norm-kind"), processes),
+      "use one process with a larger --accumulate, or --norm-kind layer");
 }
 
 Trainer::Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
@@ -178,10 +186,18 @@ void Trainer::update() {
   }
   const Totals totals = count(batches);
 
+  // Every pass moves the running statistics; those of an update that is not made are put back.
+  const NamedTensors statistics = buffers_of(task_.model());
+  std::vector<torch::Tensor> before;
+  for (const auto& [name, tensor] : statistics) before.push_back(tensor.clone());
+  const auto abandon = [&] {
+    for (std::size_t i = 0; i < before.size(); ++i) statistics[i].second.copy_(before[i]);
+  };
+
   const TrainProgress progress{.update = state_.step, .share = share};
   std::vector<torch::Tensor> scalars;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (i > 0 && !ranks_.several() && signals::stop_requested()) return;  // the update is abandoned
+    if (i > 0 && !ranks_.several() && signals::stop_requested()) return abandon();
     if (i + 1 == batches.size()) gradients_.begin();
     const std::uint64_t number = i * static_cast<std::uint64_t>(ranks_.size()) + ranks_.rank();
     const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, number);
@@ -200,7 +216,10 @@ void Trainer::update() {
   if (ranks_.first()) found.back() = optimiser_.gradient_norm();
   ranks_.sum(found);
   const double loss = found.front(), norm = found.back();
-  if (!std::isfinite(loss) || !std::isfinite(norm)) refuse_nonfinite(batches, loss, norm);
+  if (!std::isfinite(loss) || !std::isfinite(norm)) {
+    abandon();
+    refuse_nonfinite(batches, loss, norm);
+  }
 
   const double rate = learning_rate_at(schedule_, step, last_step());
   optimiser_.step(rate, norm);

@@ -15,6 +15,7 @@
 
 #include "core/options.hpp"
 #include "core/progress.hpp"
+#include "models/layers/norm.hpp"
 #include "train/checkpoint.hpp"
 #include "train/distributed/gradient_sum.hpp"
 #include "train/distributed/ranks.hpp"
@@ -95,6 +96,8 @@ struct TrainerConfig {
 
   // Throws UserError if an option needs validation data.
   void refuse_validation(const OptionOrigins& origins) const;
+  // Throws UserError if several processes train a model with norms that need statistics of all of them.
+  void refuse_several(NormKind kind, const OptionOrigins& origins) const;
 };
 
 // True for metrics of validation that improve downwards.

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "core/error.hpp"
@@ -82,6 +83,23 @@ NamedTensors parameters_of(const torch::nn::Module& module) {
   return result;
 }
 
+NamedTensors buffers_of(const torch::nn::Module& module) {
+  NamedTensors result;
+  for (const auto& named : module.named_modules()) {
+    if (dynamic_cast<const Layer*>(named.value().get()) == nullptr) continue;
+    for (const auto& buffer : named.value()->named_buffers(/*recurse=*/false)) {
+      result.emplace_back(named.key() + "." + buffer.key(), buffer.value());
+    }
+  }
+  return result;
+}
+
+NamedTensors weights_of(const torch::nn::Module& module) {
+  NamedTensors result = parameters_of(module);
+  std::ranges::move(buffers_of(module), std::back_inserter(result));
+  return result;
+}
+
 std::int64_t count_parameters(const torch::nn::Module& module) {
   std::int64_t count = 0;
   for (const torch::Tensor& parameter : module.parameters()) count += parameter.numel();
@@ -110,19 +128,19 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors
 }
 
 WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
-                                 const NamedTensors& parameters) {
+                                 const NamedTensors& tensors) {
   const SafetensorsFile file(path);
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : parameters) {
+  for (const auto& [name, tensor] : tensors) {
     const TensorView* found = file.find(name);
     if (found != nullptr && fits(*found, tensor)) copy(*found, tensor, path);
   }
   refresh_weights(module);
-  return compare(file, parameters);
+  return compare(file, tensors);
 }
 
 void load_weights(const std::filesystem::path& path, const torch::nn::Module& module) {
-  load_tensors(path, parameters_of(module));
+  load_tensors(path, weights_of(module));
   refresh_weights(module);
 }
 

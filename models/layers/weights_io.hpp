@@ -16,8 +16,13 @@ namespace attend {
 
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
-// Every parameter under its full name, such as "encoder.layers.0.norm1.weight". Buffers are not weights.
+// Every parameter under its full name, such as "encoder.layers.0.norm1.weight".
 NamedTensors parameters_of(const torch::nn::Module& module);
+// Every buffer of a Layer: state that training moves, such as running statistics. Buffers of other modules are
+// constants, which are not saved.
+NamedTensors buffers_of(const torch::nn::Module& module);
+// Both, the parameters first: the tensors of a file of weights.
+NamedTensors weights_of(const torch::nn::Module& module);
 // The total number of elements in the parameters.
 std::int64_t count_parameters(const torch::nn::Module& module);
 
@@ -39,11 +44,11 @@ struct WeightReport {
   std::size_t loaded = 0;
 };
 
-// Copies the parameters that the file has with the same shape, and refreshes the module's ops::Weights.
+// Copies the tensors that the file has with the same shape, and refreshes the module's ops::Weights.
 WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
-                                 const NamedTensors& parameters);
+                                 const NamedTensors& tensors);
 
-// Loads the parameters of a module as load_tensors does, and refreshes its ops::Weights.
+// Loads the weights of a module as load_tensors does, and refreshes its ops::Weights.
 void load_weights(const std::filesystem::path& path, const torch::nn::Module& module);
 
 }  // namespace attend

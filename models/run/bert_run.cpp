@@ -24,13 +24,13 @@ void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& run) {
 
 NamedTensors without_absent_heads(const BertForPretrainingImpl& model,
                                   const std::function<bool(const std::string&)>& is_there) {
-  NamedTensors parameters = parameters_of(model);
+  NamedTensors weights = weights_of(model);
   for (const std::string_view head : {"pooler.", "predictions.", "seq_relationship."}) {
     const auto of_head = [head](const auto& parameter) { return parameter.first.starts_with(head); };
     const auto is_present = [&](const auto& parameter) { return of_head(parameter) && is_there(parameter.first); };
-    if (std::ranges::none_of(parameters, is_present)) std::erase_if(parameters, of_head);
+    if (std::ranges::none_of(weights, is_present)) std::erase_if(weights, of_head);
   }
-  return parameters;
+  return weights;
 }
 
 NamedTensors load_pretrained(const fs::path& weights, const BertForPretrainingImpl& model) {

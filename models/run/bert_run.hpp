@@ -25,12 +25,12 @@ struct BertRun {
                       torch::Device device = torch::kCPU);
 };
 
-// The parameters of a pretrained model except those of heads (pooler, predictions, seq_relationship) for which
-// `is_there` returns false for every parameter.
+// The weights of a pretrained model except those of heads (pooler, predictions, seq_relationship) for which
+// `is_there` returns false for every one.
 NamedTensors without_absent_heads(const BertForPretrainingImpl& model,
                                   const std::function<bool(const std::string&)>& is_there);
 
-// Loads the weights of a run; returns the parameters found, without absent heads. Throws UserError as load_tensors.
+// Loads the weights of a run; returns those found, without absent heads. Throws UserError as load_tensors.
 NamedTensors load_pretrained(const std::filesystem::path& weights, const BertForPretrainingImpl& model);
 
 // Loads RUN/tokenizer/joint.model.

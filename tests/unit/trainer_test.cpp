@@ -28,10 +28,14 @@ namespace {
 
 class Coordinates : public Layer {
  public:
-  Coordinates() { x = register_parameter("x", torch::full({2, 2}, 4.0F)); }
+  Coordinates() {
+    x = register_parameter("x", torch::full({2, 2}, 4.0F));
+    passes = register_buffer("passes", torch::zeros({}));
+  }
   void initialise(RandomStream&) override {}
   void visit_weights(const std::function<void(ops::Weight&)>&) override { ++refreshed; }
   torch::Tensor x;
+  torch::Tensor passes;  // of training: a state that moves as running statistics do
   int refreshed = 0;
 };
 
@@ -67,13 +71,14 @@ enum class Spoilt { nothing, loss, gradient };
 
 class PointObjective : public Objective<PointBatch> {
  public:
-  explicit PointObjective(torch::Tensor x) : x_(std::move(x)) {}
+  PointObjective(torch::Tensor x, torch::Tensor passes) : x_(std::move(x)), passes_(std::move(passes)) {}
 
   std::vector<LossTerm> terms(const PointBatch& batch) const override {
     return {{.name = "nll", .weight = 1, .count = batch.count()}};
   }
   std::vector<LossSum> losses(const PointBatch& batch, Pass& pass) const override {
     while_learning();
+    passes_ += 1;
     const double noise = static_cast<double>(pass.dropout(0.5).key % 1000) / 1000 * noise_scale;
     const torch::Tensor pull = (x_ - static_cast<double>(batch.number) - noise).square().sum() * batch.count();
     torch::Tensor loss = pull - x_.sum() * baseline.clone() * baseline_weight;
@@ -96,6 +101,7 @@ class PointObjective : public Objective<PointBatch> {
 
  private:
   torch::Tensor x_;
+  mutable torch::Tensor passes_;
 };
 
 class PointTask : public StreamTask<PointBatch> {
@@ -120,7 +126,7 @@ class PointTask : public StreamTask<PointBatch> {
 
  private:
   explicit PointTask(const std::shared_ptr<Point>& of)
-      : StreamTask(std::make_unique<PointObjective>(of->x), torch::kCPU),
+      : StreamTask(std::make_unique<PointObjective>(of->x, of->layer->passes), torch::kCPU),
         point(of),
         objective(static_cast<PointObjective&>(*objective_)) {}
   std::unique_ptr<BatchStream<PointBatch>> stream_from(DataPosition position, Shard shard) override {
@@ -172,6 +178,21 @@ TEST(Trainer, StopsAtEachLimit) {
   EXPECT_EQ(ending({.max_time = Duration{0}}), std::pair(StopReason::max_time, std::int64_t{0}));
 }
 
+TEST(Trainer, SeveralProcessesDoNotShareTheStatisticsOfBatchNorm) {
+  const TrainerConfig one, three{.processes = 3};
+  OptionOrigins origins;
+  origins.record("norm-kind", "--norm-kind");
+  EXPECT_NO_THROW(one.refuse_several(NormKind::batch, origins));
+  EXPECT_NO_THROW(three.refuse_several(NormKind::rms, origins));
+  try {
+    three.refuse_several(NormKind::batch, origins);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "--norm-kind: batch, but the statistics of 3 processes are not summed");
+    EXPECT_NE(error.remedy().find("--accumulate"), std::string::npos) << error.remedy();
+  }
+}
+
 TEST(Trainer, PatienceCountsValidationsWithoutABest) {
   const TemporaryDirectory run;
   Session session(run.path(), {.max_steps = 100, .patience = 2});
@@ -215,6 +236,7 @@ TEST_P(TrainerOf, ResumeIsTheSameRun) {
   second.task.objective.baseline_weight = 0.01;
   second.trainer->restore(*checkpoint);
   EXPECT_EQ(second.task.objective.baseline.item<float>(), first.task.objective.baseline.item<float>());
+  EXPECT_EQ(second.task.point->layer->passes.item<int>(), 5 * 3);
   second.trainer->train();
   EXPECT_EQ(second.weights(), never_stopped.weights());
   EXPECT_NE(first.weights(), never_stopped.weights());

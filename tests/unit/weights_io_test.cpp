@@ -43,6 +43,25 @@ TEST(WeightsIo, ComeBackBitForBit) {
   }
 }
 
+TEST(WeightsIo, AreParametersAndTheStateOfLayers) {
+  const TemporaryDirectory directory;
+  const auto path = directory / "model.safetensors";
+  ModelConfig config = tiny();
+  config.block.norm_kind = NormKind::batch;
+  const auto model = make_seq2seq(config, {.src = 11, .tgt = 11}, 1);
+  const NamedTensors buffers = buffers_of(*model);
+  // A mean and a variance of five norms; not the table of positions.
+  EXPECT_EQ(buffers.size(), 10U);
+  EXPECT_EQ(weights_of(*model).size(), parameters_of(*model).size() + 10);
+  for (const auto& [name, tensor] : buffers) tensor.uniform_(1, 2);
+  save_tensors(path, weights_of(*model));
+  const auto other = make_seq2seq(config, {.src = 11, .tgt = 11}, 1);
+  load_weights(path, *other);
+  for (const auto& [name, tensor] : buffers) {
+    EXPECT_TRUE(torch::equal(other->named_buffers()[name], tensor)) << name;
+  }
+}
+
 TEST(WeightsIo, SaysWhatDoesNotFit) {
   const TemporaryDirectory directory;
   const auto path = directory / "model.safetensors";

@@ -231,7 +231,7 @@ class FinetuningJob : public Job {
 
   void load_encoder(const TextModelImpl& model) const {
     const fs::path weights = find_weights(ancestor_->run, "auto");
-    NamedTensors taken = parameters_of(model);
+    NamedTensors taken = weights_of(model);
     // A head for other labels is reinitialised, even if their number is the same.
     const bool other_labels = ancestor_->task && ancestor_->task->labels != task_.labels;
     if (other_labels) std::erase_if(taken, [](const auto& named) { return named.first.starts_with("classifier."); });
@@ -245,7 +245,7 @@ class FinetuningJob : public Job {
                       "leave the model options out: they are adopted with the weights");
     }
     log::info("{}: {} tensors loaded, {} newly initialised, {} unused", weights.string(), report.loaded,
-              parameters_of(model).size() - report.loaded, report.unused.size());
+              weights_of(model).size() - report.loaded, report.unused.size());
     if (other_labels) log::info("  the head is randomly initialised: the labels differ");
     for (const std::string& other : report.mismatched) log::info("  randomly initialised: {}", other);
     if (ancestor_->pretraining) warn_of_length(ancestor_->pretraining->longest());

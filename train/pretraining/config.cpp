@@ -27,6 +27,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
                     "name one");
   }
   bert_config(model, /*vocabulary=*/1);
+  trainer.refuse_several(model.block.norm_kind, origins);
   if (valid.empty()) trainer.refuse_validation(origins);
   if (!phases.empty() && trainer.max_epochs) {
     throw UserError(origins("max-epochs") + ": --phase needs a known number of updates",

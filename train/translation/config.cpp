@@ -20,6 +20,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   TranslationConfig sized = *this;
   resolve_sizes(sized, 0);
   check_model(sized.model, origins);
+  trainer.refuse_several(model.block.norm_kind, origins);
   if (model.longest_source && *model.longest_source <= corpus.max_length) {
     throw UserError(fmt::format("{}: {}, but training sentences have up to {} pieces and an end token",
                                 origins("longest-source"), *model.longest_source, corpus.max_length),
