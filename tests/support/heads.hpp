@@ -18,7 +18,7 @@ inline Heads heads_of(std::int64_t width, const ops::HeadsForm& form) {
 inline torch::Tensor attend_heads(const ops::QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
                                   const ops::HeadsForm& form) {
   Pass pass = form.dropout.rate > 0 ? Pass::train(form.dropout.key) : Pass::inference();
-  return heads_of(rows.width(), form).within(rows, queries, keys, 0, pass);
+  return heads_of(rows.width(), form).within(rows, queries, {}, keys, 0, pass);
 }
 
 // The weights, [B, N, T, S], padded with zeros.
@@ -32,7 +32,7 @@ inline torch::Tensor weights_of_heads(const torch::Tensor& q_MH, const torch::Te
     torch::Tensor weights;
   } seen;
   Pass pass = Pass::inference(&seen);
-  heads_of(q_MH.size(1), form).within({q_MH, k_MH, k_MH}, queries, keys, 0, pass);
+  heads_of(q_MH.size(1), form).within({q_MH, k_MH, k_MH}, queries, {}, keys, 0, pass);
   return seen.weights;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/ops/dispatch.hpp"
+#include "tests/support/fast_and_plain.hpp"
 #include "tests/support/heads.hpp"
 #include "tests/support/layout.hpp"
 
@@ -25,62 +26,6 @@ using torch::Tensor;
 // Odd and unequal: an empty sentence, one token, more than a vector, more than a block of products.
 const Layout kQueries = layout_of({7, 1, 0, 13, 37, 2});
 const Layout kKeys = layout_of({5, 3, 2, 17, 33, 0});
-
-// How far a fast path may be from the plain formulation, as a share of the largest value. fp32: other orders of sums,
-// and exp and erf to about 1e-7. bf16 keeps 8 bits (2^-9 = 0.002 a rounding); some results are rounded two or three
-// times.
-double tolerance(at::ScalarType type) { return type == at::kFloat ? 2e-5 : 0.012; }
-
-void expect_close(const Tensor& fast, const Tensor& plain, at::ScalarType type, const std::string& what) {
-  ASSERT_EQ(fast.defined(), plain.defined()) << what;
-  if (!plain.defined()) return;
-  ASSERT_EQ(fast.sizes(), plain.sizes()) << what;
-  EXPECT_EQ(fast.scalar_type(), plain.scalar_type()) << what;
-  if (plain.numel() == 0) return;
-  const double largest = std::max(plain.to(at::kDouble).abs().max().item<double>(), 1e-3);
-  const double difference = (fast.to(at::kDouble) - plain.to(at::kDouble)).abs().max().item<double>();
-  EXPECT_LE(difference, tolerance(type) * largest) << what;
-}
-
-using Op = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-
-// Outputs and input gradients of `op`, whose outputs meet random gradients of their own.
-std::vector<Tensor> outputs_and_gradients(const Op& op, const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> leaves;
-  for (const Tensor& input : inputs) leaves.push_back(input.detach().clone().requires_grad_(input.is_floating_point()));
-  std::vector<Tensor> result = op(leaves), roots, seeds;
-  std::uint64_t key = 1;
-  for (const Tensor& output : result) {
-    if (!output.requires_grad()) continue;
-    at::manual_seed(key++);
-    roots.push_back(output);
-    seeds.push_back(at::randn(output.sizes()).to(output.scalar_type()));
-  }
-  torch::autograd::backward(roots, seeds);
-  for (const Tensor& leaf : leaves) result.push_back(leaf.grad());
-  return result;
-}
-
-void expect_fast_equals_plain(const Op& op, const std::vector<Tensor>& inputs, at::ScalarType type,
-                              const std::string& what) {
-  const auto fast = outputs_and_gradients(op, inputs);
-  const auto again = outputs_and_gradients(op, inputs);
-  const auto plain = [&] {
-    const PlainOps scope;
-    return outputs_and_gradients(op, inputs);
-  }();
-  ASSERT_EQ(fast.size(), plain.size());
-  for (std::size_t i = 0; i < fast.size(); ++i) {
-    const std::string which = what + ", tensor " + std::to_string(i);
-    expect_close(fast[i], plain[i], type, which);
-    if (!fast[i].defined()) continue;
-    EXPECT_TRUE(at::equal(fast[i], again[i])) << which << " differs when repeated";
-  }
-  // Without gradients the ops take another way to the same values.
-  const at::NoGradGuard no_grad;
-  const auto inference = op(inputs);
-  for (std::size_t i = 0; i < inference.size(); ++i) expect_close(inference[i], fast[i], type, what + ", no gradient");
-}
 
 class EveryType : public testing::TestWithParam<at::ScalarType> {
  protected:
