@@ -13,36 +13,29 @@
 #include <memory>
 #include <utility>
 
-#include "models/attention/scope.hpp"
+#include "models/attention/by_distance.hpp"
 
 namespace attend {
 
-class AlibiScope : public Scope {
+class AlibiScope : public DistanceScope {
  public:
-  // `scope` has no parameters.
-  AlibiScope(std::shared_ptr<Scope> scope, std::int64_t heads) : scope_(std::move(scope)), slopes_N11_(slopes(heads)) {}
+  AlibiScope(std::shared_ptr<Scope> scope, std::int64_t heads)
+      : DistanceScope(std::move(scope)), slopes_N1_(slopes(heads)) {}
 
-  // The bias is [N, T, S].
-  Window window(const torch::Tensor& queries_TH, const Places& places) const override {
-    Window result = scope_->window(queries_TH, places);
-    const torch::Tensor distances_TS = places.distances_TS(queries_TH.size(-2)).abs();
-    result.bias_TS = -slopes_N11_.to(distances_TS.device()) * distances_TS;
-    return result;
-  }
+  torch::Tensor biases_ND(const torch::Tensor& distances_D) const override { return -slopes_N1_ * distances_D.abs(); }
 
  private:
   static torch::Tensor slopes(std::int64_t heads) {
     const auto lower = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-    const torch::Tensor slopes_N11 = torch::empty({heads, 1, 1});
+    const torch::Tensor slopes_N1 = torch::empty({heads, 1});
     for (std::int64_t h = 0; h < heads; ++h) {
       const std::int64_t numerator = h < lower ? 8 * (h + 1) : 4 * (2 * (h - lower) + 1);
-      slopes_N11[h].fill_(std::exp2(-static_cast<double>(numerator) / static_cast<double>(lower)));
+      slopes_N1[h].fill_(std::exp2(-static_cast<double>(numerator) / static_cast<double>(lower)));
     }
-    return slopes_N11;
+    return slopes_N1;
   }
 
-  std::shared_ptr<Scope> scope_;
-  torch::Tensor slopes_N11_;
+  torch::Tensor slopes_N1_;
 };
 
 }  // namespace attend

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -32,10 +34,7 @@ std::shared_ptr<Score> score_of(const HeadsConfig& config) {
 
 }  // namespace
 
-Heads::Heads(const HeadsConfig& config)
-    : config_(config),
-      score_(score_of(config)),
-      scope_(scope_of(config)) {
+Heads::Heads(const HeadsConfig& config) : config_(config), score_(score_of(config)), scope_(scope_of(config)) {
   ensure(config.width % config.heads == 0, "heads divide the width");
 }
 
@@ -44,12 +43,12 @@ void Heads::register_in(torch::nn::Module& model) const {
   model.register_module("scope", scope_);
 }
 
-Tensor Heads::attend(std::int64_t layer, Pass& pass, const FusedOp& fused, const std::function<Padded()>& pad,
-                     const std::function<Tensor(const Tensor&)>& unpad) const {
+Tensor Heads::attend(std::int64_t layer, Pass& pass, std::int64_t longest, const FusedOp& fused,
+                     const std::function<Padded()>& pad, const std::function<Tensor(const Tensor&)>& unpad) const {
   const ops::Dropout dropout = pass.dropout(config_.dropout);
-  ops::HeadsForm form{.heads = config_.heads, .dropout = dropout};
+  ops::HeadsForm form{.heads = config_.heads, .dropout = dropout, .longest = std::max<std::int64_t>(1, longest)};
   std::optional<Tensor> context_MH;
-  if (score_->describe_heads(form) && scope_->describe_heads(form) && !pass.edits(config_.place, layer)) {
+  if (!pass.edits(config_.place, layer) && score_->describe_heads(form) && scope_->describe_heads(form)) {
     context_MH = fused(form);
   }
   if (context_MH && pass.observer() == nullptr) return *context_MH;
@@ -70,26 +69,30 @@ Tensor Heads::split(const Tensor& x_BTH) const {
 
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
                      const Layout& keys, std::int64_t layer, Pass& pass) const {
-  const auto fused = [&](const ops::HeadsForm& form) { return ops::fused_attention(rows, queries, keys, form); };
+  const auto fused = [&](ops::HeadsForm form) {
+    form.numbers_M = places_M;
+    return ops::fused_attention(rows, queries, keys, form);
+  };
   const auto pad = [&]() -> Padded {
     const auto padded = [&](const Tensor& x_MH, const Layout& layout) { return split(ops::pad(x_MH, layout)); };
     const auto padding = [&](const Layout& layout) { return layout.on(rows.first.device()).padding_BT.unsqueeze(1); };
-    return {.q_BNTD = padded(rows.q(), queries),
-            .k_BNSD = padded(rows.k(), keys),
-            .v_BNSD = padded(rows.v(), keys),
-            .places = {.padding_1S = padding(keys).unsqueeze(1),
-                       .chosen_T1 = places_M.defined() ? ops::pad(places_M, queries).unsqueeze(1).unsqueeze(3) : Tensor()},
-            .no_query_B1T1 = padding(queries).unsqueeze(3)};
+    return {
+        .q_BNTD = padded(rows.q(), queries),
+        .k_BNSD = padded(rows.k(), keys),
+        .v_BNSD = padded(rows.v(), keys),
+        .places = {.padding_1S = padding(keys).unsqueeze(1),
+                   .chosen_T1 = places_M.defined() ? ops::pad(places_M, queries).unsqueeze(1).unsqueeze(3) : Tensor()},
+        .no_query_B1T1 = padding(queries).unsqueeze(3)};
   };
   const auto unpad = [&](const Tensor& x_BTH) { return ops::unpad(x_BTH, queries).to(rows.first.scalar_type()); };
-  return attend(layer, pass, fused, pad, unpad);
+  return attend(layer, pass, keys.max_length, fused, pad, unpad);
 }
 
 Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops::Ancestry& ancestry,
                        std::int64_t layer, Pass& pass) const {
   ensure(!kv.empty() && kv.size() == ancestry.size(), "an ancestry for every step");
   const auto fused = [&](const ops::HeadsForm& form) {
-    return ops::fused_attention_to_steps(q_RH, kv, ancestry, form.heads);
+    return ops::fused_attention_to_steps(q_RH, kv, ancestry, form);
   };
   const auto pad = [&]() -> Padded {
     std::vector<Tensor> own;
@@ -103,14 +106,15 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
             .v_BNSD = split(k_v[1]),
             .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
   };
-  return attend(layer, pass, fused, pad, [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); });
+  const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
+  return attend(layer, pass, std::ssize(kv), fused, pad, unpad);
 }
 
 Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
                         std::span<const std::int64_t> sentences, std::int64_t layer, Pass& pass) const {
   ensure(q_RH.size(0) == std::ssize(sentences), "a sentence for every row");
   const auto fused = [&](const ops::HeadsForm& form) {
-    return ops::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, form.heads);
+    return ops::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, form);
   };
   const auto pad = [&]() -> Padded {
     const Tensor rows = ops::to_tensor(sentences, kv_MC);
@@ -121,7 +125,8 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
             .v_BNSD = split(k_v[1]),
             .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1)}};
   };
-  return attend(layer, pass, fused, pad, [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); });
+  const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
+  return attend(layer, pass, memory.max_length, fused, pad, unpad);
 }
 
 }  // namespace attend

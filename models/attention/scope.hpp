@@ -17,7 +17,7 @@ namespace attend {
 struct Window {
   torch::Tensor outside_TS;      // true where a query does not attend: after the sentence, and outside the window
   torch::Tensor factor_TS = {};  // of the weights, after the softmax; undefined: 1
-  torch::Tensor bias_TS = {};    // added to the energies; undefined: 0
+  torch::Tensor bias_TS = {};    // added to the energies, may be -infinity; undefined: 0
 };
 
 class Scope : public Layer {

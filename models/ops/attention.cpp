@@ -8,6 +8,17 @@ namespace attend::ops {
 
 using torch::Tensor;
 
+namespace {
+
+bool has_biases_for(const HeadsForm& form, std::int64_t length) {
+  if (!form.biases_ND.defined()) return true;
+  const std::int64_t of_heads = form.biases_ND.size(0);
+  return length <= form.longest && form.biases_ND.size(1) == 2 * form.longest - 1 &&
+         (of_heads == 1 || of_heads == form.heads);
+}
+
+}  // namespace
+
 std::optional<Tensor> fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
                                       const HeadsForm& form) {
   ensure(queries.size() == keys.size(), "queries and keys have the same number of sentences");
@@ -16,22 +27,27 @@ std::optional<Tensor> fused_attention(const QueriesKeysValues& rows, const Layou
   ensure(rows.first.scalar_type() == rows.k().scalar_type(), "queries and keys have the same type");
   ensure(!form.causal || queries.offsets == keys.offsets, "causal attention is over the queries' own sentences");
   ensure(rows.width() % form.heads == 0, "the width is a multiple of the number of heads");
+  ensure(has_biases_for(form, keys.max_length), "biases of all distances");
+  ensure(form.numbers_M.defined() ? !form.causal : !form.biases_ND.defined() || queries.max_length <= form.longest,
+         "every query has a place among the keys");
   if (!has_fast_path(rows.first)) return std::nullopt;
   return fast::fused_attention(rows, queries, keys, form);
 }
 
 std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
-                                               std::int64_t heads) {
+                                               const HeadsForm& form) {
+  ensure(has_biases_for(form, std::ssize(kv)), "biases of the distances of all steps");
   ensure(q_RH.scalar_type() == kv.back().scalar_type(), "queries and keys have the same type");
   if (!has_fast_path(q_RH)) return std::nullopt;
-  return fast::fused_attention_to_steps(q_RH, kv, ancestry, heads);
+  return fast::fused_attention_to_steps(q_RH, kv, ancestry, form);
 }
 
 std::optional<Tensor> fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
-                                                std::span<const std::int64_t> sentences, std::int64_t heads) {
+                                                std::span<const std::int64_t> sentences, const HeadsForm& form) {
+  ensure(!form.biases_ND.defined(), "a memory has no distances");
   ensure(q_RH.scalar_type() == kv_MC.scalar_type(), "queries and keys have the same type");
   if (!has_fast_path(q_RH)) return std::nullopt;
-  return fast::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, heads);
+  return fast::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, form);
 }
 
 }  // namespace attend::ops

@@ -1,13 +1,14 @@
-// Fused attention of N heads with scaled dot products (arXiv 1706.03762, eq. 1): softmax(q kᵀ / sqrt(D)) v, over whole
-// sentences and for the single queries of decoding. The plain formulation of these and of every other combination is
-// models/attention/heads.cpp, which asks here first: a function that has no fast path for its tensors (dispatch.hpp)
-// gives nothing.
+// Fused attention of N heads with scaled dot products (arXiv 1706.03762, eq. 1) and biases by distance: softmax(q kᵀ /
+// sqrt(D) + b) v, over whole sentences and for the single queries of decoding. The plain formulation of these and of
+// every other combination is models/attention/heads.cpp, which asks here first: a function that has no fast path for
+// its tensors (dispatch.hpp) gives nothing.
 //
 // Legend: docs/architecture.md; R rows (hypotheses), H = N * D.
 #pragma once
 
 #include <torch/types.h>
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -34,11 +35,21 @@ struct QueriesKeysValues {
   }
 };
 
-// `causal`: position t sees keys 0 … t of the same layout. Dropout is applied to the weights.
+// `causal`: position t sees keys 0 … t of the same layout. Dropout is applied to the weights. The bias of query i and
+// key j in head h is biases_ND[h][j - i + L - 1]; it may be -infinity, but not for all keys of a query.
 struct HeadsForm {
   std::int64_t heads = 1;
   bool causal = false;
   Dropout dropout = {};
+  double scale = 0;              // of the dot products; 0: 1 / sqrt(D)
+  std::int64_t longest = 1;      // L: no sentence of the keys is longer
+  torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
+  torch::Tensor numbers_M = {};  // i of each query, int64, read with biases; undefined: its place in its sentence
+
+  // The scale for queries of `width` columns, of all heads.
+  float factor(std::int64_t width) const {
+    return scale > 0 ? static_cast<float>(scale) : 1 / std::sqrt(static_cast<float>(width / heads));
+  }
 };
 
 // Attention within each sentence, of queries laid out by `queries` to keys by `keys` (the same number of sentences):
@@ -53,14 +64,14 @@ std::optional<torch::Tensor> fused_attention(const QueriesKeysValues& rows, cons
 //   Two rows; after step 0 the second dies and the first splits: ancestry = {{0, 0}, {0, 1}}.
 using Ancestry = std::vector<std::vector<std::int64_t>>;
 
-// Each row's query over its own keys and values: [R, H], in the type of the query. Without gradient.
+// Each row's query, the newest, over its own keys and values: [R, H], in the type of the query. Without gradient.
 std::optional<torch::Tensor> fused_attention_to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv,
-                                                      const Ancestry& ancestry, std::int64_t heads);
+                                                      const Ancestry& ancestry, const HeadsForm& form);
 
 // Row r's query over the keys and values kv_MC [M, 2H] = k | v of sentence sentences[r]. An empty sentence gives zeros.
 // Without gradient.
 std::optional<torch::Tensor> fused_attention_to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC,
                                                        const Layout& memory, std::span<const std::int64_t> sentences,
-                                                       std::int64_t heads);
+                                                       const HeadsForm& form);
 
 }  // namespace attend::ops

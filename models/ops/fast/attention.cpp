@@ -8,15 +8,20 @@
 namespace attend::ops::fast {
 namespace {
 
-// Sizes and offsets; the offsets are tensors because autograd functions can save those.
+// Sizes, offsets and biases; autograd functions can save tensors.
 struct Work {
-  Tensor query_offsets, key_offsets;
+  Tensor query_offsets, key_offsets, numbers;
+  Tensor biases_NW;  // followed by numbers that vectors read beyond the last; undefined: none
   std::int64_t sentences, max_queries, max_keys;
   HeadsForm form;
 
   Work(const Layout& queries, const Layout& keys, const HeadsForm& heads_form)
       : query_offsets(queries.on(at::kCPU).offsets_B1),
         key_offsets(keys.on(at::kCPU).offsets_B1),
+        numbers(heads_form.numbers_M.defined() ? heads_form.numbers_M.contiguous() : Tensor()),
+        biases_NW(heads_form.biases_ND.defined()
+                      ? at::constant_pad_nd(heads_form.biases_ND.detach(), {0, kernels::kWidest})
+                      : Tensor()),
         sentences(queries.size()),
         max_queries(queries.max_length),
         max_keys(keys.max_length),
@@ -25,18 +30,22 @@ struct Work {
   explicit Work(AutogradContext& context, const variable_list& saved)
       : query_offsets(saved[0]),
         key_offsets(saved[1]),
+        numbers(saved[2]),
+        biases_NW(saved[3]),
         sentences(saved[0].size(0) - 1),
         max_queries(context.saved_data["max_queries"].toInt()),
         max_keys(context.saved_data["max_keys"].toInt()),
         form{.heads = context.saved_data["heads"].toInt(),
              .causal = context.saved_data["causal"].toBool(),
-             .dropout = remembered_dropout(context)} {}
+             .dropout = remembered_dropout(context),
+             .scale = context.saved_data["scale"].toDouble()} {}
 
   void remember_in(AutogradContext& context) const {
     context.saved_data["max_queries"] = max_queries;
     context.saved_data["max_keys"] = max_keys;
     context.saved_data["heads"] = form.heads;
     context.saved_data["causal"] = form.causal;
+    context.saved_data["scale"] = form.scale;
     remember(context, form.dropout);
   }
 
@@ -49,14 +58,22 @@ struct Work {
             .head_size = width / form.heads,
             .causal = form.causal,
             .mask = DropoutMask(form.dropout),
-            .drop = form.dropout.rate > 0};
+            .drop = form.dropout.rate > 0,
+            .scale = form.factor(width),
+            .bias = biases_NW.defined() ? of_distance_0(biases_NW.const_data_ptr<float>()) : nullptr,
+            .bias_stride = biases_NW.defined() ? biases_NW.size(1) : 0,
+            .numbers = read<std::int64_t>(numbers)};
+  }
+
+  // The bias of distance 0 in a row of biases_NW.
+  template <class F>
+  F* of_distance_0(F* row) const {
+    return row + (biases_NW.size(1) - kernels::kWidest) / 2;
   }
 
   // One chunk of work items per thread, equal in number: sentences of a batch have similar lengths.
-  template <class F>
-  void run(std::int64_t width, const F& f) const {
-    Chunks(sentences * form.heads, max_queries * max_keys + (max_queries + max_keys) * width / form.heads)
-        .run([&](std::int64_t, std::int64_t begin, std::int64_t end) { f(begin, end); });
+  Chunks chunks(std::int64_t width) const {
+    return {sentences * form.heads, max_queries * max_keys + (max_queries + max_keys) * width / form.heads};
   }
 };
 
@@ -68,7 +85,9 @@ Tensor compute_attention(const QueriesKeysValues& sources, const Work& work) {
     const kernels::Attention<T> kernel{
         .q = rows<const T>(q), .k = rows<const T>(k), .v = rows<const T>(v), .out = rows<T>(result)};
     const auto layout = work.layout(q.size(1));
-    work.run(q.size(1), [&](std::int64_t begin, std::int64_t end) { kernels::attention(layout, kernel, begin, end); });
+    work.chunks(q.size(1)).run([&](std::int64_t /*chunk*/, std::int64_t begin, std::int64_t end) {
+      kernels::attention(layout, kernel, begin, end);
+    });
   });
   return result;
 }
@@ -76,20 +95,25 @@ Tensor compute_attention(const QueriesKeysValues& sources, const Work& work) {
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& first, const std::optional<Tensor>& second,
-                        const std::optional<Tensor>& third, const Work& work) {
+                        const std::optional<Tensor>& third, const std::optional<Tensor>& biases_ND, const Work& work) {
     const QueriesKeysValues sources{first, defined_or_not(second), defined_or_not(third)};
     work.remember_in(*context);
-    context->save_for_backward({work.query_offsets, work.key_offsets, sources.first, sources.second, sources.third});
+    context->saved_data["dbias"] = biases_ND && biases_ND->requires_grad();
+    context->save_for_backward({work.query_offsets, work.key_offsets, work.numbers, work.biases_NW, sources.first,
+                                sources.second, sources.third});
     return compute_attention(sources, work);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const Work work(*context, saved);
-    const QueriesKeysValues sources{saved[2], saved[3], saved[4]};
+    const QueriesKeysValues sources{saved[4], saved[5], saved[6]};
     const auto like = [](const Tensor& x) { return x.defined() ? at::empty(x.sizes(), x.options()) : Tensor(); };
     const QueriesKeysValues result{like(sources.first), like(sources.second), like(sources.third)};
     const Tensor dout = gradients[0].contiguous();
+    const Chunks chunks = work.chunks(dout.size(1));
+    const bool learns_biases = context->saved_data["dbias"].toBool();
+    const Tensor dbiases = learns_biases ? chunks.partial_sums(work.biases_NW.numel()) : Tensor();
     with_type(dout.scalar_type(), [&](auto type) {
       using T = decltype(type);
       const kernels::AttentionBackward<T> kernel{.q = rows<const T>(sources.q()),
@@ -100,10 +124,18 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                                                  .dk = rows<T>(result.k()),
                                                  .dv = rows<T>(result.v())};
       const auto layout = work.layout(dout.size(1));
-      work.run(dout.size(1),
-               [&](std::int64_t begin, std::int64_t end) { kernels::attention_backward(layout, kernel, begin, end); });
+      chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+        auto part = kernel;
+        if (learns_biases) part.dbias = work.of_distance_0(rows<float>(dbiases).row(chunk));
+        kernels::attention_backward(layout, part, begin, end);
+      });
     });
-    return {result.first, result.second, result.third, Tensor()};
+    Tensor dbiases_ND;
+    if (learns_biases) {
+      const Tensor& biases_NW = work.biases_NW;
+      dbiases_ND = chunks.total(dbiases).view_as(biases_NW).narrow(1, 0, biases_NW.size(1) - kernels::kWidest);
+    }
+    return {result.first, result.second, result.third, dbiases_ND, Tensor()};
   }
 };
 
@@ -115,9 +147,13 @@ Tensor with_whole_rows(const Tensor& x) { return !x.defined() || x.stride(1) == 
 std::optional<Tensor> fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
                                       const HeadsForm& form) {
   const QueriesKeysValues whole{with_whole_rows(rows.first), with_whole_rows(rows.second), with_whole_rows(rows.third)};
-  const Work work(queries, keys, form);
-  if (wants_gradient(whole.first) || wants_gradient(whole.second) || wants_gradient(whole.third)) {
-    return AttentionFunction::apply(whole.first, optional(whole.second), optional(whole.third), work);
+  HeadsForm of_heads = form;
+  if (form.biases_ND.defined()) of_heads.biases_ND = form.biases_ND.expand({form.heads, -1});
+  const Work work(queries, keys, of_heads);
+  if (wants_gradient(whole.first) || wants_gradient(whole.second) || wants_gradient(whole.third) ||
+      wants_gradient(of_heads.biases_ND)) {
+    return AttentionFunction::apply(whole.first, optional(whole.second), optional(whole.third),
+                                    optional(of_heads.biases_ND), work);
   }
   return compute_attention(whole, work);
 }

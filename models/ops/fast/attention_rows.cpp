@@ -7,10 +7,14 @@ namespace attend::ops::fast {
 namespace {
 
 // Calls attend_query for rows 0 … R - 1. gather(r, keys) writes the pointers of row r's keys and gives their number, at
-// most `max_keys`; each value lies as far behind its key as the query is wide.
+// most `max_keys`; each value lies as far behind its key as the query is wide. With biases, it is always `max_keys`,
+// and the query is that of the last key.
 template <class T, class Gather>
-Tensor attend_rows(const Tensor& q_RH, std::int64_t heads, std::int64_t max_keys, const Gather& gather) {
-  const std::int64_t R = q_RH.size(0), width = q_RH.size(1);
+Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_keys, const Gather& gather) {
+  const std::int64_t R = q_RH.size(0), width = q_RH.size(1), heads = form.heads;
+  const Tensor biases_ND = form.biases_ND.defined() ? form.biases_ND.contiguous() : Tensor();
+  const float* bias = biases_ND.defined() ? biases_ND.const_data_ptr<float>() + form.longest - max_keys : nullptr;
+  const std::int64_t bias_stride = biases_ND.defined() && biases_ND.size(0) > 1 ? biases_ND.size(1) : 0;
   const kernels::Rows<T> queries = rows<T>(q_RH);
   const Tensor context_RH = at::empty({R, width}, q_RH.options());
   const kernels::Rows<T> contexts = rows<T>(context_RH);
@@ -25,6 +29,9 @@ Tensor attend_rows(const Tensor& q_RH, std::int64_t heads, std::int64_t max_keys
                                                       .value_offset = width,
                                                       .heads = heads,
                                                       .head_size = width / heads,
+                                                      .scale = form.factor(width),
+                                                      .bias = bias,
+                                                      .bias_stride = bias_stride,
                                                       .scratch = scratch.data(),
                                                       .context = contexts.row(r)});
     }
@@ -35,13 +42,13 @@ Tensor attend_rows(const Tensor& q_RH, std::int64_t heads, std::int64_t max_keys
 }  // namespace
 
 std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
-                                               std::int64_t heads) {
+                                               const HeadsForm& form) {
   const std::int64_t steps = std::ssize(kv), stride = 2 * q_RH.size(1);
   return with_type(q_RH.scalar_type(), [&](auto type) {
     using T = decltype(type);
     std::vector<const T*> bases;
     for (const Tensor& step : kv) bases.push_back(read<T>(step));
-    return attend_rows<T>(q_RH, heads, steps, [&](std::int64_t r, const T** keys) {
+    return attend_rows<T>(q_RH, form, steps, [&](std::int64_t r, const T** keys) {
       for (std::int64_t t = 0; t < steps; ++t) keys[t] = bases[t] + ancestry[t][r] * stride;
       return steps;
     });
@@ -49,12 +56,12 @@ std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<con
 }
 
 std::optional<Tensor> fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
-                                                std::span<const std::int64_t> sentences, std::int64_t heads) {
+                                                std::span<const std::int64_t> sentences, const HeadsForm& form) {
   const std::int64_t stride = 2 * q_RH.size(1);
   return with_type(q_RH.scalar_type(), [&](auto type) {
     using T = decltype(type);
     const T* base = read<T>(kv_MC);
-    return attend_rows<T>(q_RH, heads, memory.max_length, [&](std::int64_t r, const T** keys) {
+    return attend_rows<T>(q_RH, form, memory.max_length, [&](std::int64_t r, const T** keys) {
       const std::int64_t length = memory.length(sentences[r]);
       for (std::int64_t j = 0; j < length; ++j) keys[j] = base + (memory.offsets[sentences[r]] + j) * stride;
       return length;

@@ -1,4 +1,5 @@
-// Attention of one sentence and one head at a time (arXiv 1706.03762, eq. 1), forward and backward.
+// Attention of one sentence and one head at a time (arXiv 1706.03762, eq. 1) with biases of the distances from queries
+// to keys, forward and backward.
 //
 // The data of a (sentence, head) pair fit into the second-level cache, so the whole score matrix is computed, without
 // tiling or online softmax. Matrix products are small register-blocked loops in fp32.
@@ -17,6 +18,10 @@ struct AttentionLayout {
   bool causal;
   DropoutMask mask;
   bool drop;
+  float scale;                            // of the products of queries and keys
+  const float* bias = nullptr;            // of distance 0 in head 0, followed by greater distances; null: none
+  std::int64_t bias_stride = 0;           // from head to head; kWidest numbers are readable after the last distance
+  const std::int64_t* numbers = nullptr;  // of each query in its sentence; null: in order
 };
 
 template <class T>
@@ -31,6 +36,7 @@ template <class T>
 struct AttentionBackward {
   Rows<const T> q, k, v, dout;
   Rows<T> dq, dk, dv;
+  float* dbias = nullptr;  // laid out as the biases, added to; null: not needed
 };
 void attention_backward(const AttentionLayout& layout, const AttentionBackward<float>& a, std::int64_t begin,
                         std::int64_t end);

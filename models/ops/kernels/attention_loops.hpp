@@ -119,13 +119,14 @@ ATTEND_INLINE void widen(Rows<const T> rows, std::int64_t count, std::int64_t co
 
 // A work item: one head of one sentence.
 struct Item {
-  std::int64_t first_query, queries, first_key, keys, column;
+  std::int64_t head, first_query, queries, first_key, keys, column;
   std::uint32_t first_index;  // index of its first weight for dropout
 };
 
 ATTEND_INLINE Item item_of(const AttentionLayout& a, std::int64_t number) {
   const std::int64_t b = number / a.heads, h = number % a.heads;
   Item item{};
+  item.head = h;
   item.first_query = a.query_offsets[b];
   item.queries = a.query_offsets[b + 1] - item.first_query;
   item.first_key = a.key_offsets[b];
@@ -155,6 +156,18 @@ class Scratch {
   float* next_;
 };
 
+// The biases of query t, or of their gradients, from key 0.
+template <class F>
+ATTEND_INLINE F* bias_row(const AttentionLayout& layout, F* bias, const Item& item, std::int64_t t) {
+  const std::int64_t number = layout.numbers != nullptr ? layout.numbers[item.first_query + t] : t;
+  return bias + item.head * layout.bias_stride - number;
+}
+
+// row += bias in the first n elements, and -infinity in the rest of their last vector.
+ATTEND_INLINE void add_bias(const float* bias, std::int64_t n, float* row) {
+  for (std::int64_t s = 0; s < n; s += kLanes) store(row + s, first(n - s, load(row + s) + load(bias + s), -INFINITY));
+}
+
 // Turns the scores of a row into weights: softmax over the first n of `keys`, exactly 0 after them.
 ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
   Floats top = load(row);
@@ -163,7 +176,7 @@ ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
   const float most = largest(top);
   Floats total = {};
   for (std::int64_t s = 0; s < n; s += kLanes) {
-    const Floats e = first(n - s, exp(load(row + s) - most), 0);
+    const Floats e = first(n - s, exp_or_zero(load(row + s) - most), 0);
     total += e;
     store(row + s, e);
   }
@@ -196,10 +209,13 @@ ATTEND_INLINE void score(const AttentionLayout& layout, const Item& item, const 
 // padded(keys)].
 ATTEND_INLINE void weigh(const AttentionLayout& layout, const Item& item, const float* q, const float* k_transposed,
                          float* weights) {
-  score(layout, item, q, k_transposed, 1 / std::sqrt(static_cast<float>(layout.head_size)), weights);
+  score(layout, item, q, k_transposed, layout.scale, weights);
   const std::int64_t stride = padded(item.keys);
   for (std::int64_t t = 0; t < item.queries && item.keys > 0; ++t) {
-    softmax(weights + t * stride, layout.causal ? t + 1 : item.keys, item.keys);
+    float* row = weights + t * stride;
+    const std::int64_t seen = layout.causal ? t + 1 : item.keys;
+    if (layout.bias != nullptr) add_bias(bias_row(layout, layout.bias, item, t), seen, row);
+    softmax(row, seen, item.keys);
   }
 }
 
@@ -243,7 +259,6 @@ void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t 
 template <class T>
 void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std::int64_t begin, std::int64_t end) {
   const std::int64_t size = layout.head_size, width = padded(size);
-  const float scale = 1 / std::sqrt(static_cast<float>(size));
   const Part lower = layout.causal ? Part::left_lower : Part::whole;
   const Part upper = layout.causal ? Part::left_upper : Part::whole;
   Scratch scratch(layout, 2, 3, 3);
@@ -285,6 +300,9 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
       }
       const float mean = sum(total);
       for (std::int64_t s = 0; s < stride; s += kLanes) store(d_row + s, load(row + s) * (load(d_row + s) - mean));
+      if (a.dbias == nullptr) continue;
+      float* dbias = bias_row(layout, a.dbias, item, t);
+      for (std::int64_t s = 0; s < stride; s += kLanes) store(dbias + s, load(dbias + s) + load(d_row + s));
     }
     const Rows<T> dq = a.dq.from(item.first_query).columns(item.column);
     const Rows<T> dk = a.dk.from(item.first_key).columns(item.column);
@@ -299,7 +317,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
                        .m = item.queries,
                        .n = size,
                        .k = item.keys,
-                       .scale = scale,
+                       .scale = layout.scale,
                        .part = lower});
     product(Product<T>{.a = dscores,
                        .a_row = 1,
@@ -311,7 +329,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
                        .m = item.keys,
                        .n = size,
                        .k = item.queries,
-                       .scale = scale,
+                       .scale = layout.scale,
                        .part = upper});
     product(Product<T>{.a = kept_weights,
                        .a_row = 1,

@@ -107,6 +107,9 @@ ATTEND_INLINE Floats exp(Floats x) {
   return reinterpret_cast<Floats>(reinterpret_cast<Ints>(p) + (n << 23));
 }
 
+// The same, but 0 where x < -87: positions that are not seen have the energy -infinity and weights of exactly 0.
+ATTEND_INLINE Floats exp_or_zero(Floats x) { return select(x < -87.0f, Floats{}, exp(x)); }
+
 ATTEND_INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }
 
 // Relative error about 1e-6: near zero, where the exponential loses precision, uses Cephes' polynomial.

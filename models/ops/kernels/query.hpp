@@ -8,7 +8,7 @@ namespace attend::ops::kernels {
 
 constexpr std::int64_t padded_head(std::int64_t head_size) { return (head_size + kWidest - 1) / kWidest * kWidest; }
 
-// One query over `num_keys` keys at arbitrary addresses, softmax(q kᵀ / sqrt(head_size)) v; a key's value is stored
+// One query over `num_keys` keys at arbitrary addresses, softmax(scale q kᵀ + bias) v; a key's value is stored
 // `value_offset` elements after it.
 template <class T>
 struct QueryOverKeys {
@@ -18,8 +18,11 @@ struct QueryOverKeys {
   std::int64_t value_offset;
   std::int64_t heads;
   std::int64_t head_size;
-  float* scratch;  // heads * (padded_head(head_size) + 2) numbers
-  T* context;      // out: [heads * head_size], the weighted sum of the values
+  float scale;
+  const float* bias;         // of each key in head 0; null: none
+  std::int64_t bias_stride;  // from head to head
+  float* scratch;            // heads * (padded_head(head_size) + 2) numbers
+  T* context;                // out: [heads * head_size], the weighted sum of the values
 };
 void attend_query(const QueryOverKeys<float>& row);
 void attend_query(const QueryOverKeys<Bf16>& row);

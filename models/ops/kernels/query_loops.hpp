@@ -65,7 +65,6 @@ ATTEND_INLINE void add_values(const T* const (&keys)[kLanes], std::int64_t colum
 template <class T>
 void over_keys(const QueryOverKeys<T>& row) {
   const std::int64_t size = row.head_size, n = row.num_keys, stride = padded_head(size);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(size));
   float* sums = row.scratch;                   // [heads, stride], sums of values
   float* totals = sums + row.heads * stride;   // per head, sums of weights
   float* largest_scores = totals + row.heads;  // per head
@@ -97,15 +96,18 @@ void over_keys(const QueryOverKeys<T>& row) {
         add(
             h * size + j, [&](const T* from) __attribute__((always_inline)) { return load(from, size - j); });
       }
-      const Floats scores = first(n - s, scale * sums_of(products), -INFINITY);
+      Floats scores = row.scale * sums_of(products);
+      if (row.bias != nullptr) scores += load(row.bias + h * row.bias_stride + s, n - s);
+      scores = first(n - s, scores, -INFINITY);
       const float top = std::max(largest_scores[h], largest(scores));
+      if (top == -INFINITY) continue;  // the query has seen none of its keys yet
       if (top > largest_scores[h]) {
         const Floats down = exp(all(largest_scores[h] - top));
         totals[h] *= down[0];
         for (j = 0; j < stride; j += kLanes) store(sums + h * stride + j, down * load(sums + h * stride + j));
         largest_scores[h] = top;
       }
-      const Floats e = first(n - s, exp(scores - top), 0);
+      const Floats e = exp_or_zero(scores - top);
       totals[h] += sum(e);
       float weights[kLanes];
       store(weights, e);
