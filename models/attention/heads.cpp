@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "models/attention/self_window.hpp"
 #include "models/attention/weights.hpp"
 #include "models/ops/padded.hpp"
 
@@ -20,6 +21,7 @@ std::shared_ptr<Scope> scope_of(const HeadsConfig& config) {
   std::shared_ptr<Scope> scope = std::make_shared<GlobalScope>();
   if (config.place == AttentionPlace::cross) return scope;
   if (config.causal) scope = std::make_shared<CausalScope>();
+  if (config.self_window > 0) scope = std::make_shared<SelfWindowScope>(std::move(scope), config.self_window);
   return recipe_of(config.positions)
       .around(scope, {.heads = config.heads, .width = config.width / config.heads, .causal = config.causal});
 }
