@@ -12,6 +12,7 @@
 #include "models/attention/location.hpp"
 #include "models/attention/rbf.hpp"
 #include "models/attention/scaled_dot.hpp"
+#include "models/attention/t5.hpp"
 
 namespace attend {
 namespace {
@@ -60,8 +61,11 @@ PositionRecipe recipe_of(PositionKind kind) {
       return {.around = unchanged};
     case PositionKind::rotary:
       return {.turns = true, .around = unchanged};
-    case PositionKind::relative:
     case PositionKind::t5:
+      return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
+        return std::make_shared<T5Scope>(std::move(scope), heads.heads, heads.heads * heads.width, heads.causal);
+      }};
+    case PositionKind::relative:
     case PositionKind::alibi:
       return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
         return std::make_shared<AlibiScope>(std::move(scope), heads.heads);

@@ -1,0 +1,116 @@
+// Scopes that add biases by distance: their numbers by hand.
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "models/attention/alibi.hpp"
+#include "models/attention/self_window.hpp"
+#include "models/attention/t5.hpp"
+
+namespace attend {
+namespace {
+
+using torch::Tensor;
+
+constexpr float kOutside = -std::numeric_limits<float>::infinity();
+
+std::shared_ptr<Scope> all_positions() { return std::make_shared<GlobalScope>(); }
+
+// The biases [T, S] of the first head for queries number 0 … S - 1 of a sentence.
+Tensor biases_of(const Scope& scope, std::int64_t length) {
+  const Places places{.padding_1S = torch::zeros({1, 1, 1, length}, torch::kBool)};
+  return scope.window(torch::zeros({1, 2, length, 2}), places).bias_TS[0];
+}
+
+// The numbers of the buckets of distances, in the second of two heads.
+std::vector<std::int64_t> buckets_of(bool causal, const std::vector<std::int64_t>& distances) {
+  const at::NoGradGuard no_grad;
+  const T5Scope scope(all_positions(), /*heads=*/2, /*width=*/8, causal);
+  Tensor table = scope.named_parameters()["table"];
+  table[0].zero_();
+  table[1].copy_(torch::arange(32));
+  std::vector<std::int64_t> buckets;
+  for (const std::int64_t distance : distances) {
+    buckets.push_back(scope.biases_ND(torch::tensor({distance}))[1].item<std::int64_t>());
+  }
+  return buckets;
+}
+
+TEST(T5, HasTheBucketsOfAnEncoder) {
+  EXPECT_EQ(buckets_of(false, {0, -1, -7, -8, -11, -12, -15, -16, -22, -23, -32, -64, -90, -91, -127, -128, -1000}),
+            (std::vector<std::int64_t>{0, 1, 7, 8, 8, 9, 9, 10, 10, 11, 12, 14, 14, 15, 15, 15, 15}));
+  EXPECT_EQ(buckets_of(false, {1, 7, 8, 15, 16, 127, 128, 1000}),
+            (std::vector<std::int64_t>{17, 23, 24, 25, 26, 31, 31, 31}));
+}
+
+TEST(T5, HasTheBucketsOfADecoder) {
+  EXPECT_EQ(buckets_of(true, {0, -1, -7, -8, -15, -16, -22, -32, -64, -90, -127, -128, -1000}),
+            (std::vector<std::int64_t>{0, 1, 7, 8, 15, 16, 18, 21, 26, 29, 31, 31, 31}));
+}
+
+TEST(T5, LearnsFromTheBuckets) {
+  T5Scope scope(all_positions(), /*heads=*/2, /*width=*/8, /*causal=*/false);
+  RandomStream random(1);
+  scope.initialise(random);
+  const Tensor table = scope.named_parameters()["table"];
+  EXPECT_GT(table.detach().std().item<double>(), 0.2);  // 1 / sqrt(8) = 0.35
+  EXPECT_LT(table.detach().std().item<double>(), 0.5);
+  biases_of(scope, 3).sum().backward();
+  Tensor expected = torch::zeros({2, 32});
+  expected[0][0] = 3, expected[0][1] = expected[0][17] = 2, expected[0][2] = expected[0][18] = 1;
+  EXPECT_TRUE(torch::equal(table.grad(), expected)) << table.grad();
+}
+
+TEST(SelfWindow, HasTheWindowOfItsExample) {
+  const Tensor third = biases_of(SelfWindowScope(all_positions(), 1), 4)[2];
+  EXPECT_TRUE(torch::equal(third, torch::tensor({kOutside, 0.0f, 0.0f, 0.0f}))) << third;
+  const SelfWindowScope causal(std::make_shared<CausalScope>(), 1);
+  const Places newest{.padding_1S = torch::zeros({1, 1, 1, 4}, torch::kBool), .first = 3};
+  const Window step = causal.window(torch::zeros({1, 2, 1, 2}), newest);
+  EXPECT_TRUE(torch::equal(step.bias_TS.flatten(), torch::tensor({kOutside, kOutside, 0.0f, 0.0f})));
+  EXPECT_EQ(causal.window(torch::zeros({1, 2, 4, 2}), {.padding_1S = newest.padding_1S})
+                .outside_TS.sum()
+                .item<std::int64_t>(),
+            6);
+}
+
+TEST(DistanceScope, AddsToTheScopeWithin) {
+  // Of one head alibi has the slope 1 / 256.
+  const AlibiScope scope(std::make_shared<SelfWindowScope>(all_positions(), 1), /*heads=*/1);
+  const Tensor expected = torch::tensor({{0.0f, -1.0f, kOutside}, {-1.0f, 0.0f, -1.0f}, {kOutside, -1.0f, 0.0f}}) / 256;
+  EXPECT_TRUE(torch::equal(biases_of(scope, 3), expected));
+
+  ops::HeadsForm form{.longest = 3};
+  ASSERT_TRUE(scope.describe_heads(form));
+  EXPECT_FALSE(form.causal);
+  EXPECT_TRUE(torch::equal(form.biases_ND, torch::tensor({{kOutside, -1.0f, 0.0f, -1.0f, kOutside}}) / 256));
+}
+
+TEST(DistanceScope, KnowsChosenQueries) {
+  // The second token of a sentence of three, and the first of one of two.
+  const Places places{.padding_1S = torch::tensor({{{{false, false, false}}}, {{{false, false, true}}}}),
+                      .chosen_T1 = torch::tensor({1, 0}).view({2, 1, 1, 1})};
+  const Window window = AlibiScope(all_positions(), /*heads=*/2).window(torch::zeros({2, 2, 1, 4}), places);
+  ASSERT_EQ(window.bias_TS.sizes(), at::IntArrayRef({2, 2, 1, 3}));
+  // Slopes 1 / 16 and 1 / 256.
+  EXPECT_TRUE(torch::equal(window.bias_TS[0][0][0], torch::tensor({-1.0f, 0.0f, -1.0f}) / 16));
+  EXPECT_TRUE(torch::equal(window.bias_TS[1][1][0], torch::tensor({0.0f, -1.0f, -2.0f}) / 256));
+}
+
+TEST(DistanceScope, HasAFusedFormOfTheScopesWithinThatHaveOne) {
+  ops::HeadsForm form{.longest = 2};
+  EXPECT_TRUE(AlibiScope(std::make_shared<CausalScope>(), 2).describe_heads(form));
+  EXPECT_TRUE(form.causal);
+  EXPECT_EQ(form.biases_ND.sizes(), at::IntArrayRef({2, 3}));
+  class Unknown final : public GlobalScope {
+    bool describe_heads(ops::HeadsForm& /*form*/) const override { return false; }
+  };
+  EXPECT_FALSE(AlibiScope(std::make_shared<Unknown>(), 2).describe_heads(form));
+}
+
+}  // namespace
+}  // namespace attend
