@@ -14,6 +14,7 @@ class GeneralScore : public DotScore {
       : key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))) {}
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
+  bool describe_heads(ops::HeadsForm& /*form*/) const override { return false; }
 
  private:
   HeadLinear key_;  // W_a
