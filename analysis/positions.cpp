@@ -12,7 +12,7 @@
 namespace attend {
 namespace {
 
-constexpr std::int64_t kShown = 128;  // positions of a Transformer, whose number has no limit
+constexpr std::int64_t kShown = 128;  // sinusoids, whose number has no limit
 
 std::vector<double> similarity_of(const torch::Tensor& encodings_TH) {
   const torch::Tensor x_TH = encodings_TH.to(at::kDouble);
@@ -37,6 +37,29 @@ std::vector<std::string> names_of(const std::vector<std::int64_t>& numbers) {
   return names;
 }
 
+std::string with_positions(PositionKind kind) { return "model with --positions " + std::string(name_of(kind)); }
+
+std::vector<PositionEncodings> added_by(const torch::nn::Module& model, const std::string& name,
+                                        const std::string& model_kind) {
+  std::vector<PositionEncodings> found;
+  for (const auto& buffer : model.named_buffers()) {
+    if (buffer.key() != "positions" && buffer.key() != "embeddings.positions") continue;
+    found.push_back(position_encodings("sinusoids", buffer.value().narrow(0, 0, kShown)));
+  }
+  const auto parameters = model.named_parameters();
+  for (const auto& [parameter, kind] : {std::pair("embeddings.position_embeddings.weight", "learnt"),
+                                        std::pair("src_position_embedding.weight", "learnt, source"),
+                                        std::pair("tgt_position_embedding.weight", "learnt, target")}) {
+    const torch::Tensor* const table_TH = parameters.find(parameter);
+    if (table_TH != nullptr) found.push_back(position_encodings(kind, *table_TH));
+  }
+  if (found.empty()) {
+    throw UserError(name + ": the model, a " + model_kind + ", has no position encodings in its embeddings",
+                    "name a run of a Transformer or BERT with --positions sinusoidal or learned");
+  }
+  return found;
+}
+
 }  // namespace
 
 PositionEncodings position_encodings(std::string kind, const torch::Tensor& encodings_TH) {
@@ -44,19 +67,14 @@ PositionEncodings position_encodings(std::string kind, const torch::Tensor& enco
   return {.kind = std::move(kind), .encodings_TH = own_TH, .similarity = similarity_of(own_TH)};
 }
 
-PositionEncodings position_encodings(const Run& run, const std::string& name) {
-  const auto buffers = run.model->named_buffers();
-  const torch::Tensor* positions_TH = buffers.find("positions");
-  if (positions_TH == nullptr) {
-    throw UserError(name + ": the model, a " + std::string(name_of(run.config.model)) +
-                        ", has no position encodings in its embeddings",
-                    "name a run of a BERT, or of a Transformer with --positions sinusoidal");
-  }
-  return position_encodings("sinusoids", positions_TH->narrow(0, 0, std::min(kShown, positions_TH->size(0))));
+std::vector<PositionEncodings> position_encodings(const Run& run, const std::string& name) {
+  const bool transformer = run.config.model == ModelKind::transformer;
+  return added_by(*run.model, name,
+                  transformer ? with_positions(run.config.block.positions) : std::string(name_of(run.config.model)));
 }
 
-PositionEncodings position_encodings(const BertImpl& bert) {
-  return position_encodings("learnt", bert.named_parameters()["embeddings.position_embeddings.weight"]);
+std::vector<PositionEncodings> position_encodings(const BertImpl& bert, const std::string& name) {
+  return added_by(bert, name, with_positions(bert.config().block.positions));
 }
 
 HeatMap heat_map(const PositionEncodings& positions, std::int64_t most_rows, std::int64_t most_columns) {

@@ -15,17 +15,17 @@
 namespace attend {
 
 struct PositionEncodings {
-  std::string kind;                // "sinusoids" or "learnt"
+  std::string kind;                // "sinusoids", or "learnt", of a Transformer "learnt, source" and "learnt, target"
   torch::Tensor encodings_TH;      // fp32, on the CPU
   std::vector<double> similarity;  // by distance 0, 1, …, T - 1
 };
 
 PositionEncodings position_encodings(std::string kind, const torch::Tensor& encodings_TH);
 
-// The first 128 of a Transformer. UserError with `name`, the run, for a model without position encodings.
-PositionEncodings position_encodings(const Run& run, const std::string& name);
-// All of an encoder.
-PositionEncodings position_encodings(const BertImpl& bert);
+// Those that a model adds to its embeddings: 128 sinusoids, or its learnt tables. UserError with `name`, the run, for a
+// model that adds none.
+std::vector<PositionEncodings> position_encodings(const Run& run, const std::string& name);
+std::vector<PositionEncodings> position_encodings(const BertImpl& bert, const std::string& name);
 
 // The encodings as a map of at most so many rows and columns: every k-th, as its title states.
 HeatMap heat_map(const PositionEncodings& positions, std::int64_t most_rows, std::int64_t most_columns);

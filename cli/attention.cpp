@@ -353,26 +353,30 @@ void observe_encoder(const AttentionConfig& config, const std::filesystem::path&
 }
 
 void show_positions(const AttentionConfig& config, const std::filesystem::path& path) {
-  const PositionEncodings positions =
+  const std::vector<PositionEncodings> tables =
       kind_of_run(path) == RunKind::train
           ? position_encodings(Run::load(config.run, config.use.checkpoint, device_named(config.use.device)),
                                config.run)
-          : position_encodings(*load_encoder(config, path).bert);
+          : position_encodings(*load_encoder(config, path).bert, config.run);
   if (config.output.empty()) {
     constexpr std::int64_t kRows = 32;
     const TextStyle style = config.style();
-    std::cout << to_text(heat_map(positions, kRows, static_cast<std::int64_t>(style.width) / 2 - 4), style) << '\n'
-              << similarity_text(positions);
+    for (const PositionEncodings& positions : tables) {
+      std::cout << to_text(heat_map(positions, kRows, static_cast<std::int64_t>(style.width) / 2 - 4), style) << '\n'
+                << similarity_text(positions);
+    }
     return;
   }
   AtomicFile file(config.output);
   if (picture_kind(config.output, "--output") == PictureKind::svg) {
     SvgPage page;
-    page.add(heat_map(positions, 128, 256));
-    page.add_curve("cosine similarity of position encodings by distance", "distance", positions.similarity);
+    for (const PositionEncodings& positions : tables) {
+      page.add(heat_map(positions, 128, 256));
+      page.add_curve("cosine similarity of position encodings by distance", "distance", positions.similarity);
+    }
     file.write(page.document());
   } else {
-    file.write(to_json(positions));
+    for (const PositionEncodings& positions : tables) file.write(to_json(positions));
   }
   file.commit();
 }

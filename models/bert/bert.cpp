@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numbers>
 #include <vector>
 
 #include "core/error.hpp"
@@ -20,26 +21,25 @@ LinearConfig linear(const BertConfig& config, std::int64_t in, std::int64_t out)
   return {.in = in, .out = out, .deviation = config.block.deviation};
 }
 
-Embedding table_of(const BertConfig& config, std::int64_t rows, bool sinusoids = false) {
-  return Embedding(EmbeddingConfig{.vocabulary = rows,
-                                   .width = config.embedding_width,
-                                   .deviation = config.block.deviation,
-                                   .sinusoids = sinusoids});
+EmbeddingConfig table_of(const BertConfig& config, std::int64_t rows, bool sinusoids = false) {
+  return {
+      .vocabulary = rows, .width = config.embedding_width, .deviation = config.block.deviation, .sinusoids = sinusoids};
 }
 
 }  // namespace
 
 BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
     : dropout_(config.block.dropout),
-      word_embeddings_(register_module("word_embeddings", table_of(config, config.vocabulary))),
-      position_embeddings_(
-          register_module("position_embeddings", table_of(config, config.max_length, config.sinusoids))),
-      token_type_embeddings_(register_module("token_type_embeddings", table_of(config, kBertSegments))),
+      word_embeddings_(register_module("word_embeddings", Embedding(table_of(config, config.vocabulary)))),
+      positions_(make_positions(*this, config.block.positions, "position_embeddings",
+                                table_of(config, config.max_length, config.sinusoids),
+                                config.block.deviation * std::numbers::sqrt2)),
+      token_type_embeddings_(register_module("token_type_embeddings", Embedding(table_of(config, kBertSegments)))),
       norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
 
 Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) const {
-  const Tensor words_ME =
-      word_embeddings_->forward(input.tokens, 1, position_embeddings_->weight.master(), ops::Dropout{});
+  const Tensor positions_TE = positions_ ? positions_->rows(0, input.tokens.layout.max_length) : Tensor();
+  const Tensor words_ME = word_embeddings_->forward(input.tokens, 1, positions_TE, ops::Dropout{});
   const Tensor segments_ME = token_type_embeddings_->forward({input.segments_M, {}}, 1, {}, ops::Dropout{});
   const Tensor normed_ME = norm_->forward(segments_ME, words_ME, ops::Dropout{}).norm;
   return ops::dropout(normed_ME, pass.dropout(dropout_));
@@ -64,7 +64,7 @@ BertImpl::BertImpl(const BertConfig& config) : config_(config) {
 
 Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const {
   const Layout& layout = input.tokens.layout;
-  ensure(layout.max_length <= config_.max_length, "every token has a position");
+  ensure(layout.max_length <= config_.max_length, "no sequence is longer than the model reads");
   return encoder_->forward(embeddings_->forward(input, pass),
                            {.layout = layout, .selected = selected ? &*selected : nullptr}, pass);
 }

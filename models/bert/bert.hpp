@@ -21,6 +21,7 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/norm.hpp"
 #include "models/transformer/block.hpp"
+#include "models/transformer/positions.hpp"
 
 namespace attend {
 
@@ -33,7 +34,7 @@ struct BertConfig {
   std::int64_t layers = 12;
   std::int64_t embedding_width = 768;  // factorised if different from the blocks' width
   bool share_layers = false;           // every layer is the same block
-  bool sinusoids = false;              // initialisation of the position table
+  bool sinusoids = false;              // initialisation of the table of learned positions
   BlockConfig block = {.width = 768,
                        .heads = 12,
                        .positions = PositionKind::learned,
@@ -47,7 +48,7 @@ struct BertConfig {
                        .activation_dropout = 0};
 };
 
-// norm(token + segment + position), then dropout: [M, E].
+// norm(token + segment + position), then dropout: [M, E]. Positions may be encoded in self-attention instead.
 class BertEmbeddingsImpl : public torch::nn::Module {
  public:
   explicit BertEmbeddingsImpl(const BertConfig& config);
@@ -59,7 +60,7 @@ class BertEmbeddingsImpl : public torch::nn::Module {
  private:
   double dropout_;
   Embedding word_embeddings_;
-  Embedding position_embeddings_;
+  std::shared_ptr<const AddedPositions> positions_;
   Embedding token_type_embeddings_;
   LayerNorm norm_;
 };

@@ -246,6 +246,9 @@ std::string to_hf_config(const HfConfig& theirs) {
     throw UserError("cannot be exported: Hugging Face's encoders of this kind have no " + what,
                     "use the model with attend");
   };
+  if (config.block.positions != PositionKind::learned) {
+    refuse(fmt::format("{} positions", name_of(config.block.positions)));
+  }
   if (config.share_layers) refuse("shared layers");
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
   if (is_pre(theirs) && theirs.pad < 0) refuse("tokenizer without a padding piece");

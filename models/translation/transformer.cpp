@@ -32,6 +32,14 @@ Embedding table(std::int64_t vocabulary, const BlockConfig& block) {
   return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = block.width, .deviation = block.deviation});
 }
 
+// Learnt positions begin with N(0, H^-0.5) as fairseq's, small beside the embeddings, which are scaled by sqrt(H).
+std::shared_ptr<const AddedPositions> positions_of(torch::nn::Module& model, const char* name,
+                                                   const BlockConfig& block) {
+  return make_positions(
+      model, block.positions, name,
+      EmbeddingConfig{.vocabulary = block.longest, .width = block.width, .deviation = block.deviation});
+}
+
 // Sentences of one token each.
 Layout single_tokens(std::int64_t rows) {
   Layout layout{.offsets = std::vector<std::int64_t>(rows + 1), .max_length = 1};
@@ -47,22 +55,24 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
       src_embedding_(config.tie_embeddings
                          ? tgt_embedding_
                          : register_module("src_embedding", table(config.src_vocabulary, config.encoder_block))),
-      encoder_(register_module(
-          "encoder", Stack(config.encoder_layers, config.encoder_layers, config.encoder_block, AttentionPlace::encoder))),
-      decoder_(register_module(
-          "decoder", Stack(config.decoder_layers, config.decoder_layers, config.decoder_block, AttentionPlace::decoder))),
-      positions_(recipe_of(config.decoder_block.positions).adds_sinusoids
-                     ? std::optional<SinusoidPositions>(std::in_place, *this, config.decoder_block.width)
-                     : std::nullopt) {}
+      encoder_(register_module("encoder", Stack(config.encoder_layers, config.encoder_layers, config.encoder_block,
+                                                AttentionPlace::encoder))),
+      decoder_(register_module("decoder", Stack(config.decoder_layers, config.decoder_layers, config.decoder_block,
+                                                AttentionPlace::decoder))),
+      src_positions_(positions_of(*this, "src_position_embedding", config.encoder_block)),
+      tgt_positions_(recipe_of(config.decoder_block.positions).adds_table
+                         ? positions_of(*this, "tgt_position_embedding", config.decoder_block)
+                         : src_positions_) {}
 
-Tensor TransformerImpl::embed(const Embedding& table, const Sequences& tokens, std::int64_t first, Pass& pass) const {
+Tensor TransformerImpl::embed(const Embedding& table, const AddedPositions* positions, const Sequences& tokens,
+                              std::int64_t first, Pass& pass) const {
   return table->forward(tokens, std::sqrt(static_cast<double>(config_.decoder_block.width)),
-                        positions_ ? positions_->rows(first, tokens.layout.max_length) : Tensor(),
+                        positions != nullptr ? positions->rows(first, tokens.layout.max_length) : Tensor(),
                         pass.dropout(config_.decoder_block.dropout));
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
-  const Tensor x_MH = embed(src_embedding_, src, 0, pass);
+  const Tensor x_MH = embed(src_embedding_, src_positions_.get(), src, 0, pass);
   if (pass.observer() != nullptr) pass.observer()->on_source(x_MH);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
@@ -83,7 +93,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   const std::int64_t rows = std::ssize(sentences);
   ensure(previous_R.size(0) == rows, "one previous token for every row");
   const Sequences tokens{.ids_M = previous_R, .layout = single_tokens(rows)};
-  const Tensor x_RH = embed(tgt_embedding_, tokens, cache.steps(), pass);
+  const Tensor x_RH = embed(tgt_embedding_, tgt_positions_.get(), tokens, cache.steps(), pass);
   cache.begin_step(rows);
   const Tensor hidden_RH = decoder_->forward(x_RH,
                                              {.layout = tokens.layout,
@@ -96,7 +106,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
 
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = encode(batch.src, pass);
-  const Tensor x_MH = embed(tgt_embedding_, batch.tgt, 0, pass);
+  const Tensor x_MH = embed(tgt_embedding_, tgt_positions_.get(), batch.tgt, 0, pass);
   return decoder_->forward(x_MH, {.layout = batch.tgt.layout, .memory = &own<TransformerMemory>(*memory).read}, pass);
 }
 

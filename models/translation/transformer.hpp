@@ -1,11 +1,12 @@
-// The Transformer of Vaswani et al. 2017 (arXiv 1706.03762): embeddings scaled by sqrt(H) plus sinusoids, a stack of
-// blocks (models/transformer/block.hpp) on each side, dropout on the embeddings. Not included: learned and relative
-// positions, label smoothing (in ops::cross_entropy).
+// The Transformer of Vaswani et al. 2017 (arXiv 1706.03762): embeddings scaled by sqrt(H) plus sinusoids or the learnt
+// positions of each side, a stack of blocks (models/transformer/block.hpp) on each side, dropout on the embeddings. Not
+// included: label smoothing (in ops::cross_entropy).
 //
 // Parameters are named as torch.nn.Transformer's, except for fused projections:
 //   PyTorch self_attn.in_proj_weight [3H, H]       = self_attn.in_proj.weight
 //   PyTorch multihead_attn.in_proj_weight [3H, H]  = multihead_attn.q_proj.weight [H, H] over kv_proj.weight [2H, H]
-//   (likewise biases), and tgt_embedding.weight is the source, target and output table when they are tied.
+//   (likewise biases), and tgt_embedding.weight is the source, target and output table when they are tied. Learnt
+//   positions are src_position_embedding and tgt_position_embedding.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -16,7 +17,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "models/layers/layers.hpp"
@@ -32,7 +32,7 @@ struct TransformerConfig {
   std::int64_t tgt_vocabulary = 0;
   std::int64_t encoder_layers = 6;
   std::int64_t decoder_layers = 6;
-  bool tie_embeddings = true;  // source with target; target and output always are
+  bool tie_embeddings = true;                          // source with target; target and output always are
   BlockConfig encoder_block = {}, decoder_block = {};  // of equal widths, positions and dropout
 };
 
@@ -49,15 +49,17 @@ class TransformerImpl : public Seq2SeqImpl {
   const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
 
  private:
-  // Tokens that stand at position `first` of their sentences and after it.
-  torch::Tensor embed(const Embedding& table, const Sequences& tokens, std::int64_t first, Pass& pass) const;
+  // Tokens that stand at position `first` of their sentences and after it; `positions` may be null.
+  torch::Tensor embed(const Embedding& table, const AddedPositions* positions, const Sequences& tokens,
+                      std::int64_t first, Pass& pass) const;
 
   TransformerConfig config_;
   Embedding tgt_embedding_;
   Embedding src_embedding_;  // the same as the target's when tied
   Stack encoder_;
   Stack decoder_;
-  std::optional<SinusoidPositions> positions_;
+  std::shared_ptr<const AddedPositions> src_positions_;
+  std::shared_ptr<const AddedPositions> tgt_positions_;  // sinusoids are those of the source
 };
 TORCH_MODULE(Transformer);
 
