@@ -15,9 +15,12 @@ constexpr double kFusedGain = 0.70710678118654752;
 Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, std::int64_t fused,
                   double gain) {
   const std::int64_t width = config.heads.width;
-  return module.register_module(
-      name, Linear(LinearConfig{
-                .in = width, .out = fused * width, .bias = config.bias, .fused = fused, .gain = gain, .deviation = config.deviation}));
+  return module.register_module(name, Linear(LinearConfig{.in = width,
+                                                          .out = fused * width,
+                                                          .bias = config.bias,
+                                                          .fused = fused,
+                                                          .gain = gain,
+                                                          .deviation = config.deviation}));
 }
 
 class FusedProjections final : public Projections {
@@ -119,23 +122,37 @@ std::unique_ptr<Projections> make_projections(torch::nn::Module& module, const M
 MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadConfig& config)
     : projections_(make_projections(*this, config)), heads_(config.heads) {
   heads_.register_in(*this);
+  const HeadsConfig& heads = config.heads;
+  const bool compares = heads.place != AttentionPlace::cross && recipe_of(heads.self_attention).reads_keys;
+  if (compares && recipe_of(heads.positions).turns) rotary_.emplace(*this, heads.width / heads.heads);
 }
 
 Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, const Selection* selected,
                                       std::int64_t layer, Pass& pass) const {
-  if (selected != nullptr && pass.observer() == nullptr) {
-    const ops::QueriesKeysValues rows{projections_->queries(selected->of(x_MH)), projections_->keys_values(x_MH)};
-    const Tensor places_K = selected->of(layout.on(x_MH.device()).places_M);
-    return projections_->output(heads_.within(rows, selected->layout, places_K, layout, layer, pass));
+  // An observer sees the attention of all tokens.
+  const bool alone = selected != nullptr && pass.observer() == nullptr;
+  const Layout& queries = alone ? selected->layout : layout;
+  ops::QueriesKeysValues rows =
+      alone ? ops::QueriesKeysValues{projections_->queries(selected->of(x_MH)), projections_->keys_values(x_MH)}
+            : projections_->all(x_MH);
+  const Tensor places_K = alone ? selected->of(layout.on(x_MH.device()).places_M) : Tensor();
+  if (rotary_) {
+    const Tensor factors = rotary_->factors(0, layout.max_length);
+    const Tensor of_keys = factors.index_select(0, layout.on(x_MH.device()).places_M);
+    rows = rotary_->turned(rows, alone ? factors.index_select(0, places_K) : of_keys, of_keys);
   }
-  const Tensor context_MH = heads_.within(projections_->all(x_MH), layout, {}, layout, layer, pass);
-  return projections_->output(selected != nullptr ? selected->of(context_MH) : context_MH);
+  const Tensor context = heads_.within(rows, queries, places_K, layout, layer, pass);
+  return projections_->output(selected != nullptr && !alone ? selected->of(context) : context);
 }
 
 Tensor MultiHeadAttentionImpl::step_within(const Tensor& x_RH, KeyValueCache& cache, std::int64_t layer,
                                            Pass& pass) const {
-  const ops::QueriesKeysValues rows = projections_->all(x_RH);
+  ops::QueriesKeysValues rows = projections_->all(x_RH);
   std::vector<Tensor>& kv = cache.kv[layer];
+  if (rotary_) {
+    const Tensor factors = rotary_->factors(std::ssize(kv), 1);
+    rows = rotary_->turned(rows, factors, factors);
+  }
   kv.push_back(at::cat({rows.k(), rows.v()}, 1));
   return projections_->output(heads_.to_steps(rows.q(), kv, cache.ancestry, layer, pass));
 }

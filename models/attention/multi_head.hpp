@@ -2,7 +2,7 @@
 // heads. One module for every place: within the sentences of an encoder, BERT or decoder, and of a decoder to its
 // memory.
 //
-//   MultiHead(x, y) = Heads(x Wq, y Wk, y Wv) Wo;  y = x within sentences
+//   MultiHead(x, y) = Heads(x Wq, y Wk, y Wv) Wo;  y = x within sentences, where rotary positions turn x Wq and y Wk
 //
 // Parameters: self-attention has in_proj, q | k | v fused; attention to a memory has q_proj, and kv_proj, which is
 // computed once per sentence. Both have out_proj. Self-attention without some of its projections has q_proj, k_proj,
@@ -18,12 +18,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "data/batch/batch.hpp"
 #include "models/attention/cache.hpp"
 #include "models/attention/heads.hpp"
+#include "models/attention/rotary.hpp"
 #include "models/layers/layers.hpp"
 
 namespace attend {
@@ -72,6 +74,7 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
 
  private:
   std::unique_ptr<Projections> projections_;
+  std::optional<Rotary> rotary_;  // if positions are encoded by turning queries and keys
   Heads heads_;
 };
 TORCH_MODULE(MultiHeadAttention);

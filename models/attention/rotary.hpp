@@ -1,0 +1,55 @@
+// Rotary positions (Su et al. 2021, arXiv 2104.09864, eq. 34): two neighbouring columns 2i and 2i + 1 of a head, read
+// as a complex number, are multiplied by exp(i t θ_i), θ_i = 10000^(-2i / D), in the queries and keys of position t.
+// Norms stay as they are, and the product of a query and a key depends on the distance between them alone. Values are
+// not turned.
+//
+//   D = 2, θ_0 = 1:  (1 0) at position 1 becomes (cos 1, sin 1) = (0.54 0.84)
+//
+// Legend: docs/architecture.md; P = D / 2 pairs of columns.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+
+#include "models/layers/sinusoid_table.hpp"
+#include "models/ops/attention.hpp"
+
+namespace attend {
+
+class Rotary {
+ public:
+  // `width`: D, even.
+  Rotary(torch::nn::Module& module, std::int64_t width) : sinusoids_(module, "turns", width) {}
+
+  // The factors of `length` positions from `first`, for the pairs of q | k | v of every head: [length, 3, P], complex.
+  torch::Tensor factors(std::int64_t first, std::int64_t length) const {
+    const torch::Tensor pairs_TP2 = sinusoids_.rows(first, length).unflatten(1, {-1, 2});  // sine, cosine
+    const torch::Tensor turns_TP = at::complex(pairs_TP2.select(2, 1), pairs_TP2.select(2, 0));
+    return at::stack({turns_TP, turns_TP, at::ones_like(turns_TP)}, 1);
+  }
+
+  // Turns the queries and keys, in fp32. The factors are those of each row's position, or [1, 3, P] for all rows.
+  ops::QueriesKeysValues turned(const ops::QueriesKeysValues& rows, const torch::Tensor& of_queries_M3P,
+                                const torch::Tensor& of_keys_M3P) const {
+    if (!rows.second.defined()) return {.first = turned(rows.first, of_queries_M3P)};
+    return {.first = turned(rows.first, of_queries_M3P.narrow(1, 0, 1)),
+            .second = turned(rows.second, of_keys_M3P.narrow(1, 1, rows.third.defined() ? 1 : 2)),
+            .third = rows.third};
+  }
+
+ private:
+  // Rows of as many parts of q | k | v as there are factors. One product of all columns is faster than its copy into
+  // parts, whose gradients would be joined again.
+  static torch::Tensor turned(const torch::Tensor& x_MC, const torch::Tensor& factors_MXP) {
+    const torch::Tensor pairs_MXNP =
+        at::view_as_complex(x_MC.to(at::kFloat).unflatten(1, {factors_MXP.size(1), -1, factors_MXP.size(2), 2}));
+    return at::view_as_real(pairs_MXNP * factors_MXP.unsqueeze(2)).flatten(1).to(x_MC.scalar_type());
+  }
+
+  SinusoidTable sinusoids_;
+};
+
+}  // namespace attend
