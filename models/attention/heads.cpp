@@ -61,7 +61,7 @@ Tensor Heads::attend(std::int64_t layer, Pass& pass, std::int64_t longest, const
   weights_BNTS = pass.edited(config_.place, layer, weights_BNTS);
   if (pass.observer() != nullptr) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
   if (context_MH) return *context_MH;
-  const Tensor context_BNTD = at::matmul(ops::dropout(weights_BNTS, dropout), v_BNSD);
+  const Tensor context_BNTD = scope_->context(ops::dropout(weights_BNTS, dropout), v_BNSD, places);
   return unpad(context_BNTD.transpose(1, 2).flatten(2));
 }
 

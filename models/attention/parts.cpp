@@ -11,6 +11,7 @@
 #include "models/attention/local_p.hpp"
 #include "models/attention/location.hpp"
 #include "models/attention/rbf.hpp"
+#include "models/attention/relative.hpp"
 #include "models/attention/scaled_dot.hpp"
 #include "models/attention/t5.hpp"
 
@@ -61,11 +62,14 @@ PositionRecipe recipe_of(PositionKind kind) {
       return {.around = unchanged};
     case PositionKind::rotary:
       return {.turns = true, .around = unchanged};
+    case PositionKind::relative:
+      return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
+        return std::make_shared<RelativeScope>(std::move(scope), heads.width, heads.causal);
+      }};
     case PositionKind::t5:
       return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
         return std::make_shared<T5Scope>(std::move(scope), heads.heads, heads.heads * heads.width, heads.causal);
       }};
-    case PositionKind::relative:
     case PositionKind::alibi:
       return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
         return std::make_shared<AlibiScope>(std::move(scope), heads.heads);

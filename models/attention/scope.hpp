@@ -25,6 +25,12 @@ class Scope : public Layer {
   // The window of queries [..., T, H].
   virtual Window window(const torch::Tensor& queries_TH, const Places& places) const = 0;
 
+  // The heads' vectors of weights [..., T, S] and values [..., S, W]: [..., T, W].
+  virtual torch::Tensor context(const torch::Tensor& weights_TS, const torch::Tensor& values_SW,
+                                const Places& /*places*/) const {
+    return torch::matmul(weights_TS, values_SW);
+  }
+
   // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp; ops/attention.hpp) need of this scope;
   // false if they do not know it.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }

@@ -1,0 +1,72 @@
+// Relative positions (Shaw et al. 2018, arXiv 1803.02155, eq. 3 to 5): the query i and a position j, at a distance
+// clipped to c = clip(j - i, ±16), have a learnt key and a learnt value, a^K_c and a^V_c, which the heads of a layer
+// share:
+//
+//   e_ij = q_iᵀ (k_j + a^K_c) / sqrt(D),  z_i = Σ_j w_ij (v_j + a^V_c)
+//
+// q_iᵀ a^K of all distances is one product, from which each pair takes its own; weights are summed by distance before
+// their product with a^V. Within a causal scope, c is never positive.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "models/attention/scope.hpp"
+
+namespace attend {
+
+class RelativeScope : public Scope {
+ public:
+  // `scope` has no parameters; `width`: D.
+  RelativeScope(std::shared_ptr<Scope> scope, std::int64_t width, bool causal)
+      : scope_(std::move(scope)),
+        farthest_ahead_(causal ? 0 : kFarthest),
+        keys_(register_parameter("keys", torch::empty({kFarthest + 1 + farthest_ahead_, width}))),
+        values_(register_parameter("values", torch::empty_like(keys_))) {}
+
+  // The bias is [..., T, S].
+  Window window(const torch::Tensor& queries_TH, const Places& places) const override {
+    Window result = scope_->window(queries_TH, places);
+    const torch::Tensor energies_TC =
+        torch::matmul(queries_TH, keys_.t() / std::sqrt(static_cast<double>(keys_.size(1))));
+    std::vector<std::int64_t> sizes = queries_TH.sizes().vec();
+    sizes.back() = places.padding_1S.size(-1);
+    result.bias_TS = energies_TC.gather(-1, clipped_TS(places, sizes));
+    return result;
+  }
+
+  torch::Tensor context(const torch::Tensor& weights_TS, const torch::Tensor& values_SW,
+                        const Places& places) const override {
+    std::vector<std::int64_t> sizes = weights_TS.sizes().vec();
+    const torch::Tensor row_TS = clipped_TS(places, sizes);
+    sizes.back() = values_.size(0);
+    const torch::Tensor sums_TC = torch::zeros(sizes, values_.options()).scatter_add(-1, row_TS, weights_TS);
+    return scope_->context(weights_TS, values_SW, places) + torch::matmul(sums_TC, values_);
+  }
+
+  // By Xavier's rule.
+  void initialise(RandomStream& random) override {
+    const double bound = std::sqrt(6 / static_cast<double>(keys_.size(0) + keys_.size(1)));
+    fill_uniform(keys_, bound, random);
+    fill_uniform(values_, bound, random);
+  }
+
+ private:
+  static constexpr std::int64_t kFarthest = 16;
+
+  // The row of each query and position in a^K and a^V, of the given sizes [..., T, S].
+  torch::Tensor clipped_TS(const Places& places, const std::vector<std::int64_t>& sizes) const {
+    return (places.distances_TS(sizes[sizes.size() - 2]).clamp(-kFarthest, farthest_ahead_) + kFarthest).expand(sizes);
+  }
+
+  std::shared_ptr<Scope> scope_;
+  std::int64_t farthest_ahead_;
+  torch::Tensor keys_;    // a^K, [C, D]
+  torch::Tensor values_;  // a^V, [C, D]
+};
+
+}  // namespace attend
