@@ -151,12 +151,29 @@ TEST(Positions, SinusoidsAreAlikeByDistanceAlone) {
   EXPECT_LE(map.high, 1);
 }
 
-TEST(Positions, AreAddedByTransformersWithSinusoidsAlone) {
+TEST(Positions, AreShownWhereTheyAreAddedToEmbeddings) {
   EXPECT_THROW(position_encodings(untrained(families(0)[2].config), "run"), UserError);
-  ModelConfig alibi = families(0)[0].config;
-  alibi.positions = PositionKind::alibi;
-  EXPECT_THROW(position_encodings(untrained(alibi), "run"), UserError);
-  EXPECT_EQ(position_encodings(untrained(families(0)[0].config), "run").encodings_TH.size(0), 128);
+  ModelConfig config = families(0)[0].config;
+  const std::vector<PositionEncodings> sinusoidal = position_encodings(untrained(config), "run");
+  ASSERT_EQ(sinusoidal.size(), 1u);
+  EXPECT_EQ(sinusoidal[0].encodings_TH.size(0), 128);
+  config.block.positions = PositionKind::learned;
+  config.max_positions = 9;
+  const std::vector<PositionEncodings> learned = position_encodings(untrained(config), "run");
+  ASSERT_EQ(learned.size(), 2u);
+  EXPECT_EQ(learned[0].kind, "learnt, source");
+  EXPECT_EQ(learned[1].encodings_TH.sizes(), at::IntArrayRef({9, 12}));
+  config.max_positions = {};
+  for (const PositionKind kind : {PositionKind::none, PositionKind::relative, PositionKind::rotary}) {
+    config.block.positions = kind;
+    config.block.heads = 2;
+    try {
+      position_encodings(untrained(config), "run");
+      FAIL() << name_of(kind);
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("--positions " + std::string(name_of(kind))), std::string::npos);
+    }
+  }
 }
 
 }  // namespace
