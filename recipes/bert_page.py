@@ -1,0 +1,5 @@
+"""The page of recipes/bert_variants."""
+
+
+def files(results):
+    return {}

@@ -1,0 +1,109 @@
+"""Parts of the pages of results: tables, numbers with their noise, and pictures."""
+
+import dataclasses
+import html
+import statistics
+
+TEST, VALID = "test_2016_flickr", "val"
+
+
+def interval(score):
+    return f"{score['score']:.1f} ({score['low']:.1f} to {score['high']:.1f})"
+
+
+def deviation(values):
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
+
+
+def table(heads, rows):
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def section(text, content):
+    return [text, content] if content else []
+
+
+def spread(values):
+    """The smallest and the largest, or the one that both are."""
+    ends = sorted({f"{value:.1f}" for value in values}, key=float)
+    return " to ".join(dict.fromkeys([ends[0], ends[-1]]))
+
+
+def sorted_set(results, key):
+    return ", ".join(sorted({str(row[key]) for row in results}))
+
+
+def made(results, recipe, text, folder):
+    """Where, when and by what the rows were made."""
+    return (f"`recipes/{recipe}`: {text}; {sorted_set(results, 'processor')}, one thread per run, "
+            f"{sorted_set(results, 'rows_at_a_time')} runs at a time; attend {sorted_set(results, 'attend')}; started "
+            f"{min(row['started'] for row in results)} to {max(row['started'] for row in results)}. `recipes/attention_pages` "
+            f"generates this page from the files in [{folder}/]({folder}).\n")
+
+
+def speed(row):
+    """Nothing where other work shared the processor."""
+    return f"{row['tokens_per_second']:,.0f}" if row["tokens_per_second"] else ""
+
+
+def test_bleu(row):
+    return row["sets"][TEST]["bleu"]
+
+
+def by_kind(results):
+    """The rows of every kind by seed; only kinds with seed 1, whose row is the first."""
+    kinds = {row["kind"]: [] for row in results if row["seed"] == 1}
+    for row in sorted(results, key=lambda row: row["seed"]):
+        kinds.get(row["kind"], []).append(row)
+    return kinds
+
+
+def text_at(x, y, anchor, words, style=""):
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{style}>{html.escape(words)}</text>'
+
+
+@dataclasses.dataclass
+class Bar:
+    """A line of a chart: the interval of the first seed as a line, all seeds as dots, and a number. Without rows it is a heading."""
+    label: str
+    colour: str = ""
+    rows: list = dataclasses.field(default_factory=list)
+    number: float = 0
+
+
+def chart(title, bars, reference=None):
+    """Bars of BLEU on test, and a vertical line at the reference."""
+    first = [test_bleu(bar.rows[0]) for bar in bars if bar.rows]
+    left, right, top, step = 270, 700, 34, 22
+    lowest = 10 * (min(score["low"] for score in first) // 10)
+    highest = 10 * (max(score["high"] for score in first) // 10 + 1)
+    bottom = top + step * len(bars)
+
+    def x(score):
+        return f"{left + (right - left) * (score - lowest) / (highest - lowest):.1f}"
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {bottom + 12}" width="760" height="{bottom + 12}" role="img">',
+        f"<title>{title}</title>",
+        "<style>text{font:13px sans-serif;fill:#1f2328}.grid{stroke:#d1d9e0}.mark{stroke:#0969da;fill:#0969da;stroke-width:2}"
+        ".none{stroke:#9a6700;fill:#9a6700}.transformer{stroke:#1a7f37;fill:#1a7f37}@media(prefers-color-scheme:dark){"
+        "text{fill:#e6edf3}.grid{stroke:#3d444d}.mark{stroke:#4493f8;fill:#4493f8}.none{stroke:#d29922;fill:#d29922}"
+        ".transformer{stroke:#3fb950;fill:#3fb950}}</style>"]
+    for score in range(int(lowest), int(highest) + 1, 10):
+        lines += [f'<line class="grid" x1="{x(score)}" x2="{x(score)}" y1="{top - 8}" y2="{bottom}"/>',
+                  text_at(x(score), top - 14, "middle", f"{score} BLEU" if score == lowest else str(score))]
+    if reference is not None:
+        lines.append(f'<line class="transformer" stroke-dasharray="4 3" x1="{x(reference)}" x2="{x(reference)}" y1="{top - 8}" '
+                     f'y2="{bottom}"/>')
+    for place, bar in enumerate(bars):
+        y = top + step * place + step // 2
+        if not bar.rows:
+            lines.append(text_at(12, y + 4, "start", bar.label, ' style="font-weight:bold"'))
+            continue
+        score = test_bleu(bar.rows[0])
+        lines += [text_at(left - 12, y + 4, "end", bar.label),
+                  f'<line class="{bar.colour}" x1="{x(score["low"])}" x2="{x(score["high"])}" y1="{y}" y2="{y}"/>',
+                  *(f'<circle class="{bar.colour}" cx="{x(test_bleu(row)["score"])}" cy="{y}" r="3.5"/>' for row in bar.rows),
+                  text_at(right + 12, y + 4, "start", f"{bar.number:.1f}")]
+    return "\n".join([*lines, "</svg>\n"])

@@ -1,0 +1,112 @@
+"""The page of recipes/rnn_attention."""
+
+from page_parts import TEST, VALID, Bar, by_kind, chart, deviation, interval, made, section, speed, spread, table, test_bleu
+
+LENGTHS = ("under 10", "10 to 19", "20 and more")
+NAMES = {
+    "fixed": "no attention, the context once",
+    "fixed_every": "no attention, the context at every step",
+    "bahdanau": "Bahdanau (additive, GRU)",
+    "luong_dot": "Luong, dot",
+    "luong_scaled_dot": "Luong, scaled dot",
+    "luong_general": "Luong, general",
+    "luong_additive": "Luong, additive",
+    "luong_location": "Luong, location",
+    "luong_rbf": "Luong, rbf",
+    "luong_elu1": "Luong, elu1",
+    "luong_general_local_m": "Luong, general, local-m",
+    "luong_general_local_p": "Luong, general, local-p",
+    "luong_general_no_feeding": "Luong, general, no input feeding",
+    "luong_general_hard": "Luong, general, hard attention",
+    "luong_general_gru": "Luong, general, GRU",
+    "luong_general_tanh": "Luong, general, tanh cells",
+    "luong_general_cells": "Luong, general, keys and values from cells",
+    "luong_general_sampling": "Luong, general, scheduled sampling",
+    "luong_additive_coverage": "Luong, additive, coverage",
+    "transformer": "Transformer of equal parameters",
+}
+
+
+def scores(results):
+    rows = []
+    for row in results:
+        test, valid = row["sets"][TEST], row["sets"][VALID]
+        aer = f"{row['aer']['score']:.1f}" if row["aer"] else "none"
+        rows.append([NAMES[row["kind"]], f"{row['parameters'] / 1e6:.2f} M", interval(test["bleu"]), interval(test["chrf"]),
+                     interval(valid["bleu"]), interval(valid["chrf"]), f"{row['valid_loss']:.3f}", speed(row), aer])
+    return table(["model", "parameters", "BLEU, test", "chrF, test", "BLEU, val", "chrF, val", "loss, val", "tokens/s", "AER"], rows)
+
+
+def lengths(results):
+    rows = []
+    for row in results:
+        parts = [row["bleu_by_length"][name] for name in LENGTHS]
+        rows.append([NAMES[row["kind"]], *(interval(part) if part["sentences"] else "none" for part in parts)])
+    counts = [results[0]["bleu_by_length"][name]["sentences"] for name in LENGTHS]
+    return table(["model", *(f"{name} ({count:,} sentences)" for name, count in zip(LENGTHS, counts))], rows)
+
+
+def repetitions(results):
+    """Mean and standard deviation of the kinds that have all three seeds."""
+    rows = []
+    for kind in NAMES:
+        bleu = [row["sets"][TEST]["bleu"]["score"] for row in results if row["kind"] == kind]
+        chrf = [row["sets"][TEST]["chrf"]["score"] for row in results if row["kind"] == kind]
+        if len(bleu) > 1:
+            rows.append([NAMES[kind], ", ".join(f"{value:.1f}" for value in bleu), deviation(bleu), deviation(chrf)])
+    return table(["model", "BLEU of each seed, test", "mean ± deviation", "chrF"], rows) if rows else ""
+
+
+def gaps(results):
+    """BLEU with attention minus BLEU without, of the same seeds, by the length of the source."""
+    bleu = {(row["kind"], row["seed"]): [row["bleu_by_length"][name]["score"] for name in LENGTHS] for row in results
+            if all(row["bleu_by_length"][name]["sentences"] for name in LENGTHS)}
+    rows = []
+    for kind in ("bahdanau", "luong_general"):
+        seeds = sorted(seed for of, seed in bleu if of == kind and ("fixed", seed) in bleu)
+        differences = [[a - b for a, b in zip(bleu[kind, seed], bleu["fixed", seed])] for seed in seeds]
+        if len(differences) > 1:
+            growth = [longest - shortest for shortest, *_, longest in differences]
+            rows.append([NAMES[kind], *map(deviation, [*zip(*differences), growth])])
+    return table(["model", *LENGTHS, f"{LENGTHS[-1]}, minus {LENGTHS[0]}"], rows) if rows else ""
+
+
+def picture(results):
+    """Every kind, the best first."""
+    def colour(kind):
+        return "mark none" if kind.startswith("fixed") else "mark transformer" if kind == "transformer" else "mark"
+
+    bars = [Bar(NAMES[kind], colour(kind), rows, test_bleu(rows[0])["score"]) for kind, rows in by_kind(results).items()]
+    return chart("BLEU of every kind of recurrent attention on the test set", sorted(bars, key=lambda bar: -bar.number))
+
+
+def commands(results):
+    return table(["model", "options"], [[NAMES[row["kind"]], f"`{' '.join(row['options'])}`"] for row in results])
+
+
+def page(results):
+    first = [row for row in results if row["seed"] == 1]
+    tokens = spread(row["tokens"] / 1e6 for row in results)
+    return "\n".join([
+        "# Recurrent attention\n",
+        made(results, "rnn_attention", "Multi30k English-German", "rnn_attention"),
+        f"Every row has the settings of recipes/rnn_attention.toml, the options below and the same joint tokenizer of 8,000 pieces, "
+        f"and sees {tokens} million target tokens. Tables show seed 1 unless stated otherwise. Translations use the average "
+        "of the last three checkpoints and beam 5. In brackets: 95 % intervals of sacreBLEU's bootstrap over sentences, which do not "
+        "cover the variation between seeds (see the table of seeds). AER: alignment error rate in percent on the built-in corpus, from "
+        "a separate small training.\n",
+        "![BLEU on the test set of every row: its interval, and the scores of all its seeds](rnn_attention.svg)\n",
+        scores(first),
+        "## By length\n\nBLEU on test and val together, by words in the source.\n",
+        lengths(first),
+        *section("## Seeds\n", repetitions(results)),
+        *section("## Gain from attention\n\nBLEU on test and val together minus that of the model without attention whose context is "
+                 "read once, by words in the source: mean over seeds ± deviation.\n", gaps(results)),
+        "## Options\n",
+        commands(first),
+    ])
+
+
+def files(results):
+    results = sorted(results, key=lambda row: list(NAMES).index(row["kind"]))
+    return {"rnn_attention.md": page(results), "rnn_attention.svg": picture(results)}

@@ -1,0 +1,235 @@
+"""The page of recipes/transformer_variants: both halves, recurrent and not, in one table with the noise of seeds and sentences."""
+
+import dataclasses
+import math
+import statistics
+
+from depth_picture import picture as depth_picture
+from page_parts import TEST, Bar, by_kind, chart, deviation, made, speed, spread, table, test_bleu
+from recurrent_page import NAMES
+
+BASELINE = "transformer"
+GROUPS = ("positions", "self-attention", "projections", "norm", "sub-layers", "activation", "together", "score", "window", "heads",
+          "bias", "initialiser", "regularisation", "size", "depth")
+CHANGES = GROUPS[:GROUPS.index("regularisation")]  # modifications of the architecture, as in 2102.11972
+# Orderings of papers: paper, kind, compared with, and the published difference of BLEU or else its direction.
+TABLE_3, NARANG, TAY = "1706.03762, table 3", "2102.11972", "2005.00743"
+CLAIMS = (
+    (NARANG, "norm-kind_rms", BASELINE, "better"),
+    (NARANG, "activation_geglu", BASELINE, "better"),
+    (NARANG, "activation_swiglu", BASELINE, "better"),
+    (TAY, "self-attention_dense", BASELINE, -0.24),
+    (TAY, "self-attention_random", BASELINE, -0.40),
+    (TAY, "self-attention_random-attention", BASELINE, +0.80),
+    (TAY, "self-attention_dense", "self-attention_random", +0.16),
+    (TAY, "self-attention_fixed-random", "self-attention_random", "worse"),
+    ("1803.02155", "positions_relative", BASELINE, "better"),
+    ("2104.09864", "positions_rotary", BASELINE, +0.2),
+    ("2108.12409", "positions_alibi", "positions_none", "better"),
+    ("2108.12409", "positions_alibi", BASELINE, "better"),
+    ("2002.10260", "self-attention_patterns_encoder", BASELINE, "better"),
+    ("2105.03824", "self-attention_fourier_encoder", BASELINE, "worse"),
+    ("2002.04745", "layers_12_pre", "layers_12_post", "better"),
+    ("2103.03404", "no_residual", BASELINE, "worse"),
+    ("2103.03404", "layers_12_pre_no_residual", "layers_12_pre", "worse"),
+    (TABLE_3, "positions_learned", BASELINE, -0.1),
+    (TABLE_3, "heads_1", BASELINE, -0.6),
+    (TABLE_3, "heads_16", BASELINE, +0.3),
+    (TABLE_3, "layers_1", BASELINE, "worse"),
+    (TABLE_3, "width_128", BASELINE, -1.3),
+    (TABLE_3, "feed-forward_208", BASELINE, -0.4),
+    (TABLE_3, "feed-forward_832", BASELINE, +0.4),
+    (TABLE_3, "dropout_0", BASELINE, -1.2),
+    (TABLE_3, "label-smoothing_0", BASELINE, -0.5),
+)
+
+
+def name_of(kind):
+    return "baseline (Transformer)" if kind == BASELINE else NAMES.get(kind, kind.replace("_", " "))
+
+
+def values(rows, metric="bleu"):
+    return [row["sets"][TEST][metric]["score"] for row in rows]
+
+
+def mean_bleu(rows):
+    return statistics.mean(values(rows))
+
+
+def mean_of(numbers, digits=1):
+    """With the deviation, if there are several."""
+    return deviation(numbers) if len(numbers) > 1 else f"{numbers[0]:.{digits}f}"
+
+
+def pooled_deviation(kinds):
+    """Of BLEU between seeds, over all kinds with several."""
+    several = [values(rows) for rows in kinds.values() if len(rows) > 1]
+    freedom = sum(len(scores) - 1 for scores in several)
+    return math.sqrt(sum((len(scores) - 1) * statistics.variance(scores) for scores in several) / freedom) if freedom else math.inf
+
+
+@dataclasses.dataclass
+class Difference:
+    """Of BLEU on test between two kinds, and the noise that it may have without a cause."""
+    mean: float
+    seeds: float      # two standard deviations of the difference between means over seeds
+    sentences: float  # half of its bootstrap interval, if both test sets were drawn apart
+
+    @staticmethod
+    def of(rows, others, between_seeds):
+        halves = [statistics.mean((test_bleu(row)["high"] - test_bleu(row)["low"]) / 2 for row in side) for side in (rows, others)]
+        return Difference(mean_bleu(rows) - mean_bleu(others), 2 * between_seeds * math.sqrt(1 / len(rows) + 1 / len(others)),
+                          math.hypot(*halves))
+
+    def beyond(self):
+        """Which kinds of noise it exceeds."""
+        return [name for name in ("seeds", "sentences") if abs(self.mean) > getattr(self, name)]
+
+
+def groups_of(kinds):
+    """The kinds of both halves by group, the best first."""
+    groups = {group: [] for group in ("recurrent", *GROUPS)}
+    for kind, rows in kinds.items():
+        if kind != BASELINE:
+            groups[rows[0].get("group", "recurrent")].append(kind)
+    return {group: sorted(of, key=lambda kind: -mean_bleu(kinds[kind])) for group, of in groups.items() if of}
+
+
+def scores(kinds, between_seeds):
+    def cells(kind):
+        rows = kinds[kind]
+        difference = Difference.of(rows, kinds[BASELINE], between_seeds)
+        return [name_of(kind), f"{rows[0]['parameters'] / 1e6:.2f} M", mean_of(values(rows)), mean_of(values(rows, "chrf")),
+                f"{statistics.mean(row['valid_loss'] for row in rows):.3f}", speed(rows[0]),
+                *(["", ""] if kind == BASELINE else [f"{difference.mean:+.1f}", ", ".join(difference.beyond())])]
+
+    rows = [cells(BASELINE)]
+    for group, of in groups_of(kinds).items():
+        rows += [[f"**{group}**", *[""] * 7], *map(cells, of)]
+    return table(["model", "parameters", "BLEU, test", "chrF, test", "loss, val", "tokens/s", "difference", "beyond the noise of"], rows)
+
+
+def picture(kinds):
+    """All kinds by group, the best first in each, and a line at the baseline."""
+    def bar(kind, colour):
+        return Bar(name_of(kind), colour, kinds[kind], mean_bleu(kinds[kind]))
+
+    bars = [bar(BASELINE, "mark transformer")]
+    for group, of in groups_of(kinds).items():
+        bars += [Bar(group), *(bar(kind, "mark none" if group == "recurrent" else "mark") for kind in of)]
+    return chart("BLEU of every variant of the Transformer and of recurrent attention on the test set", bars, mean_bleu(kinds[BASELINE]))
+
+
+def verdict(difference, published):
+    """Of a difference here beside the published one."""
+    sign = {"better": 1, "worse": -1}.get(published, published)
+    beyond = difference.beyond()
+    if "seeds" not in beyond:
+        small = not isinstance(published, str) and abs(published) <= difference.seeds
+        return "within the noise of seeds, as so small a difference would be" if small else "within the noise of seeds"
+    words = "agrees" if difference.mean * sign > 0 else "opposite"
+    return words + (", beyond both kinds of noise" if "sentences" in beyond else ", beyond the noise of seeds")
+
+
+def orderings(kinds, between_seeds):
+    """The published orderings whose rows are here: their table, and the number of verdicts of each paper."""
+    rows, counts = [], {}
+    for paper, kind, other, published in CLAIMS:
+        if kind not in kinds or other not in kinds:
+            continue
+        difference = Difference.of(kinds[kind], kinds[other], between_seeds)
+        found = verdict(difference, published)
+        rows.append([paper, f"{name_of(kind)} against {name_of(other)}", published if isinstance(published, str) else f"{published:+.2f}",
+                     f"{difference.mean:+.1f}", found])
+        counts.setdefault(paper, []).append(found.split(",")[0])
+    if not rows:
+        return []
+    verdicts = ("agrees", "opposite", "within the noise of seeds")
+    sums = [[paper, str(len(found)), *(str(found.count(words)) for words in verdicts)] for paper, found in counts.items()]
+    return ["## Orderings of the papers\n\nThe published difference, or its direction, of other data and larger models (BLEU on WMT "
+            "English-German, but 2002.04745: training at all; 2103.03404: rank; 2105.03824: accuracy on GLUE; 2108.12409: perplexity).\n",
+            table(["paper", "rows", "published", "here", "verdict"], rows), table(["paper", "orderings", *verdicts], sums)]
+
+
+def transfer(kinds, between_seeds):
+    """How many changes improve: the main finding of 2102.11972."""
+    changes = {kind: Difference.of(rows, kinds[BASELINE], between_seeds) for kind, rows in kinds.items()
+               if rows[0].get("group") in CHANGES}
+    if not changes:
+        return []
+    better = {kind: difference for kind, difference in changes.items() if difference.mean > 0}
+    beyond = {noise: [name_of(kind) for kind, difference in better.items() if noise in difference.beyond()]
+              for noise in ("seeds", "sentences")}
+    lists = "; ".join(f"beyond the noise of {noise}: {len(names)}{' (' + ', '.join(names) + ')' if names else ''}"
+                      for noise, names in beyond.items())
+    holds = "holds" if len(beyond["seeds"]) < len(changes) / 2 else "does not hold"
+    return [f"Changes of the architecture with more BLEU than the baseline: {len(better)} of {len(changes)}; {lists}. That most "
+            f"modifications do not meaningfully improve (2102.11972) {holds} here.\n"]
+
+
+def depth(kinds):
+    """The table of the rows with --watch; the picture has their layers."""
+    deep = {kind: rows[0] for kind, rows in kinds.items() if rows[0].get("watch")}
+    rows = []
+    for kind, row in deep.items():
+        ends = row["watch"]["start"], row["watch"]["trained"]
+        last = f"rank_one/encoder.{row['config']['encoder-layers']}"
+        rows.append([name_of(kind), mean_of(values(kinds[kind])), f"{row['valid_loss']:.3f}",
+                     *(f"{event[last]:.3f}" if event.get(last) is not None else "" for event in ends)])
+    if not rows:
+        return []
+    return ["## Depth\n\nNarrower models with the parameters of the baseline (without feed-forward: fewer), watched by `--watch` at the "
+            "first update and at the last. Distance from rank one: ‖X − 1xᵀ‖ / ‖X‖ of the encoder's last hidden states, 0 where all "
+            "tokens of a sentence are equal (2103.03404).\n",
+            table(["model", "BLEU, test", "loss, val", "distance from rank one, start", "trained"], rows),
+            "![Gradient, output of sub-layers relative to their input, and distance from rank one, by layer, at the start and trained]"
+            "(transformer_variants_depth.svg)\n"]
+
+
+def commands(kinds):
+    base = kinds[BASELINE][0]["options"]
+
+    def own(options):
+        pairs = list(zip(base[::2], base[1::2]))
+        return " ".join(f"{name} {value}" for name, value in zip(options[::2], options[1::2]) if (name, value) not in pairs)
+
+    rows = [[name_of(kind), f"`{own(kinds[kind][0]['options'])}`"] for group, of in groups_of(kinds).items() if group != "recurrent"
+            for kind in of]
+    return table(["model", "options"], [[name_of(BASELINE), f"`{' '.join(base)}`"], *rows])
+
+
+def page(kinds, variants):
+    between_seeds = pooled_deviation(kinds)
+    everything = [row for rows in kinds.values() for row in rows]
+    noise = (f"Seeds: two standard deviations of the difference, from {between_seeds:.2f} BLEU, the deviation between seeds pooled over "
+             f"the {sum(len(rows) > 1 for rows in kinds.values())} kinds with several (baseline alone: {mean_of(values(kinds[BASELINE]))}). "
+             "Sentences: the 95 % intervals of sacreBLEU's bootstrap of both, as if their test sets were drawn apart.")
+    return "\n".join([
+        "# The Transformer taken apart\n",
+        made(variants, "transformer_variants", "Multi30k English-German", "transformer_variants"),
+        "Each row changes one part of the baseline, the Transformer of [recurrent attention](rnn_attention.md), by the options below. All "
+        f"have the settings of recipes/rnn_attention.toml and the same joint tokenizer of 8,000 pieces, and see "
+        f"{spread(row['tokens'] / 1e6 for row in everything)} million target tokens. Where an option adds or saves more than 0.5 % of the "
+        "parameters, the inner size of the feed-forward makes up for it, except in the group \"size\" and in rows without feed-forward or "
+        "named \"as it is\". Translations use the average of the last three checkpoints and beam 5. Numbers are of seed 1, or mean ± "
+        "deviation of several seeds.\n",
+        f"Difference: of BLEU from the baseline. {noise}\n",
+        "![BLEU on the test set of every row by group: its interval, and the scores of all its seeds](transformer_variants.svg)\n",
+        scores(kinds, between_seeds),
+        *orderings(kinds, between_seeds),
+        *transfer(kinds, between_seeds),
+        *depth(kinds),
+        "## Options\n\nBeside those of the baseline.\n",
+        commands(kinds),
+    ])
+
+
+def files(recurrent, variants):
+    """`recurrent` has the baseline."""
+    order = list(NAMES)
+    kinds = by_kind([*sorted(recurrent, key=lambda row: order.index(row["kind"])), *variants])
+    if BASELINE not in kinds:
+        return {}
+    result = {"transformer_variants.md": page(kinds, variants), "transformer_variants.svg": picture(kinds)}
+    watched = {kind: rows[0] for kind, rows in kinds.items() if rows[0].get("watch")}
+    return result | ({"transformer_variants_depth.svg": depth_picture(watched)} if watched else {})
