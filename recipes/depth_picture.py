@@ -84,6 +84,7 @@ def picture(watched):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
         "<title>Gradient, sub-layers and distance from rank one by layer</title>",
         "<style>text{font:12px sans-serif;fill:#1f2328}.grid{stroke:#d1d9e0}line,polyline{stroke-width:2;fill:none}.grid{stroke-width:1}"
-        f".start{{stroke-dasharray:4 3}}{light}@media(prefers-color-scheme:dark){{text{{fill:#e6edf3}}.grid{{stroke:#3d444d}}{dark}}}</style>",
+        f".start{{stroke-dasharray:4 3}}{light}@media(prefers-color-scheme:dark){{text{{fill:#e6edf3}}.grid{{stroke:#3d444d}}{dark}}}"
+        "</style>",
         text(LEFT, 20, "start", "Models of 12 + 12 layers, by layer: dashed at the first update, solid at the last."),
         *drawn, "</svg>\n"])

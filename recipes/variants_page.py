@@ -201,9 +201,10 @@ def commands(kinds):
 def page(kinds, variants):
     between_seeds = pooled_deviation(kinds)
     everything = [row for rows in kinds.values() for row in rows]
+    several = sum(len(rows) > 1 for rows in kinds.values())
     noise = (f"Seeds: two standard deviations of the difference, from {between_seeds:.2f} BLEU, the deviation between seeds pooled over "
-             f"the {sum(len(rows) > 1 for rows in kinds.values())} kinds with several (baseline alone: {mean_of(values(kinds[BASELINE]))}). "
-             "Sentences: the 95 % intervals of sacreBLEU's bootstrap of both, as if their test sets were drawn apart.")
+             f"the {several} kinds with several (baseline alone: {mean_of(values(kinds[BASELINE]))}). Sentences: the 95 % intervals of "
+             "sacreBLEU's bootstrap of both, as if their test sets were drawn apart.")
     return "\n".join([
         "# The Transformer taken apart\n",
         made(variants, "transformer_variants", "Multi30k English-German", "transformer_variants"),
