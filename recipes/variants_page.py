@@ -28,6 +28,7 @@ CLAIMS = (
     ("2108.12409", "positions_alibi", "positions_none", "better"),
     ("2108.12409", "positions_alibi", BASELINE, "better"),
     ("2002.10260", "self-attention_patterns_encoder", BASELINE, "better"),
+    ("2002.10260", "self-attention_patterns_encoder_8_heads", "heads_8", "better"),
     ("2105.03824", "self-attention_fourier_encoder", BASELINE, "worse"),
     ("2002.04745", "layers_12_pre", "layers_12_post", "better"),
     ("2103.03404", "no_residual", BASELINE, "worse"),
