@@ -18,12 +18,13 @@ namespace {
 TextModelOptions small_bert() {
   return {.encoder = {.layers = 2,
                       .width = 12,
-                      .heads = 3,
-                      .feed_forward = 19,
                       .embedding_width = {},
-                      .positions = 17,
-                      .dropout = 0,
-                      .attention_dropout = 0}};
+                      .max_positions = 17,
+                      .block = {.heads = 3,
+                                .feed_forward = 19,
+                                .positions = PositionKind::learned,
+                                .activation = FeedForwardKind::gelu},
+                      .dropout = 0}};
 }
 
 TextModelOptions small_lstm(Pooling pooling, std::int64_t layers) {

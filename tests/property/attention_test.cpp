@@ -189,7 +189,7 @@ TEST_P(AttentionOfFamilies, IsADistributionInEveryLayerAndHead) {
     Pass pass = Pass::inference(&recorder_);
     model_->forward(batch_, pass);
     if (config().model == ModelKind::transformer) {
-      const std::int64_t heads = *config().heads;
+      const std::int64_t heads = *config().block.heads;
       expect_distributions(recorder_, AttentionPlace::encoder, *config().encoder_layers, heads, source, source);
       expect_distributions(recorder_, AttentionPlace::decoder, *config().decoder_layers, heads, target, target);
       expect_distributions(recorder_, AttentionPlace::cross, *config().decoder_layers, heads, target, source);
@@ -226,11 +226,11 @@ TEST(Attention, GivesTheTransformerItsHiddenStates) {
     AttentionRecorder recorder;
     Pass pass = Pass::inference(&recorder);
     const Tensor hidden_MH = model->forward(batch, pass).cpu().to(at::kDouble);
-    const Recomputed recomputed(*model, recorder, config.norm, 1e-5);
+    const Recomputed recomputed(*model, recorder, config.block.norm, 1e-5);
     const auto embed = [&](const std::string& table, const Sequences& tokens) {
       const double scale = std::sqrt(static_cast<double>(*config.width));
       const Tensor words_MH = recomputed.embed(table, tokens.ids_M) * scale;
-      if (!recipe_of(config.positions).adds_sinusoids) return words_MH;
+      if (!recipe_of(config.block.positions).adds_sinusoids) return words_MH;
       return words_MH + sinusoids(0, 7, *config.width).to(at::kDouble).index_select(0, places(tokens.layout));
     };
     const std::string src_table = config.tie_embeddings ? "tgt_embedding" : "src_embedding";

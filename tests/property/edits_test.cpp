@@ -151,7 +151,8 @@ class TransformerEdits : public Edits {};
 TEST_P(TransformerEdits, ASilencedHeadIsOneWhoseOutputIsNotRead) {
   const at::NoGradGuard no_grad;
   const Tensor whole = forward(0);
-  const std::int64_t heads = *GetParam().config.heads, columns = *GetParam().config.width / heads, layer = 1, head = 2;
+  const std::int64_t heads = *GetParam().config.block.heads, columns = *GetParam().config.width / heads, layer = 1,
+                     head = 2;
   for (const auto& [place, name] :
        {std::pair(AttentionPlace::encoder, "encoder.layers.1.self_attn.out_proj.weight"),
         std::pair(AttentionPlace::decoder, "decoder.layers.1.self_attn.out_proj.weight"),

@@ -360,7 +360,7 @@ std::vector<Family> transformers() {
     if (score == ScoreKind::location) continue;
     for (const std::int64_t heads : {3, 1}) {
       ModelConfig config = families(/*dropout=*/0.1)[heads == 1 ? 1 : 0].config;
-      config.score = score, config.heads = heads;
+      config.score = score, config.block.heads = heads;
       all.push_back({"transformer " + std::string(name) + " heads " + std::to_string(heads), config});
     }
   }
@@ -389,7 +389,7 @@ TEST(Alibi, ReadsLongSentences) {
   const at::NoGradGuard no_grad;
   Pass inference = Pass::inference();
   ModelConfig config = families(/*dropout=*/0)[0].config;
-  config.positions = PositionKind::alibi;
+  config.block.positions = PositionKind::alibi;
   const Seq2Seq model = make_seq2seq(config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
   model->to(test_device());
   const auto src = random_sentences({1100, 3}, 1), tgt = random_sentences({1100, 5}, 2);

@@ -56,12 +56,11 @@ class TextModelProperty : public testing::TestWithParam<Case> {
   static TextModelOptions options() {
     TextModelOptions options{.model = GetParam().encoder,
                              .pooling = GetParam().pooling,
-                             .encoder = {.layers = 2, .width = 38, .dropout = 0, .attention_dropout = 0}};
-    if (GetParam().encoder == TextEncoderKind::lstm) {
-      options.encoder.attention_dropout = BertOptions().attention_dropout;
-    } else {
-      options.encoder.heads = 2;
-      options.encoder.feed_forward = 41;
+                             .encoder = {.layers = 2, .width = 38, .dropout = 0}};
+    if (GetParam().encoder == TextEncoderKind::bert) {
+      options.encoder.block.heads = 2;
+      options.encoder.block.feed_forward = 41;
+      options.encoder.block.attention_dropout = 0;
     }
     return options;
   }

@@ -19,11 +19,11 @@ inline std::vector<Family> families(double dropout) {
   post.encoder_layers = 2;
   post.decoder_layers = 3;
   post.width = 12;
-  post.heads = 3;
-  post.feed_forward = 19;
+  post.block.heads = 3;
+  post.block.feed_forward = 19;
   post.dropout = dropout;
   ModelConfig pre = post;
-  pre.norm = NormPlace::pre;
+  pre.block.norm = NormPlace::pre;
   pre.tie_embeddings = false;
   ModelConfig luong;
   luong.model = ModelKind::luong;
@@ -78,7 +78,7 @@ inline std::vector<Family> families(double dropout) {
       {"bahdanau_lstm", changed(bahdanau, cell(CellKind::lstm), score(ScoreKind::general),
                                 [](ModelConfig& model) { model.encoder = Direction::reversed; })},
       {"transformer_cosine", changed(post, score(ScoreKind::cosine))},
-      {"transformer_alibi", changed(post, [](ModelConfig& model) { model.positions = PositionKind::alibi; })},
+      {"transformer_alibi", changed(post, [](ModelConfig& model) { model.block.positions = PositionKind::alibi; })},
       {"fixed", changed(fixed, [](ModelConfig& model) { model.encoder = Direction::reversed; })},
       {"fixed_every",
        changed(fixed, cell(CellKind::gru), [](ModelConfig& model) { model.context = ContextUse::every; })},

@@ -76,7 +76,8 @@ S with_identity() {
 // The weights over rows (1 0), (0 1) of a query.
 Tensor weights_of(const Score& score, std::vector<float> query) {
   const at::NoGradGuard no_grad;
-  return torch::softmax(score.energies(torch::tensor(query).unsqueeze(0), score.prepare(kMemory.narrow(0, 0, 2))), -1);
+  return torch::softmax(score.energies(torch::tensor(query).unsqueeze(0), score.prepare(kMemory.narrow(0, 0, 2)), {}),
+                        -1);
 }
 
 TEST(Scores, AdditiveHasTheWeightsOfItsExample) {
@@ -86,16 +87,16 @@ TEST(Scores, AdditiveHasTheWeightsOfItsExample) {
   parameters["key.weight"].copy_(torch::tensor({{-1.0f, 1.0f}, {0.0f, 1.0f}}));  // of (1 0), (0 1): (-1 0), (1 1)
   parameters["query.weight"].copy_(torch::eye(2));
   parameters["energy.weight"].fill_(1);
-  const Tensor energies = score.energies(torch::tensor({{1.0f, 0.0f}}), score.prepare(kMemory.narrow(0, 0, 2)));
+  const Tensor energies = score.energies(torch::tensor({{1.0f, 0.0f}}), score.prepare(kMemory.narrow(0, 0, 2)), {});
   EXPECT_TRUE(torch::allclose(energies, torch::tensor({{0.0f, 1.7256217f}}), 1e-6, 1e-6)) << energies;
 }
 
 TEST(Scores, LocationHasTheWeightsOfItsExample) {
   const at::NoGradGuard no_grad;
-  LocationScore score({.query_width = 2, .longest_source = 3});
+  LocationScore score({.query_width = 2, .longest = 3});
   score.named_parameters()["position.weight"].copy_(torch::tensor({{0.0f, 0.0f}, {1.0f, 0.0f}, {2.0f, 0.0f}}));
   EXPECT_TRUE(torch::allclose(weights_of(score, {1, 5}), torch::tensor({{0.26894143f, 0.73105857f}}), 1e-6, 1e-6));
-  EXPECT_THROW(score.energies(torch::zeros({1, 2}), torch::zeros({4, 1})), std::logic_error);
+  EXPECT_THROW(score.energies(torch::zeros({1, 2}), torch::zeros({4, 1}), {}), std::logic_error);
 }
 
 TEST(Scores, RbfHasTheWeightsOfItsExample) {
@@ -121,7 +122,7 @@ TEST(Scores, CosineHasTheEnergiesOfItsExample) {
   const Tensor keys = score.prepare(torch::tensor({{1.0f, 0.0f}, {0.0f, 2.0f}, {0.0f, 0.0f}}));
   for (const float length : {1e-3f, 5.0f, 1e3f}) {
     const Tensor query = length * torch::tensor({{0.6f, 0.8f}});
-    EXPECT_TRUE(torch::allclose(score.energies(query, keys), torch::tensor({{6.0f, 8.0f, 0.0f}}), 1e-5, 1e-5));
+    EXPECT_TRUE(torch::allclose(score.energies(query, keys, {}), torch::tensor({{6.0f, 8.0f, 0.0f}}), 1e-5, 1e-5));
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 torch::Tensor initial_positions(InitialPositions begin) {
   BertOptions options;
   options.width = 16;
-  options.positions = 24;
+  options.max_positions = 24;
   options.initial_deviation = 0.05;
   options.initial_positions = begin;
   const Bert bert(bert_config(options, /*vocabulary=*/30));
@@ -65,10 +65,10 @@ TEST(BertWanted, TokensHaveTheStatesAndGradientsOfTheWhole) {
   BertOptions post;
   post.layers = 2;
   post.width = 24;
-  post.heads = 3;
-  post.positions = 8;
+  post.block.heads = 3;
+  post.max_positions = 8;
   BertOptions pre = post, shared = post, one = post;
-  pre.norm = NormPlace::pre;
+  pre.block.norm = NormPlace::pre;
   shared.share_layers = true;
   one.layers = 1;
   for (const BertOptions& options : {post, pre, shared, one}) {

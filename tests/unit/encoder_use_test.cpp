@@ -60,7 +60,7 @@ class EncoderUse : public testing::Test {
   static BertOptions options() {
     BertOptions options;
     options.width = 16;
-    options.positions = 24;
+    options.max_positions = 24;
     return options;
   }
 

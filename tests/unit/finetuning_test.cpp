@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Encoders, Finetuning, testing::Values(TextEncoderKind::
 
 class LabelWeights : public Finetuning {
  protected:
-  LabelWeights() { config_.model.encoder.attention_dropout = 0; }
+  LabelWeights() { config_.model.encoder.block.attention_dropout = 0; }
 
   // The loss of the first batch over what it is a sum of, and in closed form with these weights.
   void expect_weighted(TaskKind kind, const std::vector<std::string>& option, const std::vector<double>& weights) {

@@ -84,7 +84,7 @@ TEST_F(Operations, OfLuongWithTheLocationScore) {
 // Maps of other names would be counted as maps of queries.
 TEST(ScoreMaps, AreNamedByWhatTheyRead) {
   for (const auto& [kind, name] : kEnumNames<ScoreKind>) {
-    const auto score = recipe_of(kind).make({.heads = 3, .query_width = 4, .memory_width = 4, .longest_source = 8});
+    const auto score = recipe_of(kind).make({.heads = 3, .query_width = 4, .memory_width = 4, .longest = 8});
     for (const auto& parameter : score->named_parameters()) {
       if (parameter.value().dim() < 2) continue;
       const std::string map = parameter.key().substr(0, parameter.key().find('.'));
@@ -100,8 +100,8 @@ TEST_F(Operations, OfAFixedContext) {
 
 TEST_F(Operations, OfTheTransformer) {
   ModelConfig config = model(ModelKind::transformer);
-  config.heads = 3;
-  config.feed_forward = static_cast<std::int64_t>(F);
+  config.block.heads = 3;
+  config.block.feed_forward = static_cast<std::int64_t>(F);
   const double maps = 4 * product(H, H), inner = product(H, F) + product(F, H);
   const double pair = product(H, 1) + product(1, H);  // a query with a key, its weight with a value: all heads
   const double encoder = 2 * (S * (maps + inner) + S * S * pair);

@@ -31,8 +31,8 @@ ModelConfig transformer(InitialiserConfig initial) {
   ModelConfig config;
   config.encoder_layers = config.decoder_layers = 1;
   config.width = 48;
-  config.heads = 3;
-  config.feed_forward = 80;
+  config.block.heads = 3;
+  config.block.feed_forward = 80;
   config.dropout = 0;
   config.initial = initial;
   return config;

@@ -123,7 +123,7 @@ TEST(Forcing, ALargeVocabularyIsReadInBlocks) {
   ModelConfig config;
   config.encoder_layers = config.decoder_layers = 1;
   config.width = 4;
-  config.heads = 1;
+  config.block.heads = 1;
   config.dropout = 0;
   constexpr std::int64_t kMany = std::int64_t{3} << 20;  // 12 MB of logits in each position
   const Seq2Seq model = make_seq2seq(config, {.src = kMany, .tgt = kMany}, 7);

@@ -28,7 +28,7 @@ ModelConfig compared_model(ModelKind kind) {
   config.model = kind;
   config.encoder_layers = config.decoder_layers = 1;
   config.width = 8;
-  if (kind == ModelKind::transformer) config.heads = 2, config.feed_forward = 16;
+  if (kind == ModelKind::transformer) config.block.heads = 2, config.block.feed_forward = 16;
   config.dropout = 0;
   return config;
 }
@@ -76,7 +76,7 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
                       trained_run(kLuong, "d", 4), trained_run(kLuong, "e", 5), trained_run(kLuong, "f", 6));
   runs[1].config.trainer.log_every = 7;
   runs[1].config.train = {"elsewhere/train.en", "elsewhere/train.de"};
-  runs[1].config.model.feed_forward = 3;  // of another family
+  runs[1].config.model.block.feed_forward = 3;  // of another family
   runs[2].config.model.dropout = 0.3;
   runs[3].inputs["the text to learn from"] = "33333333";
   runs[4].inputs.clear();  // imported: nothing shows that one is a seed of the other
@@ -155,7 +155,7 @@ TEST(Systems, DifferencesAreOfTheOptionsThatMatterToSome) {
   runs[1].config.model.score = ScoreKind::dot;
   runs[1].config.schedule.learning_rate = 0.25;
   runs[1].config.trainer.log_every = 9;
-  runs[1].config.model.feed_forward = 99;
+  runs[1].config.model.block.feed_forward = 99;
   auto found = differences_of(runs);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found.at("score").part, OptionPart::architecture);

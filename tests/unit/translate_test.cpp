@@ -38,7 +38,7 @@ class Translating : public testing::Test {
     ModelConfig config;
     config.encoder_layers = config.decoder_layers = 1;
     config.width = 12;
-    config.heads = 2;
+    config.block.heads = 2;
     config.dropout = 0.1;
     write_file_atomic(run_ / "run.json", record_of_kind(RunKind::train).dump());
     write_file_atomic(run_ / "config.toml", to_toml(config) + "max-steps = 7  # of another reader\n");
@@ -176,7 +176,8 @@ class WatchedTransformer : public TransformerImpl {
                          .tgt_vocabulary = vocabulary,
                          .encoder_layers = 1,
                          .decoder_layers = 1,
-                         .block = {.width = 12, .heads = 2, .feed_forward = 24}}) {
+                         .encoder_block = {.width = 12, .heads = 2, .feed_forward = 24},
+                         .decoder_block = {.width = 12, .heads = 2, .feed_forward = 24}}) {
     initialise(*this, 3);
   }
   std::shared_ptr<const Memory> encode(const Sequences& src, Pass& pass) const override {

@@ -17,7 +17,7 @@ ModelConfig tiny() {
   ModelConfig config;
   config.encoder_layers = config.decoder_layers = 1;
   config.width = 8;
-  config.heads = 2;
+  config.block.heads = 2;
   config.dropout = 0.1;
   return config;
 }
