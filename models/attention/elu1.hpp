@@ -1,6 +1,10 @@
 // The kernel of linear attention (Katharopoulos et al. 2020, arXiv 2006.16236, eq. 7) as a score: weights are
 // proportional to φ(h_t)ᵀ φ(W h_s), φ(x) = elu(x) + 1 > 0, whose logarithm is the energy. The keys are φ(W h_s).
 //
+// Since a weight is a product, the sums over the positions are the same for all queries, and the context is linear in
+// the length of a sentence (eq. 5): φ(h_t)ᵀ Σ_s φ(W h_s) v_sᵀ / φ(h_t)ᵀ Σ_s φ(W h_s). Not included: its causal form,
+// which needs the sums up to each position; in the self-attention of decoders, the weights are computed.
+//
 //   h_t = (1 0), W h_s = (1 0), (0 1):  φ(h_t) = (2 1), products 5, 4, energies 1.61, 1.39, weights 0.56, 0.44
 #pragma once
 
@@ -21,6 +25,17 @@ class Elu1Score : public Score {
                          const Places& /*places*/) const override {
     const torch::Tensor products_TS = torch::matmul(phi(queries_TH), keys_SA.transpose(-2, -1));
     return torch::log(products_TS.clamp_min(std::numeric_limits<float>::min()));  // padding has no features
+  }
+  // eq. 5, for sentences long enough that the sums cost less than the weights.
+  std::optional<torch::Tensor> context(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
+                                       const torch::Tensor& values_SW, const torch::Tensor& padding_1S) const override {
+    const std::int64_t T = queries_TH.size(-2), S = keys_SA.size(-2);
+    if (2 * T * S < keys_SA.size(-1) * (T + S)) return std::nullopt;
+    const torch::Tensor features_AS = keys_SA.transpose(-2, -1).masked_fill(padding_1S, 0);
+    const torch::Tensor queries_TA = phi(queries_TH);
+    const torch::Tensor sums_TW = torch::matmul(queries_TA, torch::matmul(features_AS, values_SW));
+    const torch::Tensor norms_T1 = torch::matmul(queries_TA, features_AS.sum(-1, /*keepdim=*/true));
+    return sums_TW / norms_T1.masked_fill(norms_T1.lt(std::numeric_limits<float>::min()), 1);  // 0 without positions
   }
 
  private:

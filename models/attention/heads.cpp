@@ -56,13 +56,18 @@ Tensor Heads::attend(std::int64_t layer, Pass& pass, std::int64_t longest, const
   if (context_MH && pass.observer() == nullptr) return *context_MH;
 
   const auto [q_BNTD, k_BNSD, v_BNSD, places, no_query_B1T1] = pad();
-  Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, score_->prepare(k_BNSD), places);
+  const auto heads_together = [&](const Tensor& x_BNTD) { return unpad(x_BNTD.transpose(1, 2).flatten(2)); };
+  const Tensor keys_BNSA = score_->prepare(k_BNSD);
+  if (scope_->is_global() && dropout.rate == 0 && !pass.needs_weights(config_.place, layer)) {
+    const auto context_BNTD = score_->context(q_BNTD, keys_BNSA, v_BNSD, places.padding_1S);
+    if (context_BNTD) return heads_together(*context_BNTD);
+  }
+  Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, keys_BNSA, places);
   if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
   weights_BNTS = pass.edited(config_.place, layer, weights_BNTS);
   if (pass.observer() != nullptr) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
   if (context_MH) return *context_MH;
-  const Tensor context_BNTD = scope_->context(ops::dropout(weights_BNTS, dropout), v_BNSD, places);
-  return unpad(context_BNTD.transpose(1, 2).flatten(2));
+  return heads_together(scope_->context(ops::dropout(weights_BNTS, dropout), v_BNSD, places));
 }
 
 Tensor Heads::split(const Tensor& x_BTH) const {

@@ -31,6 +31,9 @@ class Scope : public Layer {
     return torch::matmul(weights_TS, values_SW);
   }
 
+  // True if every query attends to its whole sentence, without shift or scale.
+  virtual bool is_global() const { return false; }
+
   // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp; ops/attention.hpp) need of this scope;
   // false if they do not know it.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
@@ -45,6 +48,7 @@ class GlobalScope : public Scope {
   Window window(const torch::Tensor& /*queries_TH*/, const Places& places) const override {
     return {.outside_TS = places.padding_1S};
   }
+  bool is_global() const override { return true; }
   bool describe(ops::AttentionForm& /*form*/) const override { return true; }
   bool describe_heads(ops::HeadsForm& /*form*/) const override { return true; }
 };

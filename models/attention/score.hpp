@@ -7,6 +7,10 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "models/attention/head_linear.hpp"
 #include "models/attention/places.hpp"
 #include "models/layers/layers.hpp"
@@ -24,7 +28,7 @@ struct ScoreWidths {
 };
 
 // Linear maps are named by what they read, from which their cost is counted (analysis/flops.hpp): `key` the memory,
-// `energy` pairs of a query and a position, all others the queries.
+// `energy` pairs of a query and a position, all others the queries. So are tables of energies.
 class Score : public Layer {
  public:
   // Prepares the keys once per sentence, as far as they do not depend on the query: memory [..., S, W] to [..., S, A].
@@ -35,6 +39,14 @@ class Score : public Layer {
   virtual torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                                  const Places& places) const = 0;
 
+  // The average of the values [..., S, W] in fp32 without the weights, as far as that costs less: [..., T, W]. Of whole
+  // sentences, `padding_1S` as in Places.
+  virtual std::optional<torch::Tensor> context(const torch::Tensor& /*queries_TH*/, const torch::Tensor& /*keys_SA*/,
+                                               const torch::Tensor& /*values_SW*/,
+                                               const torch::Tensor& /*padding_1S*/) const {
+    return std::nullopt;
+  }
+
   // Says in `form` how the fused ops (ops/recurrent.hpp) compute the energies from the keys; false if they do not.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
   // The same for the fused attention of heads (ops/attention.hpp).
@@ -42,6 +54,14 @@ class Score : public Layer {
 
   // Scores with parameters of their own, not only in linear maps, initialise them.
   void initialise(RandomStream& /*random*/) override {}
+
+ protected:
+  // [..., T, S], of scores that do not compare vectors.
+  static std::vector<std::int64_t> shape_of_energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) {
+    std::vector<std::int64_t> shape = queries_TH.sizes().vec();
+    shape.back() = keys_SA.size(-2);
+    return shape;
+  }
 };
 
 }  // namespace attend
