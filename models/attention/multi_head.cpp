@@ -68,17 +68,18 @@ class SeparateProjections final : public Projections {
 // The maps that there are; x in place of the others.
 struct Maps {
   bool queries, keys, values, output;
-  bool shared;  // keys are the queries
+  bool shared;            // keys are the queries
+  std::int64_t compared;  // columns of queries and keys: those of the last heads, the others being 0
 };
 
 class SomeProjections final : public Projections {
  public:
   SomeProjections(torch::nn::Module& module, const MultiHeadConfig& config, const Maps& maps)
       : shared_(maps.shared),
-        q_proj_(map(module, "q_proj", config, maps.queries, kFusedGain)),
-        k_proj_(map(module, "k_proj", config, maps.keys && !maps.shared, kFusedGain)),
-        v_proj_(map(module, "v_proj", config, maps.values, kFusedGain)),
-        out_proj_(map(module, "out_proj", config, maps.output, 1)) {}
+        q_proj_(map(module, "q_proj", config, maps.queries, maps.compared, kFusedGain)),
+        k_proj_(map(module, "k_proj", config, maps.keys && !maps.shared, maps.compared, kFusedGain)),
+        v_proj_(map(module, "v_proj", config, maps.values, config.heads.width, kFusedGain)),
+        out_proj_(map(module, "out_proj", config, maps.output, config.heads.width, 1)) {}
 
   Tensor queries(const Tensor& x_MH) const override { return mapped(q_proj_, x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override {
@@ -92,10 +93,19 @@ class SomeProjections final : public Projections {
 
  private:
   static Linear map(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, bool exists,
-                    double gain) {
-    return exists ? projection(module, name, config, 1, gain) : Linear(nullptr);
+                    std::int64_t out, double gain) {
+    if (!exists) return nullptr;
+    return module.register_module(
+        name,
+        Linear(LinearConfig{
+            .in = config.heads.width, .out = out, .bias = config.bias, .gain = gain, .deviation = config.deviation}));
   }
-  static Tensor mapped(const Linear& map, const Tensor& x_MH) { return map ? map->forward(x_MH) : x_MH; }
+  static Tensor mapped(const Linear& map, const Tensor& x_MH) {
+    if (!map) return x_MH;
+    const Tensor y = map->forward(x_MH);
+    const std::int64_t missing = x_MH.size(1) - y.size(1);
+    return missing == 0 ? y : at::constant_pad_nd(y, {missing, 0});
+  }
 
   bool shared_;
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
@@ -105,13 +115,15 @@ std::unique_ptr<Projections> make_projections(torch::nn::Module& module, const M
   if (config.heads.place == AttentionPlace::cross) return std::make_unique<SeparateProjections>(module, config);
   const SelfAttentionRecipe recipe = recipe_of(config.heads.self_attention);
   const ProjectionKind kind = config.projections;
+  const std::int64_t heads = config.heads.heads;
   const bool compares = kind == ProjectionKind::all || kind == ProjectionKind::shared_qk;
   const Maps maps{.queries = compares && recipe.reads_queries,
                   .keys = compares && recipe.reads_keys,
                   .values = kind != ProjectionKind::none,
                   .output = kind != ProjectionKind::none,
-                  .shared = kind == ProjectionKind::shared_qk && recipe.reads_keys};
-  if (kind == ProjectionKind::all && maps.queries && maps.keys) {
+                  .shared = kind == ProjectionKind::shared_qk && recipe.reads_keys,
+                  .compared = config.heads.width - recipe.fixed(heads) * (config.heads.width / heads)};
+  if (kind == ProjectionKind::all && maps.queries && maps.keys && maps.compared == config.heads.width) {
     return std::make_unique<FusedProjections>(module, config);
   }
   return std::make_unique<SomeProjections>(module, config, maps);

@@ -7,7 +7,8 @@
 // Parameters: self-attention has in_proj, q | k | v fused; attention to a memory has q_proj, and kv_proj, which is
 // computed once per sentence. Both have out_proj. Self-attention without some of its projections has q_proj, k_proj,
 // v_proj and out_proj as far as it has them, and x in place of the others; queries and keys may share q_proj (Kitaev et
-// al. 2020, arXiv 2001.04451, section 2).
+// al. 2020, arXiv 2001.04451, section 2). With heads that compare nothing (patterns.hpp), q_proj and k_proj have the
+// columns of the others alone.
 //
 // Legend: docs/architecture.md; C = 2H (k | v).
 #pragma once

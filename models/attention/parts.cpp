@@ -3,6 +3,7 @@
 #include "models/attention/additive.hpp"
 #include "models/attention/alibi.hpp"
 #include "models/attention/cosine.hpp"
+#include "models/attention/dense_synthesizer.hpp"
 #include "models/attention/dot.hpp"
 #include "models/attention/elu1.hpp"
 #include "models/attention/general.hpp"
@@ -10,10 +11,14 @@
 #include "models/attention/local_m.hpp"
 #include "models/attention/local_p.hpp"
 #include "models/attention/location.hpp"
+#include "models/attention/mixture.hpp"
+#include "models/attention/patterns.hpp"
+#include "models/attention/random_synthesizer.hpp"
 #include "models/attention/rbf.hpp"
 #include "models/attention/relative.hpp"
 #include "models/attention/scaled_dot.hpp"
 #include "models/attention/t5.hpp"
+#include "models/attention/uniform.hpp"
 
 namespace attend {
 namespace {
@@ -79,19 +84,48 @@ PositionRecipe recipe_of(PositionKind kind) {
 }
 
 SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
-  const auto scored = [](const ScoreWidths& widths, ScoreKind score) { return recipe_of(score).make(widths); };
+  using enum SelfAttentionKind;
+  const auto attention_score = [](const ScoreWidths& widths, ScoreKind score) { return recipe_of(score).make(widths); };
+  const auto synthesizer = [kind](const ScoreWidths& widths, ScoreKind score) -> std::shared_ptr<Score> {
+    std::shared_ptr<Score> own;
+    if (kind == dense || kind == dense_attention) {
+      own = std::make_shared<DenseSynthesizer>(widths);
+    } else {
+      own = std::make_shared<RandomSynthesizer>(widths, kind == fixed_random ? TableUse::fixed : TableUse::learnt);
+    }
+    if (kind != dense_attention && kind != random_attention) return own;
+    return std::make_shared<MixtureScore>(widths.heads, own, recipe_of(score).make(widths));
+  };
+  const auto pattern_score = [](ScoreWidths widths, ScoreKind score) -> std::shared_ptr<Score> {
+    const std::int64_t fixed = recipe_of(patterns).fixed(widths.heads);
+    widths.heads -= fixed;
+    return std::make_shared<PatternScore>(fixed, recipe_of(score).make(widths));
+  };
   switch (kind) {
-    case SelfAttentionKind::attention:
-    case SelfAttentionKind::fourier:  // no attention: models/transformer/fourier.hpp
-    case SelfAttentionKind::uniform:
-    case SelfAttentionKind::patterns:
-      return {.make = scored};
-    case SelfAttentionKind::dense:
-    case SelfAttentionKind::random:
-    case SelfAttentionKind::fixed_random:
-    case SelfAttentionKind::dense_attention:
-    case SelfAttentionKind::random_attention:
-      return {.has_table = true, .make = scored};
+    case attention:
+      return {.make = attention_score};
+    case uniform:
+      return {
+          .reads_queries = false,
+          .reads_keys = false,
+          .compares_tokens = false,
+          .make = [](const ScoreWidths& /*widths*/, ScoreKind /*score*/) { return std::make_shared<UniformScore>(); }};
+    case dense:
+      return {.reads_keys = false, .compares_tokens = false, .has_table = true, .make = synthesizer};
+    case random:
+    case fixed_random:
+      return {.reads_queries = false,
+              .reads_keys = false,
+              .compares_tokens = false,
+              .has_table = true,
+              .make = synthesizer};
+    case dense_attention:
+    case random_attention:
+      return {.has_table = true, .make = synthesizer};
+    case patterns:
+      return {.looks_ahead = true, .most_fixed = kPatterns, .make = pattern_score};
+    case fourier:  // no attention: models/transformer/fourier.hpp
+      return {.reads_queries = false, .reads_keys = false, .compares_tokens = false, .looks_ahead = true, .make = {}};
   }
   return {};
 }

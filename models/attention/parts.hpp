@@ -1,6 +1,8 @@
 // The kinds of the parts of attention, and the factories that make them: the only place that switches on those kinds.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -20,9 +22,9 @@ struct ScoreRecipe {
 };
 ScoreRecipe recipe_of(ScoreKind kind);
 
-// How a Transformer's positions are encoded: by sinusoids or a learnt table that are added to the embeddings, by turning
-// queries and keys, or by a scope around that of each self-attention. Attention to another sentence does not see
-// positions.
+// How a Transformer's positions are encoded: by sinusoids or a learnt table that are added to the embeddings, by
+// turning queries and keys, or by a scope around that of each self-attention. Attention to another sentence does not
+// see positions.
 struct HeadsOfScope {
   std::int64_t heads = 1;
   std::int64_t width = 0;  // of each head
@@ -36,11 +38,16 @@ struct PositionRecipe {
 };
 PositionRecipe recipe_of(PositionKind kind);
 
-// What stands in for the score of self-attention, and what it reads: with `score`, a mixture includes it.
+// What stands in for the score of self-attention, and what it reads. `score` is that of attention, where it has a part.
 struct SelfAttentionRecipe {
   bool reads_queries = true, reads_keys = true;
-  bool has_table = false;  // of positions
-  std::function<std::shared_ptr<Score>(const ScoreWidths& widths, ScoreKind score)> make;
+  bool compares_tokens = true;  // by the score of attention
+  bool looks_ahead = false;     // reads what a decoder has not written yet
+  bool has_table = false;       // of positions
+  std::int64_t most_fixed = 0;  // heads without queries and keys; one head always has them
+  std::function<std::shared_ptr<Score>(const ScoreWidths& widths, ScoreKind score)> make;  // empty: no attention
+
+  std::int64_t fixed(std::int64_t heads) const { return std::min(heads - 1, most_fixed); }
 };
 SelfAttentionRecipe recipe_of(SelfAttentionKind kind);
 

@@ -37,7 +37,8 @@ double draw_normal(RandomStream& random) {
 void initialise(const torch::nn::Module& root, std::uint64_t seed) {
   std::vector<Layer*> layers;
   for_each_layer(root, [&](Layer& layer) {
-    if (!layer.parameters(/*recurse=*/false).empty()) layers.push_back(&layer);
+    const bool has_own = !layer.parameters(/*recurse=*/false).empty() || !layer.buffers(/*recurse=*/false).empty();
+    if (has_own) layers.push_back(&layer);
   });
   in_parallel(layers.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {

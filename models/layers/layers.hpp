@@ -23,7 +23,7 @@ namespace attend {
 // (weights_io.hpp).
 class Layer : public torch::nn::Module {
  public:
-  // Initialises every parameter of this layer (not of its children) from the stream.
+  // Initialises every parameter and buffer of this layer (not of its children) from the stream.
   virtual void initialise(RandomStream& random) = 0;
 
   // Calls f on every ops::Weight of this layer (not of its children); a norm has none.

@@ -15,6 +15,29 @@ std::int64_t default_heads(std::int64_t width) {
   return heads;
 }
 
+void check_self_attention(const BlockOptions& options, std::int64_t heads, const OptionPlace& place) {
+  const SelfAttentionRecipe recipe = recipe_of(options.self_attention);
+  const std::string kind = " self-attention is " + std::string(name_of(options.self_attention));
+  const bool fourier = options.self_attention == SelfAttentionKind::fourier;
+  const bool lacks_maps = (options.projections == ProjectionKind::shared_qk && !recipe.reads_keys) ||
+                          (options.projections == ProjectionKind::values_only && !recipe.reads_queries) ||
+                          (options.projections == ProjectionKind::none && fourier);
+  if (lacks_maps) {
+    throw UserError(place("projections") + " is " + std::string(name_of(options.projections)) + ", but" + kind +
+                        ", which has no such projections to change",
+                    "drop it, or choose --self-attention attention");
+  }
+  if (options.self_window > 0 && recipe.looks_ahead) {
+    throw UserError(place("self-window") + " is given, but" + kind + ", which reads the whole sentence",
+                    "drop it, or choose --self-attention attention");
+  }
+  if (recipe.most_fixed > 0 && heads == 1) {
+    throw UserError(place("self-attention") + " is " + std::string(name_of(options.self_attention)) +
+                        ", which fixes all heads but one, but there is one head",
+                    "give at least two: --heads 2");
+  }
+}
+
 }  // namespace
 
 BlockConfig block_config(const BlockOptions& options, std::int64_t width, const OptionPlace& place) {
@@ -29,6 +52,7 @@ BlockConfig block_config(const BlockOptions& options, std::int64_t width, const 
                         std::to_string(width / heads) + " of them, an odd number",
                     "choose another number of heads, or another width");
   }
+  check_self_attention(options, heads, place);
   return {.width = width,
           .heads = heads,
           .positions = options.positions,

@@ -31,15 +31,14 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
            "choose another score, or --model luong");
   }
   const SelfAttentionKind kind = config.block.self_attention;
-  const bool encoder_alone = kind == SelfAttentionKind::fourier || kind == SelfAttentionKind::patterns;
-  if (encoder_alone && config.self_attention_in != StackChoice::encoder) {
+  if (recipe_of(kind).looks_ahead && config.self_attention_in != StackChoice::encoder) {
     refuse(place("self-attention"),
            " is " + std::string(name_of(kind)) + ", which reads what a decoder has not written yet",
            "add --self-attention-in encoder");
   }
   if (config.max_positions && !has_tables(config)) {
     refuse(place("max-positions"), " is given, but no part of the model has a table of positions",
-           "drop it, or choose --positions learned");
+           "drop it, or choose one, such as --positions learned or --self-attention dense");
   }
 }
 
