@@ -336,6 +336,10 @@ EncoderRun load_encoder(const AttentionConfig& config, const std::filesystem::pa
 
 void observe_encoder(const AttentionConfig& config, const std::filesystem::path& path, LineReader& reader) {
   const auto [bert, tokenizer, tuned] = load_encoder(config, path);
+  if (bert->config().block.self_attention == SelfAttentionKind::fourier) {
+    throw UserError(config.run + ": its encoder mixes tokens by a Fourier transform, which has no attention weights",
+                    "give a run with another --self-attention");
+  }
   freeze(*bert, config.use.precision);
   const auto output = config.open(AttentionPlace::encoder, {});
   const auto take = [&, &bert = bert, &tokenizer = tokenizer](const std::vector<EncoderSequence>& sequences) {

@@ -28,7 +28,10 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
 
 TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionPlace place)
     : config_(config),
-      self_attn_(register_module("self_attn", MultiHeadAttention(attention_of(config, place)))),
+      fourier_(config.self_attention == SelfAttentionKind::fourier ? std::optional<Fourier>(config.width)
+                                                                   : std::nullopt),
+      self_attn_(fourier_ ? MultiHeadAttention(nullptr)
+                          : register_module("self_attn", MultiHeadAttention(attention_of(config, place)))),
       multihead_attn_(
           place == AttentionPlace::decoder
               ? register_module("multihead_attn", MultiHeadAttention(attention_of(config, AttentionPlace::cross)))
@@ -53,6 +56,7 @@ TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionP
 
 Tensor TransformerBlockImpl::attend_within(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
   const StackInput& stack = input.stack;
+  if (fourier_) return fourier_->within(x_MH, stack.layout, input.selected);
   if (stack.cache != nullptr) return self_attn_->step_within(x_MH, *stack.cache, input.layer, pass);
   return self_attn_->within(x_MH, stack.layout, input.selected, input.layer, pass);
 }

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/norm.hpp"
 #include "models/transformer/feed_forward.hpp"
+#include "models/transformer/fourier.hpp"
 
 namespace attend {
 
@@ -104,7 +106,8 @@ class TransformerBlockImpl : public torch::nn::Module {
   ops::AddNorm add(const torch::Tensor& y_MH, const torch::Tensor& x_MH, const Norm& norm, Pass& pass) const;
 
   BlockConfig config_;
-  MultiHeadAttention self_attn_;
+  std::optional<Fourier> fourier_;  // in place of self_attn
+  MultiHeadAttention self_attn_{nullptr};
   MultiHeadAttention multihead_attn_{nullptr};  // decoders
   FeedForward feed_forward_;
   std::vector<SubLayer> sub_layers_;
