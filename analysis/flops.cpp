@@ -12,10 +12,26 @@ double applications(std::string_view name, double S, double T) {
   if (name.find("embedding") != std::string_view::npos) return 0;
   if (name.starts_with("bridge")) return 1;
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has(".energy.")) return 0;  // counted with the pairs
+  if (has(".energy")) return 0;  // counted with the pairs
   const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") || has(".kv_proj.") ||
                          has(".multihead_attn.score.key.");
   return of_source ? S : T;
+}
+
+// The self-attention of a stack of a Transformer, over `pairs` of its n tokens in every layer.
+double self_attention_flops(const ModelConfig& config, StackChoice stack, double layers, double pairs, double n) {
+  const bool changed = config.self_attention_in == StackChoice::both || config.self_attention_in == stack;
+  const SelfAttentionKind kind = changed ? config.block.self_attention : SelfAttentionKind::attention;
+  const SelfAttentionRecipe recipe = recipe_of(kind);
+  const BlockConfig block = block_config(config.block, config.width.value_or(0), option_place);
+  const auto width = static_cast<double>(block.width), heads = static_cast<double>(block.heads);
+  if (kind == SelfAttentionKind::fourier) return layers * 4 * (n * width * width + pairs * width);  // cosines and sines
+  double columns = width;  // of products of each pair, first those with values
+  if (recipe.compares_tokens && recipe_of(score_of(config)).compares_pairs) {
+    columns += width * (heads - static_cast<double>(recipe.fixed(block.heads))) / heads;
+  }
+  if (kind == SelfAttentionKind::dense || kind == SelfAttentionKind::dense_attention) columns += width;
+  return layers * 2 * pairs * columns;
 }
 
 // Products of queries with keys and of weights with values, in a sentence pair.
@@ -28,8 +44,9 @@ double attention_flops(const ModelConfig& config, double S, double T) {
     case ModelKind::transformer: {
       const auto encoder = static_cast<double>(config.encoder_layers.value_or(0));
       const auto decoder = static_cast<double>(config.decoder_layers.value_or(0));
-      const double pairs = encoder * S * S + decoder * (T * (T + 1) / 2 + S * T);
-      return 2 * pairs * ((score.compares_pairs ? width : 0) + width);
+      return self_attention_flops(config, StackChoice::encoder, encoder, S * S, S) +
+             self_attention_flops(config, StackChoice::decoder, decoder, T * (T + 1) / 2, T) +
+             2 * decoder * S * T * ((score.compares_pairs ? width : 0) + width);
     }
     case ModelKind::luong:
     case ModelKind::bahdanau: {

@@ -115,5 +115,32 @@ TEST_F(Operations, OfTheTransformer) {
                    (encoder + itself + source + T * inner + 2 * S * 2 * map + T * 2 * map + T * map + S * map) / T);
 }
 
+// The encoder alone is changed: what stands in for its self-attention, with its maps and the products of its pairs.
+TEST_F(Operations, OfWhatStandsInForSelfAttention) {
+  ModelConfig config = model(ModelKind::transformer);
+  config.block.heads = 3;
+  config.block.feed_forward = static_cast<std::int64_t>(F);
+  config.self_attention_in = StackChoice::encoder;
+  const double map = product(H, H), value = product(1, H), energy = product(H, 1);
+  const auto encoder_of = [&](SelfAttentionKind kind) {
+    config.block.self_attention = kind;
+    config.max_positions.reset();
+    if (recipe_of(kind).has_table) config.max_positions = 9;
+    return counted(config) * T;
+  };
+  const double usual = encoder_of(SelfAttentionKind::attention);
+  const auto expect = [&](SelfAttentionKind kind, double maps, double pair, double rest = 0) {
+    const double expected = usual + 2 * (S * (maps - 4 * map) + S * S * (pair - energy - value) + rest);
+    EXPECT_NEAR(encoder_of(kind), expected, 1e-6) << name_of(kind);
+  };
+  expect(SelfAttentionKind::uniform, 2 * map, value);
+  expect(SelfAttentionKind::random, 2 * map, value);
+  expect(SelfAttentionKind::dense, 3 * map, energy + value);
+  expect(SelfAttentionKind::dense_attention, 4 * map, 2 * energy + value);
+  expect(SelfAttentionKind::patterns, 2 * map + 2 * product(H, H / 3), energy / 3 + value);
+  // x C_H and x S_H of each token, C_n and S_n of each pair.
+  expect(SelfAttentionKind::fourier, 0, 2 * value, S * 2 * map);
+}
+
 }  // namespace
 }  // namespace attend
