@@ -14,6 +14,8 @@
 
 namespace attend {
 
+class Watch;
+
 // One term of a loss: its weight, and the denominator of its sum over a batch. The gradient of an update is that of Σ
 // weight * (Σ loss) / (Σ count), with the inner sums over all batches of the update: accumulation is exact.
 struct LossTerm {
@@ -40,6 +42,9 @@ class Objective {
   // One forward pass: the sum of each term. pass.progress() is the progress of training. The pass reads the state, but
   // must not change it: the update may never be made.
   virtual std::vector<LossSum> losses(const Batch& batch, Pass& pass) const = 0;
+
+  // One forward pass over some sentences of a batch, without dropout, for a watch on depth (train/watch.hpp).
+  virtual void show(const Batch& /*batch*/, Watch& /*watch*/) const {}
 
   // State that must survive between updates, such as a moving baseline. Checkpoints save these fp32 tensors under their
   // names and restore them in place.

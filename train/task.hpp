@@ -31,6 +31,7 @@ struct MicroBatch {
   std::int64_t tokens = 0;                                  // for the speed in the log
   std::vector<std::int64_t> examples = {};                  // as the user can find them: lines of the text
   std::function<std::vector<LossSum>(Pass&)> forward = {};  // one sum per term
+  std::function<void(Watch&)> show = {};                    // Objective::show
 };
 
 // One result of validation.
@@ -105,14 +106,15 @@ class StreamTask : public Task {
   virtual std::vector<std::int64_t> lines_of(const Batch& batch) const = 0;
 
   MicroBatch micro_batch(Batch batch, DataPosition position = {}, DataPosition after = {}) const {
-    return {.position = position,
-            .after = after,
-            .terms = objective_->terms(batch),
-            .tokens = tokens_of(batch),
-            .examples = lines_of(batch),
-            .forward = [this, here = on_device(std::move(batch), device_)](Pass& pass) {
-              return objective_->losses(here, pass);
-            }};
+    MicroBatch result{.position = position,
+                      .after = after,
+                      .terms = objective_->terms(batch),
+                      .tokens = tokens_of(batch),
+                      .examples = lines_of(batch)};
+    const auto here = std::make_shared<const Batch>(on_device(std::move(batch), device_));
+    result.forward = [this, here](Pass& pass) { return objective_->losses(*here, pass); };
+    result.show = [this, here](Watch& watch) { objective_->show(*here, watch); };
+    return result;
   }
 
   std::unique_ptr<Objective<Batch>> objective_;

@@ -17,6 +17,7 @@
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "train/memory_limit.hpp"
+#include "train/watch.hpp"
 
 namespace attend {
 namespace {
@@ -193,6 +194,8 @@ void Trainer::update() {
   const auto abandon = [&] {
     for (std::size_t i = 0; i < before.size(); ++i) statistics[i].second.copy_(before[i]);
   };
+  const bool watched = ranks_.first() && config_.watch > 0 && step % config_.watch == 0;
+  const std::function<void(Watch&)> show = watched ? batches.front().show : nullptr;
 
   const TrainProgress progress{.update = state_.step, .share = share};
   std::vector<torch::Tensor> scalars;
@@ -203,7 +206,7 @@ void Trainer::update() {
     const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, number);
     const std::vector<torch::Tensor> learnt = forward_backward(batches[i], totals.counts, Pass::train(key, progress));
     scalars.insert(scalars.end(), learnt.begin(), learnt.end());
-    batches[i].forward = {};  // frees its tensors
+    batches[i].forward = {}, batches[i].show = {};  // frees its tensors
   }
   gradients_.finish();
   // The loss, the reported value of each term, and the norm of the gradient, which the first rank determines.
@@ -222,6 +225,8 @@ void Trainer::update() {
   }
 
   const double rate = learning_rate_at(schedule_, step, last_step());
+  std::optional<Watch> watch;
+  if (watched) watch.emplace(task_.model());
   optimiser_.step(rate, norm);
   refresh_weights(task_.model());
   std::vector<double> means;
@@ -234,6 +239,12 @@ void Trainer::update() {
   state_.position = position;
   state_.tokens += totals.tokens;
   if (!ranks_.first()) return;  // only the first rank reports
+  if (watch) {
+    const torch::NoGradGuard no_grad;
+    watch->update_made();
+    show(*watch);
+    log_->write("watch", step, watch->values());
+  }
   state_.interval.tokens += totals.tokens;
   state_.interval.updates += 1;
   state_.interval.loss += loss;

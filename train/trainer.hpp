@@ -40,6 +40,7 @@ struct TrainerConfig {
   std::optional<std::int64_t> patience = {};
   std::string best_metric = "loss";
   std::int64_t log_every = 50;
+  std::int64_t watch = 0;      // not an option of fine-tuning
   std::int64_t processes = 1;  // number of processes; not an option
 
   static constexpr std::int64_t kMostSteps = 1'000'000'000;
@@ -92,6 +93,15 @@ struct TrainerConfig {
                    "accuracy, score, …",
            .placeholder = "NAME"});
     visit("log-every", self.log_every, {.help = "updates between log lines", .min = 1, .may_change = true});
+  }
+
+  template <class Self, class Visitor>
+  static void visit_watch(Self& self, Visitor& visit) {
+    visit("watch", self.watch,
+          {.help = "updates between records of gradients, updates, hidden states and attention by layer; 0: none",
+           .min = 0,
+           .max = kMostSteps,
+           .may_change = true});
   }
 
   // Throws UserError if an option needs validation data.

@@ -44,6 +44,13 @@ std::vector<std::int64_t> first_rows(const Layout& layout) {
   return {layout.offsets.begin(), layout.offsets.end() - 1};
 }
 
+Sequences first_sentences(const Sequences& all, std::int64_t count) {
+  Sequences first;
+  for (std::int64_t b = 0; b < count; ++b) first.layout.append(all.layout.length(b));
+  first.ids_M = all.ids_M.narrow(0, 0, first.layout.num_tokens());
+  return first;
+}
+
 Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
                       std::int32_t end) {
   Sequences sequences;

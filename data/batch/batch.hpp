@@ -79,6 +79,9 @@ struct Batch {
   std::vector<torch::Tensor*> tensors() { return {&src.ids_M, &tgt.ids_M, &labels_M}; }
 };
 
+// The first `count` sentences of a batch.
+Sequences first_sentences(const Sequences& all, std::int64_t count);
+
 // Input of a BERT encoder: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], with the segment (first or second part) of each
 // token.
 struct SegmentedSequences {

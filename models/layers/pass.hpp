@@ -6,6 +6,7 @@
 
 #include <torch/types.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/random.hpp"
@@ -29,6 +30,11 @@ class Observer {
   // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
   // is the embedded input, layer l the output of the l-th layer, the last one after a final norm.
   virtual void on_hidden(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& /*x_MH*/) {}
+
+  // The output F(x) of a sub-layer of a Transformer's block beside x, the residual stream to which it is added.
+  // Sub-layers are numbered from 0 in the order of the block.
+  virtual void on_sub_layer(AttentionPlace /*place*/, std::int64_t /*layer*/, std::size_t /*sub_layer*/,
+                            const torch::Tensor& /*x_MH*/, const torch::Tensor& /*output_MH*/) {}
 
   // The source embeddings as read by the encoder of a translation model: part of the graph, so that gradients with
   // respect to them can be computed.

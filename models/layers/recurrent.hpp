@@ -43,6 +43,7 @@ class RecurrenceImpl : public Layer {
   explicit RecurrenceImpl(const RecurrenceConfig& config);
 
   // Reads whole sentences from the given start states of each layer, or from zeros. Dropout is applied between layers.
+  // An observer receives the hidden states as those of an encoder: decoders advance cell by cell.
   RecurrenceOutput forward(const torch::Tensor& x_MI, const Layout& layout, double dropout, Pass& pass,
                            const std::vector<CellState>& start = {}, bool wants_memory = false) const;
 

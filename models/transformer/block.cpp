@@ -85,6 +85,10 @@ Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass&
   for (std::size_t i = 0; i < sub_layers_.size(); ++i) {
     const Tensor y_MH = sub_layers_[i].forward(read_MH, input, pass);
     if (i == 0 && input.selected != nullptr) x_MH = input.selected->of(x_MH);
+    if (pass.observer() != nullptr) {
+      const AttentionPlace place = multihead_attn_ ? AttentionPlace::decoder : AttentionPlace::encoder;
+      pass.observer()->on_sub_layer(place, input.layer, i, x_MH, y_MH);
+    }
     const std::size_t of_norm = pre ? i + 1 : i;
     const ops::AddNorm next = add(y_MH, x_MH, of_norm < sub_layers_.size() ? sub_layers_[of_norm].norm : nullptr, pass);
     x_MH = pre ? next.sum : next.norm;

@@ -211,6 +211,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   std::vector<Tensor> embedded =
       embedded_ME.index_select(0, ops::to_tensor(steps.rows, embedded_ME)).split_with_sizes(counts);
   std::vector<Tensor> outputs;
+  std::vector<std::vector<Tensor>> hidden(pass.observer() != nullptr ? state->layers.size() : 0);  // [layer][step]
   SampledSteps sampled;
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     state->keep_first(counts[t]);
@@ -225,10 +226,16 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
       weights_BNTS.select(2, t).select(1, 0).index_copy_(0, order.narrow(0, 0, counts[t]),
                                                          state->attention.weights_RS.detach());
     }
+    for (std::size_t l = 0; l < hidden.size(); ++l) hidden[l].push_back(state->layers[l].hidden());
     sampled.add(state->attention.sampled);
   }
   if (weights_BNTS.defined()) pass.observer()->on_attention(AttentionPlace::cross, 0, weights_BNTS);
   const Tensor packed = ops::to_tensor(steps.packed, embedded_ME);
+  if (!hidden.empty()) pass.observer()->on_hidden(AttentionPlace::decoder, 0, embedded_ME);
+  for (std::size_t l = 0; l < hidden.size(); ++l) {
+    pass.observer()->on_hidden(AttentionPlace::decoder, static_cast<std::int64_t>(l) + 1,
+                               at::cat(hidden[l]).index_select(0, packed));
+  }
   if (pass.sampled() != nullptr) *pass.sampled() = sampled.in_order(packed);
   return at::cat(outputs).index_select(0, packed);
 }

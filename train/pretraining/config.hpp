@@ -87,6 +87,7 @@ struct PretrainingConfig {
     OptimiserConfig::visit(self.optimiser, visit);
 
     TrainerConfig::visit(self.trainer, visit);
+    TrainerConfig::visit_watch(self.trainer, visit);
     visit("valid-tokens", self.valid_tokens,
           {.help = "tokens of validation text per validation, the same each time", .min = 1});
   }

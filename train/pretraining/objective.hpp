@@ -7,6 +7,7 @@
 
 #include "models/bert/bert.hpp"
 #include "train/objective.hpp"
+#include "train/watch.hpp"
 
 namespace attend {
 
@@ -28,6 +29,13 @@ class PretrainingObjective : public Objective<PretrainingBatch> {
     std::vector<LossSum> sums = {{.loss = masked.loss, .reported = masked.nll()}};
     if (batch.relations_B.defined()) sums.push_back({.loss = sequence.loss, .reported = sequence.nll()});
     return sums;
+  }
+
+  // All hidden states of the last layer, too.
+  void show(const PretrainingBatch& batch, Watch& watch) const override {
+    const Sequences first = first_sentences(batch.input.tokens, num_watched(batch.input.tokens.layout));
+    Pass pass = watch.pass(first.layout);
+    model_->bert->forward({first, batch.input.segments_M.narrow(0, 0, first.layout.num_tokens())}, pass);
   }
 
  private:

@@ -68,6 +68,7 @@ struct TranslationConfig {
     OptimiserConfig::visit(self.optimiser, visit);
 
     TrainerConfig::visit(self.trainer, visit);
+    TrainerConfig::visit_watch(self.trainer, visit);
     metrics::MetricChoice::visit(self.metrics, visit);
     visit("bleu-sentences", self.bleu_sentences,
           {.help = "validation sentences translated greedily for --metrics; 0: none",

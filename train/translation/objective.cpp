@@ -1,6 +1,9 @@
 #include "train/translation/objective.hpp"
 
+#include <algorithm>
 #include <cmath>
+
+#include "train/watch.hpp"
 
 namespace attend {
 
@@ -40,6 +43,16 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
     sums.push_back({.loss = loss, .reported = loss.detach()});
   }
   return sums;
+}
+
+void TranslationObjective::show(const Batch& batch, Watch& watch) const {
+  const std::int64_t count = std::min(num_watched(batch.src.layout), num_watched(batch.tgt.layout));
+  const Batch first{.src = first_sentences(batch.src, count),
+                    .tgt = first_sentences(batch.tgt, count),
+                    .labels_M = {},
+                    .examples = {}};
+  Pass pass = watch.pass(first.src.layout, first.tgt.layout);
+  model_->forward(first, pass);
 }
 
 // The first term reports nats.

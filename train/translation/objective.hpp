@@ -64,6 +64,7 @@ class TranslationObjective : public Objective<Batch> {
 
   std::vector<LossTerm> terms(const Batch& batch) const override;
   std::vector<LossSum> losses(const Batch& batch, Pass& pass) const override;
+  void show(const Batch& batch, Watch& watch) const override;
   NamedTensors state() const override { return reinforce_ ? reinforce_->state() : NamedTensors{}; }
   void update_made(std::span<const double> means) override;
 
