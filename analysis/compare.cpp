@@ -213,6 +213,7 @@ class Measurement {
     shown.quality.perplexity_word = outputs.references.perplexity_by_word();
     shown.cost = cost_of(trained, outputs, set_.sources, config_.translator);
     shown.curve = trained.curve;
+    shown.watched = trained.watched;
     return shown;
   }
 

@@ -90,7 +90,25 @@ void read_states(const fs::path& run, TakenByUpdate& records) {
   }
 }
 
-// The totals and the validations of the log and of the checkpoints. A line that was cut off by a crash is skipped.
+// The stacks of a watched update: layers are numbered without a gap.
+WatchedUpdate watched_update(std::int64_t step, const nlohmann::json& event) {
+  WatchedUpdate update{.update = step, .stacks = {}};
+  for (const char* place : {"encoder", "decoder"}) {
+    const auto layers = [&](const char* quantity) {
+      std::vector<double> values;
+      while (const auto value = number(event, fmt::format("{}/{}.{}", quantity, place, values.size()))) {
+        values.push_back(*value);
+      }
+      return values;
+    };
+    WatchedStack stack{.place = place, .gradient = layers("gradient"), .rank_one = layers("rank_one")};
+    if (!stack.rank_one.empty()) update.stacks.push_back(std::move(stack));
+  }
+  return update;
+}
+
+// The totals, the validations and the watched updates of the log and of the checkpoints. A line that was cut off by a
+// crash is skipped.
 void read_training(TrainedRun& trained) {
   std::ifstream lines(trained.directory / "train.jsonl");
   TakenByUpdate records;
@@ -111,6 +129,9 @@ void read_training(TrainedRun& trained) {
       for (const metrics::TextMetric& metric : metrics::text_metrics()) {
         if (const auto score = number(event, metric.key)) point.scores.emplace(metric.key, *score);
       }
+    } else if (event["event"] == "watch") {
+      if (trained.watched.size() == 2) trained.watched.pop_back();
+      trained.watched.push_back(watched_update(step, event));
     }
   }
   if (records.empty() && trained.curve.empty()) return;

@@ -24,6 +24,7 @@ struct TrainedRun {
   double pieces_per_word = 1;  // of the references, by the target's tokenizer
   std::optional<double> seconds = {}, tokens_per_second = {}, memory_mb = {};
   std::vector<CurvePoint> curve = {};
+  std::vector<WatchedUpdate> watched = {};  // the first and the last
 
   // UserError unless it is a run of `attend train` with intact weights. `checkpoint` as in Run::load; a path must lie
   // in the run.

@@ -92,11 +92,26 @@ struct LevelReached {
   std::vector<std::optional<CurvePoint>> first;  // parallel to systems
 };
 
+// ---- 6. depth
+
+// The layers of an encoder or decoder after a watched update (--watch), from the bottom.
+struct WatchedStack {
+  std::string place;             // "encoder"
+  std::vector<double> gradient;  // norm, of each layer
+  std::vector<double> rank_one;  // distance of the hidden states from rank one: the embedded input, then each layer
+};
+
+struct WatchedUpdate {
+  std::int64_t update = 0;
+  std::vector<WatchedStack> stacks;
+};
+
 struct MeasuredRun {
   RunFacts facts;
   Quality quality;
   Cost cost;
   std::vector<CurvePoint> curve;
+  std::vector<WatchedUpdate> watched;  // the first and the last of the training, or one
 };
 
 // ---- a system

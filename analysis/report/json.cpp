@@ -103,11 +103,18 @@ struct Members {
 
   Json json_of(const LevelReached& it) const { return {{"loss", json_of(it.loss)}, {"first", json_of(it.first)}}; }
 
+  Json json_of(const WatchedStack& it) const {
+    return {{"place", it.place}, {"gradient", json_of(it.gradient)}, {"rank_one", json_of(it.rank_one)}};
+  }
+
+  Json json_of(const WatchedUpdate& it) const { return {{"update", it.update}, {"stacks", json_of(it.stacks)}}; }
+
   Json json_of(const MeasuredRun& it) const {
     return {{"facts", json_of(it.facts)},
             {"quality", json_of(it.quality)},
             {"cost", json_of(it.cost)},
-            {"curve", json_of(it.curve)}};
+            {"curve", json_of(it.curve)},
+            {"watched", json_of(it.watched)}};
   }
 
   Json json_of(const System& it) const {

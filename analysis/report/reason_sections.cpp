@@ -97,18 +97,18 @@ class Reasons : public SectionMaker {
   }
 
   Section why() const {
-    Section section{
-        "why",
-        "6. Possible causes",
-        "Translations that the search missed, probabilities that are badly calibrated, and the distribution of "
-        "attention. None of these numbers proves a cause.",
-        {}};
+    Section section{"why",
+                    "6. Possible causes",
+                    "Translations that the search missed, probabilities that are badly calibrated, the distribution of "
+                    "attention, and gradients and hidden states by depth. None of these numbers proves a cause.",
+                    {}};
     add_only_texts(section, "Their probabilities, search and attention are unknown");
     if (num_models() == 0) return section;
     add_cross_scores(section);
     add_beams(section);
     add_calibration(section);
     add_attention(section);
+    section.blocks.push_back(depth_block(it_));
     return section;
   }
 

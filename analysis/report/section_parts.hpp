@@ -45,5 +45,6 @@ class SectionMaker {
 
 std::vector<Section> measured_sections(const Comparison& comparison);  // the facts, and sections 1 to 4
 std::vector<Section> reason_sections(const Comparison& comparison);    // sections 5 to 7
+Block depth_block(const Comparison& comparison);                       // gradients and hidden states, of section 6
 
 }  // namespace attend

@@ -78,6 +78,19 @@ class SyntheticComparison {
                            .scores = {}});
       if (k % 2 == 0) run.curve.back().scores = {{"bleu", 34 + skill - 30 * std::exp(-at / 600)}};
     }
+    const std::vector<double> gradient =
+        is_recurrent(system) ? std::vector<double>{0.5} : std::vector<double>{0.4, 0.8, 2};
+    for (const int step : {100, 2'400}) {
+      WatchedUpdate update{.update = step, .stacks = {}};
+      for (const char* place : {"encoder", "decoder"}) {
+        WatchedStack stack{.place = place, .gradient = gradient, .rank_one = {0.9}};
+        for (std::size_t layer = 0; layer < gradient.size(); ++layer) {
+          stack.rank_one.push_back(0.8 * stack.rank_one.back() + step / 50'000.0);
+        }
+        update.stacks.push_back(std::move(stack));
+      }
+      if (system != 1) run.watched.push_back(std::move(update));
+    }
     return run;
   }
 

@@ -334,6 +334,29 @@ not a line of the log
 {"event":"save","step":110}
 )";
 
+// Of many watched updates the first and the last, as far as they go: an RNN of one layer on each side.
+TEST_F(TrainedRunTest, HasTheFirstAndTheLastWatchedUpdate) {
+  write_run(place_ / "run");
+  write_file_atomic(place_ / "run" / "train.jsonl", R"({"event":"watch","step":100,"gradient/encoder.0":0.5,)"
+                                                    R"("rank_one/encoder.0":0.9,"rank_one/encoder.1":0.7,)"
+                                                    R"("gradient/decoder.0":null,"rank_one/decoder.0":0.8}
+{"event":"watch","step":200,"gradient/encoder.0":0.6}
+{"event":"watch","step":300,"gradient/decoder.0":0.25,"gradient/decoder.1":2,"gradient/decoder.3":9,"rank_one/decoder.0":1}
+)");
+  const std::vector<WatchedUpdate> watched = load(place_ / "run").watched;
+  ASSERT_EQ(watched.size(), 2U);
+  EXPECT_EQ(watched[0].update, 100);
+  ASSERT_EQ(watched[0].stacks.size(), 2U);
+  EXPECT_EQ(watched[0].stacks[0].place, "encoder");
+  EXPECT_EQ(watched[0].stacks[0].gradient, (std::vector<double>{0.5}));
+  EXPECT_EQ(watched[0].stacks[0].rank_one, (std::vector<double>{0.9, 0.7}));
+  EXPECT_TRUE(watched[0].stacks[1].gradient.empty()) << "not finite";
+  EXPECT_EQ(watched[1].update, 300);
+  ASSERT_EQ(watched[1].stacks.size(), 1U);
+  EXPECT_EQ(watched[1].stacks[0].place, "decoder");
+  EXPECT_EQ(watched[1].stacks[0].gradient, (std::vector<double>{0.25, 2}));
+}
+
 // Damaged lines are skipped, whatever is wrong with them.
 TEST_F(TrainedRunTest, HasTheTotalsAndTheCurveOfItsLog) {
   write_run(place_ / "run");
