@@ -41,6 +41,11 @@ Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropou
   return linear(linear(x, first.weight, first.bias, activation, between), second.weight, second.bias);
 }
 
+Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
+  ensure(x.dim() == 2 && x.size(1) % 2 == 0, "x has rows of two halves");
+  return has_fast_path(x) ? fast::gated(x, activation, dropout) : plain::gated(x, activation, dropout);
+}
+
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   return has_fast_path(x) ? fast::layer_norm(x, gamma, beta, eps) : plain::layer_norm(x, gamma, beta, eps);
 }

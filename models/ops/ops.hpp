@@ -30,12 +30,16 @@ torch::Tensor logits(const torch::Tensor& x, const Weight& weight, const torch::
 
 // The two layers of a Transformer block's feed-forward network (arXiv 1706.03762, eq. 2), with dropout between them:
 // linear(linear(x, first, activation, between), second). x [M, H], weights [F, H] and [H, F], biases [F] and [H]. With
-// gelu, the backward pass recomputes the inner activations, which two calls of linear would store.
+// gelu or swish, the backward pass recomputes the inner activations, which two calls of linear would store.
 struct Affine {
   const Weight& weight;
   const torch::Tensor& bias;
 };
 torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Dropout between, Affine second);
+
+// The gate of a gated linear unit, dropout(activation(a) ⊙ b) of x = a | b [M, 2F]: [M, F]. Shazeer 2020 (arXiv
+// 2002.05202, eq. 5). The backward pass recomputes it from x.
+torch::Tensor gated(const torch::Tensor& x, Activation activation, Dropout dropout);
 
 // (x - mean) / sqrt(var + eps) * gamma + beta over the last dimension (Ba et al. 2016, arXiv 1607.06450). With beta
 // undefined, root mean square layer norm, which does not centre: x / sqrt(mean(x²) + eps) * gamma (Zhang and Sennrich

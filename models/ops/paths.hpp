@@ -16,6 +16,7 @@ namespace plain {
 torch::Tensor activate(const torch::Tensor& x, Activation activation);
 decltype(ops::dropout) dropout;
 decltype(ops::linear) linear;
+decltype(ops::gated) gated;
 decltype(ops::logits) logits;
 decltype(ops::layer_norm) layer_norm;
 decltype(ops::add_layer_norm) add_layer_norm;
@@ -39,6 +40,7 @@ decltype(ops::dropout) dropout;
 decltype(ops::linear) linear;
 decltype(ops::logits) logits;
 decltype(ops::feed_forward) feed_forward;
+decltype(ops::gated) gated;
 decltype(ops::layer_norm) layer_norm;
 decltype(ops::add_layer_norm) add_layer_norm;
 decltype(ops::embed) embed;

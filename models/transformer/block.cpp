@@ -51,6 +51,7 @@ TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionP
   if (multihead_attn_) {
     add([this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_to_memory(x, input, pass); });
   }
+  if (!feed_forward_) return;
   add([this](const Tensor& x, const BlockInput& /*input*/, Pass& pass) { return feed_forward_.forward(x, pass); });
 }
 

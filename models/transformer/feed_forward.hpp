@@ -1,4 +1,11 @@
-// The feed-forward network of a block (arXiv 1706.03762, eq. 2): W2 dropout(activation(W1 x + b1)) + b2.
+// The feed-forward network of a block (arXiv 1706.03762, eq. 2):
+//
+//   plain:  W2 dropout(activation(W1 x + b1)) + b2
+//   gated:  W2 dropout(activation(W x + b) ⊙ (V x + c)) + b2
+//
+// Gates are those of Shazeer 2020 (arXiv 2002.05202, eq. 6), who leaves out the biases.
+// A gated network has three matrices for two, so its inner layer has 2/3 of the size, for about equal parameters; W and
+// V are the halves of linear1, in this order.
 #pragma once
 
 #include <torch/types.h>
@@ -10,7 +17,7 @@
 
 namespace attend {
 
-// The activation of the inner layer; the last two are gated (Shazeer 2020, arXiv 2002.05202).
+// The activation of the inner layer; the last two are gated.
 enum class FeedForwardKind { relu, gelu, gelu_tanh, swish, geglu, swiglu };
 template <>
 inline constexpr auto kEnumNames<FeedForwardKind> = std::to_array<EnumName<FeedForwardKind>>({
@@ -37,31 +44,46 @@ constexpr ops::Activation function_of(FeedForwardKind kind) {
   }
   return ops::Activation::none;
 }
+constexpr bool is_gated(FeedForwardKind kind) {
+  return kind == FeedForwardKind::geglu || kind == FeedForwardKind::swiglu;
+}
 
 struct FeedForwardConfig {
   std::int64_t width = 0;  // H
-  std::int64_t inner = 0;  // F
+  std::int64_t inner = 0;  // F, 2/3 of which a gated network has
   FeedForwardKind activation = FeedForwardKind::relu;
   double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
   double dropout = 0;
 };
 
-// Its maps are modules of the block, linear1 and linear2, as PyTorch names them.
+// Its maps are modules of the block, linear1 and linear2, as PyTorch names them. With an inner size of 0 it is false,
+// and has none.
 class FeedForward {
  public:
   FeedForward(torch::nn::Module& block, const FeedForwardConfig& config)
       : config_(config),
-        linear1_(map(block, "linear1", config.width, config.inner)),
-        linear2_(map(block, "linear2", config.inner, config.width)) {}
+        linear1_(map(block, "linear1", config.width, maps() * inner(), maps())),
+        linear2_(map(block, "linear2", inner(), config.width, 1)) {}
+
+  explicit operator bool() const { return config_.inner > 0; }
 
   torch::Tensor forward(const torch::Tensor& x_MH, Pass& pass) const {
-    return ops::feed_forward(x_MH, {linear1_->weight, linear1_->bias}, function_of(config_.activation),
-                             pass.dropout(config_.dropout), {linear2_->weight, linear2_->bias});
+    const ops::Activation function = function_of(config_.activation);
+    const ops::Dropout dropout = pass.dropout(config_.dropout);
+    if (is_gated(config_.activation)) {
+      return linear2_->forward(ops::gated(linear1_->forward(x_MH), function, dropout));
+    }
+    return ops::feed_forward(x_MH, {linear1_->weight, linear1_->bias}, function, dropout,
+                             {linear2_->weight, linear2_->bias});
   }
 
  private:
-  Linear map(torch::nn::Module& block, const char* name, std::int64_t in, std::int64_t out) const {
-    return block.register_module(name, Linear(LinearConfig{.in = in, .out = out, .deviation = config_.deviation}));
+  std::int64_t maps() const { return is_gated(config_.activation) ? 2 : 1; }  // of the input
+  std::int64_t inner() const { return is_gated(config_.activation) ? (2 * config_.inner + 1) / 3 : config_.inner; }
+  Linear map(torch::nn::Module& block, const char* name, std::int64_t in, std::int64_t out, std::int64_t fused) const {
+    if (config_.inner == 0) return nullptr;
+    return block.register_module(
+        name, Linear(LinearConfig{.in = in, .out = out, .fused = fused, .deviation = config_.deviation}));
   }
 
   FeedForwardConfig config_;

@@ -1,5 +1,5 @@
-// The fast paths of linear, feed_forward and dropout. Matrix product, bias and relu or tanh are one call; gelu needs
-// its input for the gradient and is a separate pass, combined with dropout.
+// The fast paths of linear, feed_forward, gated and dropout. Matrix product, bias and relu or tanh are one call; gelu
+// and swish need their input for the gradient and are a separate pass, combined with dropout.
 #include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
@@ -8,7 +8,9 @@
 namespace attend::ops::fast {
 namespace {
 
-bool is_gelu(Activation activation) { return activation == Activation::gelu || activation == Activation::gelu_tanh; }
+bool needs_input(Activation activation) {
+  return activation == Activation::gelu || activation == Activation::gelu_tanh || activation == Activation::swish;
+}
 
 void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout dropout) {
   // Treats the tensor as a flat array, split at multiples of whole vectors.
@@ -29,8 +31,8 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
 
 bool is_identity(Activation activation, Dropout dropout) { return activation == Activation::none && dropout.rate == 0; }
 
-// Writes the gradient to `dx`, which may be dy (and is dy if there is nothing to do), and recomputes gelu's y if it is
-// defined. Returns the column sums of dx if requested.
+// Writes the gradient to `dx`, which may be dy (and is dy if there is nothing to do), and recomputes y from its input
+// if it is defined. Returns the column sums of dx if requested.
 Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
                           const Tensor& dx, const Tensor& y, bool want_column_sums) {
   const bool identity = is_identity(activation, dropout);
@@ -67,7 +69,7 @@ struct LinearResult {
 LinearResult compute_linear(const Tensor& x_MI, const Tensor& weight, const Tensor& bias, Activation activation,
                             Dropout after) {
   const Tensor typed_bias = bias.defined() ? bias.detach().to(x_MI.scalar_type()) : bias;
-  if (is_gelu(activation)) {
+  if (needs_input(activation)) {
     const Tensor before = products::linear(x_MI, weight, typed_bias);
     const Tensor y = at::empty_like(before);
     pointwise(before, y, activation, after);
@@ -106,7 +108,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 };
 
-// Feed-forward with gelu. Its input is stored; the backward pass recomputes its output in the same memory.
+// Feed-forward with gelu or swish. Its input is stored; the backward pass recomputes its output in the same memory.
 class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x_MH, const Tensor& /*master1*/, const Tensor& bias1,
@@ -127,7 +129,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const Tensor hidden_MF = context->needs_input_grad(3) ? before_MF : Tensor();
     before_MF.unsafeGetTensorImpl()->bump_version();  // autograd refuses a second backward pass through the graph
     const Tensor d_MF =
-        products::linear(dy_MH, working2.t(), Tensor());  // gradient of gelu's output, then of its input
+        products::linear(dy_MH, working2.t(), Tensor());  // gradient of the activation's output, then of its input
     variable_list result(9);
     result[2] = pointwise_backward(d_MF, before_MF, activation, remembered_dropout(*context), d_MF, hidden_MF,
                                    context->needs_input_grad(2));
@@ -152,6 +154,42 @@ class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
     const Tensor dx = at::empty_like(gradients[0], at::MemoryFormat::Contiguous);
     pointwise(gradients[0].contiguous(), dx, Activation::none, remembered_dropout(*context));
     return {dx, Tensor()};
+  }
+};
+
+// The gate, or, if dy is defined, its gradient.
+Tensor compute_gated(const Tensor& x_MC, const Tensor& dy_MF, Activation activation, Dropout dropout) {
+  const std::int64_t rows = x_MC.size(0), width = x_MC.size(1) / 2;
+  const Tensor result = at::empty({rows, dy_MF.defined() ? 2 * width : width}, x_MC.options());
+  with_type(x_MC.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    const kernels::Gated<T> gated{.x = read<T>(x_MC),
+                                  .dy = read<T>(dy_MF),
+                                  .result = write<T>(result),
+                                  .width = width,
+                                  .activation = activation,
+                                  .mask = DropoutMask(dropout),
+                                  .drop = dropout.rate > 0};
+    Chunks(rows, 2 * width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::gated(gated, begin, end);
+    });
+  });
+  return result;
+}
+
+class GatedFunction : public torch::autograd::Function<GatedFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x_MC, Activation activation, Dropout dropout) {
+    context->save_for_backward({x_MC});
+    context->saved_data["activation"] = static_cast<std::int64_t>(activation);
+    remember(*context, dropout);
+    return compute_gated(x_MC, Tensor(), activation, dropout);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
+    return {compute_gated(context->get_saved_variables()[0], gradients[0].contiguous(), activation,
+                          remembered_dropout(*context)),
+            Tensor(), Tensor()};
   }
 };
 
@@ -207,10 +245,15 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
   return DropoutFunction::apply(x, dropout);
 }
 
+Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
+  if (!wants_gradient(x)) return compute_gated(x.contiguous(), Tensor(), activation, dropout);
+  return GatedFunction::apply(x.contiguous(), activation, dropout);
+}
+
 Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
   const bool learns = wants_gradient(x) || wants_gradient(first.weight.master()) || wants_gradient(first.bias) ||
                       wants_gradient(second.weight.master()) || wants_gradient(second.bias);
-  if (!learns || !is_gelu(activation)) {
+  if (!learns || !needs_input(activation)) {
     const Tensor hidden = fast::linear(x, first.weight, first.bias, activation, between);
     return fast::linear(hidden, second.weight, second.bias, Activation::none, {});
   }

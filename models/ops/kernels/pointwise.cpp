@@ -13,5 +13,7 @@ void pointwise_backward(const PointwiseBackward<float>& a, std::int64_t begin, s
 void pointwise_backward(const PointwiseBackward<Bf16>& a, std::int64_t begin, std::int64_t end) {
   ATTEND_CALL(backward(a, begin, end));
 }
+void gated(const Gated<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(gate(a, begin, end)); }
+void gated(const Gated<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(gate(a, begin, end)); }
 
 }  // namespace attend::ops::kernels

@@ -1,4 +1,4 @@
-// Activations and dropout, element by element, forward and backward.
+// Activations, gates and dropout, element by element, forward and backward.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -18,8 +18,8 @@ void pointwise(const Pointwise<float>& a, std::int64_t begin, std::int64_t end);
 void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // The gradient of the above: dx from dy (may be the same memory); adds the column sums of dx to `column_sums` [width]
-// (or null). `saved` is y for relu and tanh, x for gelu, null without activation; if y is not null, gelu's y is
-// recomputed into it, and it may be `saved`. Without activation and dropout, dx is null: it equals dy.
+// (or null). `saved` is y for relu and tanh, x for gelu and swish, null without activation; if y is not null, y is
+// recomputed into it from x, and it may be `saved`. Without activation and dropout, dx is null: it equals dy.
 template <class T>
 struct PointwiseBackward {
   const T* dy;
@@ -34,5 +34,20 @@ struct PointwiseBackward {
 };
 void pointwise_backward(const PointwiseBackward<float>& a, std::int64_t begin, std::int64_t end);
 void pointwise_backward(const PointwiseBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
+
+// y = dropout(activation(x[:, :width]) ⊙ x[:, width:]) for rows from `begin` to `end`, or, if dy is not null, its
+// gradient: dy' ⊙ x[:, width:] ⊙ activation'(x[:, :width]) | dy' ⊙ activation(x[:, :width]), where dy' = dropout(dy).
+template <class T>
+struct Gated {
+  const T* x;   // [M, 2 width]
+  const T* dy;  // [M, width]
+  T* result;    // y [M, width], or dx [M, 2 width]
+  std::int64_t width;
+  Activation activation;
+  DropoutMask mask;
+  bool drop;
+};
+void gated(const Gated<float>& a, std::int64_t begin, std::int64_t end);
+void gated(const Gated<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 }  // namespace attend::ops::kernels

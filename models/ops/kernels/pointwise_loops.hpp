@@ -24,6 +24,7 @@ ATTEND_INLINE Floats activate(Floats x) {
   if constexpr (kind == Activation::gelu_tanh) {
     return 0.5f * x * (1.0f + tanh(kTanhScale * x * (1.0f + kTanhCubic * x * x)));
   }
+  if constexpr (kind == Activation::swish) return x * sigmoid(x);
   return x;
 }
 
@@ -42,6 +43,10 @@ ATTEND_INLINE Floats slope(Floats saved, float unscale) {
   if constexpr (kind == Activation::gelu_tanh) {
     const Floats t = tanh(kTanhScale * saved * (1.0f + kTanhCubic * saved * saved));
     return 0.5f * (1.0f + t) + 0.5f * saved * (1.0f - t * t) * kTanhScale * (1.0f + 3.0f * kTanhCubic * saved * saved);
+  }
+  if constexpr (kind == Activation::swish) {
+    const Floats s = sigmoid(saved);
+    return s * (1.0f + saved * (1.0f - s));
   }
   return all(1);
 }
@@ -81,36 +86,62 @@ ATTEND_INLINE void backward_rows(const PointwiseBackward<T>& a, std::int64_t beg
   }
 }
 
-template <class T>
-void forward(const Pointwise<T>& a, std::int64_t begin, std::int64_t end) {
-  switch (a.activation) {
+template <Activation kind, class T>
+ATTEND_INLINE void gated_rows(const Gated<T>& a, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t row = begin; row < end; ++row) {
+    const T* x = a.x + 2 * row * a.width;
+    T* dx = a.result + 2 * row * a.width;
+    for (std::int64_t c = 0; c < a.width; c += kLanes) {
+      const std::int64_t i = row * a.width + c, n = a.width - c;
+      const Floats inner = load(x + c, n), gate = load(x + a.width + c, n), active = activate<kind>(inner);
+      Floats factor = a.dy ? load(a.dy + i, n) : all(1);
+      if (a.drop) factor *= keep(a.mask, static_cast<std::uint32_t>(i));
+      if (a.dy) {
+        const Floats saved = kind == Activation::tanh ? active : inner;
+        store(dx + c, factor * gate * slope<kind>(saved, 1), n);
+        store(dx + a.width + c, factor * active, n);
+      } else {
+        store(a.result + i, factor * active * gate, n);
+      }
+    }
+  }
+}
+
+// Calls f with the activation as a constant.
+template <class F>
+ATTEND_INLINE void with_activation(Activation activation, const F& f) {
+  switch (activation) {
     case Activation::none:
-      return forward_range<Activation::none>(a, begin, end);
+      return f(std::integral_constant<Activation, Activation::none>());
     case Activation::relu:
-      return forward_range<Activation::relu>(a, begin, end);
+      return f(std::integral_constant<Activation, Activation::relu>());
     case Activation::gelu:
-      return forward_range<Activation::gelu>(a, begin, end);
+      return f(std::integral_constant<Activation, Activation::gelu>());
     case Activation::gelu_tanh:
-      return forward_range<Activation::gelu_tanh>(a, begin, end);
+      return f(std::integral_constant<Activation, Activation::gelu_tanh>());
     case Activation::tanh:
-      return forward_range<Activation::tanh>(a, begin, end);
+      return f(std::integral_constant<Activation, Activation::tanh>());
+    case Activation::swish:
+      return f(std::integral_constant<Activation, Activation::swish>());
   }
 }
 
 template <class T>
+void forward(const Pointwise<T>& a, std::int64_t begin, std::int64_t end) {
+  with_activation(
+      a.activation, [&](auto kind) __attribute__((always_inline)) { forward_range<kind>(a, begin, end); });
+}
+
+template <class T>
 void backward(const PointwiseBackward<T>& a, std::int64_t begin, std::int64_t end) {
-  switch (a.activation) {
-    case Activation::none:
-      return backward_rows<Activation::none>(a, begin, end);
-    case Activation::relu:
-      return backward_rows<Activation::relu>(a, begin, end);
-    case Activation::gelu:
-      return backward_rows<Activation::gelu>(a, begin, end);
-    case Activation::gelu_tanh:
-      return backward_rows<Activation::gelu_tanh>(a, begin, end);
-    case Activation::tanh:
-      return backward_rows<Activation::tanh>(a, begin, end);
-  }
+  with_activation(
+      a.activation, [&](auto kind) __attribute__((always_inline)) { backward_rows<kind>(a, begin, end); });
+}
+
+template <class T>
+void gate(const Gated<T>& a, std::int64_t begin, std::int64_t end) {
+  with_activation(
+      a.activation, [&](auto kind) __attribute__((always_inline)) { gated_rows<kind>(a, begin, end); });
 }
 
 }  // namespace attend::ops::kernels::ATTEND_LEVEL

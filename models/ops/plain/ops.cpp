@@ -43,6 +43,8 @@ Tensor activate(const Tensor& x, Activation activation) {
       return at::gelu(x, "tanh");
     case Activation::tanh:
       return at::tanh(x);
+    case Activation::swish:
+      return at::silu(x);
   }
   ensure(false, "the activation is known");
   return {};
@@ -52,6 +54,11 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
   const auto type = x.scalar_type();
   const Tensor y = at::linear(x, weight.master().to(type), bias.defined() ? bias.to(type) : bias);
   return plain::dropout(activate(y, activation), after);
+}
+
+Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
+  const auto halves = x.chunk(2, 1);
+  return plain::dropout(activate(halves[0], activation) * halves[1], dropout);
 }
 
 Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
