@@ -28,7 +28,7 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
   if (!samples.length || (options.model == TextEncoderKind::bert && *samples.length > options.encoder.max_positions)) {
     throw UserError((run / "config.toml").string() + ": length is " +
                         (samples.length ? std::to_string(*samples.length) : "auto") + ", expected at most " +
-                        std::to_string(options.encoder.positions),
+                        std::to_string(options.encoder.max_positions),
                     "it was edited; restore the original");
   }
   const auto make = [&] { return TextModel(options, task, tokenizer.size()); };
