@@ -30,7 +30,7 @@ MultiHeadAttention attention_with(const MultiHeadConfig& config) {
 }
 
 void expect_near(const Tensor& found, const Tensor& expected, const std::string& name) {
-  EXPECT_TRUE(at::allclose(found, expected, 1e-4, 1e-5)) << name << ": " << (found - expected).abs().max();
+  EXPECT_TRUE(at::allclose(found, expected, 1e-4, 1e-4)) << name << ": " << (found - expected).abs().max();
 }
 
 // The kinds that are made of attention, with tables shorter than the longest sentence.

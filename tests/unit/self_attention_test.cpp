@@ -201,10 +201,11 @@ TEST(StandIns, FourierIsTheRealPartOfATransformOfEachSentence) {
   const Tensor y = Fourier(6).within(x, layout, nullptr);
   for (std::int64_t b = 0; b < layout.size(); ++b) {
     const Tensor own = x.narrow(0, layout.offsets[b], layout.length(b));
-    expect_close(y.narrow(0, layout.offsets[b], layout.length(b)), at::real(at::fft_fft2(own)));
+    const Tensor expected = at::real(at::fft_fft2(own));  // sums of up to 42 numbers, with angles in fp32
+    EXPECT_TRUE(at::allclose(y.narrow(0, layout.offsets[b], layout.length(b)), expected, 1e-4, 5e-5)) << b;
   }
   const Selection selected = select({1, 4, 5, 6, 12}, layout, torch::kCPU);
-  expect_close(Fourier(6).within(x, layout, &selected), selected.of(y));
+  EXPECT_TRUE(at::allclose(Fourier(6).within(x, layout, &selected), selected.of(y), 1e-4, 5e-5));
 }
 
 TEST(StandIns, WhatContradictsThemIsRefused) {
