@@ -192,6 +192,40 @@ TEST_P(TransformerEdits, HiddenStatesOfAllLayersAreObserved) {
   EXPECT_FALSE(at::allclose(recorder.encoder[0], recorder.encoder[1]));
 }
 
+// Of recurrent decoders as well, whose rows are in another order while they run.
+TEST_P(Edits, HiddenStatesOfEachSentenceAreThoseOfItAlone) {
+  const at::NoGradGuard no_grad;
+  const auto observed = [&](const Batch& batch) {
+    HiddenRecorder recorder;
+    Pass pass = Pass::inference(&recorder);
+    model_->forward(batch, pass);
+    return recorder;
+  };
+  const auto only = [](const Sequences& all, std::int64_t b) {
+    Sequences one{.ids_M = all.ids_M.narrow(0, all.layout.offsets[b], all.layout.length(b)), .layout = {}};
+    one.layout.append(all.layout.length(b));
+    return one;
+  };
+  const HiddenRecorder whole = observed(batch_);
+  ASSERT_EQ(std::ssize(whole.encoder), *GetParam().config.encoder_layers + 1);
+  ASSERT_EQ(std::ssize(whole.decoder), *GetParam().config.decoder_layers + 1);
+  for (std::int64_t b = 0; b < batch_.src.layout.size(); ++b) {
+    const HiddenRecorder alone =
+        observed({.src = only(batch_.src, b), .tgt = only(batch_.tgt, b), .labels_M = {}, .examples = {}});
+    const auto expect_equal = [&](const Tensor& all, const Tensor& one, const Layout& layout) {
+      ASSERT_EQ(one.size(0), layout.length(b));
+      EXPECT_TRUE(at::allclose(all.narrow(0, layout.offsets[b], layout.length(b)), one, 1e-4, 1e-4))
+          << "sentence " << b;
+    };
+    for (std::size_t l = 0; l < alone.encoder.size(); ++l) {
+      expect_equal(whole.encoder[l], alone.encoder[l], batch_.src.layout);
+    }
+    for (std::size_t l = 0; l < alone.decoder.size(); ++l) {
+      expect_equal(whole.decoder[l], alone.decoder[l], batch_.tgt.layout);
+    }
+  }
+}
+
 std::vector<Family> transformer_families() {
   std::vector<Family> chosen = families(/*dropout=*/0.1);
   std::erase_if(chosen, [](const Family& family) { return family.config.model != ModelKind::transformer; });
