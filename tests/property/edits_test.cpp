@@ -192,7 +192,7 @@ TEST_P(TransformerEdits, HiddenStatesOfAllLayersAreObserved) {
   EXPECT_FALSE(at::allclose(recorder.encoder[0], recorder.encoder[1]));
 }
 
-// Of recurrent decoders as well, whose rows are in another order while they run.
+// The rows of a recurrent decoder are in another order while it runs.
 TEST_P(Edits, HiddenStatesOfEachSentenceAreThoseOfItAlone) {
   const at::NoGradGuard no_grad;
   const auto observed = [&](const Batch& batch) {

@@ -334,7 +334,7 @@ not a line of the log
 {"event":"save","step":110}
 )";
 
-// Of many watched updates the first and the last, as far as they go: an RNN of one layer on each side.
+// Only two of many watched updates are kept, and of each the layers up to the first gap.
 TEST_F(TrainedRunTest, HasTheFirstAndTheLastWatchedUpdate) {
   write_run(place_ / "run");
   write_file_atomic(place_ / "run" / "train.jsonl", R"({"event":"watch","step":100,"gradient/encoder.0":0.5,)"
