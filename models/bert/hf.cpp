@@ -2,11 +2,14 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -80,6 +83,28 @@ constexpr std::array kHeads = {
     HfHead{TaskKind::spans, "ForQuestionAnswering", {}, "qa_outputs."},
     HfHead{TaskKind::tags, "ForTokenClassification"},
 };
+// The activations of config.json, the usual name of each first. RoBERTa's language modelling head always has gelu, so
+// that its other layers have only forms of it.
+using HfActivation = std::pair<std::string_view, FeedForwardKind>;
+constexpr auto kActivations = std::to_array<HfActivation>({
+    {"gelu", FeedForwardKind::gelu},
+    {"gelu_pytorch_tanh", FeedForwardKind::gelu_tanh},
+    {"gelu_new", FeedForwardKind::gelu_tanh},
+    {"relu", FeedForwardKind::relu},
+    {"silu", FeedForwardKind::swish},
+    {"swish", FeedForwardKind::swish},
+});
+constexpr std::size_t kFormsOfGelu = 3;
+std::span<const HfActivation> activations_of(NormPlace norm) {
+  return std::span(kActivations).first(norm == NormPlace::pre ? kFormsOfGelu : kActivations.size());
+}
+
+// Options with which an encoder can be exported: config.json has them, or they only matter in training. With any other
+// value of the rest than BERT's own, an encoder is of a form that Hugging Face does not have.
+constexpr auto kExported = std::to_array<std::string_view>(
+    {"shape", "layers", "width", "heads", "feed-forward", "norm", "activation", "embedding-width", "max-positions",
+     "dropout", "attention-dropout", "activation-dropout", "initial-deviation", "initial-positions", "initialiser"});
+
 const HfHead& head_of(TaskKind task) { return *std::ranges::find(kHeads, task, &HfHead::task); }
 
 bool is_pre(const HfConfig& config) { return config.options.block.norm == NormPlace::pre; }
@@ -246,10 +271,18 @@ std::string to_hf_config(const HfConfig& theirs) {
     throw UserError("cannot be exported: Hugging Face's encoders of this kind have no " + what,
                     "use the model with attend");
   };
-  if (config.block.positions != PositionKind::learned) {
-    refuse(fmt::format("{} positions", name_of(config.block.positions)));
+  const auto refuse_option = [&](std::string_view name, std::string_view text) {
+    refuse(fmt::format("form with {} = {}", name, text));
+  };
+  const OptionTexts usual = default_texts<BertOptions>();
+  for (const auto& [name, text] : texts_of(bind(theirs.options))) {
+    if (text != usual.at(name) && std::ranges::find(kExported, name) == kExported.end()) refuse_option(name, text);
   }
-  if (config.share_layers) refuse("shared layers");
+  if (config.block.norm == NormPlace::none) refuse_option("norm", "none");
+  if (config.block.feed_forward == 0) refuse_option("feed-forward", "0");
+  const auto activations = activations_of(config.block.norm);
+  const auto activation = std::ranges::find(activations, config.block.activation, &HfActivation::second);
+  if (activation == activations.end()) refuse_option("activation", name_of(config.block.activation));
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
   if (is_pre(theirs) && theirs.pad < 0) refuse("tokenizer without a padding piece");
   const Family& family = family_of(theirs);
@@ -263,7 +296,7 @@ std::string to_hf_config(const HfConfig& theirs) {
                        {"num_hidden_layers", config.layers},
                        {"num_attention_heads", config.block.heads},
                        {"intermediate_size", config.block.feed_forward},
-                       {"hidden_act", config.block.activation == FeedForwardKind::gelu ? "gelu" : "gelu_pytorch_tanh"},
+                       {"hidden_act", activation->first},
                        {"hidden_dropout_prob", config.block.dropout},
                        {"attention_probs_dropout_prob", config.block.attention_dropout},
                        {"max_position_embeddings", config.max_length + unused_positions(theirs)},
@@ -330,12 +363,13 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   config.pad = static_cast<std::int32_t>(pad);
   const std::int64_t unused = unused_positions(config);
   options.max_positions = size("max_position_embeddings", 8 + unused, 65535 + unused) - unused;
-  const auto activation = json_member<std::string>(json, "hidden_act", file);
-  if (activation == "gelu_new" || activation == "gelu_pytorch_tanh") {
-    options.block.activation = FeedForwardKind::gelu_tanh;
-  } else if (activation != "gelu") {
-    refuse("hidden_act", activation, "gelu, gelu_new or gelu_pytorch_tanh");
+  const auto name_of_activation = json_member<std::string>(json, "hidden_act", file);
+  const auto activations = activations_of(options.block.norm);
+  const auto activation = std::ranges::find(activations, name_of_activation, &HfActivation::first);
+  if (activation == activations.end()) {
+    refuse("hidden_act", name_of_activation, fmt::format("one of {}", fmt::join(activations | std::views::keys, ", ")));
   }
+  options.block.activation = activation->second;
   const auto number = [&](const char* key, double least, double most, double usual) {
     if (!json.contains(key)) return usual;
     const auto value = json_member<double>(json, key, file);

@@ -41,8 +41,8 @@ struct HfConfig {
 // inconsistent sizes.
 HfConfig read_hf_config(const std::filesystem::path& file);
 
-// Writes config.json. Throws UserError for features that these models lack: positions other than a learned table, shared
-// layers and narrow embeddings.
+// Writes config.json. Throws UserError naming the option for a form that these models lack, such as shared layers,
+// narrow embeddings and rotary positions.
 std::string to_hf_config(const HfConfig& theirs);
 
 // These parameters of a model under Hugging Face's names; whole tensors are views of the model's memory.

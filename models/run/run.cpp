@@ -14,18 +14,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The format of a run's files, raised when those of older programs can no longer be used.
-constexpr std::int64_t kRunFormat = 1;
+// The format of a run's files, raised when those of older programs can no longer be used. In format 1 some options of
+// BERT have other names; those of attend train have kept theirs.
+constexpr std::int64_t kRunFormat = 2;
 
 void check_format(const fs::path& run, const nlohmann::json& record) {
   const auto found = record.find("format");
   if (found != record.end() && *found == kRunFormat) return;
+  const bool first = found != record.end() && *found == 1;
+  if (first && record.value("kind", nlohmann::json()) == nlohmann::json(name_of(RunKind::train))) return;
   const std::string program = record.is_object() ? record.value("attend", nlohmann::json()).dump() : "null";
   throw UserError(
       fmt::format("{}: {}{}, expected format {}", run.string(),
                   found == record.end() ? "a run without a format number" : "a run of format " + found->dump(),
                   program == "null" ? "" : ", written by attend " + program, kRunFormat),
-      "use the version of attend that wrote it, or train the model again with this one");
+      first ? "export it with the version of attend that wrote it and import that with this one, or train it again"
+            : "use the version of attend that wrote it, or train the model again with this one");
 }
 
 }  // namespace

@@ -142,5 +142,17 @@ TEST_F(Operations, OfWhatStandsInForSelfAttention) {
   expect(SelfAttentionKind::fourier, 0, 2 * value, S * 2 * map);
 }
 
+// Two maps of 2/3 of the inner size and one back, or none of them.
+TEST_F(Operations, OfFeedForwards) {
+  ModelConfig config = model(ModelKind::transformer);
+  config.block.feed_forward = 0;
+  const double absent = counted(config);
+  config.block.feed_forward = static_cast<std::int64_t>(F);
+  const double positions = 2 * S + T;  // two layers of the encoder and one of the decoder
+  EXPECT_DOUBLE_EQ(counted(config), absent + positions * (product(H, F) + product(F, H)) / T);
+  config.block.activation = FeedForwardKind::swiglu;
+  EXPECT_DOUBLE_EQ(counted(config), absent + positions * (2 * product(H, 13) + product(13, H)) / T);  // 2/3 of 20
+}
+
 }  // namespace
 }  // namespace attend

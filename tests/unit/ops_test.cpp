@@ -43,8 +43,8 @@ INSTANTIATE_TEST_SUITE_P(Ops, EveryType, testing::Values(at::kFloat, at::kBFloat
                          [](const auto& type) { return type.param == at::kFloat ? "fp32" : "bf16"; });
 
 TEST_P(EveryType, Linear) {
-  for (const auto activation :
-       {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::tanh}) {
+  for (const auto activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
+                                Activation::tanh, Activation::swish}) {
     for (const double rate : {0.0, 0.3}) {
       const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
         return {linear(in[0], weight(in[1]), in[2], activation, {.rate = rate, .key = 11})};
@@ -77,7 +77,7 @@ TEST_P(EveryType, FeedForwardIsTwoLinears) {
   const auto two_linears = [](const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
     return linear(linear(x, first.weight, first.bias, activation, between), second.weight, second.bias);
   };
-  for (const auto activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh}) {
+  for (const auto activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::swish}) {
     for (const double rate : {0.0, 0.3}) {
       const auto run = [&](const auto& feed_forward, const std::vector<Tensor>& in) {
         return feed_forward(in[0], Affine{weight(in[1]), in[2]}, activation, Dropout{.rate = rate, .key = 11},
@@ -94,6 +94,43 @@ TEST_P(EveryType, FeedForwardIsTwoLinears) {
       for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(at::equal(gradients[i], expected_gradients[i])) << i;
     }
   }
+}
+
+TEST_P(EveryType, Gated) {
+  for (const auto activation :
+       {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::tanh, Activation::swish}) {
+    for (const double rate : {0.0, 0.3}) {
+      const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+        return {gated(in[0], activation, {.rate = rate, .key = 11})};
+      };
+      const std::string what = "activation " + std::to_string(static_cast<int>(activation));
+      for (const at::IntArrayRef sizes : {at::IntArrayRef{13, 14}, {701, 74}, {1, 64}, {0, 8}}) {
+        expect_fast_equals_plain(op, {randn(sizes)}, type(), what);
+      }
+    }
+  }
+  const Op relu = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    return {gated(in[0], Activation::relu, {})};
+  };
+  expect_fast_equals_plain(relu, {randn({13, 74})}, type(), "relu");
+  const Op of_columns = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    return {gated(in[0].t(), Activation::swish, {})};
+  };
+  expect_fast_equals_plain(of_columns, {randn({14, 5})}, type(), "not contiguous");
+}
+
+// swish(2) = 2 / (1 + e^-2), and its slope is σ(2) (1 + 2 (1 - σ(2))).
+TEST(Gate, IsTheActivatedHalfTimesTheOther) {
+  const Tensor x = at::tensor({2.0f, -1.0f, 3.0f, 0.5f}).view({1, 4}).requires_grad_();
+  const Tensor y = gated(x, Activation::swish, {});
+  const double of_2 = 1 / (1 + std::exp(-2.0)), of_minus_1 = 1 / (1 + std::exp(1.0));
+  EXPECT_NEAR(y[0][0].item<double>(), 3 * 2 * of_2, 1e-5);
+  EXPECT_NEAR(y[0][1].item<double>(), 0.5 * -1 * of_minus_1, 1e-6);
+  y.sum().backward();
+  EXPECT_NEAR(x.grad()[0][0].item<double>(), 3 * of_2 * (1 + 2 * (1 - of_2)), 1e-5);
+  EXPECT_NEAR(x.grad()[0][1].item<double>(), 0.5 * of_minus_1 * (1 - (1 - of_minus_1)), 1e-6);
+  EXPECT_NEAR(x.grad()[0][2].item<double>(), 2 * of_2, 1e-5);
+  EXPECT_NEAR(x.grad()[0][3].item<double>(), -of_minus_1, 1e-6);
 }
 
 TEST_P(EveryType, ReluGradientIsThatOfItsOutput) {

@@ -36,20 +36,30 @@ TEST_F(RunKindTest, IsRecorded) {
 TEST_F(RunKindTest, AnotherFormatIsRefused) {
   const std::string run = run_.path().string();
   write("config.toml", "model = \"luong\"\n");
-  EXPECT_EQ(message(), run + ": a run without a format number, expected format 1");  // an average of 0.1.0
+  EXPECT_EQ(message(), run + ": a run without a format number, expected format 2");  // an average of 0.1.0
   write("run.json", R"({"attend": "0.1.0"})");
-  EXPECT_EQ(message(), run + ": a run without a format number, written by attend \"0.1.0\", expected format 1");
-  write("run.json", R"x({"format": 2, "kind": "train", "attend": "0.9.0 (abc)"})x");
-  EXPECT_EQ(message(), run + ": a run of format 2, written by attend \"0.9.0 (abc)\", expected format 1");
+  EXPECT_EQ(message(), run + ": a run without a format number, written by attend \"0.1.0\", expected format 2");
+  write("run.json", R"x({"format": 3, "kind": "train", "attend": "0.9.0 (abc)"})x");
+  EXPECT_EQ(message(), run + ": a run of format 3, written by attend \"0.9.0 (abc)\", expected format 2");
   write("run.json", R"({"format": "1", "kind": "train"})");
-  EXPECT_EQ(message(), run + ": a run of format \"1\", expected format 1");
+  EXPECT_EQ(message(), run + ": a run of format \"1\", expected format 2");
+}
+
+TEST_F(RunKindTest, TranslationsOfTheFirstFormatAreRead) {
+  write("config.toml", "");
+  write("run.json", R"({"format": 1, "kind": "train"})");
+  EXPECT_EQ(kind_of_run(run_.path()), RunKind::train);
+  for (const std::string kind : {"pretrain", "finetune"}) {
+    write("run.json", R"({"format": 1, "kind": ")" + kind + "\"}");
+    EXPECT_NE(message().find(": a run of format 1, expected format 2"), std::string::npos) << message();
+  }
 }
 
 TEST_F(RunKindTest, IsRefusedUnlessItIsKnown) {
   EXPECT_NE(message().find("config.toml is missing"), std::string::npos) << message();
   write("config.toml", "");
   for (const char* record :
-       {R"({"format": 1, "kind": "distil"})", R"({"format": 1, "kind": 1})", R"({"format": 1})", "{"}) {
+       {R"({"format": 2, "kind": "distil"})", R"({"format": 2, "kind": 1})", R"({"format": 2})", "{"}) {
     write("run.json", record);
     EXPECT_NE(message().find("run.json"), std::string::npos) << record;
   }

@@ -1,0 +1,97 @@
+// config.json of Hugging Face for the forms of an encoder that its models have, and a refusal by name of all others.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "models/bert/hf.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+using Change = std::function<void(BertOptions&)>;
+
+HfConfig changed(const Change& change) {
+  HfConfig config{.options = {}, .vocabulary = 30};
+  config.options.width = 12;
+  config.options.block.heads = 3;
+  change(config.options);
+  return config;
+}
+
+std::string refusal(const Change& change) {
+  try {
+    to_hf_config(changed(change));
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(HfConfigFile, RefusesFormsThatTheyLackByName) {
+  const std::string they = "cannot be exported: Hugging Face's encoders of this kind have no ";
+  const std::vector<std::pair<std::string, Change>> cases = {
+      {"positions = alibi", [](BertOptions& bert) { bert.block.positions = PositionKind::alibi; }},
+      {"positions = none", [](BertOptions& bert) { bert.block.positions = PositionKind::none; }},
+      {"norm = none", [](BertOptions& bert) { bert.block.norm = NormPlace::none; }},
+      {"norm-kind = rms", [](BertOptions& bert) { bert.block.norm_kind = NormKind::rms; }},
+      {"residual = false", [](BertOptions& bert) { bert.block.residual = false; }},
+      {"feed-forward = 0", [](BertOptions& bert) { bert.block.feed_forward = 0; }},
+      {"activation = geglu", [](BertOptions& bert) { bert.block.activation = FeedForwardKind::geglu; }},
+      {"activation = swiglu", [](BertOptions& bert) { bert.block.activation = FeedForwardKind::swiglu; }},
+      {"score = additive", [](BertOptions& bert) { bert.score = ScoreKind::additive; }},
+      {"self-attention = uniform", [](BertOptions& bert) { bert.block.self_attention = SelfAttentionKind::uniform; }},
+      {"self-window = 3", [](BertOptions& bert) { bert.block.self_window = 3; }},
+      {"projections = none", [](BertOptions& bert) { bert.block.projections = ProjectionKind::none; }},
+      {"attention-bias = false", [](BertOptions& bert) { bert.block.attention_bias = false; }},
+      {"share-layers = true", [](BertOptions& bert) { bert.share_layers = true; }},
+      // Its language modelling head has gelu, whatever the layers have.
+      {"activation = relu",
+       [](BertOptions& bert) { bert.block.norm = NormPlace::pre, bert.block.activation = FeedForwardKind::relu; }},
+  };
+  for (const auto& [form, change] : cases) EXPECT_EQ(refusal(change), they + "form with " + form);
+  EXPECT_EQ(refusal([](BertOptions& bert) { bert.embedding_width = 6; }), they + "embeddings narrower than its layers");
+}
+
+// Sizes, dropout and initialisation are not a form, and activations keep their kind.
+TEST(HfConfigFile, IsReadAsItWasWritten) {
+  const TemporaryDirectory directory;
+  for (const auto& [kind, name] :
+       std::vector<std::pair<FeedForwardKind, std::string>>{{FeedForwardKind::gelu, "gelu"},
+                                                            {FeedForwardKind::gelu_tanh, "gelu_pytorch_tanh"},
+                                                            {FeedForwardKind::relu, "relu"},
+                                                            {FeedForwardKind::swish, "silu"}}) {
+    const HfConfig written = changed([&](BertOptions& bert) {
+      bert.layers = 3;
+      bert.max_positions = 24;
+      bert.dropout = 0.2;
+      bert.initial_positions = InitialPositions::sinusoids;
+      bert.initialiser = Initialiser::xavier_uniform;
+      bert.block.feed_forward = 20;
+      bert.block.activation = kind;
+      bert.block.attention_dropout = bert.block.activation_dropout = 0.3;
+    });
+    const std::string text = to_hf_config(written);
+    EXPECT_EQ(nlohmann::json::parse(text)["hidden_act"], name);
+    write_file_atomic(directory / "config.json", text);
+    const BertOptions read = read_hf_config(directory / "config.json").options;
+    EXPECT_EQ(read.block.activation, kind);
+    EXPECT_EQ(read.block.feed_forward, 20);
+    EXPECT_EQ(read.max_positions, 24);
+  }
+  nlohmann::json other = nlohmann::json::parse(to_hf_config(changed([](BertOptions&) {})));
+  other["hidden_act"] = "swish";  // the same under another name
+  write_file_atomic(directory / "config.json", other.dump());
+  EXPECT_EQ(read_hf_config(directory / "config.json").options.block.activation, FeedForwardKind::swish);
+  other["hidden_act"] = "quick_gelu";
+  write_file_atomic(directory / "config.json", other.dump());
+  EXPECT_THROW(read_hf_config(directory / "config.json"), UserError);
+}
+
+}  // namespace
+}  // namespace attend
