@@ -23,7 +23,7 @@ class Seq2SeqParity : public testing::TestWithParam<Family> {
       : fixture_(GetParam().name), model_(make_seq2seq(GetParam().config, {.src = 23, .tgt = 23}, std::nullopt)) {
     model_->to(test_device());
     const at::NoGradGuard no_grad;
-    for (const auto& [name, parameter] : parameters_of(*model_)) parameter.copy_(fixture_.tensor("weight." + name));
+    for (const auto& [name, tensor] : weights_of(*model_)) tensor.copy_(fixture_.tensor("weight." + name));
     batch_ = {.src = fixture_.sequences("src", "src_lengths"),
               .tgt = fixture_.sequences("tgt", "tgt_lengths"),
               .labels_M = fixture_.tensor("labels"),

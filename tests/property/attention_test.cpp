@@ -91,9 +91,7 @@ class Recomputed {
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       const std::string block = stack + ".layers." + std::to_string(layer % distinct) + ".";
       x_MH = sub_layer(x_MH, block + "norm1", [&](const Tensor& x) {
-        return linear(
-            attended({AttentionPlace::encoder, layer}, values(x, block + "self_attn.in_proj"), layout, layout),
-            block + "self_attn.out_proj");
+        return attend_within({AttentionPlace::encoder, layer}, x, layout, block + "self_attn.");
       });
       x_MH = sub_layer(x_MH, block + "norm2", [&](const Tensor& x) { return feed_forward(x, block, activation); });
     }
@@ -105,9 +103,7 @@ class Recomputed {
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       const std::string block = "decoder.layers." + std::to_string(layer) + ".";
       x_MH = sub_layer(x_MH, block + "norm1", [&](const Tensor& x) {
-        return linear(
-            attended({AttentionPlace::decoder, layer}, values(x, block + "self_attn.in_proj"), target, target),
-            block + "self_attn.out_proj");
+        return attend_within({AttentionPlace::decoder, layer}, x, target, block + "self_attn.");
       });
       x_MH = sub_layer(x_MH, block + "norm2", [&](const Tensor&) {
         const Tensor v_MH = values(memory_MH, block + "multihead_attn.kv_proj");
@@ -134,6 +130,16 @@ class Recomputed {
   Tensor feed_forward(const Tensor& x, const std::string& block, ops::Activation activation) const {
     const Tensor inner = linear(x, block + "linear1");
     return linear(activation == ops::Activation::gelu ? at::gelu(inner) : at::relu(inner), block + "linear2");
+  }
+
+  // Without projections, x in place of the values and of their output.
+  Tensor attend_within(Where where, const Tensor& x, const Layout& layout, const std::string& name) const {
+    const auto has = [&](const std::string& map) { return parameters_.contains(name + map + ".weight"); };
+    Tensor v_MH = x;
+    if (has("in_proj")) v_MH = values(x, name + "in_proj");
+    if (has("v_proj")) v_MH = linear(x, name + "v_proj");
+    const Tensor context_MH = attended(where, v_MH, layout, layout);
+    return has("out_proj") ? linear(context_MH, name + "out_proj") : context_MH;
   }
 
   // The last H columns of a fused product.
@@ -190,7 +196,9 @@ TEST_P(AttentionOfFamilies, IsADistributionInEveryLayerAndHead) {
     model_->forward(batch_, pass);
     if (config().model == ModelKind::transformer) {
       const std::int64_t heads = *config().block.heads;
-      expect_distributions(recorder_, AttentionPlace::encoder, *config().encoder_layers, heads, source, source);
+      const bool attends = config().block.self_attention != SelfAttentionKind::fourier;
+      expect_distributions(recorder_, AttentionPlace::encoder, attends ? *config().encoder_layers : 0, heads, source,
+                           source);
       expect_distributions(recorder_, AttentionPlace::decoder, *config().decoder_layers, heads, target, target);
       expect_distributions(recorder_, AttentionPlace::cross, *config().decoder_layers, heads, target, source);
     } else if (config().model == ModelKind::fixed) {
@@ -214,13 +222,20 @@ TEST_P(AttentionOfFamilies, IsNotChangedByBeingObserved) {
 INSTANTIATE_TEST_SUITE_P(Families, AttentionOfFamilies, testing::ValuesIn(families(/*dropout=*/0.1)),
                          [](const auto& instance) { return instance.param.name; });
 
+// The parts around attention are those of the paper, and values have nothing added.
+bool is_recomputed(const ModelConfig& config) {
+  return config.model == ModelKind::transformer && has_norms(config) && config.block.norm_kind == NormKind::layer &&
+         config.block.residual && config.block.feed_forward != 0 && config.block.activation == FeedForwardKind::relu &&
+         config.block.positions != PositionKind::relative && config.block.self_attention != SelfAttentionKind::fourier;
+}
+
 TEST(Attention, GivesTheTransformerItsHiddenStates) {
   const at::NoGradGuard no_grad;
   const Batch batch{
       .src = tokens_of({5, 1, 7, 3, 6}), .tgt = tokens_of({2, 6, 1, 5, 5}), .labels_M = {}, .examples = {}};
   for (const Family& family : families(/*dropout=*/0.1)) {
     const ModelConfig& config = family.config;
-    if (config.model != ModelKind::transformer) continue;
+    if (!is_recomputed(config)) continue;
     const Seq2Seq model = make_seq2seq(config, {.src = kPieces, .tgt = kPieces}, 7);
     model->to(test_device());
     AttentionRecorder recorder;
@@ -229,9 +244,13 @@ TEST(Attention, GivesTheTransformerItsHiddenStates) {
     const Recomputed recomputed(*model, recorder, config.block.norm, 1e-5);
     const auto embed = [&](const std::string& table, const Sequences& tokens) {
       const double scale = std::sqrt(static_cast<double>(*config.width));
-      const Tensor words_MH = recomputed.embed(table, tokens.ids_M) * scale;
+      const Tensor words_MH = recomputed.embed(table, tokens.ids_M) * scale, place_M = places(tokens.layout);
+      if (recipe_of(config.block.positions).adds_table) {
+        return words_MH + recomputed.embed(table.substr(0, 3) + "_position_embedding",
+                                           place_M.clamp_max(*config.max_positions - 1));
+      }
       if (!recipe_of(config.block.positions).adds_sinusoids) return words_MH;
-      return words_MH + sinusoids(0, 7, *config.width).to(at::kDouble).index_select(0, places(tokens.layout));
+      return words_MH + sinusoids(0, 7, *config.width).to(at::kDouble).index_select(0, place_M);
     };
     const std::string src_table = config.tie_embeddings ? "tgt_embedding" : "src_embedding";
     const Tensor memory_MH = recomputed.encode("encoder", embed(src_table, batch.src), batch.src.layout,

@@ -62,6 +62,7 @@ class Edits : public testing::TestWithParam<Family> {
  protected:
   Edits() {
     model_->to(test_device());
+    if (!has_norms(GetParam().config)) return;  // its states would grow with every layer
     // Of random models the weights are nearly equal; larger parameters make them differ.
     const at::NoGradGuard no_grad;
     for (Tensor& parameter : model_->parameters()) parameter.mul_(3);
@@ -157,6 +158,7 @@ TEST_P(TransformerEdits, ASilencedHeadIsOneWhoseOutputIsNotRead) {
        {std::pair(AttentionPlace::encoder, "encoder.layers.1.self_attn.out_proj.weight"),
         std::pair(AttentionPlace::decoder, "decoder.layers.1.self_attn.out_proj.weight"),
         std::pair(AttentionPlace::cross, "decoder.layers.1.multihead_attn.out_proj.weight")}) {
+    if (!model_->named_parameters().contains(name)) continue;  // of a parameter-free self-attention, or none
     const SilencedHead silenced(place, layer, head);
     const Tensor edited = forward(silenced);
     EXPECT_GT((edited - whole).abs().max().item<double>(), 1e-3) << name;

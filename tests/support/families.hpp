@@ -14,7 +14,15 @@ struct Family {
   ModelConfig config;
 };
 
+// True if states keep their size from layer to layer, without running statistics that training has made.
+inline bool has_norms(const ModelConfig& model) {
+  return model.block.norm != NormPlace::none && model.block.norm_kind != NormKind::batch;
+}
+
 inline std::vector<Family> families(double dropout) {
+  using enum PositionKind;
+  using enum SelfAttentionKind;
+  using enum FeedForwardKind;
   ModelConfig post;
   post.encoder_layers = 2;
   post.decoder_layers = 3;
@@ -41,6 +49,17 @@ inline std::vector<Family> families(double dropout) {
     return model;
   };
   const auto score = [](ScoreKind kind) { return [=](ModelConfig& model) { model.score = kind; }; };
+  const auto block = [](BlockOptions options) {  // with the sizes of the others
+    return [=](ModelConfig& model) {
+      const BlockOptions sizes = model.block;
+      model.block = options;
+      model.block.heads = options.heads ? options.heads : sizes.heads;
+      model.block.feed_forward = options.feed_forward ? options.feed_forward : sizes.feed_forward;
+    };
+  };
+  const auto table = [](ModelConfig& model) { model.max_positions = 5; };  // shorter than some sentences
+  const auto in = [](StackChoice stack) { return [=](ModelConfig& model) { model.self_attention_in = stack; }; };
+  const auto untied = [](ModelConfig& model) { model.tie_embeddings = false; };
   const auto cell = [](CellKind kind) { return [=](ModelConfig& model) { model.cell = kind; }; };
   const auto local = [](ScopeKind kind) { return [=](ModelConfig& model) { model.scope = kind, model.window = 2; }; };
   const auto even = [](ModelConfig& model) { model.width = 14; };
@@ -78,7 +97,50 @@ inline std::vector<Family> families(double dropout) {
       {"bahdanau_lstm", changed(bahdanau, cell(CellKind::lstm), score(ScoreKind::general),
                                 [](ModelConfig& model) { model.encoder = Direction::reversed; })},
       {"transformer_cosine", changed(post, score(ScoreKind::cosine))},
-      {"transformer_alibi", changed(post, [](ModelConfig& model) { model.block.positions = PositionKind::alibi; })},
+      {"transformer_alibi", changed(post, block({.positions = alibi}))},
+      {"transformer_dot",
+       changed(post, score(ScoreKind::dot), block({.projections = ProjectionKind::shared_qk, .activation = gelu}))},
+      {"transformer_general",
+       changed(post, score(ScoreKind::general), block({.attention_bias = false, .activation = gelu_tanh}))},
+      {"transformer_additive",
+       changed(post, score(ScoreKind::additive), block({.positions = learned, .activation = swish}), table)},
+      {"transformer_rbf", changed(post, score(ScoreKind::rbf),
+                                  block({.norm = NormPlace::pre, .norm_kind = NormKind::rms, .activation = geglu}))},
+      {"transformer_elu1",
+       changed(post, score(ScoreKind::elu1), block({.norm_kind = NormKind::batch, .activation = gelu}))},
+      {"transformer_values_only", changed(post, untied,
+                                          block({.projections = ProjectionKind::values_only,
+                                                 .norm = NormPlace::pre,
+                                                 .norm_kind = NormKind::batch,
+                                                 .activation = swish}))},
+      {"transformer_parameter_free",
+       changed(post, untied, block({.positions = learned, .projections = ProjectionKind::none}), table)},
+      {"transformer_no_norm", changed(post, block({.feed_forward = 7,
+                                                   .positions = PositionKind::none,
+                                                   .self_attention = uniform,
+                                                   .norm = NormPlace::none}))},
+      {"transformer_no_residual", changed(post, block({.feed_forward = 0, .self_window = 2, .residual = false}))},
+      {"transformer_relative", changed(post, block({.positions = relative, .activation = swiglu}))},
+      {"transformer_t5", changed(post, block({.positions = t5, .self_window = 11}))},
+      {"transformer_modern", changed(post, block({.positions = rotary,
+                                                  .attention_bias = false,
+                                                  .norm = NormPlace::pre,
+                                                  .norm_kind = NormKind::rms,
+                                                  .activation = swiglu}))},
+      {"transformer_dense", changed(post, block({.positions = PositionKind::none, .self_attention = dense}), table)},
+      {"transformer_random", changed(post, block({.self_attention = random, .self_window = 2}), table)},
+      {"transformer_fixed_random",
+       changed(post, block({.self_attention = fixed_random}), table, in(StackChoice::decoder))},
+      {"transformer_dense_attention",
+       changed(post, block({.positions = rotary, .self_attention = dense_attention}), table)},
+      {"transformer_random_attention",
+       changed(post, score(ScoreKind::general), table,
+               block({.self_attention = random_attention, .projections = ProjectionKind::shared_qk}))},
+      {"transformer_patterns", changed(post, score(ScoreKind::general), in(StackChoice::encoder),
+                                       block({.heads = 9, .feed_forward = 5, .self_attention = patterns}),
+                                       [](ModelConfig& model) { model.width = 18; })},
+      {"transformer_fourier",
+       changed(post, in(StackChoice::encoder), block({.self_attention = fourier, .norm = NormPlace::pre}))},
       {"fixed", changed(fixed, [](ModelConfig& model) { model.encoder = Direction::reversed; })},
       {"fixed_every",
        changed(fixed, cell(CellKind::gru), [](ModelConfig& model) { model.context = ContextUse::every; })},
