@@ -17,7 +17,8 @@ namespace {
 using Change = std::function<void(BertOptions&)>;
 
 HfConfig changed(const Change& change) {
-  HfConfig config{.options = {}, .vocabulary = 30};
+  HfConfig config;
+  config.vocabulary = 30;
   config.options.width = 12;
   config.options.block.heads = 3;
   change(config.options);

@@ -151,7 +151,7 @@ TEST_P(WatchOf, HasFiniteNumbersForEveryLayerAndPlace) {
       for (const char* sub_layer : {"self_attention/", "feed_forward/"}) expect(sub_layer + at, 1e-6, 1e6);
       const bool crosses = std::string(place) == "decoder";
       if (crosses) expect("cross_attention/" + at, 1e-6, 1e6);
-      for (std::int64_t head = 0; head < *config.heads; ++head) {
+      for (std::int64_t head = 0; head < *config.block.heads; ++head) {
         const std::string of_head = "." + std::to_string(head);
         expect("entropy/" + at + of_head, 0, std::log(7.0));
         if (crosses) expect("entropy/cross." + std::to_string(layer) + of_head, 0, std::log(7.0));

@@ -29,10 +29,9 @@
 #include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"
 
-namespace attend {
+namespace attend::toy {
 namespace {
 
-using namespace toy;  // NOLINT: meanings are spelt out below
 using Strings = std::vector<std::string>;
 
 struct Row {
@@ -407,4 +406,4 @@ TEST_F(ToySets, AnExistingFileIsNotReplacedUnasked) {
 }
 
 }  // namespace
-}  // namespace attend
+}  // namespace attend::toy
