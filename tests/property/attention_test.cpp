@@ -246,8 +246,8 @@ TEST(Attention, GivesTheTransformerItsHiddenStates) {
       const double scale = std::sqrt(static_cast<double>(*config.width));
       const Tensor words_MH = recomputed.embed(table, tokens.ids_M) * scale, place_M = places(tokens.layout);
       if (recipe_of(config.block.positions).adds_table) {
-        return words_MH + recomputed.embed(table.substr(0, 3) + "_position_embedding",
-                                           place_M.clamp_max(*config.max_positions - 1));
+        const std::string side = &tokens == &batch.src ? "src" : "tgt";
+        return words_MH + recomputed.embed(side + "_position_embedding", place_M.clamp_max(*config.max_positions - 1));
       }
       if (!recipe_of(config.block.positions).adds_sinusoids) return words_MH;
       return words_MH + sinusoids(0, 7, *config.width).to(at::kDouble).index_select(0, place_M);
