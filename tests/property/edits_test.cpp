@@ -2,6 +2,7 @@
 // `step`, and computes with the weights that it shows; and that a silenced head is one whose output is not read.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "tests/support/device.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/layout.hpp"
+#include "tests/support/model_properties.hpp"
 
 namespace attend {
 namespace {
@@ -89,7 +91,7 @@ class Edits : public testing::TestWithParam<Family> {
 
 TEST_P(Edits, AThresholdUnderEveryWeightChangesNothing) {
   const at::NoGradGuard no_grad;
-  EXPECT_LE((forward(1e-30) - forward(0)).abs().max().item<double>(), 2e-5);
+  expect_close(forward(1e-30), forward(0));
 }
 
 TEST_P(Edits, AThresholdCutsTheWeightsThatAreShownAndUsed) {
@@ -122,7 +124,7 @@ void Edits::expect_steps_are_forward(const AttentionEdit& edit) const {
   pass.edit_attention(edit);
   const auto logits = [&](const Tensor& hidden_MH) { return ops::logits(hidden_MH, model_->output_table(), {}); };
   const Tensor whole = logits(model_->forward(batch_, pass));
-  const double tolerance = 1e-5 * whole.abs().max().item<double>();  // the parameters are large, and so are logits
+  const double tolerance = 1e-4 * whole.abs().max().item<double>();  // the parameters are large, and so are logits
   const auto memory = model_->encode(batch_.src, pass);
   const Layout& target = batch_.tgt.layout;
   const std::vector<std::int64_t> sentences = {4, 1, 0, 3, 1, 2};
@@ -166,7 +168,7 @@ TEST_P(TransformerEdits, ASilencedHeadIsOneWhoseOutputIsNotRead) {
     Tensor read = model_->named_parameters()[name].narrow(1, head * columns, columns);
     const Tensor kept = read.clone();
     read.zero_();
-    EXPECT_LE((edited - forward(0)).abs().max().item<double>(), 2e-5) << name;
+    expect_close(edited, forward(0));
     read.copy_(kept);
   }
 }
@@ -216,8 +218,8 @@ TEST_P(Edits, HiddenStatesOfEachSentenceAreThoseOfItAlone) {
         observed({.src = only(batch_.src, b), .tgt = only(batch_.tgt, b), .labels_M = {}, .examples = {}});
     const auto expect_equal = [&](const Tensor& all, const Tensor& one, const Layout& layout) {
       ASSERT_EQ(one.size(0), layout.length(b));
-      EXPECT_TRUE(at::allclose(all.narrow(0, layout.offsets[b], layout.length(b)), one, 1e-4, 1e-4))
-          << "sentence " << b;
+      SCOPED_TRACE("sentence " + std::to_string(b));
+      expect_close(all.narrow(0, layout.offsets[b], layout.length(b)), one);
     };
     for (std::size_t l = 0; l < alone.encoder.size(); ++l) {
       expect_equal(whole.encoder[l], alone.encoder[l], batch_.src.layout);

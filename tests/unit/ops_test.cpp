@@ -97,6 +97,7 @@ TEST_P(EveryType, FeedForwardIsTwoLinears) {
 }
 
 TEST_P(EveryType, Gated) {
+  using Sizes = std::vector<std::vector<std::int64_t>>;
   for (const auto activation :
        {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::tanh, Activation::swish}) {
     for (const double rate : {0.0, 0.3}) {
@@ -104,7 +105,7 @@ TEST_P(EveryType, Gated) {
         return {gated(in[0], activation, {.rate = rate, .key = 11})};
       };
       const std::string what = "activation " + std::to_string(static_cast<int>(activation));
-      for (const at::IntArrayRef sizes : {at::IntArrayRef{13, 14}, {701, 74}, {1, 64}, {0, 8}}) {
+      for (const std::vector<std::int64_t>& sizes : Sizes{{13, 14}, {701, 74}, {1, 64}, {0, 8}}) {
         expect_fast_equals_plain(op, {randn(sizes)}, type(), what);
       }
     }
