@@ -55,7 +55,7 @@ class Fixture {
 // Relative to the largest value, absolute where that is below 0.1: both sides round in fp32, in another order.
 inline void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs, const std::string& name) {
   ASSERT_EQ(ours.sizes(), theirs.sizes()) << name;
-  EXPECT_LE((ours - theirs).abs().max().item<double>(), 1e-5 * std::max(0.1, theirs.abs().max().item<double>()))
+  EXPECT_LE((ours - theirs).abs().max().item<double>(), 2e-5 * std::max(0.1, theirs.abs().max().item<double>()))
       << name;
 }
 
@@ -72,7 +72,7 @@ inline constexpr double kLossInBf16 = 0.01;  // relative, over ten updates
 // The gradient of each parameter is within 6 per cent of itself, or of a twentieth of the whole where it is smaller:
 // queries of attention that still looks everywhere alike get a sum of terms that cancel.
 inline void expect_gradients_in_bf16(const std::vector<std::pair<std::string, torch::Tensor>>& parameters,
-                                     const Fixture& fixture, double tolerance = 0.05) {
+                                     const Fixture& fixture) {
   double square = 0, square_error = 0;
   for (const auto& [name, parameter] : parameters) {
     square += fixture.tensor("gradient." + name).square().sum().item<double>();
@@ -81,7 +81,7 @@ inline void expect_gradients_in_bf16(const std::vector<std::pair<std::string, to
     EXPECT_EQ(parameter.grad().scalar_type(), torch::kFloat32) << name;
     const torch::Tensor theirs = fixture.tensor("gradient." + name);
     const double error = (parameter.grad() - theirs).norm().item<double>();
-    EXPECT_LE(error, tolerance * std::max(theirs.norm().item<double>(), 0.05 * std::sqrt(square))) << name;
+    EXPECT_LE(error, 0.06 * std::max(theirs.norm().item<double>(), 0.05 * std::sqrt(square))) << name;
     square_error += error * error;
   }
   EXPECT_GE(std::sqrt(square_error / square), 1e-5);
