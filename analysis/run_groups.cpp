@@ -41,13 +41,28 @@ OptionTexts options_of(const TrainedRun& run) {
 
 OptionTexts architecture_of(const TrainedRun& run) { return texts_of(bind(run.config.model)); }
 
+// What the blocks of a Transformer have that is not the default, for a description: ", norm pre".
+std::string changes_of_blocks(const ModelConfig& model) {
+  const BoundOptions options = bind(model);
+  const OptionTexts texts = texts_of(options), usual = default_texts<ModelConfig>();
+  std::string changes;
+  for (const OptionBlock& block : blocks_of(options)) {
+    if (!block.heading.ends_with("only --model transformer")) continue;
+    for (const OptionBlock::Entry& entry : block.entries) {
+      const std::string name(entry.option->name);
+      if (name != "heads" && texts.at(name) != usual.at(name)) changes += fmt::format(", {} {}", name, texts.at(name));
+    }
+  }
+  return changes;
+}
+
 std::string describe(const ModelConfig& model) {
   const std::string size = fmt::format("{} + {} layers of {}", model.encoder_layers.value_or(0),
                                        model.decoder_layers.value_or(0), model.width.value_or(0));
   switch (model.model) {
     case ModelKind::transformer:
-      return fmt::format("transformer: {}, {} heads, score {}", size, model.block.heads.value_or(0),
-                         name_of(score_of(model)));
+      return fmt::format("transformer: {}, {} heads, score {}{}", size, model.block.heads.value_or(0),
+                         name_of(score_of(model)), changes_of_blocks(model));
     case ModelKind::fixed:
       return fmt::format("fixed: {}, context {}; {}", name_of(cell_of(model)), name_of(model.context), size);
     case ModelKind::luong:

@@ -34,6 +34,7 @@ struct PositionRecipe {
   bool adds_sinusoids = false;
   bool adds_table = false;
   bool turns = false;
+  bool is_added() const { return adds_sinusoids || adds_table; }
   std::function<std::shared_ptr<Scope>(std::shared_ptr<Scope> scope, const HeadsOfScope& heads)> around;
 };
 PositionRecipe recipe_of(PositionKind kind);

@@ -23,6 +23,28 @@ Size size_of(BertShape shape) {
   return std::ranges::find(kSizes, shape, &std::pair<BertShape, Size>::first)->second;
 }
 
+// Throws UserError for options that would change nothing.
+void refuse_without_effect(const BertOptions& options) {
+  const SelfAttentionRecipe recipe = recipe_of(options.block.self_attention);
+  const std::string kind = "self-attention is " + std::string(name_of(options.block.self_attention));
+  if (options.score != ScoreKind::scaled_dot && !recipe.compares_tokens) {
+    throw UserError("score is " + std::string(name_of(options.score)) + ", but " + kind + ", which has no score",
+                    "drop it, or choose --self-attention attention");
+  }
+  const PositionRecipe positions = recipe_of(options.block.positions);
+  const bool in_attention = !positions.is_added() && options.block.positions != PositionKind::none;
+  const bool fourier = options.block.self_attention == SelfAttentionKind::fourier;
+  if ((in_attention && fourier) || (positions.turns && !recipe.reads_keys)) {
+    throw UserError("positions is " + std::string(name_of(options.block.positions)) + ", but " + kind +
+                        ", which leaves nothing that they could change",
+                    "choose --positions learned or sinusoidal");
+  }
+  if (options.initial_deviation && options.initialiser != Initialiser::of_family) {
+    throw UserError("initial-deviation is given, but initialiser is " + std::string(name_of(options.initialiser)),
+                    "drop one of them");
+  }
+}
+
 }  // namespace
 
 std::int64_t width_of(const BertOptions& options) { return options.width.value_or(size_of(options.shape).width); }
@@ -30,6 +52,7 @@ std::int64_t width_of(const BertOptions& options) { return options.width.value_o
 BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
   const Size size = size_of(options.shape);
   const std::int64_t width = width_of(options);
+  refuse_without_effect(options);
   BlockConfig block = block_config(options.block, width, option_place);
   block.score = options.score;
   block.longest = options.max_positions;

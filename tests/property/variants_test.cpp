@@ -130,7 +130,7 @@ BertOptions drawn_bert(RandomStream& random) {
                 {"embedding-width", {6, 12}}},
                random);
   options.block.attention_dropout = 0;
-  options.initial_deviation = 0.3;
+  if (options.initialiser == Initialiser::of_family) options.initial_deviation = 0.3;
   return options;
 }
 

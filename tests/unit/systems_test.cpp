@@ -68,7 +68,7 @@ TEST(Systems, SeedsOfAConfigurationAreOneSystem) {
   EXPECT_EQ(systems[0].description, "luong: lstm, score general, scope global, soft; 1 + 1 layers of 8");
   EXPECT_EQ(systems[1].name, "transformer");
   EXPECT_EQ(systems[1].runs, (Numbers{1}));
-  EXPECT_EQ(systems[1].description, "transformer: 1 + 1 layers of 8, 2 heads, score scaled-dot");
+  EXPECT_EQ(systems[1].description, "transformer: 1 + 1 layers of 8, 2 heads, score scaled-dot, feed-forward 16");
 }
 
 TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
