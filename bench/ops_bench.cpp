@@ -1,13 +1,14 @@
 // Speed of the ops' fast paths and plain formulations, forward and backward, at the shapes of a training step: 4,096
 // tokens in sentences of 16 (or 128), width 256 with an inner width of 1,024, or 768 with 3,072, and a vocabulary of
 // 8,000. Arguments: 0 fp32 or 1 bf16; 0 plain or 1 fast; then the width, and for attention the length. Items are
-// tokens.
+// tokens. And attention within one sentence of 4,096 tokens, by its score.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 
 #include <memory>
 #include <vector>
 
+#include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/ops.hpp"
 #include "tests/support/heads.hpp"
@@ -72,6 +73,21 @@ void heads(benchmark::State& state) {
                        [&] { return attend_heads({qkv}, layout, layout, {.heads = width / 64, .dropout = kDropout}); });
 }
 
+// One sentence of all tokens, in an encoder; the argument is the score.
+void long_sentence(benchmark::State& state, ScoreKind score) {
+  const Heads heads({.width = 256, .heads = 4, .score = score});
+  torch::nn::Module model;
+  heads.register_in(model);
+  initialise(model, 1);
+  const Layout layout = sentences_of(kTokens);
+  const Tensor qkv = at::randn({kTokens, 3 * 256}).requires_grad_(), gradient = at::randn({kTokens, 256});
+  for (auto _ : state) {
+    Pass pass = Pass::train(1);
+    heads.within({qkv}, layout, {}, layout, 0, pass).backward(gradient);
+  }
+  state.SetItemsProcessed(state.iterations() * kTokens);
+}
+
 void embedding(benchmark::State& state) {
   const Layout layout = sentences_of(16);
   const Tensor ids = at::randint(0, kVocabulary, {kTokens}, at::kLong), positions = at::randn({16, state.range(2)});
@@ -91,6 +107,8 @@ ATTEND_BENCHMARK(feed_forward);
 ATTEND_BENCHMARK(norm);
 ATTEND_BENCHMARK(embedding);
 ATTEND_BENCHMARK(loss);
+BENCHMARK_CAPTURE(long_sentence, scaled_dot, ScoreKind::scaled_dot)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(long_sentence, elu1, ScoreKind::elu1)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(heads)->ArgsProduct({{0, 1}, {0, 1}, {256, 768}, {16, 128}})->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
