@@ -121,7 +121,8 @@ class FinetuningJob : public Job {
     if (!resumed && !config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
-    const std::int64_t longest = config_.model.model == TextEncoderKind::bert ? config_.model.encoder.max_positions : 65535;
+    const std::int64_t longest =
+        config_.model.model == TextEncoderKind::bert ? config_.model.encoder.max_positions : 65535;
     if (!samples.length) samples.length = std::min(format.default_length(), longest);
     if (*samples.length > longest) {
       throw UserError("--length " + std::to_string(*samples.length) + ": the encoder reads at most " +
