@@ -9,8 +9,8 @@ namespace attend {
 
 // T queries and S positions; axes of size 1 hold for all leading axes.
 struct Places {
-  torch::Tensor padding_1S;  // [..., 1, S]: true after the end of a sentence
-  std::int64_t first = 0;    // query t is number `first + t` of its sentence,
+  torch::Tensor padding_1S;      // [..., 1, S]: true after the end of a sentence
+  std::int64_t first = 0;        // query t is number `first + t` of its sentence,
   torch::Tensor chosen_T1 = {};  // or, if this is defined, number chosen_T1[..., t, 0]
 
   torch::Tensor lengths_11() const { return padding_1S.logical_not().sum(-1, true); }  // [..., 1, 1]

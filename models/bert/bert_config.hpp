@@ -69,11 +69,13 @@ struct BertOptions {
            .max = 1,
            .only = kBert});
     visit("initial-positions", self.initial_positions,
-          {.help = "initialisation of the learned position table: random or sinusoids", .only = {"positions", {"learned"}}});
-    visit("initialiser", self.initialiser,
-          {.help = "initialisation of matrices: normal with --initial-deviation (default), a rule based on their sizes, "
-                   "or uniform in ±0.1 including the embeddings",
-           .only = kBert});
+          {.help = "initialisation of the learned position table: random or sinusoids",
+           .only = {"positions", {"learned"}}});
+    visit(
+        "initialiser", self.initialiser,
+        {.help = "initialisation of matrices: normal with --initial-deviation (default), a rule based on their sizes, "
+                 "or uniform in ±0.1 including the embeddings",
+         .only = kBert});
   }
 };
 

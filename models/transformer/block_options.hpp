@@ -39,11 +39,12 @@ struct BlockOptions {
                    "self-attention by vectors of distances (relative), their biases (t5, alibi) or rotations (rotary), "
                    "or not at all",
            .only = only});
-    visit("self-attention", self.self_attention,
-          {.help = "self-attention, or what stands in for it: a mean (uniform), weights computed from the query alone "
-                   "(dense) or learnt for each pair of positions (random, fixed-random), mixtures with attention, fixed "
-                   "patterns in all heads but one, or a Fourier transform; the last two in encoders",
-           .only = only});
+    visit(
+        "self-attention", self.self_attention,
+        {.help = "self-attention, or what stands in for it: a mean (uniform), weights computed from the query alone "
+                 "(dense) or learnt for each pair of positions (random, fixed-random), mixtures with attention, fixed "
+                 "patterns in all heads but one, or a Fourier transform; the last two in encoders",
+         .only = only});
     visit("self-window", self.self_window,
           {.help = "positions on each side that self-attention sees; 0: all", .min = 0, .max = 1e5, .only = only});
     visit("projections", self.projections,
@@ -51,7 +52,8 @@ struct BlockOptions {
                    "keys, of values and output only, or none",
            .only = only});
     visit("attention-bias", self.attention_bias, {.help = "projections of attention have biases", .only = only});
-    visit("norm", self.norm, {.help = "norm after (post) or before (pre) each sub-layer, or none in the blocks", .only = only});
+    visit("norm", self.norm,
+          {.help = "norm after (post) or before (pre) each sub-layer, or none in the blocks", .only = only});
     visit("norm-kind", self.norm_kind,
           {.help = "norm of the blocks: layer norm, root mean square norm, or batch norm over the tokens of a batch",
            .only = {"norm", {"post", "pre"}}});

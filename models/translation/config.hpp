@@ -25,11 +25,11 @@ struct ModelConfig {
   std::optional<std::int64_t> encoder_layers;
   std::optional<std::int64_t> decoder_layers;
   std::optional<std::int64_t> width;
-  BlockOptions block = {};                              // transformer
-  std::optional<std::int64_t> max_positions;            // transformer, tables of positions; auto: max-length + 1
-  StackChoice self_attention_in = StackChoice::both;    // transformer
-  std::optional<CellKind> cell;                         // recurrent; auto: gru for bahdanau, else lstm
-  Direction encoder = Direction::both;                  // recurrent
+  BlockOptions block = {};                            // transformer
+  std::optional<std::int64_t> max_positions;          // transformer, tables of positions; auto: max-length + 1
+  StackChoice self_attention_in = StackChoice::both;  // transformer
+  std::optional<CellKind> cell;                       // recurrent; auto: gru for bahdanau, else lstm
+  Direction encoder = Direction::both;                // recurrent
   std::optional<ScoreKind> score;              // not fixed; auto: scaled-dot, or general (luong), additive (bahdanau)
   std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length
   ScopeKind scope = ScopeKind::global;
@@ -45,7 +45,7 @@ struct ModelConfig {
   bool tie_embeddings =
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
   std::optional<double> dropout;
-  double initial_deviation = 0.0;   // transformer: standard deviation of initial weights; 0: Xavier's rule
+  double initial_deviation = 0.0;  // transformer: standard deviation of initial weights; 0: Xavier's rule
   InitialiserConfig initial = {};
 
   static constexpr Condition kTransformer = {"model", {"transformer"}}, kAttention = {"model", {"luong", "bahdanau"}},
@@ -63,11 +63,12 @@ struct ModelConfig {
     BlockOptions::visit(self.block, visit, kTransformer);
     visit("self-attention-in", self.self_attention_in,
           {.help = "the stacks that --self-attention, --self-window and --projections change", .only = kTransformer});
-    visit("max-positions", self.max_positions,
-          {.help = "rows of tables of positions, the last of which stands for all later positions; auto: max-length + 1",
-           .min = 1,
-           .max = 1e5,
-           .only = kTransformer});
+    visit(
+        "max-positions", self.max_positions,
+        {.help = "rows of tables of positions, the last of which stands for all later positions; auto: max-length + 1",
+         .min = 1,
+         .max = 1e5,
+         .only = kTransformer});
     visit("cell", self.cell, {.help = "kind of cell; auto: gru for bahdanau, else lstm", .only = kRecurrent});
     visit("encoder", self.encoder,
           {.help = "the encoder reads the source in both directions, forward, or reversed", .only = kRecurrent});
