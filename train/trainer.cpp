@@ -14,7 +14,6 @@
 #include "core/signals.hpp"
 #include "eval/metrics/translation_metrics.hpp"
 #include "models/layers/layers.hpp"
-#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "train/memory_limit.hpp"
 #include "train/watch.hpp"
@@ -75,7 +74,8 @@ Trainer::Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, 
       schedule_(schedule),
       run_(std::move(run)),
       ranks_(ranks),
-      gradients_(task.model(), ranks) {}
+      gradients_(task.model(), ranks),
+      statistics_(buffers_of(task.model())) {}
 
 void Trainer::restore(const Checkpoint& checkpoint) {
   checkpoint.load(task_.model(), optimiser_, task_.objective_state());
@@ -188,11 +188,10 @@ void Trainer::update() {
   const Totals totals = count(batches);
 
   // Every pass moves the running statistics; those of an update that is not made are put back.
-  const NamedTensors statistics = buffers_of(task_.model());
   std::vector<torch::Tensor> before;
-  for (const auto& [name, tensor] : statistics) before.push_back(tensor.clone());
+  for (const auto& [name, tensor] : statistics_) before.push_back(tensor.clone());
   const auto abandon = [&] {
-    for (std::size_t i = 0; i < before.size(); ++i) statistics[i].second.copy_(before[i]);
+    for (std::size_t i = 0; i < before.size(); ++i) statistics_[i].second.copy_(before[i]);
   };
   const bool watched = ranks_.first() && config_.watch > 0 && step % config_.watch == 0;
   const std::function<void(Watch&)> show = watched ? batches.front().show : nullptr;

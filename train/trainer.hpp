@@ -16,6 +16,7 @@
 #include "core/options.hpp"
 #include "core/progress.hpp"
 #include "models/layers/norm.hpp"
+#include "models/layers/weights_io.hpp"
 #include "train/checkpoint.hpp"
 #include "train/distributed/gradient_sum.hpp"
 #include "train/distributed/ranks.hpp"
@@ -177,6 +178,7 @@ class Trainer {
   std::filesystem::path run_;
   Ranks& ranks_;
   GradientSum gradients_;
+  NamedTensors statistics_;      // the running statistics of the model
   std::optional<EventLog> log_;  // opened by train(), on the first rank
   ProgressLine progress_;
   TrainState state_;

@@ -30,9 +30,11 @@ struct PretrainingConfig {
   InstanceConfig instances = {};
   MaskingConfig masking = {};
   std::optional<std::int64_t> max_tokens = {};
-  BertOptions model = {.block = {.positions = PositionKind::learned, .activation = FeedForwardKind::gelu},
-                       .dropout = 0,
-                       .initial_positions = InitialPositions::sinusoids};
+  BertOptions model = [] {
+    BertOptions bert = {.dropout = 0, .initial_positions = InitialPositions::sinusoids};
+    bert.block.attention_dropout = 0;
+    return bert;
+  }();
   ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
   OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
   TrainerConfig trainer = {};

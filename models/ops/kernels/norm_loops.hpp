@@ -22,15 +22,10 @@ void forward_rows(const Norm<T>& a, std::int64_t begin, std::int64_t end) {
       Floats total = {};
       for (std::int64_t c = 0; c < a.width; c += kLanes) total += load(in + c, a.width - c);
       mean = sum(total) / width;
-      for (std::int64_t c = 0; c < a.width; c += kLanes) {
-        const Floats x = first(a.width - c, load(in + c, a.width - c) - mean, 0);
-        squares += x * x;
-      }
-    } else {
-      for (std::int64_t c = 0; c < a.width; c += kLanes) {
-        const Floats x = load(in + c, a.width - c);
-        squares += x * x;
-      }
+    }
+    for (std::int64_t c = 0; c < a.width; c += kLanes) {
+      const Floats x = first(a.width - c, load(in + c, a.width - c) - mean, 0);
+      squares += x * x;
     }
     const float rstd = 1 / std::sqrt(sum(squares) / width + a.eps);
     for (std::int64_t c = 0; c < a.width; c += kLanes) {
