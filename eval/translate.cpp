@@ -74,20 +74,25 @@ void Translator::warn_of_cut() const {
   if (cut_.count > 0) log::warn("{}", cut_.report(most_pieces_));
 }
 
-std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request, const Sequences& src) {
+std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request, const Sequences& src,
+                                               std::span<const std::int64_t> lines) {
   if (src.layout.size() == 0) return {};
   const c10::InferenceMode inference;
   const CutWeights cut(request.config.attention_threshold);
   Pass pass = Pass::inference();
   pass.edit_attention(cut);
-  std::vector<std::int64_t> longest;
-  for (std::int64_t b = 0; b < src.layout.size(); ++b) longest.push_back(request.config.longest(src.layout.length(b)));
+  std::vector<Wanted> wanted;
+  for (std::int64_t b = 0; b < src.layout.size(); ++b) {
+    wanted.push_back(
+        {.longest = request.config.longest(src.layout.length(b)), .line = lines.empty() ? b : lines[b]});
+  }
   const EncodedSource source(request.model, src, pass);
-  return search({.model = source, .longest = longest, .ids = request.ids, .config = request.config}, pass);
+  return search({.model = source, .wanted = wanted, .ids = request.ids, .config = request.config}, pass);
 }
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
   std::vector<Ids> encoded;
+  const std::int64_t first_line = num_lines_;
   std::int64_t num_blank = 0;
   for (const std::string& line : lines) {
     auto [ids, is_cut] = tokenizers_.src.encode_beginning(line, most_pieces_);
@@ -105,10 +110,14 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
               [&](std::size_t b) {
                 std::vector<std::span<const std::int32_t>> sentences;
-                for (const std::size_t i : batches[b]) sentences.emplace_back(encoded[i]);
+                std::vector<std::int64_t> numbers;
+                for (const std::size_t i : batches[b]) {
+                  sentences.emplace_back(encoded[i]);
+                  numbers.push_back(first_line + static_cast<std::int64_t>(i));
+                }
                 Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
                 src.ids_M = src.ids_M.to(model_.device());
-                auto found = attend::translate(request, src);
+                auto found = attend::translate(request, src, numbers);
                 for (std::size_t s = 0; s < sentences.size(); ++s) {
                   std::vector<Translation>& result = results[batches[b][s]];
                   result.clear();

@@ -4,13 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/options.hpp"
 #include "core/progress.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
-#include "eval/search.hpp"
+#include "eval/search/search.hpp"
 #include "models/translation/seq2seq.hpp"
 
 namespace attend {
@@ -61,8 +62,9 @@ struct TranslationRequest {
   const SearchConfig& config;
 };
 
-// The best `nbest` hypotheses of every source sentence (with its eos), best first: `search` over the model.
-std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request, const Sequences& src);
+// The results for every source sentence (with its eos): `search` over the model. `lines` are their numbers in the input.
+std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request, const Sequences& src,
+                                               std::span<const std::int64_t> lines = {});
 
 // Model and config are not modified; they and `progress`, which counts translated lines, must outlive the translator.
 class Translator {

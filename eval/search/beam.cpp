@@ -1,0 +1,65 @@
+#include "eval/search/beam.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <tuple>
+
+namespace attend {
+
+void Beam::advance(Sentence& sentence, const NextTokens& next, std::int64_t first_row) const {
+  std::vector<Live> before = std::move(sentence.live);
+  sentence.live.clear();
+  const auto finish = [&](Live live, bool ended) {
+    sentence.finished.push_back(completed(std::move(live), ended, config_));
+  };
+  std::int64_t rank = 0;
+  for (const Candidate& candidate : best_candidates(before, next, first_row)) {
+    const bool ends = candidate.token.id == ids_.eos;
+    const bool kept = ends ? rank < config_.beam : std::ssize(sentence.live) < config_.beam;
+    ++rank;
+    if (!kept) continue;
+    Live live = continued(before[candidate.live], first_row + candidate.live, candidate.token, ids_);
+    if (ends) {
+      finish(std::move(live), true);
+    } else {
+      sentence.live.push_back(std::move(live));
+    }
+  }
+  if (sentence.live.empty() && sentence.finished.empty()) {  // no continuation has a probability
+    finish(std::move(before.front()), false);
+  }
+  if (std::ssize(sentence.finished) >= config_.beam) {
+    sentence.live.clear();
+  } else if (!sentence.live.empty() && std::ssize(sentence.live.front().ids) >= sentence.wanted.longest) {
+    for (Live& live : sentence.live) finish(std::move(live), false);
+    sentence.live.clear();
+  }
+}
+
+// The 2K best continuations, best first; of equal ones that of the earlier row and smaller id.
+std::vector<Beam::Candidate> Beam::best_candidates(const std::vector<Live>& live, const NextTokens& next,
+                                                   std::int64_t first_row) const {
+  const bool may_end = std::ssize(live.front().ids) >= config_.min_length;
+  std::vector<Candidate> candidates;
+  for (std::int64_t i = 0; i < std::ssize(live); ++i) {
+    for (const NextToken& token : next.best(first_row + i)) {
+      if (token.id == ids_.pad || token.id == ids_.bos || (token.id == ids_.eos && !may_end)) continue;
+      candidates.push_back({.live = i, .token = token, .score = live[i].score + token.score});
+    }
+  }
+  const auto kept = std::min<std::ptrdiff_t>(2 * config_.beam, std::ssize(candidates));
+  std::partial_sort(candidates.begin(), candidates.begin() + kept, candidates.end(),
+                    [](const Candidate& a, const Candidate& b) {
+                      return std::tuple(-a.score, a.live, a.token.id) < std::tuple(-b.score, b.live, b.token.id);
+                    });
+  candidates.resize(kept);
+  return candidates;
+}
+
+std::vector<Hypothesis> Beam::results(Sentence sentence) const {
+  std::ranges::stable_sort(sentence.finished, std::greater(), &Hypothesis::score);
+  if (std::ssize(sentence.finished) > config_.nbest) sentence.finished.resize(config_.nbest);
+  return std::move(sentence.finished);
+}
+
+}  // namespace attend

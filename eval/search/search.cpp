@@ -1,0 +1,95 @@
+#include "eval/search/search.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include "core/error.hpp"
+#include "core/freed_memory.hpp"
+#include "core/signals.hpp"
+#include "eval/search/next_tokens.hpp"
+#include "eval/search/strategy.hpp"
+
+namespace attend {
+namespace {
+
+// The sentences that are not done, and the rows of the decoder, one for each of their live hypotheses.
+class Searcher {
+ public:
+  explicit Searcher(const SearchRequest& request)
+      : request_(request),
+        processors_(make_processors(request.config, request.ids)),
+        strategy_(make_strategy(request.config, request.ids)) {
+    for (const Wanted& wanted : request.wanted) {
+      const std::int64_t index = std::ssize(sentences_);
+      sentences_.push_back(
+          {.index = index, .wanted = wanted, .live = std::vector<Live>(strategy_->rows(), Live{.parent = index})});
+    }
+  }
+
+  std::vector<std::vector<Hypothesis>> run(Pass& pass) {
+    std::vector<std::vector<Hypothesis>> results(sentences_.size());
+    if (sentences_.empty()) return results;
+    const auto state = request_.model.start();
+    const at::Device device = request_.model.device();
+    auto num_rows = std::ssize(sentences_);
+    while (true) {
+      collect_rows();
+      if (!std::ranges::equal(parents_, std::views::iota(std::int64_t{0}, std::int64_t{num_rows}))) {
+        state->select(parents_);
+      }
+      num_rows = std::ssize(parents_);
+      if (signals::stop_requested()) throw Interrupted("translation was interrupted");
+      const auto previous = at::tensor(previous_, at::kLong).to(device);
+      advance(request_.model.step(*state, previous, pass));
+      for (Sentence& sentence : sentences_) {
+        if (sentence.live.empty()) results[sentence.index] = strategy_->results(std::move(sentence));
+      }
+      std::erase_if(sentences_, [](const Sentence& sentence) { return sentence.live.empty(); });
+      if (sentences_.empty()) break;
+    }
+    return_freed_memory();
+    return results;
+  }
+
+ private:
+  // The rows that live on: which of the last step each continues, and its last token.
+  void collect_rows() {
+    parents_.clear();
+    previous_.clear();
+    for (const Sentence& sentence : sentences_) {
+      for (const Live& live : sentence.live) {
+        parents_.push_back(live.parent);
+        previous_.push_back(live.ids.empty() ? request_.ids.bos : live.ids.back());
+      }
+    }
+  }
+
+  void advance(const at::Tensor& logits_RV) {
+    const NextTokens next(logits_RV, strategy_->candidates(), strategy_->whole(), processors_, sentences_);
+    std::int64_t first_row = 0;
+    for (Sentence& sentence : sentences_) {
+      const std::int64_t num_rows = std::ssize(sentence.live);
+      strategy_->advance(sentence, next, first_row);
+      first_row += num_rows;
+    }
+  }
+
+  const SearchRequest& request_;
+  LogitsProcessors processors_;
+  std::unique_ptr<const Strategy> strategy_;
+  std::vector<Sentence> sentences_;
+  std::vector<std::int64_t> parents_;
+  std::vector<std::int64_t> previous_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, Pass& pass) {
+  const c10::InferenceMode inference;
+  return Searcher(request).run(pass);
+}
+
+}  // namespace attend

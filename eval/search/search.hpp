@@ -1,0 +1,26 @@
+// Search over a StepModel: a loop of steps in which logits processors change the scores of the next tokens and a
+// strategy (beam.hpp and others) chooses the hypotheses that live on. A sentence that is done leaves the batch.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "eval/search/config.hpp"
+#include "eval/search/hypothesis.hpp"
+#include "models/layers/step_model.hpp"
+
+namespace attend {
+
+struct SearchRequest {
+  const StepModel& model;
+  std::span<const Wanted> wanted;  // one for each sequence of the model
+  TargetIds ids;
+  const SearchConfig& config;
+};
+
+// The results for every sequence, at least one each: for a beam the best `nbest` hypotheses, best first. Sequences are
+// independent. If a model's logits are not finite, the hypothesis ends there. Interrupted after SIGINT or SIGTERM,
+// which are polled before every step.
+std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, Pass& pass);
+
+}  // namespace attend

@@ -1,0 +1,41 @@
+// A strategy: which continuations of a sentence's hypotheses live on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "eval/search/config.hpp"
+#include "eval/search/hypothesis.hpp"
+#include "eval/search/next_tokens.hpp"
+
+namespace attend {
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  // The hypotheses that a sentence begins with.
+  virtual std::int64_t rows() const { return 1; }
+  // How many of each row's best tokens `advance` looks at, and whether it looks at the scores of all tokens.
+  virtual std::int64_t candidates() const = 0;
+  virtual bool whole() const { return false; }
+
+  // Continues a sentence by one token: replaces its live hypotheses, whose first row in `next` is `first_row`, by those
+  // that live on, each with its parent, and moves complete ones to `finished`. Without live ones the sentence is done;
+  // then at least one is finished.
+  virtual void advance(Sentence& sentence, const NextTokens& next, std::int64_t first_row) const = 0;
+
+  // The results for a sentence that is done, in the order in which they are returned.
+  virtual std::vector<Hypothesis> results(Sentence sentence) const = 0;
+};
+
+// The strategy that the options ask for. Both arguments must outlive it.
+std::unique_ptr<const Strategy> make_strategy(const SearchConfig& config, const TargetIds& ids);
+
+// `parent`, a row of the last step, continued by a token; eos is counted and not appended.
+Live continued(const Live& parent, std::int64_t row, const NextToken& token, const TargetIds& ids);
+
+// A complete hypothesis with its ranking criterion, score / |y|^alpha.
+Hypothesis completed(Live live, bool ended, const SearchConfig& config);
+
+}  // namespace attend
