@@ -6,7 +6,7 @@
 
 namespace attend {
 
-void Beam::advance(Sentence& sentence, const NextTokens& next, std::int64_t first_row) const {
+void Beam::advance(OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const {
   std::vector<Live> before = std::move(sentence.live);
   sentence.live.clear();
   const auto finish = [&](Live live, bool ended) {
@@ -56,7 +56,7 @@ std::vector<Beam::Candidate> Beam::best_candidates(const std::vector<Live>& live
   return candidates;
 }
 
-std::vector<Hypothesis> Beam::results(Sentence sentence) const {
+std::vector<Hypothesis> Beam::results(OpenSentence sentence) const {
   std::ranges::stable_sort(sentence.finished, std::greater(), &Hypothesis::score);
   if (std::ssize(sentence.finished) > config_.nbest) sentence.finished.resize(config_.nbest);
   return std::move(sentence.finished);

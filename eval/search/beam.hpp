@@ -20,8 +20,8 @@ class Beam final : public Strategy {
 
   // pad, bos and perhaps eos may stand among a row's best and are passed over.
   std::int64_t candidates() const override { return 2 * config_.beam + 3; }
-  void advance(Sentence& sentence, const NextTokens& next, std::int64_t first_row) const override;
-  std::vector<Hypothesis> results(Sentence sentence) const override;
+  void advance(OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const override;
+  std::vector<Hypothesis> results(OpenSentence sentence) const override;
 
  private:
   // A continuation of a live hypothesis.

@@ -36,8 +36,8 @@ struct Live {
   std::int64_t parent = 0;  // the row of the last step that it continues
 };
 
-// A sequence in search.
-struct Sentence {
+// A sequence whose search is under way.
+struct OpenSentence {
   std::int64_t index = 0;  // in the request
   Wanted wanted = {};
   std::vector<Live> live = {};

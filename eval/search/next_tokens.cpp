@@ -9,14 +9,14 @@
 namespace attend {
 
 NextTokens::NextTokens(const torch::Tensor& logits_RV, std::int64_t per_row, bool whole,
-                       const LogitsProcessors& processors, std::span<const Sentence> sentences) {
+                       const LogitsProcessors& processors, std::span<const OpenSentence> sentences) {
   whole = whole || !processors.empty();
   if (whole) {
     log_probs_RV_ = at::log_softmax(logits_RV, -1).cpu().contiguous();
     scores_RV_ = processors.empty() ? log_probs_RV_ : log_probs_RV_.clone();
     const std::int64_t size = scores_RV_.size(1);
     float* row = processors.empty() ? nullptr : scores_RV_.data_ptr<float>();
-    for (const Sentence& sentence : sentences) {
+    for (const OpenSentence& sentence : sentences) {
       for (const Live& live : sentence.live) {
         for (const auto& processor : processors) {
           processor->apply(sentence, live, {row, static_cast<std::size_t>(size)});

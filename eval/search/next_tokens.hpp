@@ -23,7 +23,7 @@ class NextTokens {
   // Of logits [R, V], whose rows are the live hypotheses of the sentences in their order: the best `per_row` tokens of
   // every row, and, if `whole` or if there are processors, the scores of all.
   NextTokens(const torch::Tensor& logits_RV, std::int64_t per_row, bool whole, const LogitsProcessors& processors,
-             std::span<const Sentence> sentences);
+             std::span<const OpenSentence> sentences);
 
   // The tokens of the highest scores, best first; of equal ones the smaller id. Scores that are not finite are left out.
   std::span<const NextToken> best(std::int64_t row) const {

@@ -17,7 +17,7 @@ class LogitsProcessor {
   virtual ~LogitsProcessor() = default;
   // Changes the scores of the next token [V] of one hypothesis: log p, as earlier processors left it; -infinity: the
   // token cannot follow. Called by one thread at a time.
-  virtual void apply(const Sentence& sentence, const Live& live, std::span<float> scores_V) const = 0;
+  virtual void apply(const OpenSentence& sentence, const Live& live, std::span<float> scores_V) const = 0;
 };
 
 using LogitsProcessors = std::vector<std::unique_ptr<const LogitsProcessor>>;

@@ -44,10 +44,10 @@ class Searcher {
       if (signals::stop_requested()) throw Interrupted("translation was interrupted");
       const auto previous = at::tensor(previous_, at::kLong).to(device);
       advance(request_.model.step(*state, previous, pass));
-      for (Sentence& sentence : sentences_) {
+      for (OpenSentence& sentence : sentences_) {
         if (sentence.live.empty()) results[sentence.index] = strategy_->results(std::move(sentence));
       }
-      std::erase_if(sentences_, [](const Sentence& sentence) { return sentence.live.empty(); });
+      std::erase_if(sentences_, [](const OpenSentence& sentence) { return sentence.live.empty(); });
       if (sentences_.empty()) break;
     }
     return_freed_memory();
@@ -59,7 +59,7 @@ class Searcher {
   void collect_rows() {
     parents_.clear();
     previous_.clear();
-    for (const Sentence& sentence : sentences_) {
+    for (const OpenSentence& sentence : sentences_) {
       for (const Live& live : sentence.live) {
         parents_.push_back(live.parent);
         previous_.push_back(live.ids.empty() ? request_.ids.bos : live.ids.back());
@@ -70,7 +70,7 @@ class Searcher {
   void advance(const at::Tensor& logits_RV) {
     const NextTokens next(logits_RV, strategy_->candidates(), strategy_->whole(), processors_, sentences_);
     std::int64_t first_row = 0;
-    for (Sentence& sentence : sentences_) {
+    for (OpenSentence& sentence : sentences_) {
       const std::int64_t num_rows = std::ssize(sentence.live);
       strategy_->advance(sentence, next, first_row);
       first_row += num_rows;
@@ -80,7 +80,7 @@ class Searcher {
   const SearchRequest& request_;
   LogitsProcessors processors_;
   std::unique_ptr<const Strategy> strategy_;
-  std::vector<Sentence> sentences_;
+  std::vector<OpenSentence> sentences_;
   std::vector<std::int64_t> parents_;
   std::vector<std::int64_t> previous_;
 };

@@ -23,10 +23,10 @@ class Strategy {
   // Continues a sentence by one token: replaces its live hypotheses, whose first row in `next` is `first_row`, by those
   // that live on, each with its parent, and moves complete ones to `finished`. Without live ones the sentence is done;
   // then at least one is finished.
-  virtual void advance(Sentence& sentence, const NextTokens& next, std::int64_t first_row) const = 0;
+  virtual void advance(OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const = 0;
 
   // The results for a sentence that is done, in the order in which they are returned.
-  virtual std::vector<Hypothesis> results(Sentence sentence) const = 0;
+  virtual std::vector<Hypothesis> results(OpenSentence sentence) const = 0;
 };
 
 // The strategy that the options ask for. Both arguments must outlive it.
