@@ -248,7 +248,9 @@ std::string with_dashes(std::string_view name) {
   return dashed;
 }
 
-bool is_dropout(const BoundOption& option) { return option.name.ends_with("dropout"); }
+bool is_dropout(const BoundOption& option) {
+  return option.name.ends_with("dropout") || option.name == "layer-drop";
+}
 
 }  // namespace
 

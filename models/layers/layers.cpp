@@ -1,5 +1,6 @@
 #include "models/layers/layers.hpp"
 
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
@@ -109,6 +110,18 @@ EmbeddingImpl::EmbeddingImpl(const EmbeddingConfig& config)
     : weight(register_parameter("weight", torch::empty({config.vocabulary, config.width}))),
       deviation_(config.deviation),
       sinusoids_(config.sinusoids) {}
+
+torch::Tensor EmbeddingImpl::forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH,
+                                     ops::Dropout dropout, ops::Dropout words) const {
+  if (words.rate == 0) return ops::embed(tokens, weight, scale, positions_TH, dropout);
+  torch::Tensor x_ME = ops::embed(tokens, weight, scale, {}, {});
+  x_ME = x_ME * ops::dropout(at::ones({x_ME.size(0), 1}, x_ME.options().requires_grad(false)), words);
+  if (positions_TH.defined()) {
+    const torch::Tensor& places_M = tokens.layout.on(x_ME.device()).places_M;
+    x_ME = x_ME + positions_TH.index_select(0, places_M).to(x_ME.scalar_type());
+  }
+  return ops::dropout(x_ME, dropout);
+}
 
 void EmbeddingImpl::initialise(RandomStream& random) {
   const torch::Tensor& table = weight.master();

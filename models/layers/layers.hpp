@@ -93,10 +93,12 @@ class EmbeddingImpl : public Layer {
 
   // Returns [M, width]: table[ids] * scale + positions[position in its sentence], then dropout. `positions_TH` may be
   // undefined.
-  torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH,
-                        ops::Dropout dropout) const {
-    return ops::embed(tokens, weight, scale, positions_TH, dropout);
-  }
+  //
+  // `words` is word dropout (Gal and Ghahramani 2016, arXiv 1512.05287; Sennrich and Zhang 2019, 1905.11901): with that
+  // rate, the whole row table[ids] of a token is 0, drawn for each token rather than each word of the vocabulary; the
+  // other rows are scaled by 1 / (1 - rate), as Nematus does. The position of a dropped token stays.
+  torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH, ops::Dropout dropout,
+                        ops::Dropout words = {}) const;
   void initialise(RandomStream& random) override;
   void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
 

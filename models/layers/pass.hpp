@@ -86,6 +86,9 @@ class Pass {
   // Dropout with the next key; inactive outside training.
   ops::Dropout dropout(double rate) { return {.rate = training_ ? rate : 0.0, .key = next_key()}; }
 
+  // The same, but at rate 0 without taking a key: dropout that most models lack leaves the masks of the others alone.
+  ops::Dropout rare_dropout(double rate) { return rate > 0 ? dropout(rate) : ops::Dropout{}; }
+
   // A random stream with the next key.
   RandomStream random() { return RandomStream(next_key()); }
 

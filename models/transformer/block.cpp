@@ -99,7 +99,7 @@ Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass&
 }
 
 StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, AttentionPlace place)
-    : layers_(layers), place_(place) {
+    : layers_(layers), layer_drop_(config.layer_drop), place_(place) {
   const auto list = register_module("layers", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < distinct; ++i) {
     blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, place)));
@@ -112,10 +112,16 @@ StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConf
 Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) const {
   Observer* const observer = pass.observer();
   if (observer != nullptr) observer->on_hidden(place_, 0, x_MH);
+  std::optional<RandomStream> drops;
+  if (pass.training() && layer_drop_ > 0) drops = pass.random();
   for (std::int64_t i = 0; i < layers_; ++i) {
     const bool last = i + 1 == layers_;
-    x_MH = blocks_[i % blocks_.size()]->forward(
-        x_MH, {.stack = input, .layer = i, .selected = last ? input.selected : nullptr}, pass);
+    const Selection* const selected = last ? input.selected : nullptr;
+    if (!drops || drops->uniform() >= layer_drop_) {
+      x_MH = blocks_[i % blocks_.size()]->forward(x_MH, {.stack = input, .layer = i, .selected = selected}, pass);
+    } else if (selected != nullptr) {
+      x_MH = selected->of(x_MH);
+    }
     if (last && norm_) x_MH = norm_->forward(x_MH, pass);
     if (observer != nullptr) observer->on_hidden(place_, i + 1, x_MH);
   }

@@ -56,6 +56,7 @@ struct BlockConfig {
   double dropout = 0.1;  // on the output of each sub-layer
   double attention_dropout = 0;
   double activation_dropout = 0;
+  double layer_drop = 0;  // of a stack: probability of skipping a block in training
 };
 
 // What a decoder's blocks attend to besides their input: the keys and values of each block, made of the same memory.
@@ -116,7 +117,9 @@ TORCH_MODULE(TransformerBlock);
 
 // The blocks of an encoder or decoder, and with pre-norm a last norm of the residual stream: one block a layer, or
 // `distinct` blocks used in turn; a single block in every layer is ALBERT's sharing (Lan et al. 2019, arXiv 1909.11942,
-// section 3.1).
+// section 3.1). In training, each layer is skipped with probability `layer_drop` (LayerDrop, Fan et al. 2019,
+// 1909.11556): its input is its output, nothing is rescaled, and its parameters get no gradient. A pass draws the
+// layers for all sentences of its batch, so the batches of an update, and thus processes, skip different ones.
 class StackImpl : public torch::nn::Module {
  public:
   StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, AttentionPlace place);
@@ -129,6 +132,7 @@ class StackImpl : public torch::nn::Module {
 
  private:
   std::int64_t layers_;
+  double layer_drop_;
   AttentionPlace place_;
   std::vector<TransformerBlock> blocks_;
   Norm norm_;  // with pre-norm

@@ -66,7 +66,8 @@ BlockConfig block_config(const BlockOptions& options, std::int64_t width, const 
           .norm_kind = options.norm_kind,
           .residual = options.residual,
           .attention_dropout = options.attention_dropout,
-          .activation_dropout = options.activation_dropout};
+          .activation_dropout = options.activation_dropout,
+          .layer_drop = options.layer_drop};
 }
 
 }  // namespace attend

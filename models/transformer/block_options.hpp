@@ -23,6 +23,7 @@ struct BlockOptions {
   FeedForwardKind activation = FeedForwardKind::relu;
   double attention_dropout = 0;
   double activation_dropout = 0;
+  double layer_drop = 0;
 
   // `only`: the condition of all of them.
   template <class Self, class Visitor>
@@ -64,6 +65,8 @@ struct BlockOptions {
           {.help = "dropout on attention weights", .min = 0, .max = 0.95, .only = only});
     visit("activation-dropout", self.activation_dropout,
           {.help = "dropout inside the feed-forward", .min = 0, .max = 0.95, .only = only});
+    visit("layer-drop", self.layer_drop,
+          {.help = "probability of skipping each layer in training", .min = 0, .max = 0.95, .only = only});
   }
 };
 

@@ -45,6 +45,7 @@ struct ModelConfig {
   bool tie_embeddings =
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
   std::optional<double> dropout;
+  double word_dropout = 0;
   double initial_deviation = 0.0;  // transformer: standard deviation of initial weights; 0: Xavier's rule
   InitialiserConfig initial = {};
 
@@ -116,6 +117,10 @@ struct ModelConfig {
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
+           .min = 0,
+           .max = 0.95});
+    visit("word-dropout", self.word_dropout,
+          {.help = "word dropout: share of source words and decoder inputs whose whole embedding is zero in training",
            .min = 0,
            .max = 0.95});
     visit("initial-deviation", self.initial_deviation,

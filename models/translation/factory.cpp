@@ -101,7 +101,8 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
                         .tie_embeddings = config.tie_embeddings,
                         .encoder_block = config.self_attention_in == StackChoice::decoder ? usual : changed,
-                        .decoder_block = config.self_attention_in == StackChoice::encoder ? usual : changed});
+                        .decoder_block = config.self_attention_in == StackChoice::encoder ? usual : changed,
+                        .word_dropout = config.word_dropout});
 }
 
 RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySizes& vocabulary) {
@@ -116,7 +117,8 @@ RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySize
           .keys = config.keys,
           .values = config.values,
           .tie_embeddings = config.tie_embeddings,
-          .dropout = chosen(config.dropout, "dropout")};
+          .dropout = chosen(config.dropout, "dropout"),
+          .word_dropout = config.word_dropout};
 }
 
 // Makes luong and bahdanau models.

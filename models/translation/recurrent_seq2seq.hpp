@@ -41,6 +41,7 @@ struct RecurrentConfig {
   StateKind values = StateKind::hidden;  // source of the values of attention
   bool tie_embeddings = true;            // one table for both sides; the output layer always uses the target's
   double dropout = 0;
+  double word_dropout = 0;
 
   std::int64_t memory_width() const { return reading == Direction::both ? 2 * encoder_width : encoder_width; }
 };

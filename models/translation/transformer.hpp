@@ -34,6 +34,7 @@ struct TransformerConfig {
   std::int64_t decoder_layers = 6;
   bool tie_embeddings = true;                          // source with target; target and output always are
   BlockConfig encoder_block = {}, decoder_block = {};  // of equal widths, positions and dropout
+  double word_dropout = 0;
 };
 
 class TransformerImpl : public Seq2SeqImpl {
