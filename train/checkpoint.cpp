@@ -8,6 +8,7 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manifest.hpp"
+#include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 
@@ -80,9 +81,16 @@ TrainState state_of(const fs::path& path) {
   return state;
 }
 
-// The state of the objective is stored beside that of the optimiser.
-void add_objective(NamedTensors& tensors, const NamedTensors& objective) {
+// The tensors stored beside the optimiser's state: the objective's, and the trained weights if model.safetensors has
+// their average.
+NamedTensors remembered(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective,
+                        bool averages) {
+  NamedTensors tensors = optimiser.state();
   for (const auto& [name, tensor] : objective) tensors.emplace_back("objective." + name, tensor);
+  for (const auto& [name, tensor] : averages ? weights_of(model) : NamedTensors()) {
+    tensors.emplace_back("trained." + name, tensor);
+  }
+  return tensors;
 }
 
 void check_optimiser(const fs::path& path, const Optimiser& optimiser) {
@@ -97,13 +105,14 @@ void check_optimiser(const fs::path& path, const Optimiser& optimiser) {
 
 }  // namespace
 
-void save_checkpoint(const fs::path& run, Task& task, const Optimiser& optimiser, const TrainState& state) {
+void save_checkpoint(const fs::path& run, Task& task, const Optimiser& optimiser, const TrainState& state,
+                     const NamedTensors& average) {
+  const bool averages = !average.empty();
   make_directories(run / "checkpoints");
   StagedDirectory staged(checkpoint_path(run, state.step));
-  save_tensors(staged.path() / "model.safetensors", weights_of(task.model()), task.identity());
-  NamedTensors remembered = optimiser.state();
-  add_objective(remembered, task.objective_state());
-  save_tensors(staged.path() / "optimizer.safetensors", remembered, optimiser.identity());
+  save_tensors(staged.path() / "model.safetensors", averages ? average : weights_of(task.model()), task.identity());
+  save_tensors(staged.path() / "optimizer.safetensors",
+               remembered(task.model(), optimiser, task.objective_state(), averages), optimiser.identity());
   write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
   write_manifest(staged.path());
   staged.commit();
@@ -171,13 +180,14 @@ std::optional<Checkpoint> Checkpoint::newest(const fs::path& run) {
       "restore one of them from a backup, or start another run");
 }
 
-void Checkpoint::load(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective) const {
-  load_weights(weights(), model);
+void Checkpoint::load(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective,
+                      const NamedTensors& average) const {
+  const bool averages = !average.empty();
+  load_tensors(weights(), averages ? average : weights_of(model));
   const fs::path file = directory_ / "optimizer.safetensors";
-  NamedTensors state = optimiser.state();
-  add_objective(state, objective);
   check_optimiser(file, optimiser);
-  load_tensors(file, state);
+  load_tensors(file, remembered(model, optimiser, objective, averages));
+  refresh_weights(model);
 }
 
 }  // namespace attend

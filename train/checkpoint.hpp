@@ -48,9 +48,12 @@ struct TrainState {
   Interval interval = {};
 };
 
-// Saves the weights with their identity, the moments, and the state of the objective. Throws UserError if it cannot be
-// written; then no part of it is left, and earlier checkpoints are unchanged.
-void save_checkpoint(const std::filesystem::path& run, Task& task, const Optimiser& optimiser, const TrainState& state);
+// Saves the weights with their identity, the moments, and the state of the objective. If the training averages its
+// weights, `average` is model.safetensors, what every user of the run reads, and the model's own weights are stored
+// beside the moments. Throws UserError if it cannot be written; then no part of it is left, and earlier checkpoints are
+// unchanged.
+void save_checkpoint(const std::filesystem::path& run, Task& task, const Optimiser& optimiser, const TrainState& state,
+                     const NamedTensors& average = {});
 
 // Records the best checkpoint in RUN/best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);
@@ -79,9 +82,10 @@ class Checkpoint {
   std::filesystem::path weights() const { return directory_ / "model.safetensors"; }
   const TrainState& state() const { return state_; }
 
-  // Restores weights and moments. Throws UserError if a tensor is missing or has another shape, or the state belongs to
-  // another optimiser.
-  void load(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective = {}) const;
+  // Restores weights and moments, and the tensors of `average` as save_checkpoint stored them. Throws UserError if a
+  // tensor is missing or has another shape, or the state belongs to another optimiser.
+  void load(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective = {},
+            const NamedTensors& average = {}) const;
 
  private:
   std::filesystem::path directory_;

@@ -75,10 +75,12 @@ Trainer::Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, 
       run_(std::move(run)),
       ranks_(ranks),
       gradients_(task.model(), ranks),
-      statistics_(buffers_of(task.model())) {}
+      statistics_(buffers_of(task.model())) {
+  if (config.ema > 0) average_.emplace(task.model(), config.ema);
+}
 
 void Trainer::restore(const Checkpoint& checkpoint) {
-  checkpoint.load(task_.model(), optimiser_, task_.objective_state());
+  checkpoint.load(task_.model(), optimiser_, task_.objective_state(), averaged());
   state_ = checkpoint.state();
   saved_ = state_.step;
   if (std::ssize(state_.scores) > config_.keep_best) state_.scores.resize(config_.keep_best);
@@ -228,6 +230,7 @@ void Trainer::update() {
   if (watched) watch.emplace(task_.model());
   optimiser_.step(rate, norm);
   refresh_weights(task_.model());
+  if (average_) average_->add(step);
   std::vector<double> means;
   for (std::size_t t = 0; t < totals.counts.size(); ++t) {
     means.push_back(found[1 + t] / static_cast<double>(std::max<std::int64_t>(totals.counts[t], 1)));
@@ -301,10 +304,16 @@ std::string Trainer::progress_line(const std::vector<LossTerm>& terms, double ra
                      format_seconds(seconds_left()));
 }
 
+std::vector<ValidationMetric> Trainer::measure() {
+  std::optional<WeightAverage::InModel> averaged;
+  if (average_) averaged.emplace(*average_);
+  return task_.validate(run_, state_.step, ranks_);
+}
+
 void Trainer::validate() {
   progress_.clear();
   ranks_.doing(fmt::format("validation after update {}", state_.step));
-  const std::vector<ValidationMetric> metrics = task_.validate(run_, state_.step, ranks_);
+  const std::vector<ValidationMetric> metrics = measure();
   const bool regular = state_.step % *config_.valid_every == 0;
   state_.validated = state_.step;
   std::vector<std::pair<std::string_view, double>> values;
@@ -351,7 +360,7 @@ void Trainer::save() {
   state_.seconds = seconds_;
   if (saved_ != state_.step) {
     progress_.clear();
-    save_checkpoint(run_, task_, optimiser_, state_);
+    save_checkpoint(run_, task_, optimiser_, state_, averaged());
     saved_ = state_.step;
     log_->write("save", state_.step, {});
   }

@@ -24,6 +24,7 @@
 #include "train/optimiser.hpp"
 #include "train/schedule.hpp"
 #include "train/task.hpp"
+#include "train/weight_average.hpp"
 
 namespace attend {
 
@@ -31,6 +32,7 @@ namespace attend {
 struct TrainerConfig {
   std::int64_t seed = 1;
   std::int64_t accumulate = 1;
+  double ema = 0;
   std::optional<std::int64_t> max_steps = {};
   std::optional<std::int64_t> max_epochs = {};
   std::optional<Duration> max_time = {};
@@ -61,6 +63,12 @@ struct TrainerConfig {
            .min = 1,
            .max = 4096,
            .may_change = true});
+    visit("ema", self.ema,
+          {.help = "decay d of a moving average of the weights, such as 0.999; after update t it is "
+                   "min(d, (1 + t) / (10 + t)). Validation, the best checkpoint and every use of the run take the "
+                   "averaged weights; 0: none",
+           .min = 0,
+           .max = 0.9999999});
     visit("max-steps", self.max_steps,
           {.help = "total updates of the run, resumptions included; auto: from max-epochs, or by the size of the data; "
                    "three epochs in fine-tuning",
@@ -158,6 +166,7 @@ class Trainer {
   MicroBatch next_batch();
   Totals count(const std::vector<MicroBatch>& batches);
   void update();
+  std::vector<ValidationMetric> measure();  // of the averaged weights, if there are any
   void validate();
   void save();
   void log_interval(const std::vector<LossTerm>& terms, double rate, double norm);
@@ -165,6 +174,7 @@ class Trainer {
 
   std::string progress_line(const std::vector<LossTerm>& terms, double rate) const;
   double seconds_left() const;
+  NamedTensors averaged() const { return average_ ? average_->weights() : NamedTensors(); }
   bool validation_due() const;
   bool save_wanted() const;
   std::int64_t last_step() const;
@@ -178,8 +188,9 @@ class Trainer {
   std::filesystem::path run_;
   Ranks& ranks_;
   GradientSum gradients_;
-  NamedTensors statistics_;      // the running statistics of the model
-  std::optional<EventLog> log_;  // opened by train(), on the first rank
+  NamedTensors statistics_;               // the running statistics of the model
+  std::optional<WeightAverage> average_;  // with --ema
+  std::optional<EventLog> log_;           // opened by train(), on the first rank
   ProgressLine progress_;
   TrainState state_;
   std::int64_t saved_ = -1;  // the step of the last checkpoint
