@@ -103,7 +103,8 @@ std::span<const HfActivation> activations_of(NormPlace norm) {
 // value of the rest than BERT's own, an encoder is of a form that Hugging Face does not have.
 constexpr auto kExported = std::to_array<std::string_view>(
     {"shape", "layers", "width", "heads", "feed-forward", "norm", "activation", "embedding-width", "max-positions",
-     "dropout", "attention-dropout", "activation-dropout", "layer-drop", "initial-deviation", "initial-positions", "initialiser"});
+     "dropout", "attention-dropout", "activation-dropout", "layer-drop", "initial-deviation", "initial-positions",
+     "initialiser"});
 
 const HfHead& head_of(TaskKind task) { return *std::ranges::find(kHeads, task, &HfHead::task); }
 

@@ -22,6 +22,7 @@ decltype(ops::layer_norm) layer_norm;
 decltype(ops::add_layer_norm) add_layer_norm;
 decltype(ops::embed) embed;
 decltype(ops::cross_entropy) cross_entropy;
+decltype(ops::symmetric_divergence) symmetric_divergence;
 decltype(ops::top_log_probs) top_log_probs;
 decltype(ops::cell_step) cell_step;
 decltype(ops::recurrent_layer) recurrent_layer;
@@ -48,6 +49,7 @@ decltype(ops::fused_attention) fused_attention;
 decltype(ops::fused_attention_to_steps) fused_attention_to_steps;
 decltype(ops::fused_attention_to_memory) fused_attention_to_memory;
 decltype(ops::cross_entropy) cross_entropy;
+decltype(ops::symmetric_divergence) symmetric_divergence;
 decltype(ops::top_log_probs) top_log_probs;
 decltype(ops::cell_step) cell_step;            // without gradients
 decltype(ops::attention_step) attention_step;  // without gradients

@@ -21,6 +21,12 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   resolve_sizes(sized, 0);
   check_model(sized.model, origins);
   trainer.refuse_several(model.block.norm_kind, origins);
+  const ModelConfig& drops = sized.model;
+  if (objective.r_drop > 0 && std::max({*drops.dropout, drops.word_dropout, drops.block.attention_dropout,
+                                        drops.block.activation_dropout}) == 0) {
+    throw UserError(origins("r-drop") + ": without dropout, both predictions of a word are the same",
+                    "give --dropout above 0, or leave --r-drop out");
+  }
   if (model.longest_source && *model.longest_source <= corpus.max_length) {
     throw UserError(fmt::format("{}: {}, but training sentences have up to {} pieces and an end token",
                                 origins("longest-source"), *model.longest_source, corpus.max_length),

@@ -1,11 +1,30 @@
 #include "train/translation/objective.hpp"
 
+#include <ATen/Functions.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "train/watch.hpp"
 
 namespace attend {
+namespace {
+
+// The sentences, and then the same once more.
+Sequences twice(const Sequences& once) {
+  Sequences both{.ids_M = at::cat({once.ids_M, once.ids_M}), .layout = once.layout};
+  for (std::int64_t b = 0; b < once.layout.size(); ++b) both.layout.append(once.layout.length(b));
+  return both;
+}
+
+Batch twice(const Batch& once) {
+  return {.src = twice(once.src),
+          .tgt = twice(once.tgt),
+          .labels_M = at::cat({once.labels_M, once.labels_M}),
+          .examples = {}};
+}
+
+}  // namespace
 
 double own_word_share(const ObjectiveConfig& config, double done) {
   switch (config.sampling_schedule) {
@@ -26,6 +45,9 @@ TranslationObjective::TranslationObjective(Seq2Seq model, const ObjectiveConfig&
 
 std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
   std::vector<LossTerm> terms = {{.name = "loss", .weight = 1, .count = batch.num_labels(), .has_perplexity = true}};
+  if (config_.r_drop > 0) {
+    terms.push_back({.name = "r_drop", .weight = config_.r_drop, .count = batch.num_labels()});
+  }
   if (reinforce_) terms.push_back({.name = "reinforce", .weight = 1, .count = batch.num_labels()});
   return terms;
 }
@@ -34,13 +56,22 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
   SampledChoices sampled;
   if (reinforce_) pass.record_choices(sampled);
   if (pass.training()) pass.feed_predictions(own_word_share(config_, pass.progress().share));
-  const torch::Tensor hidden_MH = model_->forward(batch, pass);
+  const std::optional<Batch> doubled =
+      config_.r_drop > 0 && pass.training() ? std::optional(twice(batch)) : std::nullopt;
+  const Batch& read = doubled ? *doubled : batch;
+  const double share = doubled ? 0.5 : 1;  // of a sum over the rows of `read`: that of each row of `batch`
+  const torch::Tensor hidden_MH = model_->forward(read, pass);
   const ops::CrossEntropy result =
-      ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, config_.label_smoothing);
-  std::vector<LossSum> sums = {{.loss = result.loss, .reported = result.nll()}};
-  if (reinforce_ && pass.training()) {
-    const torch::Tensor loss = reinforce_->loss(sampled, result.nll_M, batch.tgt.layout);
+      ops::cross_entropy(hidden_MH, model_->output_table(), {}, read.labels_M, config_.label_smoothing);
+  std::vector<LossSum> sums = {{.loss = result.loss, .reported = result.nll() * share}};
+  if (doubled) {
+    const std::vector<torch::Tensor> halves = hidden_MH.chunk(2);
+    const torch::Tensor loss = ops::symmetric_divergence(halves[0], halves[1], model_->output_table());
     sums.push_back({.loss = loss, .reported = loss.detach()});
+  }
+  if (reinforce_ && pass.training()) {
+    const torch::Tensor loss = reinforce_->loss(sampled, result.nll_M, read.tgt.layout);
+    sums.push_back({.loss = loss, .reported = loss.detach() * share});
   }
   return sums;
 }

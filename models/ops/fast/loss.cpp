@@ -1,6 +1,6 @@
-// The fast path of cross_entropy. The forward pass already computes the gradients: for each block of rows it computes
-// the logits, turns them into their gradient in place, and multiplies that into the gradients of hidden states and
-// table. The backward pass only scales these.
+// The fast paths of cross_entropy and symmetric_divergence. The forward pass already computes the gradients: for each
+// block of rows it computes the logits, turns them into their gradient (cross_entropy: in place), and multiplies that
+// into the gradients of hidden states and table. The backward pass only scales these.
 #include "models/ops/kernels/loss.hpp"
 
 #include <memory>
@@ -131,6 +131,61 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
   }
 };
 
+struct DivergenceResult {
+  Tensor sum;
+  Tensor dfirst = {}, dsecond = {}, dtable = {};  // undefined unless requested
+};
+
+// The gradient of symmetric_divergence in the logits of p is ½ (p (log p - log q - KL(p‖q)) + p - q) for each row, and
+// likewise in those of q.
+DivergenceResult compute_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& table,
+                                    bool gradient) {
+  const Tensor working_VH = table.working();
+  const std::int64_t rows = first_MH.size(0), vocabulary = working_VH.size(0);
+  DivergenceResult result{.sum = at::zeros({}, at::kFloat)};
+  if (gradient) {
+    result.dfirst = at::empty_like(first_MH), result.dsecond = at::empty_like(second_MH);
+    result.dtable = at::zeros(working_VH.sizes(), at::kFloat);
+  }
+  // Blocks are smaller than those of cross_entropy: about ten tensors of the size of the logits exist at a time.
+  const std::int64_t num_blocks = (rows * vocabulary * 16 + kBlockBytes - 1) / kBlockBytes;
+  for (std::int64_t block = 0; block < num_blocks; ++block) {
+    const std::int64_t begin = rows * block / num_blocks, count = rows * (block + 1) / num_blocks - begin;
+    const auto of_block = [&](const Tensor& x_MH) { return x_MH.narrow(0, begin, count); };
+    const Tensor log_p = at::log_softmax(fast::logits(of_block(first_MH), table, {}), 1), p = log_p.exp();
+    const Tensor log_q = at::log_softmax(fast::logits(of_block(second_MH), table, {}), 1), q = log_q.exp();
+    const Tensor ratio = log_p - log_q;
+    const Tensor kl_pq = (p * ratio).sum(1, /*keepdim=*/true), kl_qp = -(q * ratio).sum(1, /*keepdim=*/true);
+    result.sum.add_((kl_pq + kl_qp).sum(), 0.5);
+    if (!gradient) continue;
+    const auto add = [&](const Tensor& dlogits, const Tensor& hidden_MH, const Tensor& dhidden_MH) {
+      const Tensor rounded = dlogits.to(hidden_MH.scalar_type());
+      of_block(dhidden_MH).copy_(products::linear(rounded, working_VH.t(), Tensor()));
+      add_outer(rounded, of_block(hidden_MH), result.dtable);
+    };
+    add((p * (ratio - kl_pq) + p - q) / 2, first_MH, result.dfirst);
+    add((q * (-ratio - kl_qp) + q - p) / 2, second_MH, result.dsecond);
+  }
+  return result;
+}
+
+class DivergenceFunction : public torch::autograd::Function<DivergenceFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& first_MH, const Tensor& second_MH,
+                        const Tensor& /*master*/, const Weight& table) {
+    const DivergenceResult result = compute_divergence(first_MH, second_MH, table, /*gradient=*/true);
+    context->save_for_backward({result.dfirst, result.dsecond, result.dtable});
+    return result.sum;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list result = context->get_saved_variables();
+    for (Tensor& gradient : result) gradient.mul_(gradients[0]);  // in place, as in CrossEntropyFunction
+    result.resize(4);
+    return result;
+  }
+};
+
 }  // namespace
 
 Tensor logits(const Tensor& x_MH, const Weight& weight, const Tensor& bias) {
@@ -165,6 +220,14 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
   const LossResult result = compute_loss(hidden, output_VH.working(), bf16_panels(hidden, output_VH), bias_V, labels,
                                          label_smoothing, wanted);
   return {.loss = result.loss, .nll_M = result.nll_M, .num_correct = result.num_correct};
+}
+
+Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH) {
+  const Tensor first = first_MH.contiguous(), second = second_MH.contiguous();
+  if (wants_gradient(first) || wants_gradient(second) || wants_gradient(output_VH.master())) {
+    return DivergenceFunction::apply(first, second, output_VH.master(), output_VH);
+  }
+  return compute_divergence(first, second, output_VH, /*gradient=*/false).sum;
 }
 
 }  // namespace attend::ops::fast
