@@ -1,0 +1,312 @@
+// Options against overfitting that change training alone: R-Drop, LayerDrop and word dropout, beside formulations that
+// are independent of them.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "models/layers/layers.hpp"
+#include "models/transformer/block.hpp"
+#include "models/translation/factory.hpp"
+#include "tests/support/device.hpp"
+#include "tests/support/families.hpp"
+#include "tests/support/model_properties.hpp"
+#include "tests/support/sentences.hpp"
+#include "train/translation/config.hpp"
+#include "train/translation/objective.hpp"
+
+namespace attend {
+namespace {
+
+using torch::Tensor;
+
+Seq2Seq with_weights_of_seed_7(const ModelConfig& config) {
+  const Seq2Seq model = make_seq2seq(config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
+  model->to(test_device());
+  return model;
+}
+
+Tensor hidden_of(const Seq2SeqImpl& model, Pass pass) {
+  const at::NoGradGuard no_grad;
+  return model.forward(some_batch(), pass);
+}
+
+// A model and the same with another option, of the same weights.
+void expect_changes_training_alone(const ModelConfig& usual, const ModelConfig& changed) {
+  const Seq2Seq one = with_weights_of_seed_7(usual), other = with_weights_of_seed_7(changed);
+  EXPECT_TRUE(at::equal(hidden_of(*one, Pass::inference()), hidden_of(*other, Pass::inference())));
+  EXPECT_FALSE(at::equal(hidden_of(*one, Pass::train(3)), hidden_of(*other, Pass::train(3))));
+}
+
+TEST(WordDropout, TakesTheWholeRowOfATokenAndLeavesItsPosition) {
+  const at::NoGradGuard no_grad;
+  Embedding table(EmbeddingConfig{.vocabulary = kVocabulary, .width = 7});
+  RandomStream random(3);
+  table->initialise(random);
+  table->to(test_device());
+  const Sequences words = sequences_of(random_sentences({400, 1, 399}, 1));
+  const Tensor positions_TH = sinusoids(0, 400, 7).to(test_device());
+  constexpr double kRate = 0.3;
+  Pass pass = Pass::train(3);
+  const Tensor x_MH = table->forward(words, /*scale=*/2, positions_TH, {}, pass.rare_dropout(kRate));
+  const Tensor rest_MH = x_MH - positions_TH.index_select(0, words.layout.on(test_device()).places_M);
+  const Tensor kept_M1 = rest_MH.abs().amax(1, /*keepdim=*/true).gt(1e-5).to(at::kFloat);
+  const Tensor scaled_MH = table->weight.master().index_select(0, words.ids_M) * (2 / (1 - kRate));
+  EXPECT_LE((rest_MH - scaled_MH * kept_M1).abs().max().item<double>(), 1e-5);
+  EXPECT_NEAR(kept_M1.mean().item<double>(), 1 - kRate, 4 * std::sqrt(kRate * (1 - kRate) / 800));
+}
+
+TEST(WordDropout, ChangesTheTrainingOfEveryFamily) {
+  for (const Family& family : families(/*dropout=*/0.1)) {
+    SCOPED_TRACE(family.name);
+    ModelConfig dropping = family.config;
+    dropping.word_dropout = 0.4;
+    expect_changes_training_alone(family.config, dropping);
+  }
+}
+
+// The number of rows of a table that a training pass reads: those with a gradient of the hidden states.
+std::int64_t rows_read(const ModelConfig& config, const char* table) {
+  const Seq2Seq model = with_weights_of_seed_7(config);
+  Pass pass = Pass::train(3);
+  const Tensor hidden_MH = model->forward(some_batch(), pass);
+  at::manual_seed(17);
+  (hidden_MH * at::randn(hidden_MH.sizes()).to(test_device())).sum().backward();
+  return model->named_parameters()[table].grad().abs().amax(1).gt(0).sum().item<std::int64_t>();
+}
+
+TEST(WordDropout, DropsWordsOfBothSides) {
+  for (const ModelKind kind : {ModelKind::luong, ModelKind::bahdanau, ModelKind::fixed, ModelKind::transformer}) {
+    SCOPED_TRACE(std::string(name_of(kind)));
+    ModelConfig usual;
+    usual.model = kind;
+    usual.encoder_layers = usual.decoder_layers = 1;
+    usual.width = 14;
+    usual.dropout = 0;
+    usual.tie_embeddings = false;
+    ModelConfig dropping = usual;
+    dropping.word_dropout = 0.5;
+    for (const char* table : {"src_embedding.weight", "tgt_embedding.weight"}) {
+      EXPECT_LT(rows_read(dropping, table), rows_read(usual, table)) << table;
+      EXPECT_GT(rows_read(dropping, table), 0) << table;
+    }
+  }
+}
+
+TEST(LayerDrop, ChangesTheTrainingOfATransformer) {
+  for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
+    ModelConfig usual = families(/*dropout=*/0)[0].config;
+    usual.block.norm = norm;
+    ModelConfig dropping = usual;
+    dropping.block.layer_drop = 0.9;
+    expect_changes_training_alone(usual, dropping);
+  }
+  ModelConfig recurrent;
+  recurrent.model = ModelKind::luong;
+  recurrent.encoder_layers = recurrent.decoder_layers = 1;
+  recurrent.width = 14;
+  recurrent.dropout = 0;
+  recurrent.block.layer_drop = 0.1;
+  EXPECT_THROW(make_seq2seq(recurrent, {.src = kVocabulary, .tgt = kVocabulary}, 7), UserError);
+}
+
+BlockConfig block_that_drops(double rate) {
+  return {.width = 12, .heads = 3, .feed_forward = 19, .dropout = 0, .layer_drop = rate};
+}
+
+// A stack of one layer of another stack.
+Stack single_layer(const Stack& of, std::int64_t layer) {
+  Stack single(1, 1, block_that_drops(0), AttentionPlace::encoder);
+  single->to(test_device());
+  const auto theirs = of->named_parameters();
+  for (const auto& parameter : single->named_parameters()) {
+    const std::string rest = parameter.key().substr(std::string("layers.0.").size());
+    parameter.value().copy_(theirs["layers." + std::to_string(layer) + "." + rest]);
+  }
+  return single;
+}
+
+TEST(LayerDrop, SkipsEachLayerAtItsRate) {
+  const at::NoGradGuard no_grad;
+  constexpr double kRate = 0.3;
+  Stack stack(2, 2, block_that_drops(kRate), AttentionPlace::encoder);
+  initialise(*stack, 7);
+  stack->to(test_device());
+  const Layout layout = sequences_of(random_sentences(kSourceLengths, 1)).layout;
+  at::manual_seed(17);
+  const Tensor x_MH = at::randn({layout.num_tokens(), 12}).to(test_device());
+  const auto after = [&](const Stack& layers, const Tensor& input_MH) {
+    Pass inference = Pass::inference();
+    return layers->forward(input_MH, {.layout = layout}, inference);
+  };
+  const Tensor first_MH = after(single_layer(stack, 0), x_MH);
+  const std::vector<Tensor> outcomes = {after(single_layer(stack, 1), first_MH), first_MH,
+                                        after(single_layer(stack, 1), x_MH), x_MH};
+  expect_close(after(stack, x_MH), outcomes[0]);
+  std::vector<int> counts(outcomes.size());
+  constexpr int kPasses = 400;
+  for (std::uint64_t key = 0; key < kPasses; ++key) {
+    Pass pass = Pass::train(key);
+    const Tensor found_MH = stack->forward(x_MH, {.layout = layout}, pass);
+    int matches = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if ((found_MH - outcomes[i]).abs().max().item<double>() > 1e-4) continue;
+      ++matches, ++counts[i];
+    }
+    ASSERT_EQ(matches, 1);
+  }
+  const std::vector<double> shares = {(1 - kRate) * (1 - kRate), (1 - kRate) * kRate, kRate * (1 - kRate),
+                                      kRate * kRate};
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    EXPECT_NEAR(counts[i] / double{kPasses}, shares[i], 4 * std::sqrt(shares[i] * (1 - shares[i]) / kPasses)) << i;
+  }
+}
+
+TEST(LayerDrop, SelectsTokensOfASkippedLastLayer) {
+  const at::NoGradGuard no_grad;
+  Stack stack(2, 2, block_that_drops(0.5), AttentionPlace::encoder);
+  initialise(*stack, 7);
+  stack->to(test_device());
+  const Layout layout = sequences_of(random_sentences(kSourceLengths, 1)).layout;
+  const Tensor x_MH = at::randn({layout.num_tokens(), 12}).to(test_device());
+  const Selection some = select({0, 3, 5, 6, 14, 21}, layout, test_device());
+  for (std::uint64_t key = 0; key < 20; ++key) {
+    Pass all = Pass::train(key), selected = Pass::train(key);
+    expect_close(stack->forward(x_MH, {.layout = layout, .selected = &some}, selected),
+                 some.of(stack->forward(x_MH, {.layout = layout}, all)));
+  }
+}
+
+// Σ weight * loss over the terms of a training pass.
+Tensor total_loss(const TranslationObjective& objective, const Batch& batch, std::uint64_t key) {
+  Pass pass = Pass::train(key);
+  const std::vector<LossTerm> terms = objective.terms(batch);
+  const std::vector<LossSum> sums = objective.losses(batch, pass);
+  EXPECT_EQ(terms.size(), sums.size());
+  Tensor total = at::zeros({}).to(test_device());
+  for (std::size_t t = 0; t < sums.size(); ++t) total = total + sums[t].loss * terms[t].weight;
+  return total;
+}
+
+// The same in fp64 from whole distributions, of a batch that has every sentence twice.
+Tensor r_drop_loss(const Seq2SeqImpl& model, double alpha, double smoothing, std::uint64_t key) {
+  const auto twice = [](std::vector<std::vector<std::int64_t>> sentences) {
+    const auto once = sentences;
+    sentences.insert(sentences.end(), once.begin(), once.end());
+    return sentences;
+  };
+  const Batch batch =
+      make_batch(twice(random_sentences(kSourceLengths, 1)), twice(random_sentences(kTargetLengths, 2)));
+  Pass pass = Pass::train(key);
+  const Tensor hidden_MH = model.forward(batch, pass).to(at::kDouble);
+  const Tensor logits_MV = at::linear(hidden_MH, model.output_table().master().to(at::kDouble));
+  const Tensor cross_entropies =
+      at::cross_entropy_loss(logits_MV, batch.labels_M, {}, at::Reduction::Sum, /*ignore_index=*/-100, smoothing);
+  const std::vector<Tensor> log_p = at::log_softmax(logits_MV, 1).chunk(2);
+  const auto kl = [](const Tensor& log_a, const Tensor& log_b) { return (log_a.exp() * (log_a - log_b)).sum(); };
+  return cross_entropies + alpha / 2 * (kl(log_p[0], log_p[1]) + kl(log_p[1], log_p[0]));
+}
+
+std::vector<Tensor> gradients_of(const Seq2SeqImpl& model, const Tensor& loss) {
+  for (const Tensor& parameter : model.parameters()) parameter.mutable_grad() = Tensor();
+  loss.backward();
+  std::vector<Tensor> gradients;
+  for (const Tensor& parameter : model.parameters()) {
+    gradients.push_back(parameter.grad().defined() ? parameter.grad().to(at::kDouble)
+                                                   : at::zeros_like(parameter, at::kDouble));
+  }
+  return gradients;
+}
+
+TEST(RDrop, IsTheLossOfTwoPassesInEveryFamily) {
+  constexpr double kAlpha = 2.5, kSmoothing = 0.1;
+  for (const Family& family : families(/*dropout=*/0.2)) {
+    SCOPED_TRACE(family.name);
+    const Seq2Seq model = with_weights_of_seed_7(family.config);
+    const TranslationObjective objective(model, {.label_smoothing = kSmoothing, .r_drop = kAlpha}, /*samples=*/false);
+    const Tensor found = total_loss(objective, some_batch(), 3);
+    const std::vector<Tensor> gradients = gradients_of(*model, found);
+    const Tensor expected = r_drop_loss(*model, kAlpha, kSmoothing, 3);
+    const std::vector<Tensor> expected_gradients = gradients_of(*model, expected);
+    EXPECT_GT((expected - r_drop_loss(*model, 0, kSmoothing, 3)).item<double>(), 1e-3);
+    EXPECT_NEAR(found.item<double>(), expected.item<double>(), 1e-4 * expected.item<double>());
+    double largest = 0;
+    for (const Tensor& gradient : expected_gradients) largest = std::max(largest, gradient.norm().item<double>());
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const double norm = expected_gradients[i].norm().item<double>();
+      EXPECT_LE((gradients[i] - expected_gradients[i]).norm().item<double>(), 1e-4 * std::max(norm, 0.02 * largest))
+          << model->named_parameters().keys()[i];
+    }
+  }
+}
+
+TEST(RDrop, OfEqualPassesIsTwiceTheLoss) {
+  for (const Family& family : {families(0).front(), families(0)[2]}) {
+    const at::NoGradGuard no_grad;
+    const Seq2Seq model = with_weights_of_seed_7(family.config);
+    const auto sums = [&](double alpha) {
+      Pass pass = Pass::train(3);
+      return TranslationObjective(model, {.r_drop = alpha}, /*samples=*/false).losses(some_batch(), pass);
+    };
+    const std::vector<LossSum> once = sums(0), both = sums(5);
+    ASSERT_EQ(once.size(), 1U);
+    ASSERT_EQ(both.size(), 2U);
+    const double loss = once[0].loss.item<double>(), nll = once[0].reported.item<double>();
+    EXPECT_NEAR(both[0].loss.item<double>(), 2 * loss, 1e-4 * loss);
+    EXPECT_NEAR(both[0].reported.item<double>(), nll, 1e-4 * nll);
+    EXPECT_NEAR(both[1].loss.item<double>(), 0, 1e-6);
+  }
+}
+
+TEST(RDrop, IsOffInValidation) {
+  const at::NoGradGuard no_grad;
+  const Seq2Seq model = with_weights_of_seed_7(families(/*dropout=*/0.2)[0].config);
+  const auto reported = [&](double alpha) {
+    Pass pass = Pass::inference();
+    const auto sums = TranslationObjective(model, {.r_drop = alpha}, /*samples=*/false).losses(some_batch(), pass);
+    EXPECT_EQ(sums.size(), 1U);
+    return sums[0].reported.item<double>();
+  };
+  EXPECT_EQ(reported(5), reported(0));
+}
+
+TEST(RDrop, GoesWithHardAttention) {
+  ModelConfig config;
+  config.model = ModelKind::bahdanau;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.width = 14;
+  config.dropout = 0.2;
+  config.attention = ChoiceKind::hard;
+  const TranslationObjective objective(with_weights_of_seed_7(config), {.r_drop = 5}, /*samples=*/true);
+  const std::vector<LossTerm> terms = objective.terms(some_batch());
+  ASSERT_EQ(terms.size(), 3U);
+  EXPECT_EQ(terms[1].name, "r_drop");
+  EXPECT_EQ(terms[2].name, "reinforce");
+  EXPECT_TRUE(total_loss(objective, some_batch(), 3).isfinite().item<bool>());
+}
+
+TEST(RDrop, NeedsDropout) {
+  OptionOrigins origins;
+  origins.record("r-drop", "--r-drop");
+  TranslationConfig config;
+  config.train = {"train.src", "train.tgt"};
+  config.objective.r_drop = 5;
+  EXPECT_NO_THROW(config.refuse_contradictions(origins));
+  config.model.dropout = 0;
+  try {
+    config.refuse_contradictions(origins);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "--r-drop: without dropout, both predictions of a word are the same");
+    EXPECT_NE(error.remedy().find("--dropout"), std::string::npos) << error.remedy();
+  }
+  config.model.word_dropout = 0.1;
+  EXPECT_NO_THROW(config.refuse_contradictions(origins));
+}
+
+}  // namespace
+}  // namespace attend
