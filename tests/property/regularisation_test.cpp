@@ -211,7 +211,7 @@ Tensor r_drop_loss(const Seq2SeqImpl& model, double alpha, double smoothing, std
   return cross_entropies + alpha / 2 * (kl(log_p[0], log_p[1]) + kl(log_p[1], log_p[0]));
 }
 
-std::vector<Tensor> gradients_of(const Seq2SeqImpl& model, const Tensor& loss) {
+std::vector<Tensor> gradients_after(const Seq2SeqImpl& model, const Tensor& loss) {
   for (const Tensor& parameter : model.parameters()) parameter.mutable_grad() = Tensor();
   loss.backward();
   std::vector<Tensor> gradients;
@@ -229,9 +229,9 @@ TEST(RDrop, IsTheLossOfTwoPassesInEveryFamily) {
     const Seq2Seq model = with_weights_of_seed_7(family.config);
     const TranslationObjective objective(model, {.label_smoothing = kSmoothing, .r_drop = kAlpha}, /*samples=*/false);
     const Tensor found = total_loss(objective, some_batch(), 3);
-    const std::vector<Tensor> gradients = gradients_of(*model, found);
+    const std::vector<Tensor> gradients = gradients_after(*model, found);
     const Tensor expected = r_drop_loss(*model, kAlpha, kSmoothing, 3);
-    const std::vector<Tensor> expected_gradients = gradients_of(*model, expected);
+    const std::vector<Tensor> expected_gradients = gradients_after(*model, expected);
     EXPECT_GT((expected - r_drop_loss(*model, 0, kSmoothing, 3)).item<double>(), 1e-3);
     EXPECT_NEAR(found.item<double>(), expected.item<double>(), 1e-4 * expected.item<double>());
     double largest = 0;

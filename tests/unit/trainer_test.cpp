@@ -6,10 +6,12 @@
 #include <torch/nn/module.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <memory>
 
 #include "core/error.hpp"
@@ -312,6 +314,68 @@ TEST(Trainer, AccumulationIsExact) {
       std::find_if(state.begin(), state.end(), [](const auto& entry) { return entry.first == "mean.layer.x"; });
   ASSERT_NE(mean, state.end());
   EXPECT_NEAR(mean->second.flatten()[0].item<double>(), 0.1 * 2 * (4 - 2.0), 1e-6);
+}
+
+// x after each update, as the passes of the next find it, and its moving average computed by hand.
+TEST(Trainer, AveragesItsWeights) {
+  constexpr double kDecay = 0.3;  // reached at update 3: 4 / 13 is above it
+  const TemporaryDirectory run, usual;
+  Session session(run.path(), {.ema = kDecay, .max_steps = 5, .valid_every = 2, .save_every = 5});
+  std::vector<double> trained;
+  session.task.objective.while_learning = [&] { trained.push_back(session.weights()[0]); };
+  std::map<std::int64_t, double> validated;
+  session.task.while_validating = [&](std::int64_t step) { validated[step] = session.weights()[0]; };
+  session.trainer->train();
+  trained.push_back(session.weights()[0]);
+  ASSERT_EQ(trained.size(), 6U);
+  std::vector<double> average = {trained[0]};
+  for (int t = 1; t <= 5; ++t) {
+    const double decay = std::min(kDecay, (1.0 + t) / (10.0 + t));
+    average.push_back(decay * average.back() + (1 - decay) * trained[t]);
+  }
+  for (const std::int64_t step : {2, 4, 5}) EXPECT_NEAR(validated[step], average[step], 1e-5) << step;
+  EXPECT_GT(std::abs(average[5] - trained[5]), 1e-3);
+
+  // A checkpoint has the average where every use of a run looks, and the trained weights beside the moments.
+  const auto stored = [&](const char* file, const char* name) {
+    const SafetensorsFile tensors(checkpoint_path(run.path(), 5) / file);
+    const TensorView* found = tensors.find(name);
+    return found == nullptr ? NAN : *reinterpret_cast<const float*>(found->bytes.data());
+  };
+  EXPECT_NEAR(stored("model.safetensors", "layer.x"), average[5], 1e-5);
+  EXPECT_EQ(stored("optimizer.safetensors", "trained.layer.x"), session.weights()[0]);
+
+  // The training is as without an average.
+  Session without(usual.path(), {.max_steps = 5, .valid_every = 2, .save_every = 5});
+  without.trainer->train();
+  EXPECT_EQ(without.weights(), session.weights());
+}
+
+TEST(Trainer, AResumedAverageIsTheSame) {
+  const TemporaryDirectory whole, parts;
+  Session(whole.path(), {.accumulate = 3, .ema = 0.9, .max_steps = 9}).trainer->train();
+  Session(parts.path(), {.accumulate = 3, .ema = 0.9, .max_steps = 5}).trainer->train();
+  Session second(parts.path(), {.accumulate = 3, .ema = 0.9, .max_steps = 9});
+  second.trainer->restore(*Checkpoint::newest(parts.path()));
+  EXPECT_EQ(second.task.point->layer->passes.item<int>(), 5 * 3) << "of the training, not of the average";
+  second.trainer->train();
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    EXPECT_EQ(read_file(checkpoint_path(whole.path(), 9) / file), read_file(checkpoint_path(parts.path(), 9) / file));
+  }
+}
+
+// After an interrupted validation, too, the training goes on with its own weights.
+TEST(Trainer, AnInterruptedValidationPutsTheTrainedWeightsBack) {
+  const TemporaryDirectory run, usual;
+  Session without(usual.path(), {.max_steps = 6});
+  without.trainer->train();
+  Session session(run.path(), {.ema = 0.9, .max_steps = 6});
+  int calls = 0;
+  session.task.while_validating = [&](std::int64_t) {
+    if (++calls == 1) throw Interrupted("");
+  };
+  session.trainer->train();
+  EXPECT_EQ(session.weights(), without.weights());
 }
 
 // Of eight batches the last round of three ranks has two.
