@@ -87,7 +87,7 @@ class Pass {
   ops::Dropout dropout(double rate) { return {.rate = training_ ? rate : 0.0, .key = next_key()}; }
 
   // The same, but at rate 0 without taking a key: dropout that most models lack leaves the masks of the others alone.
-  ops::Dropout rare_dropout(double rate) { return rate > 0 ? dropout(rate) : ops::Dropout{}; }
+  ops::Dropout optional_dropout(double rate) { return rate > 0 ? dropout(rate) : ops::Dropout{}; }
 
   // A random stream with the next key.
   RandomStream random() { return RandomStream(next_key()); }

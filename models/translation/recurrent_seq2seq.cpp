@@ -123,7 +123,7 @@ Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::si
 }
 
 std::shared_ptr<RecurrentMemory> RecurrentSeq2SeqImpl::read(const Sequences& src, Pass& pass) const {
-  const ops::Dropout words = pass.rare_dropout(config_.word_dropout);
+  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   const Tensor embedded_SE = src_embedding_->forward(src, embedding_scale_, {}, pass.dropout(config_.dropout), words);
   if (pass.observer() != nullptr) pass.observer()->on_source(embedded_SE);
   const bool wants_memory = config_.keys == StateKind::cell || config_.values == StateKind::cell;
@@ -175,7 +175,7 @@ Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state,
 
 Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = read(batch.src, pass);
-  const ops::Dropout words = pass.rare_dropout(config_.word_dropout);
+  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   const Tensor embedded_ME =
       tgt_embedding_->forward(batch.tgt, embedding_scale_, {}, pass.dropout(config_.dropout), words);
   const std::vector<DropoutPlace> places = dropout_places(pass);
@@ -190,7 +190,7 @@ Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
 Tensor RecurrentSeq2SeqImpl::with_own_words(const Tensor& embedded_RE, const Tensor& output_QH, Pass& pass) const {
   const std::int64_t count = embedded_RE.size(0);  // the rows of the previous step that continue
   const Tensor logits_RV = ops::logits(output_QH.detach().narrow(0, 0, count), output_table(), {});
-  const ops::Dropout words = pass.rare_dropout(config_.word_dropout);
+  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   const Tensor own_RE =
       tgt_embedding_->forward({logits_RV.argmax(1), {}}, embedding_scale_, {}, pass.dropout(config_.dropout), words);
   RandomStream random = pass.random();

@@ -66,7 +66,7 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
 
 Tensor TransformerImpl::embed(const Embedding& table, const AddedPositions* positions, const Sequences& tokens,
                               std::int64_t first, Pass& pass) const {
-  const ops::Dropout words = pass.rare_dropout(config_.word_dropout);
+  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   return table->forward(tokens, std::sqrt(static_cast<double>(config_.decoder_block.width)),
                         positions != nullptr ? positions->rows(first, tokens.layout.max_length) : Tensor(),
                         pass.dropout(config_.decoder_block.dropout), words);

@@ -52,7 +52,7 @@ TEST(WordDropout, TakesTheWholeRowOfATokenAndLeavesItsPosition) {
   const Tensor positions_TH = sinusoids(0, 400, 7).to(test_device());
   constexpr double kRate = 0.3;
   Pass pass = Pass::train(3);
-  const Tensor x_MH = table->forward(words, /*scale=*/2, positions_TH, {}, pass.rare_dropout(kRate));
+  const Tensor x_MH = table->forward(words, /*scale=*/2, positions_TH, {}, pass.optional_dropout(kRate));
   const Tensor rest_MH = x_MH - positions_TH.index_select(0, words.layout.on(test_device()).places_M);
   const Tensor kept_M1 = rest_MH.abs().amax(1, /*keepdim=*/true).gt(1e-5).to(at::kFloat);
   const Tensor scaled_MH = table->weight.master().index_select(0, words.ids_M) * (2 / (1 - kRate));
