@@ -75,7 +75,7 @@ TEST(HfConfigFile, IsReadAsItWasWritten) {
       bert.initialiser = Initialiser::xavier_uniform;
       bert.block.feed_forward = 20;
       bert.block.activation = kind;
-      bert.block.attention_dropout = bert.block.activation_dropout = 0.3;
+      bert.block.attention_dropout = bert.block.activation_dropout = bert.block.layer_drop = 0.3;
     });
     const std::string text = to_hf_config(written);
     EXPECT_EQ(nlohmann::json::parse(text)["hidden_act"], name);
