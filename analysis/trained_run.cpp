@@ -174,6 +174,10 @@ void refuse_foreign_checkpoint(const fs::path& run, const std::string& checkpoin
 TrainedRun TrainedRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   refuse_foreign_checkpoint(path, checkpoint);
   TrainedRun trained{.run = Run::load(path, checkpoint, device)};
+  if (trained.run.tokenizers.factors.count() > 0) {
+    throw UserError(path.string() + ": trained with --source-factors, which a comparison does not read",
+                    "use attend translate --source-factors, and attend evaluate for its output");
+  }
   trained.config = read_config<TranslationConfig>(path / "config.toml", UnknownKeys::ignore);
   trained.facts.path = path.string();
   trained.facts.checkpoint = describe_weights(find_weights(path, checkpoint));

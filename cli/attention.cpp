@@ -26,6 +26,7 @@
 #include "core/output.hpp"
 #include "core/signals.hpp"
 #include "data/task/line_records.hpp"
+#include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
 #include "eval/attention.hpp"
 #include "eval/pair_attention.hpp"
@@ -50,6 +51,7 @@ struct AttentionConfig {
   std::optional<std::int64_t> head;
   bool words = false;
   bool positions = false;
+  FactorFiles factors;
   ModelOptions use;
   LineOptions lines;
   TranslatorConfig translator;
@@ -102,6 +104,7 @@ struct AttentionConfig {
           {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
                    "averaged over those of the attending word",
            .only = kOfText});
+    FactorFiles::visit(self.factors, visit, kOfText);
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
@@ -180,12 +183,14 @@ struct AttentionConfig {
 };
 
 // Observes each line with its best translation.
-void observe_own(const AttentionConfig& config, const Run& trained, LineReader& reader, PairAttention& pairs) {
+void observe_own(const AttentionConfig& config, const Run& trained, LineReader& reader, FactorReader& factors,
+                 PairAttention& pairs) {
   Translator translator(*trained.model, trained.tokenizers, config.translator);
   const bool at_once = config.lines.at_once(config.input);
   std::deque<std::string> lines;  // read and not yet translated
   const auto next = [&](std::string& line) {
     const bool more = reader.next(line);
+    if (more) line += factors.next(line);
     if (more) lines.push_back(line);
     return more;
   };
@@ -200,8 +205,8 @@ void observe_own(const AttentionConfig& config, const Run& trained, LineReader& 
   translator.warn_of_cut();
 }
 
-void observe_targets(const AttentionConfig& config, const Run& trained, LineReader& reader, LineReader& targets,
-                     PairAttention& pairs) {
+void observe_targets(const AttentionConfig& config, const Run& trained, LineReader& reader, FactorReader& factors,
+                     LineReader& targets, PairAttention& pairs) {
   std::string line, target;
   std::int64_t number = 0;
   const std::string remedy = "give a translation for each line";
@@ -212,6 +217,7 @@ void observe_targets(const AttentionConfig& config, const Run& trained, LineRead
                                   reader.place()),
                       remedy);
     }
+    line += factors.next(line);
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
   }
   if (targets.next(target)) {
@@ -223,7 +229,9 @@ void observe_targets(const AttentionConfig& config, const Run& trained, LineRead
 void observe_translations(const AttentionConfig& config, LineReader& reader) {
   std::optional<LineReader> targets;
   if (!config.target.empty()) targets.emplace(config.target);
+  FactorReader factors(config.factors.source_factors);
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  check_factor_files(trained, config.run, config.factors.source_factors);
   if (num_cross_layers(trained) == 0) {
     throw UserError(
         config.run + ": a model of kind " + std::string(name_of(trained.config.model)) + " has no attention",
@@ -250,7 +258,9 @@ void observe_translations(const AttentionConfig& config, LineReader& reader) {
   };
   PairAttention pairs(trained, {.only = config.only_place(), .threshold = config.translator.search.attention_threshold},
                       take);
-  targets ? observe_targets(config, trained, reader, *targets, pairs) : observe_own(config, trained, reader, pairs);
+  targets ? observe_targets(config, trained, reader, factors, *targets, pairs)
+          : observe_own(config, trained, reader, factors, pairs);
+  factors.finish();
   pairs.finish();
   if (output) output->finish();
   if (alignment) alignment->commit();
@@ -396,7 +406,7 @@ void run(const AttentionConfig& config, const OptionOrigins& origins) {
     observe_translations(config, reader);
   } else {
     const std::string why = "for " + config.run + ", which does not translate";
-    for (const char* option : {"target", "alignment"}) refuse_given(option, origins, why);
+    for (const char* option : {"target", "alignment", "source-factors"}) refuse_given(option, origins, why);
     for (const BoundOption& option : bind(config.translator)) refuse_given(option.name, origins, why);
     observe_encoder(config, path, reader);
   }

@@ -19,6 +19,7 @@
 #include "core/manifest.hpp"
 #include "core/safetensors.hpp"
 #include "core/version.hpp"
+#include "data/text/factors.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
@@ -78,7 +79,8 @@ void about_weights(const fs::path& path, bool of_run) {
   say("parameters", numbers);
   TensorMetadata metadata = file.metadata();
   std::erase_if(metadata, [of_run](const auto& entry) {
-    return of_run && (entry.first.find('.') != std::string::npos || entry.first.ends_with("tokenizer"));
+    return of_run && (entry.first.find('.') != std::string::npos || entry.first.ends_with("tokenizer") ||
+                      entry.first.ends_with("factors"));
   });
   // As JSON, which escapes control characters.
   if (!metadata.empty()) say("metadata", nlohmann::json(metadata).dump());
@@ -135,12 +137,24 @@ void about_scores(const fs::path& run) {
   say("last validation", scores(*last));
 }
 
+// The options that describe a translation model.
+struct TranslationOptions {
+  FactorFiles factors;
+  ModelConfig model;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    FactorFiles::visit(self.factors, visit);
+    ModelConfig::visit(self.model, visit);
+  }
+};
+
 void about_run(const fs::path& path) {
   say("run", path.string());
   const fs::path config = path / "config.toml";
   switch (kind_of_run(path)) {
     case RunKind::train: {
-      about_options(read_config<ModelConfig>(config, UnknownKeys::ignore));
+      about_options(read_config<TranslationOptions>(config, UnknownKeys::ignore));
       const auto tokenizers = TokenizerPair::load(path / "tokenizer");
       about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
       if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);

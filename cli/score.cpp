@@ -18,6 +18,7 @@
 #include "core/number.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
+#include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
 #include "eval/score.hpp"
 #include "eval/translate.hpp"
@@ -38,6 +39,7 @@ struct ScoreCommandConfig {
   std::string source;
   std::string target;
   std::string contrast;
+  FactorFiles factors;
   ModelOptions use;
   ScoreConfig score;
   bool per_token = false;
@@ -57,6 +59,7 @@ struct ScoreCommandConfig {
           {.help = "contrastive translations (with an error), line by line; the accuracy is the fraction of lines "
                    "whose translation in --target has the higher probability",
            .placeholder = "FILE"});
+    FactorFiles::visit(self.factors, visit);
     ModelOptions::visit(self.use, visit);
     ScoreConfig::visit(self.score, visit);
     visit.group("Output");
@@ -233,7 +236,9 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
   std::vector<std::string> files = {config.source, config.target};
   if (!config.contrast.empty()) files.push_back(config.contrast);
   LineAlignedReader reader(files);  // opened first: a file that cannot be read is said at once
+  FactorReader factors(config.factors.source_factors);
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  check_factor_files(trained, config.run, config.factors.source_factors);
   freeze(*trained.model, config.use.precision);
   ScorePrinter printer(config, trained);
   std::vector<std::string> lines(files.size());
@@ -242,6 +247,7 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
     std::vector<std::vector<std::string>> texts(files.size());
     std::size_t bytes = 0;
     while (texts[0].size() < kLinesInWindow && bytes < kBytesInScoredWindow && (more = reader.next(lines))) {
+      lines[0] += factors.next(lines[0]);
       for (std::size_t i = 0; i < lines.size(); ++i) {
         bytes += lines[i].size();
         texts[i].push_back(lines[i]);
@@ -251,6 +257,7 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
   }
   if (reader.num_lines() == 0)
     throw UserError(name_of_input(config.source) + ": empty", "check that it is the right file");
+  factors.finish();
   reader.log_counts();
   printer.finish();
 }

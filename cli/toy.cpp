@@ -13,6 +13,7 @@ void run(const ToyConfig& config, const OptionOrigins&) {
               config.directory, set.name, set.sentences, set.english_words, set.german_words,
               static_cast<double>(set.english_words) / static_cast<double>(set.sentences), set.longest);
   }
+  log::info("{}/{{train,valid,test}}.en.tags: a part of speech for each English word", config.directory);
   log::info("{}/test.align: gold word alignments of the test set", config.directory);
   for (const ToyPart& part : corpus.parts) {
     log::info("{}/{}: {} training {}, {} dev, {} test", config.directory, part.name, part.train, part.unit, part.dev,

@@ -14,6 +14,7 @@
 #include "core/files.hpp"
 #include "core/number.hpp"
 #include "core/signals.hpp"
+#include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/translate.hpp"
@@ -26,6 +27,7 @@ namespace {
 struct TranslateConfig {
   std::string run;
   std::vector<std::string> input;
+  FactorFiles factors;
   ModelOptions use;
   LineOptions lines;
   TranslatorConfig translator;
@@ -38,6 +40,7 @@ struct TranslateConfig {
     visit("run", self.run, {.help = "run of attend train", .placeholder = "DIR", .required = true, .positional = true});
     visit("input", self.input,
           {.help = "files to translate, plain or .gz; default: standard input", .placeholder = "FILE"});
+    FactorFiles::visit(self.factors, visit);
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
@@ -102,7 +105,7 @@ class Aligner {
 
 // Translates all lines and aligns them where an aligner is given.
 void translate(const TranslateConfig& config, const std::vector<std::string>& inputs, std::deque<LineReader>& readers,
-               const Run& trained, Aligner* aligner) {
+               FactorReader& factors, const Run& trained, Aligner* aligner) {
   WorkProgress progress(work_on_lines(inputs, config.lines));
   Translator translator(*trained.model, trained.tokenizers, config.translator, &progress);
   std::int64_t number = 0;
@@ -111,6 +114,7 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
     const bool at_once = config.lines.at_once(inputs[i]);
     const auto next = [&](std::string& line) {
       const bool more = reader.next(line);
+      if (more) line += factors.next(line);
       if (more && aligner != nullptr) aligner->read(line);
       return more;
     };
@@ -124,6 +128,7 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
     progress.clear();
     reader.counts().log(inputs[i]);
   }
+  factors.finish();
   translator.warn_of_cut();
 }
 
@@ -142,13 +147,15 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
   std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
   for (const std::string& input : inputs) readers.emplace_back(input);
+  FactorReader factors(config.factors.source_factors);
   if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  check_factor_files(trained, config.run, config.factors.source_factors);
   if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, config.run);
   freeze(*trained.model, config.use.precision);
   std::optional<Aligner> aligner;
   if (!config.alignment.empty()) aligner.emplace(config, trained);
-  translate(config, inputs, readers, trained, aligner ? &*aligner : nullptr);
+  translate(config, inputs, readers, factors, trained, aligner ? &*aligner : nullptr);
   if (aligner) aligner->finish();
 }
 

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
+#include "data/text/factors.hpp"
 #include "models/attention/cut_weights.hpp"
 
 namespace attend {
@@ -32,11 +33,20 @@ std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
   return ids;
 }
 
-// The pieces of a line, up to the maximum source length.
-std::vector<Piece> beginning(const Tokenizer& tokenizer, const std::string& line) {
+// The pieces of a text, up to the maximum source length.
+std::vector<Piece> beginning(const Tokenizer& tokenizer, std::string_view line) {
   std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, kMostPieces));
   pieces.resize(std::min(pieces.size(), kMostPieces));
   return pieces;
+}
+
+PiecePair source_in_pieces(const TokenizerPair& tokenizers, const std::string& line) {
+  const std::string_view text = text_of_line(line);
+  PiecePair pair;
+  pair.source = text;
+  pair.source_pieces = beginning(tokenizers.src, text);
+  if (tokenizers.factors.count() > 0) pair.source_labels = tokenizers.factors.ids_of(line, pair.source_pieces);
+  return pair;
 }
 
 // Fills `batch` with the pairs that the weights belong to.
@@ -44,15 +54,18 @@ AttentionRecorder observe(const Run& trained, const PairAttentionOptions& option
                           Batch& batch) {
   const c10::InferenceMode inference;
   std::vector<std::vector<std::int32_t>> sources;
-  std::vector<std::span<const std::int32_t>> src, tgt;
+  std::vector<std::span<const std::int32_t>> src, tgt, labels;
+  const std::size_t num_factors = trained.tokenizers.factors.count();
   for (const PiecePair& pair : pairs) {
     sources.push_back(ids_of(pair.source_pieces));
+    labels.push_back(std::span(pair.source_labels).first(num_factors * pair.source_pieces.size()));
     tgt.emplace_back(pair.target_ids);
   }
   for (const auto& ids : sources) src.emplace_back(ids);
   batch.src = concatenate(src, -1, trained.tokenizers.src.special().eos);
   batch.tgt = concatenate(tgt, trained.tokenizers.tgt.special().bos, -1);
-  for (Sequences* side : {&batch.src, &batch.tgt}) side->ids_M = side->ids_M.to(trained.model->device());
+  add_labels(batch.src, labels, num_factors);
+  for (Sequences* side : {&batch.src, &batch.tgt}) *side = on_device(std::move(*side), trained.model->device());
   AttentionRecorder recorder(options.only);
   Pass pass = Pass::inference(&recorder);
   const CutWeights cut(options.threshold);
@@ -64,21 +77,20 @@ AttentionRecorder observe(const Run& trained, const PairAttentionOptions& option
 }  // namespace
 
 PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const Translation& translation) {
-  const std::vector<std::int32_t>& ids = translation.hypothesis.ids;
-  return {.source = line,
-          .source_pieces = beginning(tokenizers.src, line),
-          .target = translation.text,
-          .target_ids = ids,
-          .target_bytes = decoded_bytes(tokenizers.tgt, ids)};
+  PiecePair pair = source_in_pieces(tokenizers, line);
+  pair.target = translation.text;
+  pair.target_ids = translation.hypothesis.ids;
+  pair.target_bytes = decoded_bytes(tokenizers.tgt, pair.target_ids);
+  return pair;
 }
 
 PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const std::string& target) {
   const std::vector<Piece> pieces = beginning(tokenizers.tgt, target);
-  return {.source = line,
-          .source_pieces = beginning(tokenizers.src, line),
-          .target = target,
-          .target_ids = ids_of(pieces),
-          .target_bytes = bytes_of(pieces)};
+  PiecePair pair = source_in_pieces(tokenizers, line);
+  pair.target = target;
+  pair.target_ids = ids_of(pieces);
+  pair.target_bytes = bytes_of(pieces);
+  return pair;
 }
 
 PiecesOfWords source_words(const PiecePair& pair) { return pieces_of_words(pair.source, bytes_of(pair.source_pieces)); }
@@ -101,7 +113,7 @@ void PairAttention::add(PiecePair pair) {
 
 void PairAttention::observe_waiting() {
   if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
-  const auto& [src, tgt] = trained_.tokenizers;
+  const Tokenizer &src = trained_.tokenizers.src, &tgt = trained_.tokenizers.tgt;
   Batch batch;
   std::vector<PiecePair> read;  // the others have nothing to attend to
   std::ranges::copy_if(waiting_, std::back_inserter(read),

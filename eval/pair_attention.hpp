@@ -22,12 +22,14 @@ namespace attend {
 struct PiecePair {
   std::string source;
   std::vector<Piece> source_pieces;  // up to the maximum source length
+  std::vector<std::int32_t> source_labels = {};  // of the run's source factors, beside the pieces
   std::string target;
   std::vector<std::int32_t> target_ids;
   std::vector<PieceBytes> target_bytes;  // byte ranges of the target pieces
 };
 
-// The pair of a line with the model's own translation, and with a given text.
+// The pair of a line, which is followed by the labels of source factors, with the model's own translation, and with a
+// given text.
 PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const Translation& translation);
 PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const std::string& target);
 

@@ -29,7 +29,7 @@ constexpr std::int64_t kLogitsBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kScoredPiecesInBatch = 16384;
 
 struct EncodedPair {
-  Beginning src;
+  SourcePieces src;
   Beginning tgt;
 
   std::int64_t src_length() const { return std::ssize(src.ids) + 1; }
@@ -63,9 +63,10 @@ std::vector<std::vector<std::size_t>> batches_of(const std::vector<EncodedPair>&
 
 Batch make_scored_batch(const std::vector<EncodedPair>& pairs, const std::vector<std::size_t>& chosen,
                         const TokenizerPair& tokenizers, torch::Device device) {
-  std::vector<std::span<const std::int32_t>> src, tgt;
+  std::vector<std::span<const std::int32_t>> src, tgt, labels;
   for (const std::size_t i : chosen) {
     src.emplace_back(pairs[i].src.ids);
+    labels.emplace_back(pairs[i].src.labels);
     tgt.emplace_back(pairs[i].tgt.ids);
   }
   const SpecialIds& special = tokenizers.tgt.special();
@@ -73,6 +74,7 @@ Batch make_scored_batch(const std::vector<EncodedPair>& pairs, const std::vector
               .tgt = concatenate(tgt, special.bos, -1),
               .labels_M = concatenate(tgt, -1, special.eos).ids_M,
               .examples = {}};
+  add_labels(batch.src, labels, tokenizers.factors.count());
   return on_device(std::move(batch), device);
 }
 
@@ -131,7 +133,7 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
   std::vector<TargetScore> scores(sources.size());
   const std::size_t most_pieces = most_source_pieces(*run.model);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    pairs[i] = {.src = run.tokenizers.src.encode_beginning(sources[i], most_pieces),
+    pairs[i] = {.src = encode_source(run.tokenizers.src, run.tokenizers.factors, sources[i], most_pieces),
                 .tgt = run.tokenizers.tgt.encode_beginning(targets[i], kMostPieces)};
     scores[i] = {.pieces = {},
                  .words = count_words(targets[i], pairs[i].tgt, run.tokenizers.tgt),

@@ -63,7 +63,8 @@ struct TargetScore {
 std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch,
                                             double attention_threshold = 0);
 
-// The score of every target line as the translation of the source line of the same number, in order. A line without
+// The score of every target line as the translation of the source line of the same number, in order. A source line is
+// followed by the labels of the run's source factors (data/text/factors.hpp). A line without
 // pieces is the end of sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The
 // sums depend on batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which
 // are polled before every batch.

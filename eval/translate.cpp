@@ -91,12 +91,13 @@ std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request
 }
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
-  std::vector<Ids> encoded;
+  std::vector<Ids> encoded, labels;
   const std::int64_t first_line = num_lines_;
   std::int64_t num_blank = 0;
   for (const std::string& line : lines) {
-    auto [ids, is_cut] = tokenizers_.src.encode_beginning(line, most_pieces_);
+    auto [ids, ids_of_labels, is_cut] = encode_source(tokenizers_.src, tokenizers_.factors, line, most_pieces_);
     encoded.push_back(std::move(ids));
+    labels.push_back(std::move(ids_of_labels));
     ++num_lines_;
     if (is_cut) cut_.add(num_lines_);
     if (encoded.back().empty()) ++num_blank;
@@ -109,15 +110,16 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   const auto batches = make_batches(encoded, config_);
   run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
               [&](std::size_t b) {
-                std::vector<std::span<const std::int32_t>> sentences;
+                std::vector<std::span<const std::int32_t>> sentences, labels_of_sentences;
                 std::vector<std::int64_t> numbers;
                 for (const std::size_t i : batches[b]) {
                   sentences.emplace_back(encoded[i]);
+                  labels_of_sentences.emplace_back(labels[i]);
                   numbers.push_back(first_line + static_cast<std::int64_t>(i));
                 }
                 Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
-                src.ids_M = src.ids_M.to(model_.device());
-                auto found = attend::translate(request, src, numbers);
+                add_labels(src, labels_of_sentences, tokenizers_.factors.count());
+                auto found = attend::translate(request, on_device(std::move(src), model_.device()), numbers);
                 for (std::size_t s = 0; s < sentences.size(); ++s) {
                   std::vector<Translation>& result = results[batches[b][s]];
                   result.clear();

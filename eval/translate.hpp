@@ -72,7 +72,8 @@ class Translator {
   Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config,
              WorkProgress* progress = nullptr);
 
-  // The translations of each line, best first, at least one. A blank line gives a blank one; a line of more than
+  // The translations of each line, best first, at least one. A line is followed by the labels of the run's source
+  // factors (data/text/factors.hpp). A blank line gives a blank one; a line of more than
   // most_source_pieces() is cut. Interrupted after SIGINT or SIGTERM.
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
 

@@ -66,6 +66,8 @@ std::vector<std::int64_t> first_rows(const Layout& layout);
 struct Sequences {
   torch::Tensor ids_M;
   Layout layout;
+  torch::Tensor labels_MJ = {};  // int64: the labels of J source factors beside each token; undefined without factors
+  std::vector<torch::Tensor*> tensors() { return {&ids_M, &labels_MJ}; }
 };
 
 // A translation batch. From `tgt` (bos y1 … yn) the decoder predicts `labels_M` (y1 … yn eos), row by row; src is
@@ -76,7 +78,7 @@ struct Batch {
   torch::Tensor labels_M;              // int64, one per token of tgt
   std::vector<std::int64_t> examples;  // numbers of its examples in the corpus
   std::int64_t num_labels() const { return labels_M.size(0); }
-  std::vector<torch::Tensor*> tensors() { return {&src.ids_M, &tgt.ids_M, &labels_M}; }
+  std::vector<torch::Tensor*> tensors() { return {&src.ids_M, &src.labels_MJ, &tgt.ids_M, &labels_M}; }
 };
 
 // The first `count` sentences of a batch.
@@ -111,5 +113,9 @@ SomeBatch on_device(SomeBatch batch, torch::Device device) {
 // Concatenates sentences; `begin` and `end` are added to each unless negative.
 Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
                       std::int32_t end);
+
+// Adds the labels of `num_factors` source factors to sentences that have an end token: `labels` has those beside the
+// other tokens of each sentence (data/tokenizer/source_factors.hpp). Nothing happens without factors.
+void add_labels(Sequences& src, const std::vector<std::span<const std::int32_t>>& labels, std::size_t num_factors);
 
 }  // namespace attend

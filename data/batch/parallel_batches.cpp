@@ -3,23 +3,27 @@
 namespace attend {
 
 Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids) {
-  // Ids are collected in two vectors; the sentences are spans of these.
-  std::vector<std::int32_t> src, tgt;
+  // Ids are collected in vectors; the sentences are spans of these.
+  std::vector<std::int32_t> src, tgt, labels;
   for (const auto example : examples) {
     corpus.append_src(example, src);
     corpus.append_tgt(example, tgt);
+    corpus.append_labels(example, labels);
   }
-  std::vector<std::span<const std::int32_t>> src_sentences, tgt_sentences;
-  const std::int32_t *src_at = src.data(), *tgt_at = tgt.data();
+  std::vector<std::span<const std::int32_t>> src_sentences, tgt_sentences, src_labels;
+  const std::int32_t *src_at = src.data(), *tgt_at = tgt.data(), *labels_at = labels.data();
   for (const auto example : examples) {
     const PairLength length = corpus.length(example);
     src_at += src_sentences.emplace_back(src_at, length.src).size();
     tgt_at += tgt_sentences.emplace_back(tgt_at, length.tgt).size();
+    labels_at += src_labels.emplace_back(labels_at, length.src * corpus.num_factors()).size();
   }
-  return {.src = concatenate(src_sentences, -1, ids.src_eos),
-          .tgt = concatenate(tgt_sentences, ids.tgt_bos, -1),
-          .labels_M = concatenate(tgt_sentences, -1, ids.tgt_eos).ids_M,
-          .examples = {examples.begin(), examples.end()}};
+  Batch batch{.src = concatenate(src_sentences, -1, ids.src_eos),
+              .tgt = concatenate(tgt_sentences, ids.tgt_bos, -1),
+              .labels_M = concatenate(tgt_sentences, -1, ids.tgt_eos).ids_M,
+              .examples = {examples.begin(), examples.end()}};
+  add_labels(batch.src, src_labels, corpus.num_factors());
+  return batch;
 }
 
 }  // namespace attend

@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// One pair: the index of its first id, src before tgt.
+// One pair: the index of its first id. The ids of src, of its labels and of tgt follow each other.
 struct EncodedCorpus::Record {
   std::uint64_t begin;
   std::uint32_t line;
@@ -23,26 +23,33 @@ struct EncodedCorpus::Summary {
 namespace {
 
 struct EncodedPair {
-  std::vector<std::int32_t> src;
+  SourcePieces src;
   std::vector<std::int32_t> tgt;
 };
 
+std::int32_t most_labels(const SourceFactors& factors) {
+  const std::vector<std::int64_t> sizes = factors.sizes();
+  return sizes.empty() ? 0 : static_cast<std::int32_t>(std::ranges::max(sizes));
+}
+
 template <class Record, class Summary>
 void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusConfig& config) {
-  ParallelReader reader(source.src_files, source.tgt_files);
+  ParallelReader reader(source.src_files, source.tgt_files, source.factor_files);
   Summary summary;
   std::uint64_t too_long = 0;
   std::uint64_t empty = 0;
   std::uint64_t num_pairs = 0;
+  std::uint64_t num_ids = 0;
   const auto max_length = static_cast<std::size_t>(config.max_length);
   const auto make_encoder = [&source] {
     return [&source](const TextPair& pair) {
-      return EncodedPair{source.src_tokenizer.encode(pair.src), source.tgt_tokenizer.encode(pair.tgt)};
+      return EncodedPair{encode_source(source.src_tokenizer, source.factors, pair.src),
+                         source.tgt_tokenizer.encode(pair.tgt)};
     };
   };
   encode_in_order<TextPair>(
       reader, source.src_files.front(), make_encoder, [&](const TextPair& pair, const EncodedPair& encoded) {
-        const auto& [src, tgt] = encoded;
+        const std::vector<std::int32_t>&src = encoded.src.ids, &tgt = encoded.tgt;
         if (src.empty() || tgt.empty()) {
           ++empty;
           return;
@@ -52,11 +59,13 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
           return;
         }
         cache.add_record(
-            Record{.begin = summary.num_src_tokens + summary.num_tgt_tokens,
+            Record{.begin = num_ids,
                    .line = static_cast<std::uint32_t>(pair.line),
                    .length = {static_cast<std::uint16_t>(src.size()), static_cast<std::uint16_t>(tgt.size())}});
-        cache.add_ids(src);
-        cache.add_ids(tgt);
+        for (const auto* ids : {&src, &encoded.src.labels, &tgt}) {
+          cache.add_ids(*ids);
+          num_ids += ids->size();
+        }
         ++num_pairs;
         summary.num_src_tokens += src.size();
         summary.num_tgt_tokens += tgt.size();
@@ -75,13 +84,17 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
 
 EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig& config,
                                   const std::filesystem::path& cache) {
-  const ParallelReader refuses_what_cannot_be_read(source.src_files, source.tgt_files);  // before anything is hashed
+  ensure(source.factor_files.size() == source.factors.count(), "a file for each factor");
+  // Before anything is hashed.
+  const ParallelReader refuses_what_cannot_be_read(source.src_files, source.tgt_files, source.factor_files);
   std::vector<std::string> files = source.src_files;
   files.insert(files.end(), source.tgt_files.begin(), source.tgt_files.end());
+  files.insert(files.end(), source.factor_files.begin(), source.factor_files.end());
   return {IdCache::open(files,
                         "parallel " + source.src_tokenizer.hash() + source.tgt_tokenizer.hash() +
-                            std::to_string(config.max_length),
-                        {.vocabulary = std::max(source.src_tokenizer.size(), source.tgt_tokenizer.size()),
+                            std::to_string(config.max_length) + source.factors.hash(),
+                        {.vocabulary = std::max(
+                             {source.src_tokenizer.size(), source.tgt_tokenizer.size(), most_labels(source.factors)}),
                          .record_bytes = sizeof(Record),
                          .summary_bytes = sizeof(Summary)},
                         cache, [&](IdCache::Writer& writer) { encode_to<Record, Summary>(writer, source, config); }),
@@ -91,7 +104,9 @@ EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig
 EncodedCorpus::EncodedCorpus(IdCache cache, const CorpusSource& source)
     : cache_(std::move(cache)),
       src_vocabulary_(source.src_tokenizer.size()),
-      tgt_vocabulary_(source.tgt_tokenizer.size()) {}
+      tgt_vocabulary_(source.tgt_tokenizer.size()),
+      num_factors_(source.factors.count()),
+      num_labels_(most_labels(source.factors)) {}
 
 const EncodedCorpus::Record& EncodedCorpus::record(std::int64_t example) const {
   ensure(example >= 0 && example < size(), "the example is in the corpus");
@@ -111,7 +126,12 @@ void EncodedCorpus::append_src(std::int64_t example, std::vector<std::int32_t>& 
 
 void EncodedCorpus::append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const {
   const Record& pair = record(example);
-  cache_.append(pair.begin + pair.length.src, pair.length.tgt, tgt_vocabulary_, ids);
+  cache_.append(pair.begin + pair.length.src * (1 + num_factors_), pair.length.tgt, tgt_vocabulary_, ids);
+}
+
+void EncodedCorpus::append_labels(std::int64_t example, std::vector<std::int32_t>& labels) const {
+  const Record& pair = record(example);
+  cache_.append(pair.begin + pair.length.src, pair.length.src * num_factors_, num_labels_, labels);
 }
 
 const ParallelCounts& EncodedCorpus::counts() const { return summary().counts; }

@@ -11,6 +11,7 @@
 #include "core/options.hpp"
 #include "data/corpus/id_cache.hpp"
 #include "data/text/parallel.hpp"
+#include "data/tokenizer/source_factors.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
@@ -38,6 +39,8 @@ struct CorpusSource {
   std::vector<std::string> tgt_files;  // file k is aligned with src_files[k]
   Tokenizer src_tokenizer;
   Tokenizer tgt_tokenizer;
+  SourceFactors factors = {};
+  std::vector<std::string> factor_files = {};  // one for each factor, aligned with all source lines
 };
 
 // Examples are numbered from 0, not counting skipped pairs. Reading is thread-safe.
@@ -52,6 +55,9 @@ class EncodedCorpus {
   // Appends the ids, without bos and eos. Throws UserError if an id in the cache is not in the vocabulary.
   void append_src(std::int64_t example, std::vector<std::int32_t>& ids) const;
   void append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const;
+  // Appends the labels beside the source ids, for each of them one of each factor.
+  void append_labels(std::int64_t example, std::vector<std::int32_t>& labels) const;
+  std::size_t num_factors() const { return num_factors_; }
   // The line of an example, from 1, counted over all files of a side.
   std::uint64_t line(std::int64_t example) const;
 
@@ -76,6 +82,8 @@ class EncodedCorpus {
   IdCache cache_;
   std::int32_t src_vocabulary_;
   std::int32_t tgt_vocabulary_;
+  std::size_t num_factors_;
+  std::int32_t num_labels_;  // of the factor with the most
 };
 
 }  // namespace attend

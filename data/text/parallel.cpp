@@ -21,8 +21,9 @@ std::string ParallelCounts::report() const {
          nonzero_counts({{empty, "empty"}, {too_long, "too long"}, {invalid_utf8, "with invalid UTF-8"}});
 }
 
-ParallelReader::ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files)
-    : src_files_(std::move(src_files)), tgt_files_(std::move(tgt_files)) {
+ParallelReader::ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files,
+                               const std::vector<std::string>& factor_files)
+    : src_files_(std::move(src_files)), tgt_files_(std::move(tgt_files)), factors_(factor_files) {
   if (src_files_.size() != tgt_files_.size() || src_files_.empty()) {
     throw UserError(
         std::to_string(src_files_.size()) + " source files but " + std::to_string(tgt_files_.size()) + " target files",
@@ -58,14 +59,17 @@ bool ParallelReader::next(TextPair& pair) {
       counts_.src += src_->counts();
       counts_.tgt += tgt_->counts();
       open_next();
+      if (!src_) factors_.finish();
       continue;
     }
     pair.line = ++line_;
+    const std::string labels = factors_.next(pair.src);
     if (src_->invalid() || tgt_->invalid()) {
       ++counts_.invalid_utf8;
     } else if (is_blank(pair.src) || is_blank(pair.tgt)) {
       ++counts_.empty;
     } else {
+      pair.src += labels;
       return true;
     }
   }

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {
 
 struct TextPair {
   std::uint64_t line = 0;  // from 1, counted over all files of a side
-  std::string src;
+  std::string src;         // followed by the labels of its factors (factors.hpp), if there are any
   std::string tgt;
 };
 
@@ -34,12 +35,14 @@ struct ParallelCounts {
 
 class ParallelReader {
  public:
-  // Both sides have the same number of files; file k of one is aligned with file k of the other. Throws UserError,
-  // before anything is read, if a file is unreadable or not text.
-  ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files);
+  // Both sides have the same number of files; file k of one is aligned with file k of the other, and each of
+  // `factor_files` with all lines of the source. Throws UserError, before anything is read, if a file is unreadable or
+  // not text.
+  ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files,
+                 const std::vector<std::string>& factor_files = {});
 
   // The next pair with both sides valid and non-blank; false at the end. Throws UserError naming both files and their
-  // numbers of lines if these differ.
+  // numbers of lines if these differ, and as FactorReader does.
   bool next(TextPair& pair);
 
   const ParallelCounts& counts() const { return counts_; }
@@ -52,6 +55,7 @@ class ParallelReader {
   std::size_t opened_ = 0;
   std::unique_ptr<LineReader> src_;  // null at the end
   std::unique_ptr<LineReader> tgt_;
+  FactorReader factors_;
   std::uint64_t line_ = 0;
   ParallelCounts counts_;
 };

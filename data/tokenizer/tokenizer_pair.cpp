@@ -30,9 +30,11 @@ TokenizerPair TokenizerPair::from_files(const std::vector<std::string>& files) {
 
 TokenizerPair TokenizerPair::load(const std::filesystem::path& directory) {
   std::error_code unreadable;
-  if (std::filesystem::exists(directory / kJointTokenizer, unreadable))
-    return from_files({(directory / kJointTokenizer).string()});
-  return from_files({(directory / kSrc).string(), (directory / kTgt).string()});
+  const bool joint = std::filesystem::exists(directory / kJointTokenizer, unreadable);
+  TokenizerPair pair = joint ? from_files({(directory / kJointTokenizer).string()})
+                             : from_files({(directory / kSrc).string(), (directory / kTgt).string()});
+  pair.factors = SourceFactors::load(directory);
+  return pair;
 }
 
 void TokenizerPair::save(const std::filesystem::path& directory) const {
@@ -45,6 +47,7 @@ void TokenizerPair::save(const std::filesystem::path& directory) const {
     write_file_atomic(directory / kSrc, src.bytes());
     write_file_atomic(directory / kTgt, tgt.bytes());
   }
+  factors.save(directory);
 }
 
 }  // namespace attend

@@ -1,11 +1,12 @@
-// The tokenizers of a translation run: one for both languages, or one per side. A directory stores them as joint.model,
-// or as src.model and tgt.model.
+// The tokenizers of a translation run: one for both languages, or one per side, and the labels of its source factors. A
+// directory stores the tokenizers as joint.model, or as src.model and tgt.model.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "data/tokenizer/source_factors.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
@@ -16,6 +17,7 @@ inline constexpr const char* kJointTokenizer = "joint.model";
 struct TokenizerPair {
   Tokenizer src;
   Tokenizer tgt;  // shares src's model if joint
+  SourceFactors factors = {};
 
   // From one file or two. Throws UserError for another number, as Tokenizer::load does, and if bos or eos is missing.
   static TokenizerPair from_files(const std::vector<std::string>& files);
@@ -24,7 +26,7 @@ struct TokenizerPair {
 
   bool joint() const { return src.hash() == tgt.hash(); }
   bool operator==(const TokenizerPair& other) const {
-    return src.hash() == other.src.hash() && tgt.hash() == other.tgt.hash();
+    return src.hash() == other.src.hash() && tgt.hash() == other.tgt.hash() && factors.hash() == other.factors.hash();
   }
 };
 

@@ -17,6 +17,50 @@ constexpr std::size_t kShortest = 3, kLongest = 60;  // words, either side
 
 bool fits(std::size_t words) { return words >= kShortest && words <= kLongest; }
 
+// The part of speech of a word: that of the first concept that it expresses.
+std::string_view tag_of(const toy::Word& word) {
+  using enum toy::Part;
+  ensure(!word.concepts.empty(), "a word expresses a concept");
+  switch (word.concepts.front().part) {
+    case determiner:
+      return "DET";
+    case count:
+      return "NUM";
+    case adjective:
+    case predicate:
+      return "ADJ";
+    case noun:
+      return "NOUN";
+    case join:
+    case conjunction:
+      return "CONJ";
+    case with:
+    case recipient:
+    case preposition:
+      return "PREP";
+    case verb:
+      return "VERB";
+    case finite:
+      return "AUX";
+    case negation:
+      return "NOT";
+    case very:
+    case frequency:
+      return "ADV";
+    case question:
+      return "ASK";
+    case time:
+      return "TIME";
+  }
+  return {};
+}
+
+std::string to_tags(const std::vector<toy::Word>& words) {
+  std::string tags;
+  for (const toy::Word& word : words) tags += (tags.empty() ? "" : " ") + std::string(tag_of(word));
+  return tags;
+}
+
 enum class CorpusSet { test, valid, train };  // in the order of generation
 constexpr std::string_view kCorpusSets[] = {"test", "valid", "train"};
 
@@ -28,12 +72,14 @@ class CorpusWriting {
     ToySet written{.name = std::string(kCorpusSets[static_cast<std::size_t>(set)]), .sentences = sentences};
     AtomicFile english(directory_ / (written.name + ".en"));
     AtomicFile german(directory_ / (written.name + ".de"));
+    AtomicFile tags(directory_ / (written.name + ".en.tags"));
     std::optional<AtomicFile> alignment;
     if (set == CorpusSet::test) alignment.emplace(directory_ / "test.align");
     for (std::int64_t i = 0; i < sentences; ++i) {
       const toy::SentencePair pair = new_pair(set, i);
       english.write(toy::to_text(pair.english) + '\n');
       german.write(toy::to_text(pair.german) + '\n');
+      tags.write(to_tags(pair.english) + '\n');
       if (alignment) alignment->write(to_text(pair.alignment) + '\n');
       written.english_words += static_cast<std::int64_t>(pair.english.size());
       written.german_words += static_cast<std::int64_t>(pair.german.size());
@@ -41,6 +87,7 @@ class CorpusWriting {
     }
     english.commit();
     german.commit();
+    tags.commit();
     if (alignment) alignment->commit();
     return written;
   }
@@ -68,7 +115,8 @@ class CorpusWriting {
 ToyReport write_toy_corpus(const ToyConfig& config) {
   const std::filesystem::path directory = config.directory;
   std::vector<std::string> files = toy_set_files();
-  files.insert(files.begin(), {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"});
+  files.insert(files.begin(), {"train.en", "train.de", "train.en.tags", "valid.en", "valid.de", "valid.en.tags",
+                               "test.en", "test.de", "test.en.tags", "test.align"});
   for (const std::string& name : files) {
     if (!config.overwrite && std::filesystem::exists(directory / name)) {
       throw UserError((directory / name).string() + ": already exists",

@@ -2,6 +2,7 @@
 // test set, and the documents, summaries and labelled sets of sets.hpp. Files of the sentence pairs:
 //
 //   train.en train.de   valid.en valid.de   test.en test.de   one sentence a line, raw text, line-aligned
+//   train.en.tags   valid.en.tags   test.en.tags              a part of speech for each English word
 //   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
 //
 // Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw

@@ -110,4 +110,9 @@ class EmbeddingImpl : public Layer {
 };
 TORCH_MODULE(Embedding);
 
+// The last steps of EmbeddingImpl::forward, from scaled rows of tokens with the given layout: word dropout, positions,
+// dropout.
+torch::Tensor finish_embedding(const torch::Tensor& rows_ME, const Layout& layout, const torch::Tensor& positions_TH,
+                               ops::Dropout dropout, ops::Dropout words);
+
 }  // namespace attend

@@ -92,7 +92,9 @@ void add_options(TensorMetadata& identity, const std::string& part, const BoundO
 }
 
 TensorMetadata hashes_of(const TokenizerPair& tokenizers) {
-  return {{"source tokenizer", tokenizers.src.hash()}, {"target tokenizer", tokenizers.tgt.hash()}};
+  TensorMetadata hashes = {{"source tokenizer", tokenizers.src.hash()}, {"target tokenizer", tokenizers.tgt.hash()}};
+  if (tokenizers.factors.count() > 0) hashes.emplace("set of source factors", tokenizers.factors.hash());
+  return hashes;
 }
 
 TensorMetadata hashes_of(const Tokenizer& tokenizer) { return {{"tokenizer", tokenizer.hash()}}; }
@@ -102,11 +104,22 @@ Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device
   const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
   const auto tokenizers = TokenizerPair::load(path / "tokenizer");
   const auto make = [&] {
-    return make_seq2seq(config, {.src = tokenizers.src.size(), .tgt = tokenizers.tgt.size()}, std::nullopt);
+    const VocabularySizes sizes{
+        .src = tokenizers.src.size(), .tgt = tokenizers.tgt.size(), .factors = tokenizers.factors.sizes()};
+    return make_seq2seq(config, sizes, std::nullopt);
   };
   return {.config = config,
           .tokenizers = tokenizers,
           .model = load_model(path, checkpoint, device, identity_of(config, tokenizers), make, load_weights)};
+}
+
+void check_factor_files(const Run& run, const fs::path& path, const std::vector<std::string>& files) {
+  const std::size_t count = run.tokenizers.factors.count();
+  if (files.size() == count) return;
+  throw UserError(fmt::format("{}: trained with {} source factor{}, but --source-factors names {} file{}",
+                              path.string(), count, count == 1 ? "" : "s", files.size(), files.size() == 1 ? "" : "s"),
+                  count == 0 ? "leave --source-factors out"
+                             : "give --source-factors a file for each factor, in the order of training");
 }
 
 }  // namespace attend

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/options.hpp"
@@ -93,5 +94,9 @@ struct Run {
   static Run load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                   torch::Device device = torch::kCPU);
 };
+
+// Throws UserError unless `files`, those of --source-factors, are as many as the source factors that the run, loaded
+// from `path`, was trained with.
+void check_factor_files(const Run& run, const std::filesystem::path& path, const std::vector<std::string>& files);
 
 }  // namespace attend

@@ -44,6 +44,8 @@ struct ModelConfig {
   StateKind context_from = StateKind::hidden;  // fixed
   bool tie_embeddings =
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
+  FactorCombination factor_combine = FactorCombination::sum;  // with source factors
+  std::int64_t factor_width = 16;                             // concatenated factors
   std::optional<double> dropout;
   double word_dropout = 0;
   double initial_deviation = 0.0;  // transformer: standard deviation of initial weights; 0: Xavier's rule
@@ -115,6 +117,15 @@ struct ModelConfig {
     visit("context-from", self.context_from,
           {.help = "state of the encoder that the decoder reads: hidden state or LSTM cell state", .only = kFixed});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
+    visit("factor-combine", self.factor_combine,
+          {.help = "add the embedding of each label to that of its piece (sum), or concatenate them to the model's "
+                   "width (concat, with --tie-embeddings false, as the table of the pieces is narrower)",
+           .only = {"source-factors"}});
+    visit("factor-width", self.factor_width,
+          {.help = "columns of each factor in the embedding",
+           .min = 1,
+           .max = 16384,
+           .only = {"factor-combine", {"concat"}}});
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
            .min = 0,

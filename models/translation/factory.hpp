@@ -1,8 +1,10 @@
 // Builds a translation model from its options: the only place that switches on ModelKind.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/conditions.hpp"
 #include "models/translation/config.hpp"
@@ -16,7 +18,12 @@ void check_model(const ModelConfig& config, const OptionPlace& place);
 struct VocabularySizes {
   std::int64_t src = 0;
   std::int64_t tgt = 0;
+  std::vector<std::int64_t> factors = {};  // of the labels of each source factor
 };
+
+// Throws UserError if `num_factors` source factors cannot be combined as the options say, whatever the text. The width
+// must not be auto.
+void check_factors(const ModelConfig& config, std::size_t num_factors, const OptionPlace& place);
 
 // Throws UserError if embeddings are tied, but the vocabularies have different sizes.
 void check_vocabularies(const ModelConfig& config, const VocabularySizes& vocabulary);

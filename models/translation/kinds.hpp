@@ -26,4 +26,10 @@ template <>
 inline constexpr auto kEnumNames<ContextUse> = std::to_array<EnumName<ContextUse>>({{ContextUse::once, "once"},
                                                                                     {ContextUse::every, "every"}});
 
+// How the labels of source words join the embedding of a piece.
+enum class FactorCombination { sum, concat };
+template <>
+inline constexpr auto kEnumNames<FactorCombination> = std::to_array<EnumName<FactorCombination>>(
+    {{FactorCombination::sum, "sum"}, {FactorCombination::concat, "concat"}});
+
 }  // namespace attend

@@ -73,11 +73,15 @@ RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::i
     : config_(config), embedding_scale_(std::sqrt(static_cast<double>(config.width))) {
   ensure(!config.tie_embeddings || config.src_vocabulary == config.tgt_vocabulary,
          "tied tables have the same vocabulary");
-  const auto table = [&](const std::string& name, std::int64_t vocabulary) {
-    return register_module(name, Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = config.width}));
+  const auto table = [&](const std::string& name, std::int64_t vocabulary, std::int64_t width) {
+    return register_module(name, Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width}));
   };
-  tgt_embedding_ = table(config.tie_embeddings ? "embedding" : "tgt_embedding", config.tgt_vocabulary);
-  src_embedding_ = config.tie_embeddings ? tgt_embedding_ : table("src_embedding", config.src_vocabulary);
+  tgt_embedding_ = table(config.tie_embeddings ? "embedding" : "tgt_embedding", config.tgt_vocabulary, config.width);
+  src_embedding_ = SourceEmbedding(
+      *this,
+      config.tie_embeddings ? tgt_embedding_
+                            : table("src_embedding", config.src_vocabulary, config.factors.piece_width(config.width)),
+      config.factors);
   encoder_ = register_module("encoder", Recurrence(RecurrenceConfig{.cell = config.cell,
                                                                     .input = config.width,
                                                                     .hidden = config.encoder_width,
@@ -124,7 +128,7 @@ Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::si
 
 std::shared_ptr<RecurrentMemory> RecurrentSeq2SeqImpl::read(const Sequences& src, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor embedded_SE = src_embedding_->forward(src, embedding_scale_, {}, pass.dropout(config_.dropout), words);
+  const Tensor embedded_SE = src_embedding_.forward(src, {}, pass.dropout(config_.dropout), words);
   if (pass.observer() != nullptr) pass.observer()->on_source(embedded_SE);
   const bool wants_memory = config_.keys == StateKind::cell || config_.values == StateKind::cell;
   const RecurrenceOutput read =

@@ -25,6 +25,7 @@
 #include "models/ops/steps.hpp"
 #include "models/translation/kinds.hpp"
 #include "models/translation/seq2seq.hpp"
+#include "models/translation/source_embedding.hpp"
 
 namespace attend {
 
@@ -40,6 +41,7 @@ struct RecurrentConfig {
   StateKind keys = StateKind::hidden;    // source of the keys of attention
   StateKind values = StateKind::hidden;  // source of the values of attention
   bool tie_embeddings = true;            // one table for both sides; the output layer always uses the target's
+  FactorTables factors = {};
   double dropout = 0;
   double word_dropout = 0;
 
@@ -150,7 +152,7 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
                          std::span<const DropoutPlace> places, Pass& pass) const;
 
   double embedding_scale_;
-  Embedding src_embedding_ = nullptr;  // the same as the target's if tied
+  SourceEmbedding src_embedding_;  // with the target's table if tied
   Embedding tgt_embedding_ = nullptr;
   Recurrence encoder_ = nullptr;
   std::vector<std::vector<Linear>> bridges_;  // for each decoder layer, one per part of the state

@@ -28,8 +28,13 @@ struct TransformerState : DecoderState {
   }
 };
 
-Embedding table(std::int64_t vocabulary, const BlockConfig& block) {
-  return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = block.width, .deviation = block.deviation});
+Embedding table(std::int64_t vocabulary, std::int64_t width, const BlockConfig& block) {
+  return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width, .deviation = block.deviation});
+}
+
+// The rows of the positions of tokens from position `first` on; undefined if there are no positions.
+Tensor rows_of(const AddedPositions* positions, std::int64_t first, const Sequences& tokens) {
+  return positions != nullptr ? positions->rows(first, tokens.layout.max_length) : Tensor();
 }
 
 // Learnt positions begin with N(0, H^-0.5) as fairseq's, small beside the embeddings, which are scaled by sqrt(H).
@@ -51,10 +56,16 @@ Layout single_tokens(std::int64_t rows) {
 
 TransformerImpl::TransformerImpl(const TransformerConfig& config)
     : config_(config),
-      tgt_embedding_(register_module("tgt_embedding", table(config.tgt_vocabulary, config.decoder_block))),
-      src_embedding_(config.tie_embeddings
-                         ? tgt_embedding_
-                         : register_module("src_embedding", table(config.src_vocabulary, config.encoder_block))),
+      tgt_embedding_(register_module("tgt_embedding",
+                                     table(config.tgt_vocabulary, config.decoder_block.width, config.decoder_block))),
+      src_embedding_(
+          *this,
+          config.tie_embeddings
+              ? tgt_embedding_
+              : register_module("src_embedding",
+                                table(config.src_vocabulary, config.factors.piece_width(config.encoder_block.width),
+                                      config.encoder_block)),
+          config.factors, config.encoder_block.deviation),
       encoder_(register_module("encoder", Stack(config.encoder_layers, config.encoder_layers, config.encoder_block,
                                                 AttentionPlace::encoder))),
       decoder_(register_module("decoder", Stack(config.decoder_layers, config.decoder_layers, config.decoder_block,
@@ -64,16 +75,17 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
                          ? positions_of(*this, "tgt_position_embedding", config.decoder_block)
                          : src_positions_) {}
 
-Tensor TransformerImpl::embed(const Embedding& table, const AddedPositions* positions, const Sequences& tokens,
-                              std::int64_t first, Pass& pass) const {
+Tensor TransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  return table->forward(tokens, std::sqrt(static_cast<double>(config_.decoder_block.width)),
-                        positions != nullptr ? positions->rows(first, tokens.layout.max_length) : Tensor(),
-                        pass.dropout(config_.decoder_block.dropout), words);
+  return tgt_embedding_->forward(tokens, std::sqrt(static_cast<double>(config_.decoder_block.width)),
+                                 rows_of(tgt_positions_.get(), first, tokens),
+                                 pass.dropout(config_.decoder_block.dropout), words);
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
-  const Tensor x_MH = embed(src_embedding_, src_positions_.get(), src, 0, pass);
+  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
+  const Tensor x_MH = src_embedding_.forward(src, rows_of(src_positions_.get(), 0, src),
+                                             pass.dropout(config_.decoder_block.dropout), words);
   if (pass.observer() != nullptr) pass.observer()->on_source(x_MH);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
@@ -94,7 +106,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
   const std::int64_t rows = std::ssize(sentences);
   ensure(previous_R.size(0) == rows, "one previous token for every row");
   const Sequences tokens{.ids_M = previous_R, .layout = single_tokens(rows)};
-  const Tensor x_RH = embed(tgt_embedding_, tgt_positions_.get(), tokens, cache.steps(), pass);
+  const Tensor x_RH = embed(tokens, cache.steps(), pass);
   cache.begin_step(rows);
   const Tensor hidden_RH = decoder_->forward(x_RH,
                                              {.layout = tokens.layout,
@@ -107,7 +119,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
 
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {
   const auto memory = encode(batch.src, pass);
-  const Tensor x_MH = embed(tgt_embedding_, tgt_positions_.get(), batch.tgt, 0, pass);
+  const Tensor x_MH = embed(batch.tgt, 0, pass);
   return decoder_->forward(x_MH, {.layout = batch.tgt.layout, .memory = &own<TransformerMemory>(*memory).read}, pass);
 }
 

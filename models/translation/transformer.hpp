@@ -24,6 +24,7 @@
 #include "models/transformer/positions.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
+#include "models/translation/source_embedding.hpp"
 
 namespace attend {
 
@@ -33,6 +34,7 @@ struct TransformerConfig {
   std::int64_t encoder_layers = 6;
   std::int64_t decoder_layers = 6;
   bool tie_embeddings = true;                          // source with target; target and output always are
+  FactorTables factors = {};
   BlockConfig encoder_block = {}, decoder_block = {};  // of equal widths, positions and dropout
   double word_dropout = 0;
 };
@@ -50,13 +52,12 @@ class TransformerImpl : public Seq2SeqImpl {
   const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
 
  private:
-  // Tokens that stand at position `first` of their sentences and after it; `positions` may be null.
-  torch::Tensor embed(const Embedding& table, const AddedPositions* positions, const Sequences& tokens,
-                      std::int64_t first, Pass& pass) const;
+  // Target tokens that stand at position `first` of their sentences and after it.
+  torch::Tensor embed(const Sequences& tokens, std::int64_t first, Pass& pass) const;
 
   TransformerConfig config_;
   Embedding tgt_embedding_;
-  Embedding src_embedding_;  // the same as the target's when tied
+  SourceEmbedding src_embedding_;  // with the target's table when tied
   Stack encoder_;
   Stack decoder_;
   std::shared_ptr<const AddedPositions> src_positions_;

@@ -20,6 +20,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   TranslationConfig sized = *this;
   resolve_sizes(sized, 0);
   check_model(sized.model, origins);
+  check_factors(sized.model, factors.source_factors.size(), origins);
   trainer.refuse_several(model.block.norm_kind, origins);
   const ModelConfig& drops = sized.model;
   if (objective.r_drop > 0 && std::max({*drops.dropout, drops.word_dropout, drops.block.attention_dropout,
@@ -35,6 +36,12 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   two_files("train", train);
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) trainer.refuse_validation(origins);
+  if (const std::size_t expected = valid.empty() ? 0 : factors.source_factors.size();
+      valid_factors.size() != expected) {
+    throw UserError(fmt::format("{}: {} files, expected {}", origins("valid-factors"), valid_factors.size(), expected),
+                    valid.empty() ? "leave it out, or add --valid SOURCE TARGET"
+                                  : "name the file of each factor of --source-factors for the source of --valid");
+  }
   metrics.validate(origins);
   if (metrics::find_text_metric(trainer.best_metric) == nullptr) return;
   const std::string place = origins("best-metric") + ": " + trainer.best_metric;

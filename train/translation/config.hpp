@@ -8,6 +8,7 @@
 #include "core/options.hpp"
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
+#include "data/text/factors.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/metrics/translation_metrics.hpp"
 #include "models/translation/config.hpp"
@@ -24,6 +25,8 @@ struct TranslationConfig {
   RunConfig run = {};
   std::vector<std::string> train;
   std::vector<std::string> valid;
+  FactorFiles factors = {};
+  std::vector<std::string> valid_factors;
   std::vector<std::string> tokenizer;
   TokenizerConfig vocabulary = {};
   CorpusConfig corpus = {};
@@ -46,6 +49,12 @@ struct TranslationConfig {
           {.help = "source and target training text", .placeholder = "FILE", .required = true, .may_change = true});
     visit("valid", self.valid,
           {.help = "source and target validation text", .placeholder = "FILE", .may_change = true});
+    FactorFiles::visit(self.factors, visit);
+    visit("valid-factors", self.valid_factors,
+          {.help = "the same labels of the source words of --valid",
+           .placeholder = "FILE",
+           .may_change = true,
+           .only = {"source-factors"}});
     visit("tokenizer", self.tokenizer,
           {.help = "one tokenizer for both languages, or one for the source and one for the target; none: train a "
                    "joint one on the training text",

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
@@ -29,20 +30,33 @@ TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
   if (config.tokenizer.empty() && config.run.init_from.empty()) {
     log::info("training a tokenizer on {} and {}", config.train[0], config.train[1]);
     const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
-    return {.src = joint, .tgt = joint};
+    return {.src = joint, .tgt = joint, .factors = SourceFactors::from_files(config.factors.source_factors)};
   }
-  const TokenizerPair given =
+  TokenizerPair given =
       config.tokenizer.empty() ? of_run(config.run.init_from) : TokenizerPair::from_files(config.tokenizer);
+  if (!config.tokenizer.empty()) given.factors = SourceFactors::from_files(config.factors.source_factors);
   warn_of_other(config.vocabulary, given.tgt);
   return given;
 }
 
-EncodedCorpus open_corpus(const std::vector<std::string>& files, const TokenizerPair& tokenizers,
-                          const TranslationConfig& config) {
+// The factors of the weights that a run starts from, or that it resumes, are those of its options.
+void check_factors_of_run(const TokenizerPair& tokenizers, const TranslationConfig& config) {
+  const std::size_t count = tokenizers.factors.count(), files = config.factors.source_factors.size();
+  if (count == files) return;
+  throw UserError("--source-factors: " + counted(static_cast<std::int64_t>(files), "file") + ", but the run has " +
+                      counted(static_cast<std::int64_t>(count), "source factor"),
+                  count == 0 ? "leave --source-factors out, or train a new run"
+                             : "give a file for each of its factors, in the order of its training");
+}
+
+EncodedCorpus open_corpus(const std::vector<std::string>& files, const std::vector<std::string>& factor_files,
+                          const TokenizerPair& tokenizers, const TranslationConfig& config) {
   EncodedCorpus corpus = EncodedCorpus::open({.src_files = {files[0]},
                                               .tgt_files = {files[1]},
                                               .src_tokenizer = tokenizers.src,
-                                              .tgt_tokenizer = tokenizers.tgt},
+                                              .tgt_tokenizer = tokenizers.tgt,
+                                              .factors = tokenizers.factors,
+                                              .factor_files = factor_files},
                                              config.corpus, config.cache.resolved());
   const ParallelCounts& counts = corpus.counts();
   log::info("{} {}: {}", files[0], files[1], counts.report());
@@ -67,20 +81,29 @@ class TranslationJob : public Job {
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   Inputs load(bool resumed) override {
-    for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
+    for (const auto* files :
+         {&config_.train, &config_.valid, &config_.factors.source_factors, &config_.valid_factors}) {
+      std::ranges::for_each(*files, check_text_file);
+    }
     tokenizers_ = tokenizers_for(config_, resumed);
+    check_factors_of_run(*tokenizers_, config_);
     check_vocabularies(config_.model, vocabulary_sizes());
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
-    train_ = open_corpus(config_.train, *tokenizers_, config_);
-    if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, *tokenizers_, config_);
+    train_ = open_corpus(config_.train, config_.factors.source_factors, *tokenizers_, config_);
+    if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, config_.valid_factors, *tokenizers_, config_);
     resolve_sizes(config_, train_->num_tgt_tokens());
-    const auto named = [](const char* option, const std::vector<std::string>& files) {
-      return files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();
+    const auto named = [](const char* option, const std::vector<std::string>& files,
+                          const std::vector<std::string>& factors) {
+      std::string names = files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();
+      for (const std::string& file : factors) names += " " + file;
+      return names;
     };
     return {{"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
             {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
-            {"the text to learn from", train_->content_hash(), named("--train", config_.train)},
-            {"the text to validate on", valid_ ? valid_->content_hash() : "", named("--valid", config_.valid)}};
+            {"the text to learn from", train_->content_hash(),
+             named("--train", config_.train, config_.factors.source_factors)},
+            {"the text to validate on", valid_ ? valid_->content_hash() : "",
+             named("--valid", config_.valid, config_.valid_factors)}};
   }
   void save_inputs(const fs::path& run) const override { tokenizers_->save(run / "tokenizer"); }
 
@@ -107,7 +130,9 @@ class TranslationJob : public Job {
   }
 
  private:
-  VocabularySizes vocabulary_sizes() const { return {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size()}; }
+  VocabularySizes vocabulary_sizes() const {
+    return {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size(), .factors = tokenizers_->factors.sizes()};
+  }
 
   // Tells the user why training is slower than with other combinations.
   void log_unfused(const Seq2SeqImpl& model) const {

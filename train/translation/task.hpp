@@ -34,7 +34,7 @@ class TranslationTask : public StreamTask<Batch> {
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
-  // Held-out pairs in batches of fixed order, and the text for the metrics.
+  // Held-out pairs in batches of fixed order, and the text for the metrics; source lines are followed by their labels.
   struct Validation {
     EncodedCorpus corpus;
     BatchOrder order;

@@ -1,0 +1,75 @@
+#include "data/text/factors.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+constexpr char kSeparator = '\x1e';  // U+001E, which LineReader replaces in every line
+constexpr std::string_view kSpaces = " \t";
+
+}  // namespace
+
+std::vector<std::string_view> spaced_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t end = 0;;) {
+    const std::size_t begin = text.find_first_not_of(kSpaces, end);
+    if (begin == text.npos) return words;
+    end = std::min(text.find_first_of(kSpaces, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+  }
+}
+
+std::string_view text_of_line(std::string_view line) { return line.substr(0, line.find(kSeparator)); }
+
+std::vector<std::vector<std::string_view>> labels_of_line(std::string_view line) {
+  std::vector<std::vector<std::string_view>> labels;
+  for (std::size_t at = line.find(kSeparator); at != line.npos;) {
+    const std::size_t next = line.find(kSeparator, at + 1);
+    labels.push_back(spaced_words(line.substr(at + 1, next == line.npos ? next : next - at - 1)));
+    at = next;
+  }
+  return labels;
+}
+
+FactorReader::FactorReader(const std::vector<std::string>& files) : files_(files) {
+  for (const std::string& file : files) {
+    if (file == "-") throw UserError("source factors cannot be read from standard input (-)", "write them to a file");
+    check_text_file(file);
+    readers_.emplace_back(file);
+  }
+}
+
+std::string FactorReader::next(std::string_view text) {
+  std::string all;
+  const std::size_t words = readers_.empty() ? 0 : spaced_words(text).size();
+  ++num_lines_;
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    std::string labels;
+    if (!readers_[i].next(labels)) {
+      throw UserError(files_[i] + ": " + std::to_string(num_lines_ - 1) + " lines, but the source has more",
+                      "give one line of labels for each source line");
+    }
+    const std::size_t found = spaced_words(labels).size();
+    if (found != words) {
+      throw UserError(readers_[i].place() + ": " + std::to_string(found) + " labels, but the source line has " +
+                          std::to_string(words) + " words",
+                      "give one label for each word between spaces");
+    }
+    all += kSeparator + labels;
+  }
+  return all;
+}
+
+void FactorReader::finish() {
+  std::string line;
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    if (!readers_[i].next(line)) continue;
+    throw UserError(readers_[i].place() + ": the source has only " + std::to_string(num_lines_) + " lines",
+                    "give one line of labels for each source line");
+  }
+}
+
+}  // namespace attend

@@ -1,0 +1,48 @@
+#include "models/translation/source_embedding.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+double scale_of(const Embedding& table) { return std::sqrt(static_cast<double>(table->weight.master().size(1))); }
+
+}  // namespace
+
+SourceEmbedding::SourceEmbedding(torch::nn::Module& model, Embedding pieces, const FactorTables& factors,
+                                 double deviation)
+    : combination_(factors.combination) {
+  const bool is_sum = combination_ == FactorCombination::sum;
+  const std::int64_t width = is_sum ? pieces->weight.master().size(1) : factors.width;
+  tables_.push_back(std::move(pieces));
+  for (std::size_t j = 0; j < factors.sizes.size(); ++j) {
+    tables_.push_back(model.register_module(
+        "src_factor_embedding_" + std::to_string(j),
+        Embedding(EmbeddingConfig{.vocabulary = factors.sizes[j], .width = width, .deviation = deviation})));
+  }
+}
+
+Tensor SourceEmbedding::forward(const Sequences& src, const Tensor& positions_TH, ops::Dropout dropout,
+                                ops::Dropout words) const {
+  const std::int64_t num_factors = src.labels_MJ.defined() ? src.labels_MJ.size(1) : 0;
+  ensure(num_factors + 1 == std::ssize(tables_), "the source has the labels of the model's factors");
+  if (num_factors == 0) return tables_[0]->forward(src, scale_of(tables_[0]), positions_TH, dropout, words);
+  std::vector<Tensor> parts = {tables_[0]->forward(src, scale_of(tables_[0]), {}, {})};
+  for (std::int64_t j = 0; j < num_factors; ++j) {
+    const Embedding& table = tables_[j + 1];
+    parts.push_back(table->forward({src.labels_MJ.select(1, j), {}}, scale_of(table), {}, {}));
+  }
+  const Tensor rows_ME = combination_ == FactorCombination::concat ? at::cat(parts, 1) : at::stack(parts).sum(0);
+  return finish_embedding(rows_ME, src.layout, positions_TH, dropout, words);
+}
+
+}  // namespace attend
