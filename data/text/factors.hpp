@@ -58,7 +58,7 @@ class FactorReader {
  private:
   std::vector<std::string> files_;
   std::deque<LineReader> readers_;
-  std::uint64_t num_lines_ = 0;
+  std::int64_t num_lines_ = 0;
 };
 
 }  // namespace attend

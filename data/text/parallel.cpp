@@ -31,6 +31,7 @@ ParallelReader::ParallelReader(std::vector<std::string> src_files, std::vector<s
   }
   for (const auto& file : src_files_) check_text_file(file);
   for (const auto& file : tgt_files_) check_text_file(file);
+  for (const auto& file : factor_files) check_text_file(file);
   open_next();
 }
 

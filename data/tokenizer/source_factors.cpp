@@ -20,7 +20,7 @@ constexpr std::int32_t kFirstLabel = 2;
 template <class Value>
 using ByLabel = std::map<std::string, Value, std::less<>>;
 
-std::vector<std::string> labels_in(const std::string& file) {
+std::vector<std::string> labels_of_file(const std::string& file) {
   ByLabel<std::uint64_t> counts;
   LineReader reader(file);
   for (std::string line; reader.next(line);) {
@@ -55,7 +55,7 @@ SourceFactors::SourceFactors(std::vector<std::vector<std::string>> labels) {
 
 SourceFactors SourceFactors::from_files(const std::vector<std::string>& files) {
   std::vector<std::vector<std::string>> labels;
-  for (const std::string& file : files) labels.push_back(labels_in(file));
+  for (const std::string& file : files) labels.push_back(labels_of_file(file));
   return SourceFactors(std::move(labels));
 }
 

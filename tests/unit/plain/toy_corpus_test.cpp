@@ -246,6 +246,31 @@ TEST_F(ToyCorpus, SameSeedSameBytesOnEveryPlatform) {
   EXPECT_NE(bytes("test.de"), test);
 }
 
+TEST_F(ToyCorpus, EveryEnglishWordHasAPartOfSpeech) {
+  write_toy_corpus(config_);
+  const std::map<std::string, std::string> tags_of_words = {
+      {"a", "DET"}, {"and", "CONJ"}, {"not", "NOT"}, {"sleeps", "VERB"}, {"very", "ADV"}};
+  std::set<std::string> seen;
+  for (const std::string set : {"train", "valid", "test"}) {
+    const auto english = lines(set + ".en"), tags = lines(set + ".en.tags");
+    ASSERT_EQ(tags.size(), english.size());
+    for (std::size_t i = 0; i < english.size(); ++i) {
+      SCOPED_TRACE(english[i] + " " + tags[i]);
+      const std::vector<std::string> words = words_of(english[i]), labels = split(tags[i]);
+      ASSERT_EQ(labels.size(), words.size());
+      seen.insert(labels.begin(), labels.end());
+      for (std::size_t w = 0; w < words.size(); ++w) {
+        const auto expected = tags_of_words.find(words[w]);
+        if (expected != tags_of_words.end()) {
+          EXPECT_EQ(labels[w], expected->second);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"ADJ", "ADV", "ASK", "AUX", "CONJ", "DET", "NOT", "NOUN", "NUM", "PREP",
+                                         "TIME", "VERB"}));
+}
+
 TEST_F(ToyCorpus, SetsAreWholeAndDisjoint) {
   const std::vector<ToySet> sets = write_toy_corpus(config_).translation;
   ASSERT_EQ(sets.size(), 3U);
