@@ -109,6 +109,13 @@ TEST(SourceEmbeddingTest, IsTheSumOrConcatenationOfScaledRows) {
     const auto found = gradients(embedded_MH), plain = gradients(expected_MH);
     for (std::size_t i = 0; i < plain.size(); ++i) expect_close(found[i], plain[i], 1e-5);
 
+    // Word dropout drops the labels with their piece, and scales the others.
+    const torch::Tensor all_MH = embedding.forward(src, {}, {}).detach();
+    const torch::Tensor some_MH = embedding.forward(src, {}, {}, {.rate = 0.5, .key = 3}).detach();
+    const torch::Tensor kept_M1 = some_MH.ne(0).any(1, true);
+    EXPECT_TRUE(kept_M1.any().item<bool>() && !kept_M1.all().item<bool>());
+    expect_close(some_MH, all_MH * kept_M1 * 2, 1e-6);
+
     // Without labels, or with too few, nothing is embedded.
     Sequences without = src;
     without.labels_MJ = torch::Tensor();
