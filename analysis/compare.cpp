@@ -129,8 +129,9 @@ class Measurement {
 
   void translate_all() {
     for (TrainedRun& trained : runs_) {
-      log::info("{}: translating {} sentences, beam {}", trained.facts.path, set_.sources.size(),
-                config_.translator.search.beam);
+      const SearchConfig& search = config_.translator.search;
+      log::info("{}: translating {} sentences, {}", trained.facts.path, set_.sources.size(),
+                search.sample > 0 ? "a sample of each" : fmt::format("beam {}", search.beam));
       const SystemOutputs& outputs = outputs_.emplace_back(
           translate_test_set(trained, set_.sources, set_.references, config_.translator, scoring()));
       trained.pieces_per_word =
@@ -370,6 +371,9 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
   if (translator.search.nbest > 1) {
     throw UserError(origins("nbest") + ": the best translation of each sentence is compared", "leave it out");
   }
+  if (translator.search.sample > 1) {
+    throw UserError(origins("sample") + ": one translation of each sentence is compared", "give --sample 1");
+  }
   std::set<std::string> seen;
   for (const std::string& name : names) {
     if (name.empty()) throw UserError(origins("names") + ": empty name", "give each system a name");
@@ -389,7 +393,8 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
                       "leave it out; translations are named by --hypothesis NAME=FILE");
     }
     for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
-                               "min-length", "max-length", "attention-threshold", "batch-size", "threads"}) {
+                               "min-length", "max-length", "attention-threshold", "repetition-penalty", "no-repeat-ngram",
+                               "sample", "batch-size", "threads"}) {
       if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
     }
   }

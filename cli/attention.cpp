@@ -113,6 +113,9 @@ struct AttentionConfig {
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
     refuse_given("nbest", origins, "here: only the best translation is shown");
+    if (translator.search.sample > 1) {
+      throw UserError(origins("sample") + ": one translation of each line is shown", "give --sample 1");
+    }
     if (!alignment.empty()) validate_alignment(origins);
     if (output.empty()) {
       if (overwrite && alignment.empty()) refuse_given("overwrite", origins, "without --output or --alignment");

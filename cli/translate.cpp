@@ -3,8 +3,10 @@
 
 #include <deque>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
@@ -33,6 +35,7 @@ struct TranslateConfig {
   TranslatorConfig translator;
   std::string alignment;
   std::optional<std::int64_t> alignment_layer;
+  std::string scores;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -46,8 +49,8 @@ struct TranslateConfig {
     TranslatorConfig::visit(self.translator, visit);
     visit.group("Alignment");
     visit("alignment", self.alignment,
-          {.help = "file for the word alignment of each line and its best translation: SOURCE-TARGET for every target "
-                   "word, counted from 0",
+          {.help = "file for the word alignment of each line and its best translation, or its first sample: "
+                   "SOURCE-TARGET for every target word, counted from 0",
            .placeholder = "FILE"});
     visit("alignment-layer", self.alignment_layer,
           {.help =
@@ -55,11 +58,19 @@ struct TranslateConfig {
            .min = 0,
            .max = 95,
            .only = {"alignment"}});
+    visit.group("Scores");
+    visit("scores", self.scores,
+          {.help = "file for the log-probabilities of every translation and its pieces, as JSON lines",
+           .placeholder = "FILE"});
   }
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
-    if (alignment == "-") {
-      throw UserError(origins("alignment") + " is -, but standard output carries the translations", "name a file");
+    for (const auto& [option, file] : {std::pair("alignment", &alignment), std::pair("scores", &scores)}) {
+      if (*file != "-") continue;
+      throw UserError(origins(option) + " is -, but standard output carries the translations", "name a file");
+    }
+    if (!scores.empty() && scores == alignment) {
+      throw UserError(origins("scores") + " is the file of " + origins("alignment"), "name two files");
     }
     refuse_inapplicable(*this, given_place(origins));
   }
@@ -103,9 +114,44 @@ class Aligner {
   std::deque<std::string> lines_;  // read and not yet translated
 };
 
-// Translates all lines and aligns them where an aligner is given.
+// Writes the model's log p of every translation and of its pieces.
+class ScoreFile {
+ public:
+  ScoreFile(const std::string& file, const Tokenizer& tokenizer) : tokenizer_(tokenizer), file_(file) {}
+
+  void write(std::int64_t line, const Translation& translation) {
+    const Hypothesis& hypothesis = translation.hypothesis;
+    nlohmann::ordered_json object = {{"line", line},
+                                     {"log_prob", hypothesis.log_prob},
+                                     {"length", hypothesis.token_log_probs.size()},
+                                     {"score", hypothesis.score},
+                                     {"tokens", nlohmann::ordered_json::array()}};
+    for (std::size_t i = 0; i < hypothesis.token_log_probs.size(); ++i) {
+      const std::int32_t id = i < hypothesis.ids.size() ? hypothesis.ids[i] : tokenizer_.special().eos;
+      object["tokens"].push_back({{"piece", tokenizer_.piece(id)}, {"log_prob", hypothesis.token_log_probs[i]}});
+    }
+    file_.write(object.dump() + '\n');
+  }
+  void commit() { file_.commit(); }
+
+ private:
+  const Tokenizer& tokenizer_;
+  AtomicFile file_;
+};
+
+// What is written besides the translations.
+struct TranslationFiles {
+  std::optional<Aligner> aligner = {};
+  std::optional<ScoreFile> scores = {};
+
+  void finish() {
+    if (aligner) aligner->finish();
+    if (scores) scores->commit();
+  }
+};
+
 void translate(const TranslateConfig& config, const std::vector<std::string>& inputs, std::deque<LineReader>& readers,
-               FactorReader& factors, const Run& trained, Aligner* aligner) {
+               FactorReader& factors, const Run& trained, TranslationFiles& files) {
   WorkProgress progress(work_on_lines(inputs, config.lines));
   Translator translator(*trained.model, trained.tokenizers, config.translator, &progress);
   std::int64_t number = 0;
@@ -115,14 +161,18 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
     const auto next = [&](std::string& line) {
       const bool more = reader.next(line);
       if (more) line += factors.next(line);
-      if (more && aligner != nullptr) aligner->read(line);
+      if (more && files.aligner) files.aligner->read(line);
       return more;
     };
     const auto emit = [&](const std::vector<Translation>& translations) {
       progress.clear();
-      print(translations, number++, config.translator.search.nbest > 1);
+      print(translations, number, config.translator.search.num_results() > 1);
       if (at_once) std::cout.flush();
-      if (aligner != nullptr) aligner->translated(translations.front());
+      if (files.aligner) files.aligner->translated(translations.front());
+      if (files.scores) {
+        for (const Translation& translation : translations) files.scores->write(number, translation);
+      }
+      ++number;
     };
     translator.translate_stream(next, emit, at_once);
     progress.clear();
@@ -149,14 +199,16 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   for (const std::string& input : inputs) readers.emplace_back(input);
   FactorReader factors(config.factors.source_factors);
   if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");
+  if (!config.scores.empty()) refuse_existing(config.scores, "--scores");
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
   check_factor_files(trained, config.run, config.factors.source_factors);
   if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, config.run);
   freeze(*trained.model, config.use.precision);
-  std::optional<Aligner> aligner;
-  if (!config.alignment.empty()) aligner.emplace(config, trained);
-  translate(config, inputs, readers, factors, trained, aligner ? &*aligner : nullptr);
-  if (aligner) aligner->finish();
+  TranslationFiles files;
+  if (!config.alignment.empty()) files.aligner.emplace(config, trained);
+  if (!config.scores.empty()) files.scores.emplace(config.scores, trained.tokenizers.tgt);
+  translate(config, inputs, readers, factors, trained, files);
+  files.finish();
 }
 
 }  // namespace

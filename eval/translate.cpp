@@ -41,7 +41,7 @@ std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encod
   for (const std::size_t i : order) {
     if (batches.empty() || std::ssize(batches.back()) >= most) {
       const std::int64_t length = std::ssize(encoded[i]);
-      const std::int64_t pieces = length + config.search.beam * config.search.longest(length);
+      const std::int64_t pieces = length + config.search.rows() * config.search.longest(length);
       most = std::clamp<std::int64_t>(kPiecesInBatch / pieces, 1, config.batch_size);
       batches.emplace_back();
     }

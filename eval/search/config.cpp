@@ -2,12 +2,17 @@
 
 #include <string>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 
 namespace attend {
 
 void SearchConfig::validate(const OptionOrigins& origins) const {
-  if (nbest > beam) {
+  refuse_inapplicable(*this, given_place(origins));
+  if (sample > 0) {
+    for (const char* option : {"beam", "nbest"}) refuse_given(option, origins, "with --sample");
+  }
+  if (num_results() > rows()) {
     throw UserError(origins("nbest") + ": " + std::to_string(nbest) + " is above the beam size " + std::to_string(beam),
                     "raise --beam or lower --nbest");
   }

@@ -16,6 +16,15 @@ struct SearchConfig {
   std::int64_t min_length = 0;
   std::optional<std::int64_t> max_length = {};
   double attention_threshold = 0;
+  double repetition_penalty = 1;
+  std::int64_t no_repeat_ngram = 0;
+  std::int64_t sample = 0;
+  std::int64_t seed = 1;
+  double temperature = 1;
+  std::int64_t top_k = 0;
+  double top_p = 1;
+  double min_p = 0;
+  double epsilon = 0;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -38,10 +47,50 @@ struct SearchConfig {
              "set cross-attention weights below this threshold to zero and rescale the others to the same sum; 0: none",
          .min = 0,
          .max = 0.999});
+    visit("repetition-penalty", self.repetition_penalty,
+          {.help = "factor on log p of pieces that the hypothesis already contains; above 1, they become less likely",
+           .min = 0.01,
+           .max = 100});
+    visit("no-repeat-ngram", self.no_repeat_ngram,
+          {.help = "never generate a sequence of this many pieces twice; 0: allowed", .min = 0, .max = 1000});
+    visit("sample", self.sample,
+          {.help = "translations drawn at random per sentence, piece by piece, instead of a beam search; above 1, "
+                   "printed as with --nbest, in the order of drawing; 0: none",
+           .min = 0,
+           .max = 1000});
+    constexpr Condition kSampling = {"sample"};
+    visit("seed", self.seed,
+          {.help = "seed of the draws, which depend on neither batches nor workers",
+           .min = 0,
+           .max = 9e15,
+           .only = kSampling});
+    visit("temperature", self.temperature,
+          {.help = "divisor of log p; below 1, likely pieces become likelier", .min = 0.01, .max = 100, .only = kSampling});
+    visit("top-k", self.top_k,
+          {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = kSampling});
+    visit("top-p", self.top_p,
+          {.help = "draw from the fewest likeliest pieces whose probabilities sum to this",
+           .min = 0.0001,
+           .max = 1,
+           .only = kSampling});
+    visit("min-p", self.min_p,
+          {.help = "draw from pieces with at least this share of the highest probability",
+           .min = 0,
+           .max = 1,
+           .only = kSampling});
+    visit("epsilon", self.epsilon,
+          {.help = "draw from pieces with at least this probability, or else from the likeliest",
+           .min = 0,
+           .max = 1,
+           .only = kSampling});
   }
 
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
+
+  // Hypotheses that a sentence has at most at a time, and its results.
+  std::int64_t rows() const { return sample > 0 ? sample : beam; }
+  std::int64_t num_results() const { return sample > 0 ? sample : nbest; }
 
   std::int64_t longest(std::int64_t src_length) const {
     return max_length.value_or(std::max(min_length, 2 * src_length + 10));

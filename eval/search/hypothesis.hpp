@@ -34,6 +34,7 @@ struct Live {
   double log_prob = 0;      // the sum of token_log_probs
   double score = 0;         // the sum of what the search went by: log p after the processors
   std::int64_t parent = 0;  // the row of the last step that it continues
+  std::int64_t sample = 0;  // its number among those that the sentence began with
 };
 
 // A sequence whose search is under way.

@@ -25,6 +25,7 @@ NextTokens::NextTokens(const torch::Tensor& logits_RV, std::int64_t per_row, boo
       }
     }
   }
+  if (per_row == 0) return;
   const auto top = ops::top_log_probs(whole ? scores_RV_ : logits_RV, per_row);
   const std::int64_t num_rows = logits_RV.size(0);
   best_.reserve(num_rows * top.k);

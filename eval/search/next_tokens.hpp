@@ -21,7 +21,7 @@ struct NextToken {
 class NextTokens {
  public:
   // Of logits [R, V], whose rows are the live hypotheses of the sentences in their order: the best `per_row` tokens of
-  // every row, and, if `whole` or if there are processors, the scores of all.
+  // every row, perhaps none, and, if `whole` or if there are processors, the scores of all.
   NextTokens(const torch::Tensor& logits_RV, std::int64_t per_row, bool whole, const LogitsProcessors& processors,
              std::span<const OpenSentence> sentences);
 

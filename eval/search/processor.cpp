@@ -1,7 +1,24 @@
 #include "eval/search/processor.hpp"
 
+#include "eval/search/repetition.hpp"
+#include "eval/search/truncation.hpp"
+
 namespace attend {
 
-LogitsProcessors make_processors(const SearchConfig& /*config*/, const TargetIds& /*ids*/) { return {}; }
+LogitsProcessors make_processors(const SearchConfig& config, const TargetIds& ids) {
+  LogitsProcessors processors;
+  if (config.repetition_penalty != 1) {
+    processors.push_back(std::make_unique<RepetitionPenalty>(config.repetition_penalty));
+  }
+  if (config.no_repeat_ngram > 0) processors.push_back(std::make_unique<NoRepeatNgram>(config.no_repeat_ngram));
+  if (config.sample == 0) return processors;
+  processors.push_back(std::make_unique<Forbidden>(ids, config.min_length));
+  if (config.temperature != 1) processors.push_back(std::make_unique<Temperature>(config.temperature));
+  if (config.top_k > 0) processors.push_back(std::make_unique<TopK>(config.top_k));
+  if (config.top_p < 1) processors.push_back(std::make_unique<TopP>(config.top_p));
+  if (config.min_p > 0) processors.push_back(std::make_unique<MinP>(config.min_p));
+  if (config.epsilon > 0) processors.push_back(std::make_unique<Epsilon>(config.epsilon));
+  return processors;
+}
 
 }  // namespace attend

@@ -24,8 +24,8 @@ class Searcher {
         strategy_(make_strategy(request.config, request.ids)) {
     for (const Wanted& wanted : request.wanted) {
       const std::int64_t index = std::ssize(sentences_);
-      sentences_.push_back(
-          {.index = index, .wanted = wanted, .live = std::vector<Live>(strategy_->rows(), Live{.parent = index})});
+      OpenSentence& sentence = sentences_.emplace_back(OpenSentence{.index = index, .wanted = wanted});
+      for (std::int64_t i = 0; i < strategy_->rows(); ++i) sentence.live.push_back({.parent = index, .sample = i});
     }
   }
 

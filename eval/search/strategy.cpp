@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "eval/search/beam.hpp"
+#include "eval/search/sampling.hpp"
 
 namespace attend {
 
@@ -27,6 +28,7 @@ Hypothesis completed(Live live, bool ended, const SearchConfig& config) {
 }
 
 std::unique_ptr<const Strategy> make_strategy(const SearchConfig& config, const TargetIds& ids) {
+  if (config.sample > 0) return std::make_unique<Sampling>(config, ids);
   return std::make_unique<Beam>(config, ids);
 }
 

@@ -16,7 +16,7 @@ class Strategy {
 
   // The hypotheses that a sentence begins with.
   virtual std::int64_t rows() const { return 1; }
-  // How many of each row's best tokens `advance` looks at, and whether it looks at the scores of all tokens.
+  // How many of each row's best tokens `advance` looks at, 0: none, and whether it looks at the scores of all tokens.
   virtual std::int64_t candidates() const = 0;
   virtual bool whole() const { return false; }
 
