@@ -108,8 +108,10 @@ TEST(SearchProcessors, ASampleHoldsNeitherPadNorBosAndIsLongEnough) {
   const TargetIds ids{.bos = 2, .eos = 3, .pad = 0};
   const SearchConfig config{.min_length = 2, .sample = 1};
   const std::vector<float> scores(5, -1.5F);
-  EXPECT_EQ(processed(config, ids, scores, {4}), (std::vector<float>{kExcludedScore, -1.5, kExcludedScore, kExcludedScore, -1.5}));
-  EXPECT_EQ(processed(config, ids, scores, {4, 4}), (std::vector<float>{kExcludedScore, -1.5, kExcludedScore, -1.5, -1.5}));
+  EXPECT_EQ(processed(config, ids, scores, {4}),
+            (std::vector<float>{kExcludedScore, -1.5, kExcludedScore, kExcludedScore, -1.5}));
+  EXPECT_EQ(processed(config, ids, scores, {4, 4}),
+            (std::vector<float>{kExcludedScore, -1.5, kExcludedScore, -1.5, -1.5}));
 }
 
 TEST(SearchProcessors, APenaltyCountsATokenOnce) {

@@ -5,11 +5,13 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
@@ -236,6 +238,170 @@ TEST(Search, NoSentencesGiveNoHypotheses) {
   const SearchConfig config;
   EXPECT_TRUE(translate({.model = model, .ids = kIds, .config = config}, Sequences{torch::empty({0}, torch::kLong), {}})
                   .empty());
+}
+
+// Says the same after every prefix, at once for all rows.
+class SaysTheSame : public ScriptedModel {
+ public:
+  torch::Tensor step(const Memory& /*memory*/, DecoderState& /*state*/, const torch::Tensor& previous_R,
+                     Pass& /*pass*/) const override {
+    return torch::tensor(logits({10, kBos})).repeat({previous_R.size(0), 1});
+  }
+};
+
+// The number of times that each token is the first of 100,000 samples of 100 lines.
+std::vector<std::int64_t> first_tokens(SearchConfig config) {
+  config.sample = 1000;
+  config.max_length = 1;
+  const SaysTheSame model;
+  std::vector<std::int64_t> counts(kWords);
+  const auto results =
+      translate({.model = model, .ids = kIds, .config = config}, sources(std::vector<std::int64_t>(100, 10)));
+  for (const auto& samples : results) {
+    EXPECT_EQ(samples.size(), 1000);
+    for (const Hypothesis& sample : samples) ++counts[sample.ended ? kEos : sample.ids.at(0)];
+  }
+  return counts;
+}
+
+TEST(Search, SamplesHaveTheDistributionOfTheModel) {
+  const ScriptedModel model;
+  for (const double temperature : {1.0, 0.5}) {
+    for (const std::int64_t top_k : {0, 3}) {
+      const auto counts = first_tokens({.temperature = temperature, .top_k = top_k});
+      std::vector<double> weights;
+      for (const float logit : model.logits({10, kBos})) weights.push_back(std::exp(logit / temperature));
+      weights[kPad] = weights[kBos] = 0;
+      if (top_k == 3) *std::ranges::min_element(weights, {}, [](double w) { return w > 0 ? w : 1e9; }) = 0;
+      const double total = std::reduce(weights.begin(), weights.end());
+      for (std::int64_t id = 0; id < kWords; ++id) {
+        const double p = weights[id] / total;
+        EXPECT_NEAR(static_cast<double>(counts[id]), 1e5 * p, 4 * std::sqrt(1e5 * p * (1 - p))) << "token " << id;
+      }
+    }
+  }
+}
+
+void expect_equal_samples(const std::vector<Hypothesis>& ours, const std::vector<Hypothesis>& theirs) {
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(ours[i].ids, theirs[i].ids);
+    EXPECT_EQ(ours[i].score, theirs[i].score);
+  }
+}
+
+TEST(Search, ASampleIsAFunctionOfSeedLineAndNumber) {
+  const ScriptedModel model;
+  const SearchConfig config{.max_length = 9, .sample = 5, .seed = 4};
+  const auto drawn = [&](const SearchConfig& with, const std::vector<std::int64_t>& first_ids,
+                         const std::vector<std::int64_t>& lines) {
+    return translate({.model = model, .ids = kIds, .config = with}, sources(first_ids), lines);
+  };
+  const std::vector<std::int64_t> first_ids = {20, 21, 22, 20, 24, 25, 26};
+  const auto together = drawn(config, first_ids, {0, 1, 2, 3, 4, 5, 6});
+  const auto reversed = drawn(config, {first_ids.rbegin(), first_ids.rend()}, {6, 5, 4, 3, 2, 1, 0});
+  SearchConfig fewer = config, other_seed = config;
+  fewer.sample = 2;
+  other_seed.seed = 5;
+  for (std::int64_t b = 0; b < 7; ++b) {
+    expect_equal_samples(together[b], reversed[6 - b]);
+    expect_equal_samples(together[b], drawn(config, {first_ids[b]}, {b})[0]);
+    expect_equal_samples({together[b].begin(), together[b].begin() + 2}, drawn(fewer, {first_ids[b]}, {b})[0]);
+  }
+  const auto texts = [](const std::vector<Hypothesis>& samples) {
+    std::vector<std::vector<std::int32_t>> ids;
+    for (const Hypothesis& sample : samples) ids.push_back(sample.ids);
+    return ids;
+  };
+  EXPECT_NE(texts(together[0]), texts(together[3])) << "two lines with the same text";
+  EXPECT_NE(texts(together[0]), texts(drawn(other_seed, {20}, {0})[0]));
+  EXPECT_NE(together[0][0].ids, together[0][1].ids);
+}
+
+// The log p that the model gives to a hypothesis.
+double log_prob_of(const ScriptedModel& model, std::int64_t first_id, const Hypothesis& hypothesis) {
+  Prefix prefix = {first_id, kBos};
+  double total = 0;
+  for (const auto id : hypothesis.ids) {
+    total += log_prob(model, prefix, id);
+    prefix.push_back(id);
+  }
+  return total + (hypothesis.ended ? log_prob(model, prefix, kEos) : 0);
+}
+
+TEST(Search, SamplesKeepTheirLengthsAndTheProbabilitiesOfTheModel) {
+  const ScriptedModel model;
+  const SearchConfig config{
+      .length_penalty = 0.5, .min_length = 2, .max_length = 6, .sample = 50, .temperature = 1.5, .top_p = 0.95};
+  const auto samples = search_one(model, config, 10);
+  ASSERT_EQ(samples.size(), 50);
+  std::int64_t ended = 0;
+  for (const Hypothesis& sample : samples) {
+    EXPECT_GE(sample.ids.size(), 2);
+    EXPECT_LE(sample.ids.size(), 6);
+    for (const auto id : sample.ids) EXPECT_TRUE(id == 1 || id == 4 || id == 5) << id;
+    EXPECT_TRUE(sample.ended || sample.ids.size() == 6);
+    EXPECT_EQ(sample.token_log_probs.size(), sample.ids.size() + (sample.ended ? 1 : 0));
+    EXPECT_NEAR(std::reduce(sample.token_log_probs.begin(), sample.token_log_probs.end()), sample.log_prob, 1e-4);
+    EXPECT_NEAR(sample.log_prob, log_prob_of(model, 10, sample), 1e-4);
+    EXPECT_NEAR(sample.score, sample.log_prob / std::sqrt(sample.token_log_probs.size()), 1e-9);
+    ended += sample.ended ? 1 : 0;
+  }
+  EXPECT_GT(ended, 0);
+  EXPECT_LT(ended, 50);
+}
+
+TEST(Search, NotANumberEndsASample) {
+  const BreaksAfterTwo broken;
+  for (const Hypothesis& sample : search_one(broken, {.min_length = 4, .sample = 3}, 10)) {
+    EXPECT_EQ(sample.ids.size(), 2);
+    EXPECT_FALSE(sample.ended);
+    EXPECT_TRUE(std::isfinite(sample.score));
+  }
+}
+
+// Three words can follow without repetition, in some order, and then the end.
+TEST(Search, ABeamDoesNotRepeatNgrams) {
+  const ScriptedModel model;
+  std::int64_t changed = 0;
+  for (const std::int64_t beam : {1, 3}) {
+    for (std::int64_t sentence = 10; sentence < 20; ++sentence) {
+      const SearchConfig plain{.beam = beam, .min_length = 3, .max_length = 8};
+      SearchConfig config = plain;
+      config.no_repeat_ngram = 1;
+      const Hypothesis best = search_one(model, config, sentence)[0];
+      EXPECT_TRUE(best.ended);
+      EXPECT_TRUE(std::ranges::is_permutation(best.ids, std::vector{1, 4, 5}));
+      EXPECT_NEAR(best.log_prob, log_prob_of(model, sentence, best), 1e-4);
+      changed += best.ids != search_one(model, plain, sentence)[0].ids;
+    }
+  }
+  EXPECT_GT(changed, 0);
+}
+
+TEST(Search, APenaltyMakesRepetitionLessLikely) {
+  const ScriptedModel model;
+  std::int64_t changed = 0;
+  for (std::int64_t sentence = 10; sentence < 30; ++sentence) {
+    const SearchConfig config{.max_length = 8, .repetition_penalty = 1.5};
+    const Hypothesis best = search_one(model, config, sentence)[0];
+    Prefix prefix = {sentence, kBos};
+    bool ended = false;
+    while (!ended && prefix.size() < 10) {
+      std::map<double, std::int64_t> ids;
+      for (const std::int64_t id : {1, 4, 5, static_cast<int>(kEos)}) {
+        const bool is_said = std::ranges::find(prefix.begin() + 2, prefix.end(), id) != prefix.end();
+        ids[log_prob(model, prefix, id) * (is_said ? 1.5 : 1)] = id;
+      }
+      ended = ids.rbegin()->second == kEos;
+      if (!ended) prefix.push_back(ids.rbegin()->second);
+    }
+    EXPECT_EQ(best.ids, std::vector<std::int32_t>(prefix.begin() + 2, prefix.end()));
+    EXPECT_EQ(best.ended, ended);
+    EXPECT_NEAR(best.log_prob, log_prob_of(model, sentence, best), 1e-4);
+    changed += best.ids != search_one(model, {.max_length = 8}, sentence)[0].ids;
+  }
+  EXPECT_GT(changed, 0);
 }
 
 // Raises SIGTERM in its third step; never ends a sentence.

@@ -197,15 +197,17 @@ class WatchedTransformer : public TransformerImpl {
 
 TEST_F(Translating, ABatchHasRoomForWhatItsHypothesesMayGrowTo) {
   const auto tokenizers = TokenizerPair::load(run_ / "tokenizer");
-  const WatchedTransformer model(tokenizers.src.size());
   std::string line = "the dog";
   for (int i = 0; i < 6; ++i) line += " sees a cat";
-  TranslatorConfig settings = config(1, 32);
-  settings.search.beam = 40;
-  settings.search.min_length = settings.search.max_length.emplace(160);
-  Translator(model, tokenizers, settings).translate(std::vector<std::string>(11, line));
-  for (const std::int64_t sentences : model.sentences) EXPECT_LE(sentences * 40 * 160, 32768);
-  EXPECT_EQ(model.sentences.size(), 3);
+  for (const auto rows : {&SearchConfig::beam, &SearchConfig::sample}) {
+    const WatchedTransformer model(tokenizers.src.size());
+    TranslatorConfig settings = config(1, 32);
+    settings.search.*rows = 40;
+    settings.search.min_length = settings.search.max_length.emplace(160);
+    Translator(model, tokenizers, settings).translate(std::vector<std::string>(11, line));
+    for (const std::int64_t sentences : model.sentences) EXPECT_LE(sentences * 40 * 160, 32768);
+    EXPECT_EQ(model.sentences.size(), 3);
+  }
 }
 
 TEST_F(Translating, AValidationUsesTheThreadsOfItsTraining) {
