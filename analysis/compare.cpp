@@ -392,9 +392,9 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       throw UserError(origins("names") + ": there are no runs to name",
                       "leave it out; translations are named by --hypothesis NAME=FILE");
     }
-    for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
-                               "min-length", "max-length", "attention-threshold", "repetition-penalty", "no-repeat-ngram",
-                               "sample", "batch-size", "threads"}) {
+    for (const char* option :
+         {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty", "min-length", "max-length",
+          "attention-threshold", "repetition-penalty", "no-repeat-ngram", "sample", "batch-size", "threads"}) {
       if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
     }
   }

@@ -65,11 +65,14 @@ struct SearchConfig {
            .max = 9e15,
            .only = kSampling});
     visit("temperature", self.temperature,
-          {.help = "divisor of log p; below 1, likely pieces become likelier", .min = 0.01, .max = 100, .only = kSampling});
+          {.help = "divisor of log p; below 1, likely pieces become likelier",
+           .min = 0.01,
+           .max = 100,
+           .only = kSampling});
     visit("top-k", self.top_k,
           {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = kSampling});
     visit("top-p", self.top_p,
-          {.help = "draw from the fewest likeliest pieces whose probabilities sum to this",
+          {.help = "draw from the fewest likeliest pieces whose probabilities sum to at least this",
            .min = 0.0001,
            .max = 1,
            .only = kSampling});

@@ -18,10 +18,9 @@ struct SearchRequest {
   const SearchConfig& config;
 };
 
-// The results for every sequence, at least one each: for a beam the best `nbest` hypotheses, best first; else
-// the samples in their order. Sequences are
-// independent. If a model's logits are not finite, the hypothesis ends there. Interrupted after SIGINT or SIGTERM,
-// which are polled before every step.
+// The results for every sequence, at least one each: for a beam the best `nbest` hypotheses, best first; else the
+// samples in their order. Sequences are independent. If a model's logits are not finite, the hypothesis ends there.
+// Interrupted after SIGINT or SIGTERM, which are polled before every step.
 std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, Pass& pass);
 
 }  // namespace attend

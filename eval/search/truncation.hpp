@@ -1,6 +1,6 @@
-// Processors that shape the distribution from which a sample is drawn. They give what Transformers' processors give, in
-// the order of its `generate`: temperature, top-k, top-p, min-p, epsilon. Each sees the distribution that the one before
-// it left, rescaled to a sum of 1.
+// Processors that shape the distribution from which a sample is drawn. They equal Transformers' processors, in the
+// order of its `generate`: temperature, top-k, top-p, min-p, epsilon. Each sees the distribution that the one before it
+// left, rescaled to a sum of 1.
 #pragma once
 
 #include <vector>
