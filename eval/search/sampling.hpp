@@ -5,6 +5,12 @@
 // whatever the processors left of it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "eval/search/strategy.hpp"
 
 namespace attend {
