@@ -10,14 +10,12 @@
 
 namespace attend {
 
-class DenseSynthesizer : public Score {
+class DenseSynthesizer : public KeylessScore {
  public:
   explicit DenseSynthesizer(const ScoreWidths& config)
       : longest_(config.longest),
         energy_(register_module("energy", HeadLinear(config.heads, config.query_width, config.longest))) {}
 
-  // The keys only carry the lengths of the sentences.
-  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.narrow(-1, 0, 1); }
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& /*keys_SA*/,
                          const Places& places) const override {
     const torch::Tensor rows_S = places.positions_S().clamp_max(longest_ - 1);

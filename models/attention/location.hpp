@@ -9,14 +9,12 @@
 
 namespace attend {
 
-class LocationScore : public Score {
+class LocationScore : public KeylessScore {
  public:
   explicit LocationScore(const ScoreWidths& config)
       : longest_(config.longest),
         position_(register_module("position", HeadLinear(config.heads, config.query_width, config.longest))) {}
 
-  // The keys only carry the lengths of the sentences.
-  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.detach().narrow(-1, 0, 1); }
   // Sentences must not be longer than the limit: callers cut them (Seq2SeqImpl::longest_source).
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                          const Places& /*places*/) const override {

@@ -12,15 +12,13 @@ namespace attend {
 
 enum class TableUse { learnt, fixed };
 
-class RandomSynthesizer : public Score {
+class RandomSynthesizer : public KeylessScore {
  public:
   RandomSynthesizer(const ScoreWidths& config, TableUse use) {
     const torch::Tensor energy = torch::empty({config.heads, config.longest, config.longest});
     energy_NLL_ = use == TableUse::learnt ? register_parameter("energy", energy) : register_buffer("energy", energy);
   }
 
-  // The keys only carry the lengths of the sentences.
-  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.narrow(-1, 0, 1); }
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                          const Places& places) const override {
     const std::int64_t heads = energy_NLL_.size(0), last = energy_NLL_.size(1) - 1;

@@ -8,10 +8,8 @@
 
 namespace attend {
 
-class UniformScore : public Score {
+class UniformScore : public KeylessScore {
  public:
-  // The keys only carry the lengths of the sentences.
-  torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.narrow(-1, 0, 1); }
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                          const Places& /*places*/) const override {
     return torch::zeros(shape_of_energies(queries_TH, keys_SA), queries_TH.options().dtype(torch::kFloat));
