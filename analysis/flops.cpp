@@ -25,7 +25,7 @@ double self_attention_flops(const ModelConfig& config, StackChoice stack, double
   const SelfAttentionRecipe recipe = recipe_of(kind);
   const BlockConfig block = block_config(config.block, config.width.value_or(0), option_place);
   const auto width = static_cast<double>(block.width), heads = static_cast<double>(block.heads);
-  if (kind == SelfAttentionKind::fourier) return layers * 4 * (n * width * width + pairs * width);  // cosines and sines
+  if (!recipe.has_weights()) return layers * 4 * (n * width * width + pairs * width);  // cosines and sines
   double columns = width;  // of products of each pair, first those with values
   if (recipe.compares_tokens && recipe_of(score_of(config)).compares_pairs) {
     columns += width * (heads - static_cast<double>(recipe.fixed(block.heads))) / heads;

@@ -349,7 +349,7 @@ EncoderRun load_encoder(const AttentionConfig& config, const std::filesystem::pa
 
 void observe_encoder(const AttentionConfig& config, const std::filesystem::path& path, LineReader& reader) {
   const auto [bert, tokenizer, tuned] = load_encoder(config, path);
-  if (bert->config().block.self_attention == SelfAttentionKind::fourier) {
+  if (!recipe_of(bert->config().block.self_attention).has_weights()) {
     throw UserError(config.run + ": its encoder mixes tokens by a Fourier transform, which has no attention weights",
                     "give a run with another --self-attention");
   }

@@ -48,6 +48,7 @@ struct SelfAttentionRecipe {
   std::int64_t most_fixed = 0;  // heads without queries and keys; one head always has them
   std::function<std::shared_ptr<Score>(const ScoreWidths& widths, ScoreKind score)> make;  // empty: no attention
 
+  bool has_weights() const { return make != nullptr; }
   std::int64_t fixed(std::int64_t heads) const { return std::min(heads - 1, most_fixed); }
 };
 SelfAttentionRecipe recipe_of(SelfAttentionKind kind);

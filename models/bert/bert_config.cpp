@@ -33,8 +33,7 @@ void refuse_without_effect(const BertOptions& options) {
   }
   const PositionRecipe positions = recipe_of(options.block.positions);
   const bool in_attention = !positions.is_added() && options.block.positions != PositionKind::none;
-  const bool fourier = options.block.self_attention == SelfAttentionKind::fourier;
-  if ((in_attention && fourier) || (positions.turns && !recipe.reads_keys)) {
+  if ((in_attention && !recipe.has_weights()) || (positions.turns && !recipe.reads_keys)) {
     throw UserError("positions is " + std::string(name_of(options.block.positions)) + ", but " + kind +
                         ", which leaves nothing that they could change",
                     "choose --positions learned or sinusoidal");

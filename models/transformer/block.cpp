@@ -28,8 +28,7 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
 
 TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionPlace place)
     : config_(config),
-      fourier_(config.self_attention == SelfAttentionKind::fourier ? std::optional<Fourier>(config.width)
-                                                                   : std::nullopt),
+      fourier_(recipe_of(config.self_attention).has_weights() ? std::nullopt : std::optional<Fourier>(config.width)),
       self_attn_(fourier_ ? MultiHeadAttention(nullptr)
                           : register_module("self_attn", MultiHeadAttention(attention_of(config, place)))),
       multihead_attn_(

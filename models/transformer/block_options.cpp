@@ -18,10 +18,9 @@ std::int64_t default_heads(std::int64_t width) {
 void check_self_attention(const BlockOptions& options, std::int64_t heads, const OptionPlace& place) {
   const SelfAttentionRecipe recipe = recipe_of(options.self_attention);
   const std::string kind = " self-attention is " + std::string(name_of(options.self_attention));
-  const bool fourier = options.self_attention == SelfAttentionKind::fourier;
   const bool lacks_maps = (options.projections == ProjectionKind::shared_qk && !recipe.reads_keys) ||
                           (options.projections == ProjectionKind::values_only && !recipe.reads_queries) ||
-                          (options.projections == ProjectionKind::none && fourier);
+                          (options.projections == ProjectionKind::none && !recipe.has_weights());
   if (lacks_maps) {
     throw UserError(place("projections") + " is " + std::string(name_of(options.projections)) + ", but" + kind +
                         ", which has no such projections to change",

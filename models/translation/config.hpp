@@ -146,7 +146,7 @@ struct ModelConfig {
 // True if a Transformer has a table of positions, with max-positions rows.
 inline bool has_tables(const ModelConfig& config) {
   return config.model == ModelKind::transformer &&
-         (config.block.positions == PositionKind::learned || recipe_of(config.block.self_attention).has_table);
+         (recipe_of(config.block.positions).adds_table || recipe_of(config.block.self_attention).has_table);
 }
 
 // The cell of a recurrent family if the option is auto.
