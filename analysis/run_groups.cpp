@@ -61,7 +61,8 @@ std::string describe(const ModelConfig& model) {
                                        model.decoder_layers.value_or(0), model.width.value_or(0));
   switch (model.model) {
     case ModelKind::transformer:
-      return fmt::format("transformer: {}, {} heads, score {}{}", size, model.block.heads.value_or(0),
+      return fmt::format("transformer: {}, {} heads, score {}{}", size,
+                         block_config(model.block, model.width.value_or(0), option_place).heads,
                          name_of(score_of(model)), changes_of_blocks(model));
     case ModelKind::fixed:
       return fmt::format("fixed: {}, context {}; {}", name_of(cell_of(model)), name_of(model.context), size);

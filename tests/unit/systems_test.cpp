@@ -71,6 +71,14 @@ TEST(Systems, SeedsOfAConfigurationAreOneSystem) {
   EXPECT_EQ(systems[1].description, "transformer: 1 + 1 layers of 8, 2 heads, score scaled-dot, feed-forward 16");
 }
 
+TEST(Systems, AutomaticHeadsAreDescribedByTheirNumber) {
+  auto runs = runs_of(trained_run(kTransformer, "a"));
+  runs[0].config.model.block.heads.reset();
+  runs[0].config.model.width = 128;
+  EXPECT_EQ(group_by_configuration(runs)[0].description,
+            "transformer: 1 + 1 layers of 128, 2 heads, score scaled-dot, feed-forward 16");
+}
+
 TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
   auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "b", 2), trained_run(kLuong, "c", 3),
                       trained_run(kLuong, "d", 4), trained_run(kLuong, "e", 5), trained_run(kLuong, "f", 6));
