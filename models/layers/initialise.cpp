@@ -114,8 +114,9 @@ void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random) {
   }
 }
 
-void initialise_matrices(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed) {
-  constexpr std::uint64_t kStream = 0x6d617472;  // streams different from those of initialise()
+void initialise(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed) {
+  initialise(root, seed);
+  constexpr std::uint64_t kStream = 0x6d617472;  // streams different from those of the layers
   std::vector<Matrix> matrices;
   for (const auto& module : root.modules(/*include_self=*/false)) {
     const auto* layer = dynamic_cast<const Layer*>(module.get());

@@ -56,9 +56,9 @@ struct InitialiserConfig {
   }
 };
 
-// Initialises the matrices below `root` again if `config` differs from the default. As in initialise() (layers.hpp),
-// every matrix has its own random stream, so that the result does not depend on threads or the machine.
-void initialise_matrices(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed);
+// Initialises every Layer below `root` as initialise() of layers.hpp, and then its matrices by `config`, as far as that
+// differs from the default. Every matrix has its own random stream, so that threads and the machine change nothing.
+void initialise(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed);
 
 // Fills a contiguous fp32 matrix [blocks * H, H] with an orthogonal matrix for each block.
 void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random);

@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "models/attention/recurrent_attention.hpp"
-#include "models/layers/layers.hpp"
+#include "models/layers/initialise.hpp"
 #include "models/translation/bahdanau.hpp"
 #include "models/translation/fixed.hpp"
 #include "models/translation/luong.hpp"
@@ -202,10 +202,7 @@ Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabular
       model = make_fixed(config, vocabulary);
       break;
   }
-  if (seed) {
-    initialise(*model, *seed);
-    initialise_matrices(*model, config.initial, *seed);
-  }
+  if (seed) initialise(*model, config.initial, *seed);
   return model;
 }
 

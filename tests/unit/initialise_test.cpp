@@ -138,7 +138,7 @@ TEST(Initialise, TheSameSeedGivesTheSameWeightsAndAnotherOthers) {
 TEST(Initialise, RefreshesWorkingCopies) {
   const auto model = make_seq2seq(luong({}), {.src = 60, .tgt = 60}, 1);
   visit_weights(*model, [](ops::Weight& weight) { weight.set_precision(Precision::bf16); });
-  initialise_matrices(*model, {.matrices = Initialiser::uniform}, 9);
+  initialise(*model, {.matrices = Initialiser::uniform}, 9);
   visit_weights(*model, [](ops::Weight& weight) {
     EXPECT_TRUE(torch::equal(weight.working(), weight.master().to(torch::kBFloat16)));
   });

@@ -13,7 +13,7 @@
 #include "core/random.hpp"
 #include "data/task/record_format.hpp"
 #include "data/task/task_split.hpp"
-#include "models/layers/layers.hpp"
+#include "models/layers/initialise.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
@@ -161,8 +161,7 @@ class FinetuningJob : public Job {
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     TextModel model(config_.model, task_, tokenizer_->size());
     const auto seed = static_cast<std::uint64_t>(config_.trainer.seed);
-    initialise(*model, seed);
-    initialise_matrices(*model, {.matrices = config_.model.encoder.initialiser}, seed);
+    initialise(*model, {.matrices = config_.model.encoder.initialiser}, seed);
     if (initial_weights && !config_.run.init_from.empty()) {
       if (!ancestor_)
         ancestor_ = Ancestor::read(config_.run.init_from);  // if the run was stopped before its first update

@@ -9,7 +9,7 @@
 #include "data/text/documents.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "models/layers/layers.hpp"
+#include "models/layers/initialise.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
@@ -64,8 +64,7 @@ class PretrainingJob : public Job {
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     BertForPretraining model(bert_config(config_.model, tokenizer_->size()));
     const auto seed = static_cast<std::uint64_t>(config_.trainer.seed);
-    initialise(*model, seed);
-    initialise_matrices(*model, {.matrices = config_.model.initialiser}, seed);
+    initialise(*model, {.matrices = config_.model.initialiser}, seed);
     if (initial_weights && !config_.run.init_from.empty()) {
       const fs::path from = config_.run.init_from;
       if (load_run_tokenizer(from).hash() != tokenizer_->hash()) {
