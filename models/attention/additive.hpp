@@ -13,9 +13,9 @@ class AdditiveScore : public Score {
  public:
   // The inner width is that of the query.
   explicit AdditiveScore(const ScoreWidths& config)
-      : query_(register_module("query", HeadLinear(config.heads, config.query_width, config.query_width))),
-        key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))),
-        energy_(register_module("energy", HeadLinear(config.heads, config.query_width, 1))) {}
+      : query_(add_map("query", config, config.query_width, config.query_width)),
+        key_(add_map("key", config, config.memory_width, config.query_width)),
+        energy_(add_map("energy", config, config.query_width, 1)) {}
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,

@@ -14,7 +14,7 @@ class DenseSynthesizer : public KeylessScore {
  public:
   explicit DenseSynthesizer(const ScoreWidths& config)
       : longest_(config.longest),
-        energy_(register_module("energy", HeadLinear(config.heads, config.query_width, config.longest))) {}
+        energy_(add_map("energy", config, config.query_width, config.longest)) {}
 
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& /*keys_SA*/,
                          const Places& places) const override {

@@ -17,7 +17,7 @@ namespace attend {
 class Elu1Score : public Score {
  public:
   explicit Elu1Score(const ScoreWidths& config)
-      : key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))) {}
+      : key_(add_map("key", config, config.memory_width, config.query_width)) {}
 
   // φ(W h_s) in fp32: bf16 would lose small features.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return phi(key_->forward(memory_SW)); }

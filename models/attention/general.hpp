@@ -11,7 +11,7 @@ namespace attend {
 class GeneralScore : public DotScore {
  public:
   explicit GeneralScore(const ScoreWidths& config)
-      : key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))) {}
+      : key_(add_map("key", config, config.memory_width, config.query_width)) {}
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
   bool describe_heads(ops::HeadsForm& /*form*/) const override { return false; }

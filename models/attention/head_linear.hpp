@@ -12,8 +12,9 @@ namespace attend {
 
 class HeadLinearImpl : public LinearImpl {
  public:
-  HeadLinearImpl(std::int64_t heads, std::int64_t in, std::int64_t out)
-      : LinearImpl({.in = in, .out = heads * out, .bias = false, .fused = heads}), heads_(heads) {}
+  HeadLinearImpl(std::int64_t heads, std::int64_t in, std::int64_t out, double deviation = 0)
+      : LinearImpl({.in = in, .out = heads * out, .bias = false, .fused = heads, .deviation = deviation}),
+        heads_(heads) {}
 
   torch::Tensor forward(const torch::Tensor& x_SI) const {
     if (heads_ == 1) return LinearImpl::forward(x_SI);

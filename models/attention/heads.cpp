@@ -28,8 +28,11 @@ std::shared_ptr<Scope> scope_of(const HeadsConfig& config) {
 
 std::shared_ptr<Score> score_of(const HeadsConfig& config) {
   const std::int64_t width = config.width / config.heads;
-  const ScoreWidths widths{
-      .heads = config.heads, .query_width = width, .memory_width = width, .longest = config.longest};
+  const ScoreWidths widths{.heads = config.heads,
+                           .query_width = width,
+                           .memory_width = width,
+                           .longest = config.longest,
+                           .deviation = config.deviation};
   if (config.place == AttentionPlace::cross) return recipe_of(config.score).make(widths);
   return recipe_of(config.self_attention).make(widths, config.score);
 }

@@ -29,6 +29,7 @@ struct HeadsConfig {
   ScoreKind score = ScoreKind::scaled_dot;
   PositionKind positions = PositionKind::sinusoidal;
   std::int64_t longest = 0;  // rows of the tables of Synthesizers
+  double deviation = 0;      // standard deviation of initial weights of maps in a score; 0: Xavier's rule
   SelfAttentionKind self_attention = SelfAttentionKind::attention;
   std::int64_t self_window = 0;  // 0: none
   bool causal = false;

@@ -15,7 +15,7 @@ namespace attend {
 class RbfScore : public Score {
  public:
   explicit RbfScore(const ScoreWidths& config)
-      : key_(register_module("key", HeadLinear(config.heads, config.memory_width, config.query_width))),
+      : key_(add_map("key", config, config.memory_width, config.query_width)),
         log_precision_(register_parameter("log_precision", torch::empty({config.heads}))) {}
 
   // W h_s with ‖W h_s‖² as an additional last column; fp32.

@@ -25,6 +25,7 @@ struct ScoreWidths {
   std::int64_t query_width = 0;
   std::int64_t memory_width = 0;
   std::int64_t longest = 0;  // the location score and Synthesizers: rows for positions
+  double deviation = 0;      // standard deviation of initial weights of linear maps; 0: Xavier's rule
 };
 
 // Linear maps are named by what they read, from which their cost is counted (analysis/flops.hpp): `key` the memory,
@@ -56,6 +57,10 @@ class Score : public Layer {
   void initialise(RandomStream& /*random*/) override {}
 
  protected:
+  HeadLinear add_map(const char* name, const ScoreWidths& config, std::int64_t in, std::int64_t out) {
+    return register_module(name, HeadLinear(config.heads, in, out, config.deviation));
+  }
+
   // [..., T, S], of scores that do not compare vectors.
   static std::vector<std::int64_t> shape_of_energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA) {
     std::vector<std::int64_t> shape = queries_TH.sizes().vec();

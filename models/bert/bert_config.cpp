@@ -56,6 +56,7 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
   block.score = options.score;
   block.longest = options.max_positions;
   block.norm_eps = 1e-12;
+  block.score_deviation = options.initial_deviation.value_or(0);
   block.deviation = options.initial_deviation.value_or(0.5 / std::sqrt(static_cast<double>(width)));
   block.dropout = options.dropout;
   const std::int64_t embedding_width = options.embedding_width.value_or(width);

@@ -64,7 +64,7 @@ struct BertOptions {
     visit("dropout", self.dropout, {.help = "dropout on embeddings and sub-layer outputs", .min = 0, .max = 0.95});
     visit("initial-deviation", self.initial_deviation,
           {.help = "standard deviation of the truncated normal initialisation; auto: half of width^-0.5, which "
-                   "is BERT's 0.02 at its own width",
+                   "is BERT's 0.02 at its own width, and Xavier's rule for maps of a score",
            .min = 1e-6,
            .max = 1,
            .only = kBert});

@@ -15,6 +15,7 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
                     .score = config.score,
                     .positions = config.positions,
                     .longest = config.longest,
+                    .deviation = config.score_deviation,
                     .self_attention = config.self_attention,
                     .self_window = config.self_window,
                     .causal = place == AttentionPlace::decoder,

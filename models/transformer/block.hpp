@@ -52,7 +52,8 @@ struct BlockConfig {
   NormKind norm_kind = NormKind::layer;
   bool residual = true;
   double norm_eps = 1e-5;
-  double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
+  double deviation = 0;        // standard deviation of initial weights; 0: Xavier's rule
+  double score_deviation = 0;  // the same of maps in a score
   double dropout = 0.1;  // on the output of each sub-layer
   double attention_dropout = 0;
   double activation_dropout = 0;

@@ -92,7 +92,7 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
   BlockConfig changed = block_config(config.block, chosen(config.width, "width"), option_place);
   changed.score = score_of(config);
   changed.longest = has_tables(config) ? chosen(config.max_positions, "max-positions") : 0;
-  changed.deviation = config.initial_deviation;
+  changed.deviation = changed.score_deviation = config.initial_deviation;
   changed.dropout = chosen(config.dropout, "dropout");
   BlockConfig usual = changed;
   usual.self_attention = SelfAttentionKind::attention;

@@ -88,6 +88,20 @@ TEST(Initialise, VariancesFollowTheInputsAndOutputsOfEachGate) {
   }
 }
 
+// A normal distribution that is cut at two standard deviations has 0.774 of its variance.
+TEST(Initialise, TheDeviationReachesMapsOfScores) {
+  ModelConfig config = transformer({});
+  config.width = 96;
+  config.score = ScoreKind::additive;
+  config.initial_deviation = 0.5;
+  const Parameters found = parameters(config);
+  for (const char* name : {"self_attn.score.key.weight", "self_attn.score.query.weight", "self_attn.out_proj.weight"}) {
+    expect_variance(found.at(std::string("encoder.layers.0.") + name), 0.774 * 0.25, name);
+  }
+  config.initial_deviation = 0;
+  expect_variance(parameters(config).at("encoder.layers.0.self_attn.score.key.weight"), 2.0 / (32 + 32), "Xavier");
+}
+
 TEST(Initialise, RecurrentMatricesAreOrthogonalForEachGate) {
   const Parameters found = parameters(luong({.recurrent = RecurrentInitialiser::orthogonal}));
   const Parameters before = parameters(luong({}));
