@@ -56,10 +56,12 @@ class Measurement {
       : config_(config), metrics_(metrics::TranslationMetrics{.choice = config.metrics}.make()) {
     for (std::size_t m = 0; m < metrics_.size(); ++m) {
       const metrics::TextMetric& row = *metrics::find_text_metric(config.metrics.metrics[m]);
+      std::string meaning(row.meaning);
+      if (row.key == "bleu") meaning += fmt::format(", tokenization {}", name_of(config.metrics.tokenize));
       result_.metrics.push_back({.key = std::string(row.key),
                                  .name = metrics_[m]->name(),
                                  .lower_is_better = row.lower_is_better,
-                                 .meaning = std::string(row.meaning)});
+                                 .meaning = meaning});
     }
   }
 

@@ -21,7 +21,7 @@ constexpr TextMetric kTextMetrics[] = {
     {"bleu", false, "precision of n-grams up to 4 with a brevity penalty",
      [](const Options& it) -> Made {
        return std::make_unique<Bleu>(
-           BleuOptions{.tokenize = it.tokenize, .smoothing = it.smoothing, .lowercase = it.lowercase});
+           BleuOptions{.tokenize = it.choice.tokenize, .smoothing = it.smoothing, .lowercase = it.lowercase});
      }},
     {"chrf", false, "F-score of character n-grams, recall weighing twice",
      [](const Options& it) -> Made {

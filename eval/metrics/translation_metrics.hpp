@@ -33,13 +33,18 @@ std::span<const TextMetric> text_metrics();
 // nullptr if there is no metric of this key.
 const TextMetric* find_text_metric(std::string_view key);
 
-// The keys of chosen metrics.
+// The keys of chosen metrics, and the tokens of BLEU, which depend on the language.
 struct MetricChoice {
   std::vector<std::string> metrics = {"bleu", "chrf", "ter"};
+  Tokenization tokenize = Tokenization::mteval_13a;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("metrics", self.metrics, {.help = help(), .placeholder = "NAME", .may_change = true});
+    visit("tokenize", self.tokenize,
+          {.help = "tokenization for BLEU: 13a (most languages), zh (Chinese), intl (splits at Unicode punctuation and "
+                   "symbols), char (characters), none (the text is tokenized)",
+           .may_change = true});
   }
   // UserError for no metric, an unknown one, or one given twice.
   void validate(const OptionOrigins& origins) const;
@@ -51,7 +56,6 @@ struct MetricChoice {
 struct TranslationMetrics {
   MetricChoice choice = {};
   bool lowercase = false;
-  Tokenization tokenize = Tokenization::mteval_13a;
   BleuSmoothing smoothing = BleuSmoothing::exp;
   std::int64_t chrf_word_order = 0;
   TercomOptions tercom = {};
@@ -60,9 +64,6 @@ struct TranslationMetrics {
   static void visit(Self& self, Visitor& visit) {
     MetricChoice::visit(self.choice, visit);
     visit("lowercase", self.lowercase, {.help = "ignore case in BLEU and chrF"});
-    visit("tokenize", self.tokenize,
-          {.help = "tokenization for BLEU: 13a (most languages), zh (Chinese), intl (splits at Unicode punctuation and "
-                   "symbols), char (characters), none (the text is tokenized)"});
     visit("smoothing", self.smoothing, {.help = "smoothing of n-gram orders without a match in BLEU"});
     visit("chrf-word-order", self.chrf_word_order,
           {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2});
