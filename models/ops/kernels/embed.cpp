@@ -7,13 +7,9 @@
 
 namespace attend::ops::kernels {
 
-void embed(const Embed<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
-void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
-void embed_backward(const EmbedBackward<float>& a, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(a, begin, end));
-}
-void embed_backward(const EmbedBackward<Bf16>& a, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(a, begin, end));
-}
+ATTEND_KERNEL(embed, forward, Embed<float>)
+ATTEND_KERNEL(embed, forward, Embed<Bf16>)
+ATTEND_KERNEL(embed_backward, backward, EmbedBackward<float>)
+ATTEND_KERNEL(embed_backward, backward, EmbedBackward<Bf16>)
 
 }  // namespace attend::ops::kernels

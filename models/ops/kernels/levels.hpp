@@ -3,7 +3,7 @@
 //
 //   #define ATTEND_LOOPS "models/ops/kernels/norm_loops.hpp"
 //   #include "models/ops/kernels/levels.hpp"
-//   void norm(const Norm<float>& a, …) { ATTEND_CALL(norm_rows(a, …)); }
+//   ATTEND_KERNEL(norm, forward, Norm<float>)
 //
 // target_clones does not work: GCC splits vectors in inline functions for the lowest level before inlining them into a
 // clone. Include other headers before, outside the levels, so that their functions are not compiled for one level.
@@ -61,3 +61,7 @@
 #define ATTEND_CALL(call) level_1::call
 
 #endif
+
+// Defines `name`, which computes items of its argument, of the type named last, from `begin` to `end`.
+#define ATTEND_KERNEL(name, loop, ...) \
+  void name(const __VA_ARGS__& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(loop(a, begin, end)); }

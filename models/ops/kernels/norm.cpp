@@ -7,13 +7,9 @@
 
 namespace attend::ops::kernels {
 
-void norm(const Norm<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
-void norm(const Norm<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
-void norm_backward(const NormBackward<float>& a, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(a, begin, end));
-}
-void norm_backward(const NormBackward<Bf16>& a, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(a, begin, end));
-}
+ATTEND_KERNEL(norm, forward, Norm<float>)
+ATTEND_KERNEL(norm, forward, Norm<Bf16>)
+ATTEND_KERNEL(norm_backward, backward, NormBackward<float>)
+ATTEND_KERNEL(norm_backward, backward, NormBackward<Bf16>)
 
 }  // namespace attend::ops::kernels

@@ -5,15 +5,11 @@
 
 namespace attend::ops::kernels {
 
-void pointwise(const Pointwise<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
-void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(a, begin, end)); }
-void pointwise_backward(const PointwiseBackward<float>& a, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(a, begin, end));
-}
-void pointwise_backward(const PointwiseBackward<Bf16>& a, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(a, begin, end));
-}
-void gated(const Gated<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(gate(a, begin, end)); }
-void gated(const Gated<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(gate(a, begin, end)); }
+ATTEND_KERNEL(pointwise, forward, Pointwise<float>)
+ATTEND_KERNEL(pointwise, forward, Pointwise<Bf16>)
+ATTEND_KERNEL(pointwise_backward, backward, PointwiseBackward<float>)
+ATTEND_KERNEL(pointwise_backward, backward, PointwiseBackward<Bf16>)
+ATTEND_KERNEL(gated, gate, Gated<float>)
+ATTEND_KERNEL(gated, gate, Gated<Bf16>)
 
 }  // namespace attend::ops::kernels

@@ -10,19 +10,11 @@ namespace attend::ops::kernels {
 
 void attend_query(const QueryOverKeys<float>& row) { ATTEND_CALL(over_keys(row)); }
 void attend_query(const QueryOverKeys<Bf16>& row) { ATTEND_CALL(over_keys(row)); }
-void attend(const Attend<float>& step, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(step, begin, end)); }
-void attend(const Attend<Bf16>& step, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(step, begin, end)); }
-void attend_backward(const AttendBackward<float>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(step, begin, end));
-}
-void attend_backward(const AttendBackward<Bf16>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(step, begin, end));
-}
-void memory_backward(const MemoryBackward<float>& memory, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(memory, begin, end));
-}
-void memory_backward(const MemoryBackward<Bf16>& memory, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(memory, begin, end));
-}
+ATTEND_KERNEL(attend, forward, Attend<float>)
+ATTEND_KERNEL(attend, forward, Attend<Bf16>)
+ATTEND_KERNEL(attend_backward, backward, AttendBackward<float>)
+ATTEND_KERNEL(attend_backward, backward, AttendBackward<Bf16>)
+ATTEND_KERNEL(memory_backward, backward, MemoryBackward<float>)
+ATTEND_KERNEL(memory_backward, backward, MemoryBackward<Bf16>)
 
 }  // namespace attend::ops::kernels

@@ -5,36 +5,16 @@
 
 namespace attend::ops::kernels {
 
-void cell_forward(const CellForward<float>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(forward(step, begin, end));
-}
-void cell_forward(const CellForward<Bf16>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(forward(step, begin, end));
-}
-void cell_backward(const CellBackward<float>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(step, begin, end));
-}
-void cell_backward(const CellBackward<Bf16>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(step, begin, end));
-}
-void copy_rows(const CopyRows<float, float>& copy, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(copy_each(copy, begin, end));
-}
-void copy_rows(const CopyRows<Bf16, Bf16>& copy, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(copy_each(copy, begin, end));
-}
-void copy_rows(const CopyRows<Bf16, float>& copy, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(copy_each(copy, begin, end));
-}
-void tanh_rows(const Tanh<float>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(forward(step, begin, end));
-}
-void tanh_rows(const Tanh<Bf16>& step, std::int64_t begin, std::int64_t end) { ATTEND_CALL(forward(step, begin, end)); }
-void tanh_backward(const TanhBackward<float>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(step, begin, end));
-}
-void tanh_backward(const TanhBackward<Bf16>& step, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(backward(step, begin, end));
-}
+ATTEND_KERNEL(cell_forward, forward, CellForward<float>)
+ATTEND_KERNEL(cell_forward, forward, CellForward<Bf16>)
+ATTEND_KERNEL(cell_backward, backward, CellBackward<float>)
+ATTEND_KERNEL(cell_backward, backward, CellBackward<Bf16>)
+ATTEND_KERNEL(copy_rows, copy_each, CopyRows<float, float>)
+ATTEND_KERNEL(copy_rows, copy_each, CopyRows<Bf16, Bf16>)
+ATTEND_KERNEL(copy_rows, copy_each, CopyRows<Bf16, float>)
+ATTEND_KERNEL(tanh_rows, forward, Tanh<float>)
+ATTEND_KERNEL(tanh_rows, forward, Tanh<Bf16>)
+ATTEND_KERNEL(tanh_backward, backward, TanhBackward<float>)
+ATTEND_KERNEL(tanh_backward, backward, TanhBackward<Bf16>)
 
 }  // namespace attend::ops::kernels
