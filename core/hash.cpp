@@ -2,7 +2,6 @@
 
 #include <xxhash.h>
 
-#include <array>
 #include <cstdio>
 #include <memory>
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <chrono>
-#include <cstring>
 
 #include "core/error.hpp"
 #include "core/host.hpp"

@@ -4,7 +4,6 @@
 
 #include "core/error.hpp"
 #include "data/toy/tasks.hpp"
-#include "data/toy/thesaurus.hpp"
 
 namespace attend::toy {
 namespace {

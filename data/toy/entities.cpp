@@ -4,7 +4,6 @@
 #include <map>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "data/toy/thesaurus.hpp"
 #include "data/toy/world.hpp"

@@ -3,9 +3,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <utility>
-
-#include "data/toy/thesaurus.hpp"
 
 namespace attend::toy {
 

@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "data/toy/story.hpp"
-#include "data/toy/thesaurus.hpp"
 
 namespace attend::toy {
 namespace {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/error.hpp"
-
 namespace attend::toy {
 namespace {
 

@@ -1,7 +1,5 @@
 #include "data/toy/world.hpp"
 
-#include <string>
-
 #include "data/toy/event.hpp"
 
 namespace attend::toy {

@@ -1,6 +1,5 @@
 #include "eval/metrics/chunks.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "core/error.hpp"

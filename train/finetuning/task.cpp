@@ -16,7 +16,6 @@
 #include "data/batch/labelled_batch.hpp"
 #include "data/task/record_format.hpp"
 #include "eval/answers/scores.hpp"
-#include "models/layers/layers.hpp"
 #include "models/run/run.hpp"
 #include "train/finetuning/objective.hpp"
 

@@ -10,7 +10,6 @@
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/initialise.hpp"
-#include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "train/pretraining/task.hpp"

@@ -10,7 +10,6 @@
 #include "core/random.hpp"
 #include "core/signals.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/bert_run.hpp"
 #include "models/run/run.hpp"
 #include "train/pretraining/objective.hpp"
 

@@ -1,7 +1,6 @@
 // attention: one work item per (sentence, head), see kernels/attention.hpp. The backward pass recomputes the weights
 // instead of storing [heads, queries, keys] of them for every layer.
 #include "models/ops/kernels/attention.hpp"
-#include "core/error.hpp"
 #include "models/ops/fast/support.hpp"
 #include "models/ops/paths.hpp"
 
