@@ -25,6 +25,7 @@
 #include "analysis/run_groups.hpp"
 #include "analysis/trained_run.hpp"
 #include "core/clock.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/progress.hpp"
@@ -376,6 +377,9 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
   if (translator.search.sample > 1) {
     throw UserError(origins("sample") + ": one translation of each sentence is compared", "give --sample 1");
   }
+  for (const char* option : {"length-penalty-kind", "coverage-penalty", "diverse-groups"}) {
+    refuse_given(option, origins, "here: beams of several sizes are judged by log p / length^alpha");
+  }
   std::set<std::string> seen;
   for (const std::string& name : names) {
     if (name.empty()) throw UserError(origins("names") + ": empty name", "give each system a name");
@@ -394,9 +398,9 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       throw UserError(origins("names") + ": there are no runs to name",
                       "leave it out; translations are named by --hypothesis NAME=FILE");
     }
-    for (const char* option :
-         {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty", "min-length", "max-length",
-          "attention-threshold", "repetition-penalty", "no-repeat-ngram", "sample", "batch-size", "threads"}) {
+    for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
+                               "patience", "min-length", "max-length", "attention-threshold", "repetition-penalty",
+                               "no-repeat-ngram", "sample", "batch-size", "threads"}) {
       if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
     }
   }

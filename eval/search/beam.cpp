@@ -7,15 +7,21 @@
 namespace attend {
 
 void Beam::advance(OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const {
+  std::vector<Candidate> candidates = continuations(sentence.live, next, first_row);
+  keep_best(candidates, 2 * size_);
+  take(sentence, candidates, first_row);
+}
+
+void Beam::take(OpenSentence& sentence, const std::vector<Candidate>& ranked, std::int64_t first_row) const {
   std::vector<Live> before = std::move(sentence.live);
   sentence.live.clear();
   const auto finish = [&](Live live, bool ended) {
     sentence.finished.push_back(completed(std::move(live), ended, config_));
   };
   std::int64_t rank = 0;
-  for (const Candidate& candidate : best_candidates(before, next, first_row)) {
+  for (const Candidate& candidate : ranked) {
     const bool ends = candidate.token.id == ids_.eos;
-    const bool kept = ends ? rank < config_.beam : std::ssize(sentence.live) < config_.beam;
+    const bool kept = ends ? rank < size_ : std::ssize(sentence.live) < size_;
     ++rank;
     if (!kept) continue;
     Live live = continued(before[candidate.live], first_row + candidate.live, candidate.token, ids_);
@@ -28,7 +34,7 @@ void Beam::advance(OpenSentence& sentence, const NextTokens& next, std::int64_t 
   if (sentence.live.empty() && sentence.finished.empty()) {  // no continuation has a probability
     finish(std::move(before.front()), false);
   }
-  if (std::ssize(sentence.finished) >= config_.beam) {
+  if (std::ssize(sentence.finished) >= config_.enough(size_)) {
     sentence.live.clear();
   } else if (!sentence.live.empty() && std::ssize(sentence.live.front().ids) >= sentence.wanted.longest) {
     for (Live& live : sentence.live) finish(std::move(live), false);
@@ -36,9 +42,8 @@ void Beam::advance(OpenSentence& sentence, const NextTokens& next, std::int64_t 
   }
 }
 
-// The 2K best continuations, best first; of equal ones that of the earlier row and smaller id.
-std::vector<Beam::Candidate> Beam::best_candidates(const std::vector<Live>& live, const NextTokens& next,
-                                                   std::int64_t first_row) const {
+std::vector<Beam::Candidate> Beam::continuations(const std::vector<Live>& live, const NextTokens& next,
+                                                 std::int64_t first_row) const {
   const bool may_end = std::ssize(live.front().ids) >= config_.min_length;
   std::vector<Candidate> candidates;
   for (std::int64_t i = 0; i < std::ssize(live); ++i) {
@@ -47,13 +52,16 @@ std::vector<Beam::Candidate> Beam::best_candidates(const std::vector<Live>& live
       candidates.push_back({.live = i, .token = token, .score = live[i].score + token.score});
     }
   }
-  const auto kept = std::min<std::ptrdiff_t>(2 * config_.beam, std::ssize(candidates));
+  return candidates;
+}
+
+void Beam::keep_best(std::vector<Candidate>& candidates, std::int64_t count) {
+  const auto kept = std::min<std::ptrdiff_t>(count, std::ssize(candidates));
   std::partial_sort(candidates.begin(), candidates.begin() + kept, candidates.end(),
                     [](const Candidate& a, const Candidate& b) {
                       return std::tuple(-a.score, a.live, a.token.id) < std::tuple(-b.score, b.live, b.token.id);
                     });
   candidates.resize(kept);
-  return candidates;
 }
 
 std::vector<Hypothesis> Beam::results(OpenSentence sentence) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -9,10 +10,20 @@
 
 namespace attend {
 
+enum class LengthPenaltyKind { power, gnmt };
+template <>
+inline constexpr auto kEnumNames<LengthPenaltyKind> = std::to_array<EnumName<LengthPenaltyKind>>(
+    {{LengthPenaltyKind::power, "power"}, {LengthPenaltyKind::gnmt, "gnmt"}});
+
 struct SearchConfig {
   std::int64_t beam = 1;
   std::int64_t nbest = 1;
   double length_penalty = 1.0;
+  LengthPenaltyKind length_penalty_kind = LengthPenaltyKind::power;
+  double coverage_penalty = 0;
+  double patience = 1;
+  std::int64_t diverse_groups = 0;
+  double diversity = 0.5;
   std::int64_t min_length = 0;
   std::optional<std::int64_t> max_length = {};
   double attention_threshold = 0;
@@ -37,6 +48,26 @@ struct SearchConfig {
            .max = 1000});
     visit("length-penalty", self.length_penalty,
           {.help = "alpha in the ranking of hypotheses by log p / length^alpha", .min = 0, .max = 10});
+    visit("length-penalty-kind", self.length_penalty_kind,
+          {.help = "what log p is divided by: length^alpha (power) or ((5 + length) / 6)^alpha (gnmt)"});
+    visit("coverage-penalty", self.coverage_penalty,
+          {.help = "B in the ranking of hypotheses: plus B times the sum of log min(attention received, 1) over source "
+                   "positions, of the decoder's last layer, averaged over heads; slower; 0: none",
+           .min = 0,
+           .max = 10});
+    visit(
+        "patience", self.patience,
+        {.help = "a sentence is done when beam x patience hypotheses are finished, rounded", .min = 0.001, .max = 100});
+    visit(
+        "diverse-groups", self.diverse_groups,
+        {.help = "equal groups of the beam, each of which avoids the tokens with which earlier ones continue; 0: none",
+         .min = 0,
+         .max = 1000});
+    visit("diversity", self.diversity,
+          {.help = "what log p of a token loses for each hypothesis of earlier groups that continues with it",
+           .min = 0,
+           .max = 100,
+           .only = {"diverse-groups"}});
     visit("min-length", self.min_length, {.help = "minimum length in pieces", .min = 0, .max = 100000});
     visit(
         "max-length", self.max_length,
@@ -94,6 +125,17 @@ struct SearchConfig {
   // Hypotheses that a sentence has at most at a time, and its results.
   std::int64_t rows() const { return sample > 0 ? sample : beam; }
   std::int64_t num_results() const { return sample > 0 ? sample : nbest; }
+
+  // What log p of `length` tokens, eos included, is divided by: length^alpha, or lp of Wu et al. 2016 (arXiv
+  // 1609.08144, eq. 14).
+  double length_norm(double length) const {
+    return std::pow(length_penalty_kind == LengthPenaltyKind::gnmt ? (5 + length) / 6 : length, length_penalty);
+  }
+
+  // How many hypotheses a beam of this size must finish to be done: its patience (Kasai et al. 2022, arXiv 2204.05424).
+  std::int64_t enough(std::int64_t beam_size) const {
+    return std::max<std::int64_t>(1, std::llround(static_cast<double>(beam_size) * patience));
+  }
 
   std::int64_t longest(std::int64_t src_length) const {
     return max_length.value_or(std::max(min_length, 2 * src_length + 10));

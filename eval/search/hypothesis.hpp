@@ -13,10 +13,23 @@ struct TargetIds {
   std::int64_t pad = -1;
 };
 
+using PhraseIds = std::vector<std::int32_t>;  // tokens, at least one
+
+// Phrases that must not occur (forbidden.hpp).
+struct ForbiddenPhrases {
+  std::vector<PhraseIds> spaced;    // as tokenized after a space or at the beginning
+  std::vector<PhraseIds> unspaced;  // as tokenized after a bracket, if different: forbidden unless a word precedes
+  std::vector<bool> is_of_words;    // of each token of the vocabulary: it has a letter or digit
+};
+
 // What is asked for one sequence.
 struct Wanted {
-  std::int64_t longest = 0;  // the maximum length
-  std::int64_t line = 0;     // its number in the input, from 0
+  std::int64_t longest = 0;                 // the maximum length
+  std::int64_t line = 0;                    // its number in the input, from 0
+  std::int64_t src_length = 0;              // positions to attend to
+  std::vector<std::int32_t> prefix = {};    // the output begins with it
+  std::vector<PhraseIds> constraints = {};  // must occur
+  const ForbiddenPhrases* forbidden = nullptr;
 };
 
 struct Hypothesis {
@@ -25,6 +38,7 @@ struct Hypothesis {
   double log_prob = 0;                 // their sum
   double score = 0;                    // ranking criterion
   bool ended = false;                  // by eos, not by the maximum length
+  std::int64_t group = 0;              // of a diverse beam
 };
 
 // An unfinished hypothesis; it is one row of the decoder.
@@ -35,6 +49,8 @@ struct Live {
   double score = 0;         // the sum of what the search went by: log p after the processors
   std::int64_t parent = 0;  // the row of the last step that it continues
   std::int64_t sample = 0;  // its number among those that the sentence began with
+  double coverage = 0;      // the penalty of source_coverage.hpp, if it counts
+  std::int64_t group = 0;   // of a diverse beam
 };
 
 // A sequence whose search is under way.

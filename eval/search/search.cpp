@@ -10,6 +10,7 @@
 #include "core/freed_memory.hpp"
 #include "core/signals.hpp"
 #include "eval/search/next_tokens.hpp"
+#include "eval/search/source_coverage.hpp"
 #include "eval/search/strategy.hpp"
 
 namespace attend {
@@ -18,10 +19,12 @@ namespace {
 // The sentences that are not done, and the rows of the decoder, one for each of their live hypotheses.
 class Searcher {
  public:
-  explicit Searcher(const SearchRequest& request)
+  // `coverage` observes the pass; nullptr: it does not count.
+  Searcher(const SearchRequest& request, SourceCoverage* coverage)
       : request_(request),
-        processors_(make_processors(request.config, request.ids)),
-        strategy_(make_strategy(request.config, request.ids)) {
+        coverage_(coverage),
+        processors_(make_processors(request.config, request.ids, request.wanted)),
+        strategy_(make_strategy(request.config, request.ids, request.wanted)) {
     for (const Wanted& wanted : request.wanted) {
       const std::int64_t index = std::ssize(sentences_);
       OpenSentence& sentence = sentences_.emplace_back(OpenSentence{.index = index, .wanted = wanted});
@@ -39,6 +42,7 @@ class Searcher {
       collect_rows();
       if (!std::ranges::equal(parents_, std::views::iota(std::int64_t{0}, std::int64_t{num_rows}))) {
         state->select(parents_);
+        if (coverage_ != nullptr) coverage_->select(parents_);
       }
       num_rows = std::ssize(parents_);
       if (signals::stop_requested()) throw Interrupted("translation was interrupted");
@@ -67,7 +71,17 @@ class Searcher {
     }
   }
 
+  // Counts the attention of the step for its hypotheses.
+  void add_coverage() {
+    coverage_->add_step();
+    std::int64_t row = 0;
+    for (OpenSentence& sentence : sentences_) {
+      for (Live& live : sentence.live) live.coverage = coverage_->penalty(row++, sentence.wanted.src_length);
+    }
+  }
+
   void advance(const at::Tensor& logits_RV) {
+    if (coverage_ != nullptr) add_coverage();
     const NextTokens next(logits_RV, strategy_->candidates(), strategy_->whole(), processors_, sentences_);
     std::int64_t first_row = 0;
     for (OpenSentence& sentence : sentences_) {
@@ -78,6 +92,7 @@ class Searcher {
   }
 
   const SearchRequest& request_;
+  SourceCoverage* coverage_;
   LogitsProcessors processors_;
   std::unique_ptr<const Strategy> strategy_;
   std::vector<OpenSentence> sentences_;
@@ -89,7 +104,11 @@ class Searcher {
 
 std::vector<std::vector<Hypothesis>> search(const SearchRequest& request, Pass& pass) {
   const c10::InferenceMode inference;
-  return Searcher(request).run(pass);
+  if (request.config.coverage_penalty == 0) return Searcher(request, nullptr).run(pass);
+  SourceCoverage coverage;
+  Pass observed = pass;
+  observed.observe(coverage);
+  return Searcher(request, &coverage).run(observed);
 }
 
 }  // namespace attend

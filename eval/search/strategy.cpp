@@ -1,9 +1,10 @@
 #include "eval/search/strategy.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "eval/search/beam.hpp"
+#include "eval/search/constrained_beam.hpp"
+#include "eval/search/diverse_beam.hpp"
 #include "eval/search/sampling.hpp"
 
 namespace attend {
@@ -23,12 +24,18 @@ Hypothesis completed(Live live, bool ended, const SearchConfig& config) {
   return {.ids = std::move(live.ids),
           .token_log_probs = std::move(live.token_log_probs),
           .log_prob = live.log_prob,
-          .score = live.score / std::pow(length, config.length_penalty),
-          .ended = ended};
+          .score = live.score / config.length_norm(length) + config.coverage_penalty * live.coverage,
+          .ended = ended,
+          .group = live.group};
 }
 
-std::unique_ptr<const Strategy> make_strategy(const SearchConfig& config, const TargetIds& ids) {
+std::unique_ptr<const Strategy> make_strategy(const SearchConfig& config, const TargetIds& ids,
+                                              std::span<const Wanted> wanted) {
   if (config.sample > 0) return std::make_unique<Sampling>(config, ids);
+  if (std::ranges::any_of(wanted, [](const Wanted& one) { return !one.constraints.empty(); })) {
+    return std::make_unique<ConstrainedBeam>(config, ids);
+  }
+  if (config.diverse_groups > 0) return std::make_unique<DiverseBeam>(config, ids);
   return std::make_unique<Beam>(config, ids);
 }
 

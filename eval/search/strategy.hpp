@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "eval/search/config.hpp"
 #include "eval/search/hypothesis.hpp"
@@ -29,13 +30,14 @@ class Strategy {
   virtual std::vector<Hypothesis> results(OpenSentence sentence) const = 0;
 };
 
-// The strategy that the options ask for. Both arguments must outlive it.
-std::unique_ptr<const Strategy> make_strategy(const SearchConfig& config, const TargetIds& ids);
+// The strategy that the options, or constraints, ask for. `config` and `ids` must outlive it.
+std::unique_ptr<const Strategy> make_strategy(const SearchConfig& config, const TargetIds& ids,
+                                              std::span<const Wanted> wanted = {});
 
 // `parent`, a row of the last step, continued by a token; eos is counted and not appended.
 Live continued(const Live& parent, std::int64_t row, const NextToken& token, const TargetIds& ids);
 
-// A complete hypothesis with its ranking criterion, score / |y|^alpha.
+// A complete hypothesis with its ranking criterion: score / lp(|y|), plus the coverage penalty.
 Hypothesis completed(Live live, bool ended, const SearchConfig& config);
 
 }  // namespace attend

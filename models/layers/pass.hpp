@@ -103,6 +103,8 @@ class Pass {
 
   // The observer of attention weights, or nullptr; without one, layers need not compute the weights.
   Observer* observer() const { return observer_; }
+  // Sets the observer, which must outlive the pass.
+  void observe(Observer& observer) { observer_ = &observer; }
 
   // Edits attention weights before they are used; `edit` must outlive the pass.
   void edit_attention(const AttentionEdit& edit) { edit_ = &edit; }

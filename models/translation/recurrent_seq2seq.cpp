@@ -174,6 +174,10 @@ Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state,
                                   Pass& pass) const {
   const Tensor embedded_RE = tgt_embedding_->forward({previous_R, {}}, embedding_scale_, {}, {});
   const Tensor hidden_RH = advance(embedded_RE, own<RecurrentState>(state), {}, pass);
+  const Tensor& weights_RS = own<RecurrentState>(state).attention.weights_RS;
+  if (pass.observer() != nullptr && weights_RS.defined()) {
+    pass.observer()->on_attention(AttentionPlace::cross, 0, weights_RS.unsqueeze(1).unsqueeze(1));
+  }
   return ops::logits(hidden_RH, output_table(), {});
 }
 

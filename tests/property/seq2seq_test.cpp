@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "eval/attention.hpp"
 #include "eval/translate.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"
@@ -214,6 +215,35 @@ TEST_P(Seq2SeqProperties, ABeamOfOneIsGreedyAndItsScoreThatOfForward) {
     }
     if (ids.size() < 8) total += log_p[static_cast<std::int64_t>(ids.size())][3].item<double>();
     EXPECT_NEAR(found[b][0].log_prob, total, 1e-3);
+  }
+}
+
+TEST_P(Seq2SeqProperties, TheCoverageOfASearchIsThatOfForward) {
+  const at::NoGradGuard no_grad;
+  const auto src = random_sentences(kSourceLengths, 5);
+  const SearchConfig config{.beam = 3, .nbest = 3, .coverage_penalty = 0.5, .max_length = 8};
+  const auto search_all = [&] {
+    return translate({.model = *model_, .ids = {.bos = kBegin, .eos = 3, .pad = 0}, .config = config},
+                     sequences_of(src));
+  };
+  if (GetParam().config.model == ModelKind::fixed) {
+    EXPECT_THROW(search_all(), UserError);
+    return;
+  }
+  const auto found = search_all();
+  for (std::size_t b = 0; b < src.size(); ++b) {
+    for (const Hypothesis& hypothesis : found[b]) {
+      const Batch batch = make_batch({src[b]}, {{hypothesis.ids.begin(), hypothesis.ids.end()}});
+      AttentionRecorder recorder(AttentionPlace::cross);
+      Pass pass = Pass::inference(&recorder);
+      model_->forward(batch, pass);
+      const auto layers = recorder.of_sentence(0, batch.src.layout, batch.tgt.layout);
+      const auto steps = static_cast<std::int64_t>(hypothesis.token_log_probs.size());
+      const auto received_S = layers.back().weights.to(torch::kDouble).mean(0).narrow(0, 0, steps).sum(0);
+      const double coverage = received_S.clamp(1e-6, 1).log().sum().item<double>();
+      // Weights have a relative error of 1e-5, a rounding of their energies.
+      EXPECT_NEAR(hypothesis.score, hypothesis.log_prob / static_cast<double>(steps) + 0.5 * coverage, 1e-3);
+    }
   }
 }
 
