@@ -19,6 +19,7 @@
 #include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
 #include "eval/pair_attention.hpp"
+#include "eval/replace_unknown.hpp"
 #include "eval/translate.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
@@ -33,6 +34,9 @@ struct TranslateConfig {
   ModelOptions use;
   LineOptions lines;
   TranslatorConfig translator;
+  LineRequestConfig asked;
+  bool replace_unknown = false;
+  std::string dictionary;
   std::string alignment;
   std::optional<std::int64_t> alignment_layer;
   std::string scores;
@@ -47,6 +51,15 @@ struct TranslateConfig {
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
+    LineRequestConfig::visit(self.asked, visit);
+    visit.group("Unknown words");
+    visit("replace-unknown", self.replace_unknown,
+          {.help = "replace each unknown piece of a translation by the source word attended to most, in the decoder's "
+                   "last layer, averaged over heads"});
+    visit("dictionary", self.dictionary,
+          {.help = "file of lines SOURCE<TAB>TARGET: replace by TARGET where that word is SOURCE, the first that is",
+           .placeholder = "FILE",
+           .only = {"replace-unknown"}});
     visit.group("Alignment");
     visit("alignment", self.alignment,
           {.help = "file for the word alignment of each line and its best translation, or its first sample: "
@@ -65,6 +78,7 @@ struct TranslateConfig {
   }
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
+    asked.validate(origins, translator.search.beam, translator.search.diverse_groups);
     for (const auto& [option, file] : {std::pair("alignment", &alignment), std::pair("scores", &scores)}) {
       if (*file != "-") continue;
       throw UserError(origins(option) + " is -, but standard output carries the translations", "name a file");
@@ -87,7 +101,7 @@ void print(const std::vector<Translation>& translations, std::int64_t number, bo
   }
 }
 
-// Aligns lines with their best translations.
+// Aligns lines with their best translations, before unknown words are replaced.
 class Aligner {
  public:
   Aligner(const TranslateConfig& config, const Run& trained)
@@ -96,11 +110,8 @@ class Aligner {
         pairs_(trained, {.only = AttentionPlace::cross, .threshold = config.translator.search.attention_threshold},
                [this](const PiecePair& pair, const SentenceAttention& attention) { file_.write(pair, attention); }) {}
 
-  void read(const std::string& line) { lines_.push_back(line); }
-  // The translation of the first line that was read and has none yet.
-  void translated(const Translation& best) {
-    pairs_.add(pair_in_pieces(tokenizers_, lines_.front(), best));
-    lines_.pop_front();
+  void translated(const std::string& line, const Translation& best) {
+    pairs_.add(pair_in_pieces(tokenizers_, line, best));
   }
   void finish() {
     pairs_.finish();
@@ -111,7 +122,6 @@ class Aligner {
   TokenizerPair tokenizers_;
   AlignmentFile file_;
   PairAttention pairs_;
-  std::deque<std::string> lines_;  // read and not yet translated
 };
 
 // Writes the model's log p of every translation and of its pieces.
@@ -139,8 +149,10 @@ class ScoreFile {
   AtomicFile file_;
 };
 
-// What is written besides the translations.
-struct TranslationFiles {
+// What is asked besides plain translations.
+struct Extras {
+  std::optional<LineRequests> asked = {};
+  std::optional<UnknownWords> unknown = {};
   std::optional<Aligner> aligner = {};
   std::optional<ScoreFile> scores = {};
 
@@ -150,10 +162,23 @@ struct TranslationFiles {
   }
 };
 
+// The number of lines of all inputs, where it is known before they are read.
+std::optional<std::int64_t> count_all_lines(const std::vector<std::string>& inputs) {
+  std::int64_t sum = 0;
+  for (const std::string& input : inputs) {
+    const auto lines = count_lines(input);
+    if (!lines) return {};
+    sum += *lines;
+  }
+  return sum;
+}
+
 void translate(const TranslateConfig& config, const std::vector<std::string>& inputs, std::deque<LineReader>& readers,
-               FactorReader& factors, const Run& trained, TranslationFiles& files) {
+               FactorReader& factors, const Run& trained, Extras& extras) {
   WorkProgress progress(work_on_lines(inputs, config.lines));
   Translator translator(*trained.model, trained.tokenizers, config.translator, &progress);
+  if (extras.asked) translator.ask(*extras.asked);
+  std::deque<std::string> lines;  // read and not yet translated, if extras need them
   std::int64_t number = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     LineReader& reader = readers[i];
@@ -161,16 +186,18 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
     const auto next = [&](std::string& line) {
       const bool more = reader.next(line);
       if (more) line += factors.next(line);
-      if (more && files.aligner) files.aligner->read(line);
+      if (more && (extras.aligner || extras.unknown)) lines.push_back(line);
       return more;
     };
-    const auto emit = [&](const std::vector<Translation>& translations) {
+    const auto emit = [&](std::vector<Translation>& translations) {
       progress.clear();
+      if (extras.aligner) extras.aligner->translated(lines.front(), translations.front());
+      if (extras.unknown) extras.unknown->replace(lines.front(), translations);
+      if (!lines.empty()) lines.pop_front();
       print(translations, number, config.translator.search.num_results() > 1);
       if (at_once) std::cout.flush();
-      if (files.aligner) files.aligner->translated(translations.front());
-      if (files.scores) {
-        for (const Translation& translation : translations) files.scores->write(number, translation);
+      if (extras.scores) {
+        for (const Translation& translation : translations) extras.scores->write(number, translation);
       }
       ++number;
     };
@@ -180,6 +207,7 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
   }
   factors.finish();
   translator.warn_of_cut();
+  if (extras.asked) extras.asked->check_count(number);
 }
 
 void refuse_without_weights(const Run& trained, const OptionOrigins& origins, const std::string& run) {
@@ -203,12 +231,22 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
   check_factor_files(trained, config.run, config.factors.source_factors);
   if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, config.run);
+  if (config.translator.search.coverage_penalty > 0 && trained.config.model == ModelKind::fixed) {
+    throw UserError(origins("coverage-penalty") + ": " + config.run + " has no attention", "leave it out");
+  }
+  Extras extras;
+  if (config.asked.any()) {
+    extras.asked.emplace(config.asked, trained.tokenizers.tgt);
+    if (const auto lines = count_all_lines(inputs)) extras.asked->check_count(*lines);
+  }
   freeze(*trained.model, config.use.precision);
-  TranslationFiles files;
-  if (!config.alignment.empty()) files.aligner.emplace(config, trained);
-  if (!config.scores.empty()) files.scores.emplace(config.scores, trained.tokenizers.tgt);
-  translate(config, inputs, readers, factors, trained, files);
-  files.finish();
+  if (!config.alignment.empty()) extras.aligner.emplace(config, trained);
+  if (!config.scores.empty()) extras.scores.emplace(config.scores, trained.tokenizers.tgt);
+  if (config.replace_unknown) {
+    extras.unknown.emplace(trained, config.run, config.dictionary, config.translator.search.attention_threshold);
+  }
+  translate(config, inputs, readers, factors, trained, extras);
+  extras.finish();
 }
 
 }  // namespace

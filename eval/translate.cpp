@@ -83,8 +83,10 @@ std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request
   pass.edit_attention(cut);
   std::vector<Wanted> wanted;
   for (std::int64_t b = 0; b < src.layout.size(); ++b) {
+    const std::int64_t length = src.layout.length(b);
     wanted.push_back(
-        {.longest = request.config.longest(src.layout.length(b)), .line = lines.empty() ? b : lines[b]});
+        {.longest = request.config.longest(length), .line = lines.empty() ? b : lines[b], .src_length = length});
+    if (request.asked != nullptr) request.asked->add_to(wanted.back());
   }
   const EncodedSource source(request.model, src, pass);
   return search({.model = source, .wanted = wanted, .ids = request.ids, .config = request.config}, pass);
@@ -101,12 +103,18 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
     ++num_lines_;
     if (is_cut) cut_.add(num_lines_);
     if (encoded.back().empty()) ++num_blank;
+    if (asked_ != nullptr) {
+      const std::int64_t length = std::ssize(encoded.back());
+      asked_->check(num_lines_ - 1, length == 0 ? 0 : config_.search.longest(length + 1));
+    }
   }
   if (progress_ != nullptr && num_blank > 0) progress_->add(num_blank);
   std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
   const SpecialIds& special = tokenizers_.tgt.special();
-  const TranslationRequest request{
-      .model = model_, .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad}, .config = config_.search};
+  const TranslationRequest request{.model = model_,
+                                   .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad},
+                                   .config = config_.search,
+                                   .asked = asked_};
   const auto batches = make_batches(encoded, config_);
   run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
               [&](std::size_t b) {
@@ -134,7 +142,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
 }
 
 void Translator::translate_stream(const std::function<bool(std::string&)>& next,
-                                  const std::function<void(const std::vector<Translation>&)>& emit, bool at_once) {
+                                  const std::function<void(std::vector<Translation>&)>& emit, bool at_once) {
   const std::int64_t window = at_once ? 1 : config_.batch_size * num_workers(config_.workers) * kBatchesInWindow;
   std::vector<std::string> lines;
   std::string line;
@@ -151,7 +159,7 @@ void Translator::translate_stream(const std::function<bool(std::string&)>& next,
     } catch (const UserError&) {
       broken = std::current_exception();
     }
-    for (const auto& translations : translate(lines)) emit(translations);
+    for (auto& translations : translate(lines)) emit(translations);
     if (broken) std::rethrow_exception(broken);
     if (more && signals::stop_requested()) throw Interrupted("translation was interrupted");
   }

@@ -11,6 +11,7 @@
 #include "core/options.hpp"
 #include "core/progress.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
+#include "eval/line_requests.hpp"
 #include "eval/search/search.hpp"
 #include "models/translation/seq2seq.hpp"
 
@@ -60,6 +61,7 @@ struct TranslationRequest {
   const Seq2SeqImpl& model;
   TargetIds ids;
   const SearchConfig& config;
+  const LineRequests* asked = nullptr;  // of each line
 };
 
 // The results for every source sentence (with its eos): `search` over the model. `lines` are their numbers in the input.
@@ -72,16 +74,20 @@ class Translator {
   Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config,
              WorkProgress* progress = nullptr);
 
+  // Asks for something of each line; `asked` must outlive the translator.
+  void ask(const LineRequests& asked) { asked_ = &asked; }
+
   // The translations of each line, best first, at least one. A line is followed by the labels of the run's source
   // factors (data/text/factors.hpp). A blank line gives a blank one; a line of more than
-  // most_source_pieces() is cut. Interrupted after SIGINT or SIGTERM.
+  // most_source_pieces() is cut. UserError, before any of them is translated, for what is asked and cannot be.
+  // Interrupted after SIGINT or SIGTERM.
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
 
   // Translates lines from `next` until it returns false, and passes every line's translations to `emit` in order. Lines
   // are gathered in windows, so that batches have similar lengths; with `at_once` each is answered before the next is
   // read.
   void translate_stream(const std::function<bool(std::string&)>& next,
-                        const std::function<void(const std::vector<Translation>&)>& emit, bool at_once);
+                        const std::function<void(std::vector<Translation>&)>& emit, bool at_once);
 
   // The lines cut so far.
   const CutLines& cut() const { return cut_; }
@@ -94,6 +100,7 @@ class Translator {
   const TranslatorConfig& config_;
   std::size_t most_pieces_;
   WorkProgress* progress_;
+  const LineRequests* asked_ = nullptr;
   std::int64_t num_lines_ = 0;
   CutLines cut_;
 };

@@ -1,0 +1,84 @@
+#include "eval/replace_unknown.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "core/error.hpp"
+#include "data/text/lines.hpp"
+
+namespace attend {
+namespace {
+
+// The text of a source word, given by its pieces, without attached punctuation.
+std::string text_of_word(const PiecePair& pair, const std::vector<std::int64_t>& pieces) {
+  const std::size_t begin = pair.source_pieces[static_cast<std::size_t>(pieces.front())].begin;
+  return trimmed(pair.source.substr(begin, pair.source_pieces[static_cast<std::size_t>(pieces.back())].end - begin));
+}
+
+}  // namespace
+
+UnknownWords::UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary, double threshold)
+    : tokenizers_(trained.tokenizers),
+      pairs_(trained, {.only = AttentionPlace::cross, .threshold = threshold},
+             [this](const PiecePair& pair, const SentenceAttention& attention) {
+               waiting_.front()->text = replaced(pair, attention);
+               waiting_.pop_front();
+             }) {
+  if (num_cross_layers(trained) == 0) {
+    throw UserError(run + ": its decoder has no attention to the source", "leave --replace-unknown out");
+  }
+  if (dictionary.empty()) return;
+  LineReader reader(dictionary);
+  for (std::string line; reader.next(line);) {
+    auto [source, target] = two_texts(line, reader.place(), "write \"source<TAB>target\"");
+    dictionary_.emplace(trimmed(source), trimmed(target));
+  }
+}
+
+void UnknownWords::replace(const std::string& line, std::vector<Translation>& translations) {
+  for (Translation& translation : translations) {
+    const auto& ids = translation.hypothesis.ids;
+    if (std::ranges::find(ids, tokenizers_.tgt.special().unk) == ids.end()) continue;
+    waiting_.push_back(&translation);
+    pairs_.add(pair_in_pieces(tokenizers_, line, translation));
+  }
+  if (!waiting_.empty()) pairs_.finish();
+}
+
+std::string UnknownWords::word_for(const PiecePair& pair, const torch::Tensor& weights_S) const {
+  const auto weights = weights_S.accessor<float, 1>();
+  std::string word;
+  double most = -1;
+  for (const std::vector<std::int64_t>& pieces : source_words(pair)) {
+    double sum = 0;
+    for (const std::int64_t s : pieces) sum += weights[s];
+    if (pieces.empty() || sum <= most) continue;
+    most = sum;
+    word = text_of_word(pair, pieces);
+  }
+  const auto found = dictionary_.find(word);
+  return found == dictionary_.end() ? word : found->second;
+}
+
+std::string UnknownWords::replaced(const PiecePair& pair, const SentenceAttention& attention) const {
+  if (attention.layers.empty()) return pair.target;
+  const torch::Tensor weights_TS = attention.layers.back().weights.mean(0);
+  std::string text;
+  const auto append = [&](const std::string& part) {
+    if (!text.empty() && !part.empty()) text += ' ';
+    text += part;
+  };
+  const std::span ids(pair.target_ids);
+  std::size_t begin = 0;  // of the known pieces that are not in the text yet
+  for (std::size_t t = 0; t <= ids.size(); ++t) {
+    const bool is_unknown = t < ids.size() && ids[t] == tokenizers_.tgt.special().unk;
+    if (t < ids.size() && !is_unknown) continue;
+    append(tokenizers_.tgt.decode(ids.subspan(begin, t - begin)));
+    begin = t + 1;
+    if (is_unknown) append(word_for(pair, weights_TS[static_cast<std::int64_t>(t)]));
+  }
+  return text;
+}
+
+}  // namespace attend
