@@ -22,16 +22,16 @@ struct Point {
 
 struct Series {
   std::string name;
-  std::size_t colour = 0;     // the number of a system
-  std::size_t dash = 0;       // the number of a run or another variant
-  std::vector<Point> points;  // those that are not finite are left out
+  std::size_t colour = 0;          // the number of a system
+  std::size_t dash = 0;            // the number of a run or another variant
+  std::vector<Point> points = {};  // those that are not finite are left out
 };
 
 struct LineChart {
   std::string title;
   std::string x_label;
   std::string y_label;
-  std::vector<Series> series;
+  std::vector<Series> series = {};
   bool diagonal = false;  // draws y = x from 0 to 1 behind the series
 };
 
@@ -39,13 +39,13 @@ struct LineChart {
 struct PointChart {
   std::string title;
   std::string x_label;
-  std::vector<std::string> groups;
+  std::vector<std::string> groups = {};
   struct Row {
     std::string name;
     std::size_t colour = 0;
-    std::vector<std::optional<Estimate>> values;  // parallel to groups; without an interval low and high are NaN
+    std::vector<std::optional<Estimate>> values = {};  // parallel to groups; without an interval low and high are NaN
   };
-  std::vector<Row> rows;
+  std::vector<Row> rows = {};
 };
 
 using Chart = std::variant<LineChart, PointChart>;

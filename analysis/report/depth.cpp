@@ -47,12 +47,16 @@ Block depth_block(const Comparison& comparison) {
       "of each system's first run.",
       {},
       {"Watched updates",
-       {{"System", false}, {"Stack", false}, {"Update"}, {"Layer"}, {"Relative gradient"}, {"Distance from rank one"}},
-       {}}};
+       {{"System", false},
+        {"Stack", false},
+        {"Update"},
+        {"Layer"},
+        {"Relative gradient"},
+        {"Distance from rank one"}}}};
   for (const bool last : {false, true}) {
     const std::string when = last ? "last watched update" : "first watched update";
-    LineChart gradient{"Gradient by depth, " + when, "Depth", "Relative norm", {}};
-    LineChart rank_one{"Distance from rank one by depth, " + when, "Depth", "Distance", {}};
+    LineChart gradient{"Gradient by depth, " + when, "Depth", "Relative norm"};
+    LineChart rank_one{"Distance from rank one by depth, " + when, "Depth", "Distance"};
     for (std::size_t s = 0; s < comparison.systems.size(); ++s) {
       const System& system = comparison.systems[s];
       const WatchedUpdate* update = end_of(system.runs[0].watched, last);

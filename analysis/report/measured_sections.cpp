@@ -31,8 +31,8 @@ class Measured : public SectionMaker {
   }
 
   Section compared() const {
-    Section section{"compared", "Systems and test set", "", {}};
-    if (!it_.notes.empty()) section.blocks.push_back(Items{it_.notes});
+    Section section{"compared", "Systems and test set", ""};
+    if (!it_.notes.empty()) section.add(Items{it_.notes});
     Table runs{"Runs",
                {{"System", false},
                 {"Description", false},
@@ -40,8 +40,7 @@ class Measured : public SectionMaker {
                 {"Seed"},
                 {"Weights", false},
                 {"Trained", false},
-                {"attend version", false}},
-               {}};
+                {"attend version", false}}};
     for (const System& system : systems()) {
       for (const MeasuredRun& run : system.runs) {
         const RunFacts& facts = run.facts;
@@ -50,35 +49,31 @@ class Measured : public SectionMaker {
                              facts.attend});
       }
     }
-    section.blocks.push_back(std::move(runs));
+    section.add(std::move(runs));
     const TestSet& test = it_.test;
-    section.blocks.push_back(Paragraph{
-        fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}", test.source, test.target,
-                    plural(test.sentences, "sentence"), fixed(static_cast<double>(test.source_words), 0),
-                    fixed(static_cast<double>(test.target_words), 0),
-                    test.gold.empty() ? "There are no gold links, so no alignment error rate."
-                                      : "Gold links between words: " + test.gold + ".")});
-    section.blocks.push_back(
+    section.add(Paragraph{fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}",
+                                      test.source, test.target, plural(test.sentences, "sentence"),
+                                      fixed(static_cast<double>(test.source_words), 0),
+                                      fixed(static_cast<double>(test.target_words), 0),
+                                      test.gold.empty() ? "There are no gold links, so no alignment error rate."
+                                                        : "Gold links between words: " + test.gold + ".")});
+    section.add(
         Paragraph{"Where a system has several runs, all intervals and sections 5 to 8 describe its first run."});
-    section.blocks.push_back(
-        Paragraph{fmt::format("Made by attend {}, {}, on {}: {}", it_.attend, it_.made,
-                              it_.processor.empty() ? "an unknown processor" : it_.processor, it_.command)});
+    section.add(Paragraph{fmt::format("Made by attend {}, {}, on {}: {}", it_.attend, it_.made,
+                                      it_.processor.empty() ? "an unknown processor" : it_.processor, it_.command)});
     return section;
   }
 
   Section differences() const {
     Section section{
-        "differences",
-        "1. Differences",
+        "differences", "1. Differences",
         "Options in which the systems differ. The comparison is about those of the architecture; every difference in "
-        "the conditions of training is another possible cause of the differences below.",
-        {}};
+        "the conditions of training is another possible cause of the differences below."};
     add_only_texts(section, "Their architecture and training are unknown");
     if (num_models() < it_.systems.size() && num_models() < 2) return section;
     for (const OptionPart part : {OptionPart::architecture, OptionPart::conditions}) {
       const bool is_architecture = part == OptionPart::architecture;
-      Table table{
-          is_architecture ? "Architecture" : "Conditions of training", by_system({{"Option", false}}, false), {}};
+      Table table{is_architecture ? "Architecture" : "Conditions of training", by_system({{"Option", false}}, false)};
       for (const OptionDifference& difference : it_.differences) {
         if (difference.part != part) continue;
         std::vector<TableCell> row{difference.option};
@@ -86,11 +81,10 @@ class Measured : public SectionMaker {
         table.rows.push_back(std::move(row));
       }
       if (table.rows.empty()) {
-        section.blocks.push_back(Paragraph{is_architecture
-                                               ? "The architectures are the same."
-                                               : "The conditions of training are the same, apart from seeds."});
+        section.add(Paragraph{is_architecture ? "The architectures are the same."
+                                              : "The conditions of training are the same, apart from seeds."});
       } else {
-        section.blocks.push_back(std::move(table));
+        section.add(std::move(table));
       }
     }
     return section;
@@ -138,14 +132,12 @@ class Measured : public SectionMaker {
     }
     lower.emplace_back("perplexity");
     Section section{
-        "quality",
-        "2. Quality",
+        "quality", "2. Quality",
         fmt::format("{}Lower is better for {}. The best score of a column is marked. The 95 % intervals are those of "
                     "resampling the test sentences of the first run; they do not cover other seeds.",
-                    higher.empty() ? "" : "Higher is better for " + listed(higher) + ". ", listed(lower)),
-        {}};
-    Table scores{"Scores of the first run", {{"System", false}}, {}};
-    Table seeds{"Mean ± standard deviation over seeds", {{"System", false}, {"Seeds"}}, {}};
+                    higher.empty() ? "" : "Higher is better for " + listed(higher) + ". ", listed(lower))};
+    Table scores{"Scores of the first run", {{"System", false}}};
+    Table seeds{"Mean ± standard deviation over seeds", {{"System", false}, {"Seeds"}}};
     bool has_seeds = false;
     for (const System& system : systems()) {
       scores.rows.push_back({system.name});
@@ -154,16 +146,13 @@ class Measured : public SectionMaker {
     }
     Figure figure{listed(names) + " with 95 % intervals",
                   "Intervals of two systems may overlap although a test finds a difference between them: the test "
-                  "compares them sentence by sentence.",
-                  {},
-                  {}};
+                  "compares them sentence by sentence."};
     for (const Measure& measure : measures()) {
       scores.columns.push_back({measure.name});
       seeds.columns.push_back({measure.name});
       PointChart chart{measure.name,
                        fmt::format("{} ({} is better)", measure.name, measure.lower_is_better ? "lower" : "higher"),
-                       {measure.name},
-                       {}};
+                       {measure.name}};
       std::vector<double> values;
       for (std::size_t s = 0; s < systems().size(); ++s) {
         const Estimate first = measure.estimate(systems()[s].runs.front());
@@ -177,13 +166,13 @@ class Measured : public SectionMaker {
       if (figure.charts.size() < names.size()) figure.charts.emplace_back(std::move(chart));
     }
     figure.numbers = scores;
-    section.blocks.push_back(std::move(scores));
+    section.add(std::move(scores));
     if (has_seeds)
-      section.blocks.push_back(std::move(seeds));
+      section.add(std::move(seeds));
     else
-      section.blocks.push_back(
+      section.add(
           Paragraph{"Every system has one run, so the share of a difference that is due to the seed is unknown."});
-    section.blocks.push_back(std::move(figure));
+    section.add(std::move(figure));
     add_tests(section);
     return section;
   }
@@ -195,15 +184,14 @@ class Measured : public SectionMaker {
 
   void add_tests(Section& section) const {
     if (it_.tests.empty()) {
-      section.blocks.push_back(Paragraph{"No pair of systems was tested for significance."});
+      section.add(Paragraph{"No pair of systems was tested for significance."});
       return;
     }
     const bool has_pairs = systems().size() > 2;
     const bool has_seeds = std::ranges::any_of(it_.tests, [](const PairTest& test) { return test.seeds.has_value(); });
     Items words;
     Table table{"Tests of pairs",
-                {{"Pair", false}, {"Metric", false}, {"Difference"}, {"p, bootstrap"}, {"p, randomisation"}},
-                {}};
+                {{"Pair", false}, {"Metric", false}, {"Difference"}, {"p, bootstrap"}, {"p, randomisation"}}};
     if (has_pairs) table.columns.push_back({"p, corrected"});
     if (has_seeds) {
       table.columns.push_back({"Difference of means over seeds"});
@@ -226,25 +214,22 @@ class Measured : public SectionMaker {
       table.rows.push_back(std::move(row));
       words.texts.push_back(verdict_of(test, a, b));
     }
-    if (systems().size() <= kMostInWords) section.blocks.push_back(std::move(words));
+    if (systems().size() <= kMostInWords) section.add(std::move(words));
     std::string rule =
         fmt::format("A difference is called significant where both tests of sentences give p < {}", kSignificant);
     rule += has_pairs ? fmt::format(" after Holm's correction for the {} pairs of a metric.",
                                     systems().size() * (systems().size() - 1) / 2)
                       : ".";
-    section.blocks.push_back(
-        Paragraph{rule + " Without a true difference that happens on at most one test set in twenty."});
-    section.blocks.push_back(std::move(table));
+    section.add(Paragraph{rule + " Without a true difference that happens on at most one test set in twenty."});
+    section.add(std::move(table));
   }
 
   Section cost() const {
     Section section{
-        "cost",
-        "3. Cost",
+        "cost", "3. Cost",
         "Cost of the first run of each system. Times depend on the machine and on its other load; parameters and "
-        "operations do not.",
-        {}};
-    Table table{"Cost of training and translation", by_system({{"Quantity", false}}), {}};
+        "operations do not."};
+    Table table{"Cost of training and translation", by_system({{"Quantity", false}})};
     const auto add = [&](const std::string& what, const std::function<std::string(const Cost&)>& number) {
       std::vector<TableCell> row{what};
       for (const System& system : systems()) row.emplace_back(number(system.runs.front().cost));
@@ -274,9 +259,9 @@ class Measured : public SectionMaker {
       add("Translation: sentences per second",
           [](const Cost& cost) { return fixed_or_dash(cost.translation_sentences_per_second, 1); });
     }
-    section.blocks.push_back(std::move(table));
+    section.add(std::move(table));
     if (!it_.equal_vocabularies) {
-      section.blocks.push_back(
+      section.add(
           Paragraph{"The vocabularies differ: a target token is a piece of the system's own vocabulary, so numbers of "
                     "tokens and tokens per second cannot be compared between systems."});
     }
@@ -289,15 +274,15 @@ class Measured : public SectionMaker {
       }
     }
     if (lengths.empty()) {
-      section.blocks.push_back(Paragraph{"The translation time of single sentences was not measured."});
+      section.add(Paragraph{"The translation time of single sentences was not measured."});
       return section;
     }
-    PointChart chart{"Translation time by source length", "Milliseconds per sentence, batch of one", {}, {}};
+    PointChart chart{"Translation time by source length", "Milliseconds per sentence, batch of one"};
     std::ranges::transform(lengths, std::back_inserter(chart.groups), capitalised);
-    Table numbers{"Milliseconds per sentence, batch of one", by_system({{"Source words", false}}), {}};
+    Table numbers{"Milliseconds per sentence, batch of one", by_system({{"Source words", false}})};
     for (const std::string& length : lengths) numbers.rows.push_back({capitalised(length)});
     for (std::size_t s = 0; s < systems().size(); ++s) {
-      PointChart::Row row{name(s), s, {}};
+      PointChart::Row row{name(s), s};
       const auto& times = systems()[s].runs.front().cost.by_length;
       for (std::size_t l = 0; l < lengths.size(); ++l) {
         const auto found = std::ranges::find(times, lengths[l], &LengthTime::length);
@@ -308,20 +293,18 @@ class Measured : public SectionMaker {
       }
       chart.rows.push_back(std::move(row));
     }
-    section.blocks.push_back(Figure{"Translation time by source length",
-                                    "The growth of the translation time with the length of the source sentence.",
-                                    {chart},
-                                    numbers});
+    section.add(Figure{"Translation time by source length",
+                       "The growth of the translation time with the length of the source sentence.",
+                       {chart},
+                       numbers});
     return section;
   }
 
   Section curves() const {
     Section section{
-        "curves",
-        "4. Curves",
+        "curves", "4. Curves",
         "Validation during training, by updates, target tokens and time. A curve that reaches the same value further "
-        "to the left learns faster. Runs of one system have different dash patterns.",
-        {}};
+        "to the left learns faster. Runs of one system have different dash patterns."};
     add_only_texts(section, "Their training is unknown, and they have no curves");
     if (num_models() == 0) return section;
     // The names and keys of the loss and of the metrics that validations computed.
@@ -342,8 +325,7 @@ class Measured : public SectionMaker {
       return found == point.scores.end() ? std::nullopt : std::optional(found->second);
     };
     Table numbers{"Points of the curves",
-                  {{"Run", false}, {"Update"}, {"Target tokens"}, {"Seconds"}, {"Loss in nats per piece"}},
-                  {}};
+                  {{"Run", false}, {"Update"}, {"Target tokens"}, {"Seconds"}, {"Loss in nats per piece"}}};
     for (std::size_t v = 1; v < shown.size(); ++v) numbers.columns.push_back({shown[v].first});
     for (const System& system : systems()) {
       for (const MeasuredRun& run : system.runs) {
@@ -357,7 +339,7 @@ class Measured : public SectionMaker {
       }
     }
     if (numbers.rows.empty()) {
-      section.blocks.push_back(Paragraph{"The logs of these runs record no validation, so there are no curves."});
+      section.add(Paragraph{"The logs of these runs record no validation, so there are no curves."});
       return section;
     }
     std::vector<std::string> names;
@@ -369,11 +351,11 @@ class Measured : public SectionMaker {
     for (const auto& [value, key] : shown) {
       const std::string y = "Validation " + value;
       const auto add = [&, &of = key](const std::string& x, const std::function<double(const CurvePoint&)>& at) {
-        LineChart chart{y + " by " + x, capitalised(x), y, {}};
+        LineChart chart{y + " by " + x, capitalised(x), y};
         for (std::size_t s = 0; s < systems().size(); ++s) {
           for (std::size_t r = 0; r < systems()[s].runs.size(); ++r) {
             const MeasuredRun& run = systems()[s].runs[r];
-            Series series{run_name(systems()[s], run), s, r, {}};
+            Series series{run_name(systems()[s], run), s, r};
             for (const CurvePoint& point : run.curve) {
               series.points.push_back({at(point), value_of(point, of).value_or(kNotMeasured)});
             }
@@ -386,12 +368,11 @@ class Measured : public SectionMaker {
       add("target tokens", [](const CurvePoint& point) { return point.tokens; });
       add("seconds", [](const CurvePoint& point) { return point.seconds; });
     }
-    section.blocks.push_back(std::move(figure));
+    section.add(std::move(figure));
     if (it_.levels.empty()) return section;
     Table levels{
         "Updates / target tokens / seconds that the first run of each system needed to reach a validation loss",
-        by_system({{"Loss", false}}),
-        {}};
+        by_system({{"Loss", false}})};
     for (const LevelReached& level : it_.levels) {
       std::vector<TableCell> row{fixed(level.loss, 2)};
       for (const auto& first : level.first) {
@@ -402,7 +383,7 @@ class Measured : public SectionMaker {
       }
       levels.rows.push_back(std::move(row));
     }
-    section.blocks.push_back(std::move(levels));
+    section.add(std::move(levels));
     return section;
   }
 };

@@ -211,7 +211,7 @@ std::string comparison_page(const Comparison& comparison) {
 
   std::vector<ShownSentence> sentences;
   for (const Sentence& sentence : comparison.sentences) {
-    ShownSentence shown{sentence.source, sentence.reference, {}, {}};
+    ShownSentence shown{sentence.source, sentence.reference};
     for (std::size_t s = 0; s < sentence.systems.size(); ++s) {
       const SystemSentence& system = sentence.systems[s];
       shown.outputs.push_back({system.text, system.scores, system.log_prob});
@@ -234,10 +234,10 @@ std::string comparison_page(const Comparison& comparison) {
 }
 
 std::string sentence_page(const AttentionPage& page) {
-  Table first{"The first sentences", {{"Sentence"}, {"Source", false}, {"Target", false}}, {}};
+  Table first{"The first sentences", {{"Sentence"}, {"Source", false}, {"Target", false}}};
   std::vector<ShownSentence> sentences;
   for (const AttentionPage::Sentence& sentence : page.sentences) {
-    ShownSentence shown{sentence.source, "", {}, {}};
+    ShownSentence shown{sentence.source, ""};
     if (!sentence.target.empty()) shown.outputs.push_back({.text = sentence.target, .scores = {}, .log_prob = {}});
     for (std::size_t v = 0; v < sentence.maps.size(); ++v) {
       if (sentence.maps[v]) shown.maps.push_back({0, v, &*sentence.maps[v]});

@@ -24,9 +24,9 @@ class Reasons : public SectionMaker {
  private:
   Figure figure_of(const Breakdown& breakdown) const {
     const std::string title = capitalised(breakdown.title);
-    PointChart chart{title, capitalised(breakdown.measure), {}, {}};
-    Table numbers{title + ": " + breakdown.measure, by_system({{"Group", false}, {capitalised(breakdown.unit)}}), {}};
-    for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s, {}});
+    PointChart chart{title, capitalised(breakdown.measure)};
+    Table numbers{title + ": " + breakdown.measure, by_system({{"Group", false}, {capitalised(breakdown.unit)}})};
+    for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s});
     for (const BreakdownGroup& group : breakdown.groups) {
       chart.groups.push_back(capitalised(group.name));
       std::vector<TableCell> row{capitalised(group.name), fixed(static_cast<double>(group.count), 0)};
@@ -45,25 +45,22 @@ class Reasons : public SectionMaker {
   }
 
   Section where() const {
-    Section section{"where",
-                    "5. Breakdown",
+    Section section{"where", "5. Breakdown",
                     "One measure by groups of sentences or words, then the n-grams and the sentences in which the "
-                    "systems differ most.",
-                    {}};
-    for (const Breakdown& breakdown : it_.where) section.blocks.push_back(figure_of(breakdown));
-    if (it_.where.empty()) section.blocks.push_back(Paragraph{"The test set was not divided into groups."});
+                    "systems differ most."};
+    for (const Breakdown& breakdown : it_.where) section.add(figure_of(breakdown));
+    if (it_.where.empty()) section.add(Paragraph{"The test set was not divided into groups."});
     if (it_.ngrams.empty()) {
-      section.blocks.push_back(Paragraph{"Every n-gram of the references is matched equally often by all systems."});
+      section.add(Paragraph{"Every n-gram of the references is matched equally often by all systems."});
     } else {
       Table ngrams{"Matches of the n-grams that some systems produce and others miss",
-                   by_system({{"N-gram", false}, {"In the references"}}),
-                   {}};
+                   by_system({{"N-gram", false}, {"In the references"}})};
       for (const NgramDifference& ngram : it_.ngrams) {
         std::vector<TableCell> row{ngram.text, fixed(static_cast<double>(ngram.in_reference), 0)};
         for (const std::int64_t matched : ngram.matched) row.emplace_back(fixed(static_cast<double>(matched), 0));
         ngrams.rows.push_back(std::move(row));
       }
-      section.blocks.push_back(std::move(ngrams));
+      section.add(std::move(ngrams));
     }
     add_different_sentences(section);
     return section;
@@ -80,45 +77,42 @@ class Reasons : public SectionMaker {
       if (it_.sentences[i].systems.size() > 1 && spread(i) > 0) order.emplace_back(-spread(i), i);
     }
     if (order.empty()) {
-      section.blocks.push_back(Paragraph{"The outputs of every sentence have equal " + metric() + "."});
+      section.add(Paragraph{"The outputs of every sentence have equal " + metric() + "."});
       return;
     }
     std::ranges::sort(order);
     Table table{"Sentences with the greatest differences in sentence " + metric(),
-                by_system({{"Sentence"}, {"Source", false}}),
-                {}};
+                by_system({{"Sentence"}, {"Source", false}})};
     for (std::size_t k = 0; k < std::min(order.size(), kDifferentSentences); ++k) {
       const std::size_t i = order[k].second;
       std::vector<TableCell> row{TableCell(static_cast<std::int64_t>(i) + 1), it_.sentences[i].source};
       for (const SystemSentence& system : it_.sentences[i].systems) row.emplace_back(fixed(system.scores[0], 1));
       table.rows.push_back(std::move(row));
     }
-    section.blocks.push_back(std::move(table));
+    section.add(std::move(table));
   }
 
   Section why() const {
-    Section section{"why",
-                    "6. Possible causes",
+    Section section{"why", "6. Possible causes",
                     "Translations that the search missed, probabilities that are badly calibrated, the distribution of "
-                    "attention, and gradients and hidden states by depth. None of these numbers proves a cause.",
-                    {}};
+                    "attention, and gradients and hidden states by depth. None of these numbers proves a cause."};
     add_only_texts(section, "Their probabilities, search and attention are unknown");
     if (num_models() == 0) return section;
     add_cross_scores(section);
     add_beams(section);
     add_calibration(section);
     add_attention(section);
-    section.blocks.push_back(depth_block(it_));
+    section.add(depth_block(it_));
     return section;
   }
 
   void add_cross_scores(Section& section) const {
     if (!it_.cross_scores) {
-      section.blocks.push_back(Paragraph{"The texts were not scored by the models."});
+      section.add(Paragraph{"The texts were not scored by the models."});
       return;
     }
     const CrossScores& cross = *it_.cross_scores;
-    Table table{"Mean log-probability per sentence, in nats", by_system({{"Scored by", false}}), {}};
+    Table table{"Mean log-probability per sentence, in nats", by_system({{"Scored by", false}})};
     table.columns.push_back({"Reference"});
     table.columns.push_back({"Search errors in %"});
     table.columns.push_back({"References of higher log p in %"});
@@ -131,7 +125,7 @@ class Reasons : public SectionMaker {
       row.emplace_back(fixed_or_dash(errors.likelier, 1));
       table.rows.push_back(std::move(row));
     }
-    section.blocks.push_back(Figure{
+    section.add(Figure{
         "Log-probability of each text under each model",
         fmt::format("Each row is a model, each column the author of the texts that it scores. The higher the "
                     "number and the stronger its shade, the likelier. Search ranks by log p / length^{}. A search "
@@ -144,11 +138,11 @@ class Reasons : public SectionMaker {
   }
 
   void add_beams(Section& section) const {
-    LineChart quality{metric() + " by beam", "Beam", metric(), {}};
-    LineChart log_prob{"Log-probability by beam", "Beam", "Nats per sentence", {}};
-    Table table{"Beams", {{"System", false}, {"Beam"}, {metric()}, {"Log-probability in nats per sentence"}}, {}};
+    LineChart quality{metric() + " by beam", "Beam", metric()};
+    LineChart log_prob{"Log-probability by beam", "Beam", "Nats per sentence"};
+    Table table{"Beams", {{"System", false}, {"Beam"}, {metric()}, {"Log-probability in nats per sentence"}}};
     for (std::size_t s = 0; s < it_.beams.size() && s < systems().size(); ++s) {
-      Series scores{name(s), s, 0, {}}, probs{name(s), s, 0, {}};
+      Series scores{name(s), s, 0}, probs{name(s), s, 0};
       for (const BeamPoint& point : it_.beams[s]) {
         scores.points.push_back({static_cast<double>(point.beam), point.score});
         probs.points.push_back({static_cast<double>(point.beam), point.log_prob});
@@ -159,10 +153,10 @@ class Reasons : public SectionMaker {
       log_prob.series.push_back(std::move(probs));
     }
     if (table.rows.empty()) {
-      section.blocks.push_back(Paragraph{"Only one beam size was tried."});
+      section.add(Paragraph{"Only one beam size was tried."});
       return;
     }
-    section.blocks.push_back(Figure{
+    section.add(Figure{
         "Wider beams",
         "Search ranks by log p / length^alpha; the chart shows log p, which may fall with the beam if alpha is "
         "above 0. If it rises with the beam and the quality does not, the search is not the problem: the model prefers "
@@ -173,11 +167,11 @@ class Reasons : public SectionMaker {
 
   void add_calibration(Section& section) const {
     LineChart chart{"Calibration", "Probability of the likeliest piece", "Accuracy", {}, true};
-    Table table{"Calibration", {{"System", false}, {"Mean probability"}, {"Accuracy"}, {"Pieces"}}, {}};
-    Table errors{"Expected calibration error (ECE)", {{"System", false}, {"ECE"}}, {}};
+    Table table{"Calibration", {{"System", false}, {"Mean probability"}, {"Accuracy"}, {"Pieces"}}};
+    Table errors{"Expected calibration error (ECE)", {{"System", false}, {"ECE"}}};
     for (std::size_t s = 0; s < it_.calibration.size() && s < systems().size(); ++s) {
       if (!it_.calibration[s]) continue;
-      Series series{name(s), s, 0, {}};
+      Series series{name(s), s, 0};
       for (const CalibrationBin& bin : it_.calibration[s]->bins) {
         if (bin.count == 0) continue;
         series.points.push_back({bin.confidence, bin.accuracy});
@@ -188,21 +182,20 @@ class Reasons : public SectionMaker {
       errors.rows.push_back({name(s), fixed(it_.calibration[s]->expected_error, 3)});
     }
     if (errors.rows.empty()) {
-      section.blocks.push_back(Paragraph{"Calibration was not measured."});
+      section.add(Paragraph{"Calibration was not measured."});
       return;
     }
-    section.blocks.push_back(
-        Figure{"Calibration",
-               "Over the pieces of the references. A model on the diagonal is well calibrated, one below it is "
-               "overconfident, one above it underconfident.",
-               {chart},
-               table});
-    section.blocks.push_back(std::move(errors));
+    section.add(Figure{"Calibration",
+                       "Over the pieces of the references. A model on the diagonal is well calibrated, one below it is "
+                       "overconfident, one above it underconfident.",
+                       {chart},
+                       table});
+    section.add(std::move(errors));
   }
 
   // The entropy of each head of a system with several, a row for each layer.
   static Table entropy_by_head(const std::string& system, const std::vector<HeadStatistics>& heads) {
-    Table table{"Entropy of " + system + " in nats", {{"Layer"}}, {}};
+    Table table{"Entropy of " + system + " in nats", {{"Layer"}}};
     for (const HeadStatistics& head : heads) {
       if (head.head < 0) continue;
       const auto layer = static_cast<std::size_t>(head.layer), column = static_cast<std::size_t>(head.head) + 1;
@@ -224,8 +217,7 @@ class Reasons : public SectionMaker {
         "steps that do not go back.",
         {},
         {"Attention to the source",
-         {{"System", false}, {"Layer"}, {"Head"}, {"Entropy"}, {"Coverage"}, {"Distance"}, {"Monotonicity"}},
-         {}}};
+         {{"System", false}, {"Layer"}, {"Head"}, {"Entropy"}, {"Coverage"}, {"Distance"}, {"Monotonicity"}}}};
     Table& table = figure.numbers;
     const bool with_error = std::ranges::any_of(it_.attention, [](const auto& heads) {
       return std::ranges::any_of(heads, [](const HeadStatistics& head) { return head.alignment_error.has_value(); });
@@ -258,27 +250,24 @@ class Reasons : public SectionMaker {
       }
     }
     if (table.rows.empty()) {
-      section.blocks.push_back(
-          Paragraph{"None of these systems has attention to the source, or it was not looked at."});
+      section.add(Paragraph{"None of these systems has attention to the source, or it was not looked at."});
       return;
     }
     figure.how_to_read += with_error
                               ? " Section 8 opens at the head with the lowest AER of each system, which is marked."
                               : " Section 8 opens at the mean of the last layer's heads, which is marked.";
     if (!without.empty()) figure.how_to_read += " Without attention to the source: " + listed(without) + ".";
-    section.blocks.push_back(std::move(figure));
+    section.add(std::move(figure));
     std::ranges::move(entropies, std::back_inserter(section.blocks));
   }
 
   Section probes() const {
     Section section{
-        "probes",
-        "7. Probes",
+        "probes", "7. Probes",
         "Measurements of weaknesses of recurrent models that led to attention and to Transformers: the reach "
-        "of the gradient, steps that wait for each other, and words that agree across a distance.",
-        {}};
+        "of the gradient, steps that wait for each other, and words that agree across a distance."};
     if (!it_.probe) {
-      section.blocks.push_back(Paragraph{"Not measured; pass --probe to attend compare."});
+      section.add(Paragraph{"Not measured; pass --probe to attend compare."});
       return section;
     }
     add_only_texts(section, "Only words at a distance are measured of them");
@@ -290,19 +279,18 @@ class Reasons : public SectionMaker {
         "pieces.",
         {},
         {"Relative norm of the gradient at some distances; report.json has all",
-         {{"System", false}, {"Checkpoint", false}},
-         {}}};
+         {{"System", false}, {"Checkpoint", false}}}};
     for (const std::size_t distance : kShownDistances) reach.numbers.columns.push_back({std::to_string(distance)});
     Figure steps{"Time of an update by length",
                  "The steps of a recurrent model wait for each other, so it gains little from more threads.",
                  {},
-                 {"Time of an update", {{"System", false}, {"Threads"}, {"Pieces"}, {"Milliseconds"}}, {}}};
-    LineChart last{"Reach of the gradient, last checkpoints", "Distance in pieces", "Relative norm", {}};
+                 {"Time of an update", {{"System", false}, {"Threads"}, {"Pieces"}, {"Milliseconds"}}}};
+    LineChart last{"Reach of the gradient, last checkpoints", "Distance in pieces", "Relative norm"};
     std::vector<Chart> growth;
-    LineChart times{"Time of an update", "Pieces of source and target", "Milliseconds", {}};
+    LineChart times{"Time of an update", "Pieces of source and target", "Milliseconds"};
     for (std::size_t s = 0; s < probe.systems.size() && s < systems().size(); ++s) {
       const SystemProbe& system = probe.systems[s];
-      LineChart all{"Reach of the gradient of " + name(s), "Distance in pieces, " + name(s), "Relative norm", {}};
+      LineChart all{"Reach of the gradient of " + name(s), "Distance in pieces, " + name(s), "Relative norm"};
       const std::size_t count = system.reach.size(), charted = std::min(count, kChartedCheckpoints);
       for (std::size_t c = 0; c < count; ++c) {
         const GradientReach& at = system.reach[c];
@@ -314,7 +302,7 @@ class Reasons : public SectionMaker {
       }
       for (std::size_t k = 0; k < charted; ++k) {  // evenly spaced, the first and the last among them
         const GradientReach& at = system.reach[charted > 1 ? k * (count - 1) / (charted - 1) : count - 1];
-        Series series{at.checkpoint, k, 0, {}};
+        Series series{at.checkpoint, k, 0};
         for (std::size_t d = 0; d < at.by_distance.size(); ++d) {
           series.points.push_back({static_cast<double>(d), at.by_distance[d]});
         }
@@ -327,7 +315,7 @@ class Reasons : public SectionMaker {
         if (std::ranges::find(threads, time.threads) == threads.end()) {
           threads.push_back(time.threads);
           times.series.push_back(
-              {fmt::format("{}, {}", name(s), plural(time.threads, "thread")), s, threads.size() - 1, {}});
+              {fmt::format("{}, {}", name(s), plural(time.threads, "thread")), s, threads.size() - 1});
         }
         const auto at = static_cast<std::size_t>(std::ranges::find(threads, time.threads) - threads.begin());
         times.series[times.series.size() - threads.size() + at].points.push_back(
@@ -340,16 +328,16 @@ class Reasons : public SectionMaker {
     std::ranges::move(growth, std::back_inserter(reach.charts));
     steps.charts.emplace_back(std::move(times));
     if (!reach.numbers.rows.empty())
-      section.blocks.push_back(std::move(reach));
+      section.add(std::move(reach));
     else
-      section.blocks.push_back(Paragraph{"The reach of the gradient was not measured."});
+      section.add(Paragraph{"The reach of the gradient was not measured."});
     if (!steps.numbers.rows.empty())
-      section.blocks.push_back(std::move(steps));
+      section.add(std::move(steps));
     else
-      section.blocks.push_back(Paragraph{"The time of updates by length was not measured."});
-    for (const Breakdown& breakdown : probe.by_distance) section.blocks.push_back(figure_of(breakdown));
+      section.add(Paragraph{"The time of updates by length was not measured."});
+    for (const Breakdown& breakdown : probe.by_distance) section.add(figure_of(breakdown));
     if (probe.by_distance.empty())
-      section.blocks.push_back(Paragraph{"Quality by distance of the words that agree was not measured."});
+      section.add(Paragraph{"Quality by distance of the words that agree was not measured."});
     return section;
   }
 };

@@ -46,8 +46,7 @@ void SectionMaker::add_only_texts(Section& section, const std::string& consequen
     if (system.only_text) names.push_back(system.name);
   }
   if (names.empty()) return;
-  section.blocks.push_back(
-      Paragraph{fmt::format("Only translations are given of {}, no model. {}.", listed(names), consequence)});
+  section.add(Paragraph{fmt::format("Only translations are given of {}, no model. {}.", listed(names), consequence)});
 }
 
 std::size_t SectionMaker::num_models() const {
@@ -79,7 +78,7 @@ std::vector<Section> sections_of(const Comparison& comparison) {
 }
 
 Table sentence_table(const Comparison& comparison, std::size_t most) {
-  Table table{"The first sentences", {{"Sentence"}, {"Source", false}, {"Reference", false}}, {}};
+  Table table{"The first sentences", {{"Sentence"}, {"Source", false}, {"Reference", false}}};
   for (const System& system : comparison.systems) table.columns.push_back({system.name, false});
   for (std::size_t i = 0; i < std::min(most, comparison.sentences.size()); ++i) {
     const Sentence& sentence = comparison.sentences[i];

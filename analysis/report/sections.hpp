@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct Column {
 struct Table {
   std::string caption;
   std::vector<Column> columns;
-  std::vector<std::vector<TableCell>> rows;
+  std::vector<std::vector<TableCell>> rows = {};
 };
 
 struct Paragraph {
@@ -48,8 +49,8 @@ struct Items {
 struct Figure {
   std::string title;
   std::string how_to_read;
-  std::vector<Chart> charts;
-  Table numbers;
+  std::vector<Chart> charts = {};
+  Table numbers = {};
 };
 
 using Block = std::variant<Paragraph, Items, Table, Figure>;
@@ -58,7 +59,9 @@ struct Section {
   std::string id;     // "quality"
   std::string title;  // "2. Quality"
   std::string how_to_read;
-  std::vector<Block> blocks;  // at least one: a section without data says why
+  std::vector<Block> blocks = {};  // at least one: a section without data says why
+
+  void add(Block block) { blocks.push_back(std::move(block)); }
 };
 
 // The comparison's facts, then sections 1 to 7. Section 8, the sentences, is each writer's own.

@@ -50,8 +50,8 @@ struct ShownOutput {
 struct ShownSentence {
   std::string source;
   std::string reference;  // empty without
-  std::vector<ShownOutput> outputs;
-  std::vector<ShownMaps> maps;
+  std::vector<ShownOutput> outputs = {};
+  std::vector<ShownMaps> maps = {};
 };
 
 // The bytes that the attention of a sentence takes in a page, before base64; true if so many are within the budget.
