@@ -50,8 +50,7 @@ HeadStatistics HeadTally::statistics(std::int64_t layer, std::int64_t head) cons
                         .entropy = mean(entropy_, target_pieces_),
                         .coverage = mean(coverage_, source_pieces_),
                         .distance = mean(distance_, target_pieces_),
-                        .monotonicity = steps_ == 0 ? 1 : mean(static_cast<double>(steps_onwards_), steps_),
-                        .alignment_error = {}};
+                        .monotonicity = steps_ == 0 ? 1 : mean(static_cast<double>(steps_onwards_), steps_)};
   if (links_.sure() + links_.possible() > 0) result.alignment_error = links_.error_rate();
   return result;
 }

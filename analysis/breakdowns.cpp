@@ -64,8 +64,8 @@ Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::ve
     double words = 0;
     for (const Found& sentence : counts[group].at(0)) words += sentence.all;
     if (words == 0) continue;
-    BreakdownGroup& shown = breakdown.groups.emplace_back(
-        BreakdownGroup{.name = names[group], .count = static_cast<std::int64_t>(words), .values = {}});
+    BreakdownGroup& shown =
+        breakdown.groups.emplace_back(BreakdownGroup{.name = names[group], .count = static_cast<std::int64_t>(words)});
     for (const std::vector<Found>& sentences : counts[group]) shown.values.push_back(recall_of(sentences));
   }
   return breakdown;
@@ -104,11 +104,10 @@ std::vector<LengthGroup> length_groups(const std::vector<std::string>& sources) 
 }
 
 Breakdown by_length(const TranslatedSet& set, const metrics::Metric& metric) {
-  Breakdown breakdown{
-      .id = "length", .title = "Source length in words", .measure = metric.name(), .unit = "sentences", .groups = {}};
+  Breakdown breakdown{.id = "length", .title = "Source length in words", .measure = metric.name(), .unit = "sentences"};
   for (const LengthGroup& group : length_groups(set.sources)) {
-    BreakdownGroup& shown = breakdown.groups.emplace_back(
-        BreakdownGroup{.name = group.name, .count = std::ssize(group.sentences), .values = {}});
+    BreakdownGroup& shown =
+        breakdown.groups.emplace_back(BreakdownGroup{.name = group.name, .count = std::ssize(group.sentences)});
     const metrics::Resamples samples = metrics::draw_resamples(group.sentences.size());
     for (const std::vector<std::string>& outputs : set.outputs) {
       metrics::Tally tally(metric);
@@ -122,12 +121,7 @@ Breakdown by_length(const TranslatedSet& set, const metrics::Metric& metric) {
 
 Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies) {
   constexpr std::array<std::int64_t, 6> kBounds = {0, 1, 10, 100, 1000, 10000};
-  return recall_by(set,
-                   {.id = "frequency",
-                    .title = "Frequency of the reference word in the training text",
-                    .measure = {},
-                    .unit = {},
-                    .groups = {}},
+  return recall_by(set, {.id = "frequency", .title = "Frequency of the reference word in the training text"},
                    {"never", "1 to 9", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 and more"},
                    [&](std::size_t, const Words& words, std::size_t i) {
                      const auto found = frequencies.find(words[i]);
@@ -141,12 +135,7 @@ Breakdown by_copying(const TranslatedSet& set) {
     const Words words = words_of(line);
     sources.emplace_back(words.begin(), words.end());
   }
-  return recall_by(set,
-                   {.id = "copied",
-                    .title = "Names and numbers to be copied, and other words",
-                    .measure = {},
-                    .unit = {},
-                    .groups = {}},
+  return recall_by(set, {.id = "copied", .title = "Names and numbers to be copied, and other words"},
                    {"to be copied", "others"}, [&](std::size_t sentence, const Words& words, std::size_t i) {
                      const bool copied = is_name_or_number(words[i]) && sources[sentence].contains(words[i]);
                      return std::optional<std::size_t>(copied ? 0 : 1);
@@ -154,7 +143,7 @@ Breakdown by_copying(const TranslatedSet& set) {
 }
 
 Breakdown by_position(const TranslatedSet& set) {
-  return recall_by(set, {.id = "position", .title = "Place in the reference", .measure = {}, .unit = {}, .groups = {}},
+  return recall_by(set, {.id = "position", .title = "Place in the reference"},
                    {"first fifth", "second", "third", "fourth", "last fifth"},
                    [](std::size_t, const Words& words, std::size_t i) { return std::optional(5 * i / words.size()); });
 }

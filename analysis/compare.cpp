@@ -188,7 +188,7 @@ class Measurement {
     }
     for (const SystemRuns& system : systems_) {
       System& shown = result_.systems.emplace_back(
-          System{.name = system.name, .description = system.description, .only_text = !has_model(system), .runs = {}});
+          System{.name = system.name, .description = system.description, .only_text = !has_model(system)});
       for (const std::size_t output : system.runs) shown.runs.push_back(measured(output));
     }
   }
@@ -231,7 +231,7 @@ class Measurement {
       double best = std::numeric_limits<double>::infinity();
       for (const CurvePoint& point : system.runs[0].curve) best = std::min(best, point.loss.value_or(best));
       if (best == std::numeric_limits<double>::infinity()) continue;
-      LevelReached& level = result_.levels.emplace_back(LevelReached{.loss = best, .first = {}});
+      LevelReached& level = result_.levels.emplace_back(LevelReached{.loss = best});
       for (const System& other : result_.systems) {
         const auto& curve = other.runs[0].curve;
         const auto first =
@@ -323,17 +323,14 @@ class Measurement {
 
   void add_sentences() {
     for (std::size_t i = 0; i < set_.sources.size(); ++i) {
-      Sentence& sentence = result_.sentences.emplace_back(
-          Sentence{.source = set_.sources[i], .reference = set_.references[i], .systems = {}});
+      Sentence& sentence =
+          result_.sentences.emplace_back(Sentence{.source = set_.sources[i], .reference = set_.references[i]});
       for (const SystemRuns& system : systems_) {
         const std::size_t output = system.runs[0];
         const Translation& translation = outputs_[output].translations[i];
         SystemSentence& shown = sentence.systems.emplace_back(SystemSentence{
             .text = translation.text,
-            .scores = {},
-            .log_prob = has_model(system) ? std::optional(translation.hypothesis.log_prob) : std::nullopt,
-            .own = {},
-            .reference = {}});
+            .log_prob = has_model(system) ? std::optional(translation.hypothesis.log_prob) : std::nullopt});
         for (const auto& [tally, resampled] : scored_[output]) {
           shown.scores.push_back(tally.metric().segment_value(tally.row(i)));
         }

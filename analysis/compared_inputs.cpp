@@ -58,7 +58,6 @@ std::vector<GivenSystem> parse_hypotheses(const Lines& words) {
 ComparedInputs read_compared_inputs(const Lines& test, const GoldConfig& gold, const Lines& hypotheses) {
   ComparedInputs inputs{.sources = read_compared_lines(test[0]),
                         .references = read_compared_lines(test[1]),
-                        .gold = {},
                         .given = parse_hypotheses(hypotheses)};
   const std::size_t count = inputs.sources.size();
   check_length(inputs.references.size(), test[1], count, test[0], "give a reference for each source sentence");

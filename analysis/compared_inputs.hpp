@@ -23,7 +23,7 @@ std::vector<GivenSystem> parse_hypotheses(const std::vector<std::string>& words)
 struct ComparedInputs {
   std::vector<std::string> sources;
   std::vector<std::string> references;
-  std::vector<SentenceLinks> gold;  // of every line, or empty
+  std::vector<SentenceLinks> gold = {};  // of every line, or empty
   std::int64_t source_words = 0;
   std::int64_t target_words = 0;
   std::vector<GivenSystem> given;

@@ -42,9 +42,7 @@ std::optional<double> mean_of(const std::vector<double>& log_probs) {
 
 ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const CrossScoring& config,
                                WorkProgress* progress) {
-  ModelScores scores{.outputs = {},
-                     .reference = score(run, text.source, text.reference, config.scoring, progress),
-                     .search_errors = {}};
+  ModelScores scores{.outputs = {}, .reference = score(run, text.source, text.reference, config.scoring, progress)};
   for (std::size_t s = 0; s < text.outputs.size(); ++s) {
     std::vector<std::string> output;
     std::vector<double> found;
@@ -60,7 +58,7 @@ ModelScores score_translations(const Run& run, std::size_t own, const Translated
 }
 
 CrossScores cross_scores(std::span<const std::optional<ModelScores>> models, double length_penalty) {
-  CrossScores scores{.log_prob = {}, .length_penalty = length_penalty, .search_errors = {}};
+  CrossScores scores{.log_prob = {}, .length_penalty = length_penalty};
   for (const std::optional<ModelScores>& model : models) {
     std::vector<std::optional<double>>& means = scores.log_prob.emplace_back();
     SearchErrors& errors = scores.search_errors.emplace_back();

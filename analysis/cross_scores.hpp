@@ -32,7 +32,7 @@ struct TranslatedText {
 struct ModelScores {
   std::vector<std::vector<double>> outputs;  // log-probability of [system][line], in nats
   std::vector<TargetScore> reference;        // of each line
-  SearchErrors search_errors;
+  SearchErrors search_errors = {};
 };
 
 struct CrossScoring {

@@ -83,8 +83,7 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
   Breakdown result{.id = "distance",
                    .title = "words that depend on each other, by their distance",
                    .measure = "recall in percent",
-                   .unit = "pairs of words",
-                   .groups = {}};
+                   .unit = "pairs of words"};
   for (std::size_t g = 0; g < kGroups.size(); ++g) {
     if (num_pairs[g] == 0) continue;
     BreakdownGroup& group = result.groups.emplace_back();

@@ -43,8 +43,7 @@ PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Ex
   return {.metric = a.tally.metric().name(),
           .difference = {.value = difference, .low = interval.low, .high = interval.high},
           .p_bootstrap = metrics::paired_bootstrap(a.resampled, b.resampled, difference, a.tally.size()),
-          .p_randomisation = metrics::approximate_randomisation(a.tally, b.tally, exchanges),
-          .seeds = {}};
+          .p_randomisation = metrics::approximate_randomisation(a.tally, b.tally, exchanges)};
 }
 
 // Holm's correction over the pairs of one metric: metrics of one output agree too much to count as tests of their own.

@@ -237,8 +237,7 @@ std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& 
     const BoundOption& option = all[i];
     OptionDifference difference{
         .option = std::string(option.name),
-        .part = architecture.contains(std::string(option.name)) ? OptionPart::architecture : OptionPart::conditions,
-        .values = {}};
+        .part = architecture.contains(std::string(option.name)) ? OptionPart::architecture : OptionPart::conditions};
     for (const OptionTexts& of_system : options) {
       const auto found = of_system.find(difference.option);
       difference.values.push_back(found == of_system.end() ? "-" : found->second);

@@ -92,7 +92,7 @@ void read_states(const fs::path& run, TakenByUpdate& records) {
 
 // The stacks of a watched update: layers are numbered without a gap.
 WatchedUpdate watched_update(std::int64_t step, const nlohmann::json& event) {
-  WatchedUpdate update{.update = step, .stacks = {}};
+  WatchedUpdate update{.update = step};
   for (const char* place : {"encoder", "decoder"}) {
     const auto layers = [&](const char* quantity) {
       std::vector<double> values;
@@ -124,8 +124,7 @@ void read_training(TrainedRun& trained) {
         trained.memory_mb = std::max(trained.memory_mb.value_or(0), *memory);
       }
     } else if (event["event"] == "valid") {
-      CurvePoint& point =
-          trained.curve.emplace_back(CurvePoint{.update = step, .loss = number(event, "loss"), .scores = {}});
+      CurvePoint& point = trained.curve.emplace_back(CurvePoint{.update = step, .loss = number(event, "loss")});
       for (const metrics::TextMetric& metric : metrics::text_metrics()) {
         if (const auto score = number(event, metric.key)) point.scores.emplace(metric.key, *score);
       }

@@ -29,7 +29,7 @@ struct TestSet {
   std::int64_t sentences = 0;
   std::int64_t source_words = 0;
   std::int64_t target_words = 0;
-  std::string gold;  // file of gold links, empty without
+  std::string gold = {};  // file of gold links, empty without
 };
 
 // One trained model, or the file of translations.
@@ -82,14 +82,14 @@ struct CurvePoint {
   std::int64_t update = 0;
   double tokens = 0;
   double seconds = 0;
-  std::optional<double> loss;            // on the validation set, nats per piece
-  std::map<std::string, double> scores;  // of translations, by the keys of the metrics that validation computed
+  std::optional<double> loss = {};            // on the validation set, nats per piece
+  std::map<std::string, double> scores = {};  // of translations, by the keys of the metrics that validation computed
 };
 
 // A level of the validation loss that some run reached, and the first point at which each system reached it.
 struct LevelReached {
   double loss = 0;
-  std::vector<std::optional<CurvePoint>> first;  // parallel to systems
+  std::vector<std::optional<CurvePoint>> first = {};  // parallel to systems
 };
 
 // ---- 6. depth
@@ -103,7 +103,7 @@ struct WatchedStack {
 
 struct WatchedUpdate {
   std::int64_t update = 0;
-  std::vector<WatchedStack> stacks;
+  std::vector<WatchedStack> stacks = {};
 };
 
 struct MeasuredRun {
@@ -117,10 +117,10 @@ struct MeasuredRun {
 // ---- a system
 
 struct System {
-  std::string name;               // unique: "luong"
-  std::string description;        // "luong: LSTM, general score, global, soft"
-  bool only_text = false;         // translations of unknown origin: what needs a model is not measured
-  std::vector<MeasuredRun> runs;  // at least one; the first gives sections 5 to 8
+  std::string name;                    // unique: "luong"
+  std::string description;             // "luong: LSTM, general score, global, soft"
+  bool only_text = false;              // translations of unknown origin: what needs a model is not measured
+  std::vector<MeasuredRun> runs = {};  // at least one; the first gives sections 5 to 8
 };
 
 // ---- 1. differences
@@ -130,7 +130,7 @@ enum class OptionPart { architecture, conditions };
 struct OptionDifference {
   std::string option;
   OptionPart part = OptionPart::architecture;
-  std::vector<std::string> values;  // parallel to systems
+  std::vector<std::string> values = {};  // parallel to systems
 };
 
 // ---- 2. significance, of two systems under one metric
@@ -147,28 +147,28 @@ struct PairTest {
   std::int64_t b = 0;
   std::string metric;  // "BLEU"
   bool lower_is_better = false;
-  Estimate difference;            // b - a, first runs, paired bootstrap
-  double p_bootstrap = 1;         // Koehn 2004
-  double p_randomisation = 1;     // Riezler and Maxwell 2005
-  double p_holm = 1;              // the larger of the two, after Holm's correction over the pairs of this metric
-  std::optional<SeedTest> seeds;  // where both have two or more
+  Estimate difference;                 // b - a, first runs, paired bootstrap
+  double p_bootstrap = 1;              // Koehn 2004
+  double p_randomisation = 1;          // Riezler and Maxwell 2005
+  double p_holm = 1;                   // the larger of the two, after Holm's correction over the pairs of this metric
+  std::optional<SeedTest> seeds = {};  // where both have two or more
 };
 
 // ---- 5. where
 
 struct BreakdownGroup {
-  std::string name;                             // "20 and more"
-  std::int64_t count = 0;                       // sentences or words
-  std::vector<std::optional<Estimate>> values;  // parallel to systems
+  std::string name;                                  // "20 and more"
+  std::int64_t count = 0;                            // sentences or words
+  std::vector<std::optional<Estimate>> values = {};  // parallel to systems
 };
 
 // A measure by groups of sentences or words.
 struct Breakdown {
   std::string id;  // "length", "frequency", "copied", "position"
   std::string title;
-  std::string measure;  // "BLEU", "recall in percent"
-  std::string unit;     // counted by `count`: "sentences", "words"
-  std::vector<BreakdownGroup> groups;
+  std::string measure = {};  // "BLEU", "recall in percent"
+  std::string unit = {};     // counted by `count`: "sentences", "words"
+  std::vector<BreakdownGroup> groups = {};
 };
 
 // An n-gram of the references that some systems produce and others miss.
@@ -193,8 +193,8 @@ struct CrossScores {
   // log_prob[scorer][text]: mean per sentence, in nats; missing where a text cannot be scored. Nothing where the scorer
   // has no model.
   std::vector<std::vector<std::optional<double>>> log_prob;
-  double length_penalty = 1;                // alpha: search ranks by log p / length^alpha
-  std::vector<SearchErrors> search_errors;  // parallel to systems
+  double length_penalty = 1;                     // alpha: search ranks by log p / length^alpha
+  std::vector<SearchErrors> search_errors = {};  // parallel to systems
 };
 
 struct BeamPoint {
@@ -221,7 +221,7 @@ struct HeadStatistics {
   double coverage = 0;      // mean over source pieces of min(1, sum over target pieces of the weight)
   double distance = 0;      // mean |expected source position - target position * S / T|, in pieces
   double monotonicity = 0;  // share of target steps whose likeliest source position is not before the last one's
-  std::optional<double> alignment_error;  // AER in percent, with gold links
+  std::optional<double> alignment_error = {};  // AER in percent, with gold links
 };
 
 // ---- 7. the four weaknesses of the RNN
@@ -262,16 +262,16 @@ struct AttentionMaps {
 
 struct SystemSentence {
   std::string text;
-  std::vector<double> scores;  // of the sentence, parallel to metrics
-  std::optional<double> log_prob;
-  std::optional<AttentionMaps> own;        // over its own translation
-  std::optional<AttentionMaps> reference;  // over the reference: the shared axes
+  std::vector<double> scores = {};  // of the sentence, parallel to metrics
+  std::optional<double> log_prob = {};
+  std::optional<AttentionMaps> own = {};        // over its own translation
+  std::optional<AttentionMaps> reference = {};  // over the reference: the shared axes
 };
 
 struct Sentence {
   std::string source;
   std::string reference;
-  std::vector<SystemSentence> systems;  // parallel to systems
+  std::vector<SystemSentence> systems = {};  // parallel to systems
 };
 
 struct Comparison {
