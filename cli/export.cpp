@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "cli/command.hpp"
+#include "cli/model_options.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
@@ -33,10 +34,7 @@ struct ExportConfig {
           {.help = "new directory for config.json, model.safetensors and tokenizer.json",
            .placeholder = "DIR",
            .required = true});
-    visit("checkpoint", self.checkpoint,
-          {.help =
-               "best, last, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with a warning",
-           .placeholder = "auto|best|last|PATH"});
+    ModelOptions::visit_checkpoint(self.checkpoint, visit);
   }
 };
 

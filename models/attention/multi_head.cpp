@@ -12,23 +12,17 @@ namespace {
 // fairseq's gain of 1 / sqrt(2).
 constexpr double kFusedGain = 0.70710678118654752;
 
-Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, std::int64_t fused,
-                  double gain) {
-  const std::int64_t width = config.heads.width;
-  return module.register_module(name, Linear(LinearConfig{.in = width,
-                                                          .out = fused * width,
-                                                          .bias = config.bias,
-                                                          .fused = fused,
-                                                          .gain = gain,
-                                                          .deviation = config.deviation}));
+Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, LinearConfig form) {
+  form.in = config.heads.width, form.bias = config.bias, form.deviation = config.deviation;
+  return module.register_module(name, Linear(form));
 }
 
 class FusedProjections final : public Projections {
  public:
   FusedProjections(torch::nn::Module& module, const MultiHeadConfig& config)
       : width_(config.heads.width),
-        in_proj_(projection(module, "in_proj", config, 3, kFusedGain)),
-        out_proj_(projection(module, "out_proj", config, 1, 1)) {}
+        in_proj_(projection(module, "in_proj", config, {.out = 3 * width_, .fused = 3, .gain = kFusedGain})),
+        out_proj_(projection(module, "out_proj", config, {.out = config.heads.width})) {}
 
   Tensor queries(const Tensor& x_MH) const override { return part(x_MH, 0, width_); }
   Tensor keys_values(const Tensor& x_MH) const override { return part(x_MH, width_, 2 * width_); }
@@ -50,9 +44,10 @@ class FusedProjections final : public Projections {
 class SeparateProjections final : public Projections {
  public:
   SeparateProjections(torch::nn::Module& module, const MultiHeadConfig& config)
-      : q_proj_(projection(module, "q_proj", config, 1, kFusedGain)),
-        kv_proj_(projection(module, "kv_proj", config, 2, kFusedGain)),
-        out_proj_(projection(module, "out_proj", config, 1, 1)) {}
+      : q_proj_(projection(module, "q_proj", config, {.out = config.heads.width, .gain = kFusedGain})),
+        kv_proj_(
+            projection(module, "kv_proj", config, {.out = 2 * config.heads.width, .fused = 2, .gain = kFusedGain})),
+        out_proj_(projection(module, "out_proj", config, {.out = config.heads.width})) {}
 
   Tensor queries(const Tensor& x_MH) const override { return q_proj_->forward(x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override { return kv_proj_->forward(x_MH); }
@@ -76,10 +71,10 @@ class SomeProjections final : public Projections {
  public:
   SomeProjections(torch::nn::Module& module, const MultiHeadConfig& config, const Maps& maps)
       : shared_(maps.shared),
-        q_proj_(map(module, "q_proj", config, maps.queries, maps.compared, kFusedGain)),
-        k_proj_(map(module, "k_proj", config, maps.keys && !maps.shared, maps.compared, kFusedGain)),
-        v_proj_(map(module, "v_proj", config, maps.values, config.heads.width, kFusedGain)),
-        out_proj_(map(module, "out_proj", config, maps.output, config.heads.width, 1)) {}
+        q_proj_(map(module, "q_proj", config, maps.queries, {.out = maps.compared, .gain = kFusedGain})),
+        k_proj_(map(module, "k_proj", config, maps.keys && !maps.shared, {.out = maps.compared, .gain = kFusedGain})),
+        v_proj_(map(module, "v_proj", config, maps.values, {.out = config.heads.width, .gain = kFusedGain})),
+        out_proj_(map(module, "out_proj", config, maps.output, {.out = config.heads.width})) {}
 
   Tensor queries(const Tensor& x_MH) const override { return mapped(q_proj_, x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override {
@@ -93,12 +88,8 @@ class SomeProjections final : public Projections {
 
  private:
   static Linear map(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, bool exists,
-                    std::int64_t out, double gain) {
-    if (!exists) return nullptr;
-    return module.register_module(
-        name,
-        Linear(LinearConfig{
-            .in = config.heads.width, .out = out, .bias = config.bias, .gain = gain, .deviation = config.deviation}));
+                    const LinearConfig& form) {
+    return exists ? projection(module, name, config, form) : nullptr;
   }
   static Tensor mapped(const Linear& map, const Tensor& x_MH) {
     if (!map) return x_MH;
