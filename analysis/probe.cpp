@@ -49,8 +49,9 @@ Tensor gradient_norms(const Run& run, const Batch& batch, std::int64_t t) {
   Pass pass = Pass::inference(&observer);
   const Tensor hidden_MH = run.model->forward(batch, pass);
   const Tensor rows_K = at::tensor(rows_at(t, batch.tgt.layout), at::kLong).to(hidden_MH.device());
-  const Tensor loss = ops::cross_entropy(hidden_MH.index_select(0, rows_K), run.model->output_table(), {},
-                                         batch.labels_M.index_select(0, rows_K), /*label_smoothing=*/0)
+  const Tensor loss = ops::cross_entropy(hidden_MH.index_select(0, rows_K), run.model->output_table(),
+                                         run.model->output_bias(), batch.labels_M.index_select(0, rows_K),
+                                         /*label_smoothing=*/0)
                           .loss;
   ensure(observer.embedded_SE.defined() && observer.embedded_SE.requires_grad(), "a source that gradients reach");
   const Tensor gradient_SE = torch::autograd::grad({loss}, {observer.embedded_SE})[0];

@@ -104,7 +104,7 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
   std::vector<ForcedPiece> forced(rows);
   for (std::int64_t first = 0; first < rows; first += block) {
     const std::int64_t count = std::min(block, rows - first);
-    const Tensor logits_KV = ops::logits(hidden_MH.narrow(0, first, count), table_VH, {});
+    const Tensor logits_KV = ops::logits(hidden_MH.narrow(0, first, count), table_VH, model.output_bias());
     const Tensor given_K1 = logits_KV.gather(1, batch.labels_M.narrow(0, first, count).unsqueeze(1));
     const Tensor best_K1 = logits_KV.amax(1, true);
     const Tensor scores_K3 = at::cat({given_K1, best_K1, logits_KV.logsumexp(1, true)}, 1).cpu();

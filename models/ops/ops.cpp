@@ -70,10 +70,11 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
              : plain::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing);
 }
 
-Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH) {
+Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH,
+                            const Tensor& bias_V) {
   ensure(first_MH.sizes() == second_MH.sizes(), "each row has a second one");
-  return has_fast_product(first_MH, output_VH) ? fast::symmetric_divergence(first_MH, second_MH, output_VH)
-                                               : plain::symmetric_divergence(first_MH, second_MH, output_VH);
+  return has_fast_product(first_MH, output_VH) ? fast::symmetric_divergence(first_MH, second_MH, output_VH, bias_V)
+                                               : plain::symmetric_divergence(first_MH, second_MH, output_VH, bias_V);
 }
 
 TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {

@@ -74,11 +74,11 @@ struct CrossEntropy {
 CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_VH, const torch::Tensor& bias_V,
                            const torch::Tensor& labels_M, double label_smoothing);
 
-// Half the sum of both Kullback-Leibler divergences between p = softmax(first Wᵀ) and q = softmax(second Wᵀ), summed
-// over rows: Σ ½ (KL(p‖q) + KL(q‖p)) = Σ ½ (p - q) (log p - log q). A scalar, fp32, differentiable. The fast path
+// Half the sum of both Kullback-Leibler divergences between p = softmax(first Wᵀ + b) and q = softmax(second Wᵀ + b),
+// summed over rows: Σ ½ (KL(p‖q) + KL(q‖p)) = Σ ½ (p - q) (log p - log q). A scalar, fp32, differentiable. The fast path
 // computes logits block by block and stores none. Liang et al. 2021 (R-Drop, arXiv 2106.14448, eq. 2).
 torch::Tensor symmetric_divergence(const torch::Tensor& first_MH, const torch::Tensor& second_MH,
-                                   const Weight& output_VH);
+                                   const Weight& output_VH, const torch::Tensor& bias_V);
 
 // The K largest of log_softmax(logits) for each row, best first, ties by the smaller id; K = min(k, V); R rows. If a
 // row's normaliser is not finite, all its values are -infinity.

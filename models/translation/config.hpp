@@ -46,6 +46,7 @@ struct ModelConfig {
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
   FactorCombination factor_combine = FactorCombination::sum;  // with source factors
   std::int64_t factor_width = 16;                             // concatenated factors
+  bool output_bias = false;  // transformer
   std::optional<double> dropout;
   double word_dropout = 0;
   double initial_deviation = 0.0;  // transformer: standard deviation of initial weights; 0: Xavier's rule
@@ -126,6 +127,7 @@ struct ModelConfig {
            .min = 1,
            .max = 16384,
            .only = {"factor-combine", {"concat"}}});
+    visit("output-bias", self.output_bias, {.help = "add a learnt bias to the logits", .only = kTransformer});
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
            .min = 0,

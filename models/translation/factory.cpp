@@ -105,6 +105,7 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
                         .tie_embeddings = config.tie_embeddings,
                         .factors = factor_tables(config, vocabulary),
+                        .output_bias = config.output_bias,
                         .encoder_block = config.self_attention_in == StackChoice::decoder ? usual : changed,
                         .decoder_block = config.self_attention_in == StackChoice::encoder ? usual : changed,
                         .word_dropout = config.word_dropout});

@@ -46,6 +46,8 @@ class Seq2SeqImpl : public torch::nn::Module {
 
   // The table W_VH that turns hidden states into logits, hidden Wᵀ.
   virtual const ops::Weight& output_table() const = 0;
+  // The bias b_V that is added to them; undefined if there is none.
+  virtual torch::Tensor output_bias() const { return {}; }
 
   // The longest source that the model reads, including the end-of-sentence token; nullopt: no limit.
   virtual std::optional<std::int64_t> longest_source() const { return {}; }

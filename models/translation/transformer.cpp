@@ -66,6 +66,8 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
                                 table(config.src_vocabulary, config.factors.piece_width(config.encoder_block.width),
                                       config.encoder_block)),
           config.factors, config.encoder_block.deviation),
+      output_bias_(config.output_bias ? register_parameter("output_bias", torch::zeros({config.tgt_vocabulary}))
+                                      : Tensor()),
       encoder_(register_module("encoder", Stack(config.encoder_layers, config.encoder_layers, config.encoder_block,
                                                 AttentionPlace::encoder))),
       decoder_(register_module("decoder", Stack(config.decoder_layers, config.decoder_layers, config.decoder_block,
@@ -114,7 +116,7 @@ Tensor TransformerImpl::step(const Memory& memory, DecoderState& state, const Te
                                               .cache = &cache,
                                               .sentences = sentences},
                                              pass);
-  return ops::logits(hidden_RH, output_table(), {});
+  return ops::logits(hidden_RH, output_table(), output_bias());
 }
 
 Tensor TransformerImpl::forward(const Batch& batch, Pass& pass) const {

@@ -6,7 +6,7 @@
 //   PyTorch self_attn.in_proj_weight [3H, H]       = self_attn.in_proj.weight
 //   PyTorch multihead_attn.in_proj_weight [3H, H]  = multihead_attn.q_proj.weight [H, H] over kv_proj.weight [2H, H]
 //   (likewise biases), and tgt_embedding.weight is the source, target and output table when they are tied. Learnt
-//   positions are src_position_embedding and tgt_position_embedding.
+//   positions are src_position_embedding and tgt_position_embedding, the bias of the logits is output_bias.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -35,6 +35,7 @@ struct TransformerConfig {
   std::int64_t decoder_layers = 6;
   bool tie_embeddings = true;                          // source with target; target and output always are
   FactorTables factors = {};
+  bool output_bias = false;
   BlockConfig encoder_block = {}, decoder_block = {};  // of equal widths, positions and dropout
   double word_dropout = 0;
 };
@@ -50,6 +51,7 @@ class TransformerImpl : public Seq2SeqImpl {
                      Pass& pass) const override;
   torch::Tensor forward(const Batch& batch, Pass& pass) const override;
   const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
+  torch::Tensor output_bias() const override { return output_bias_; }
 
  private:
   // Target tokens that stand at position `first` of their sentences and after it.
@@ -58,6 +60,7 @@ class TransformerImpl : public Seq2SeqImpl {
   TransformerConfig config_;
   Embedding tgt_embedding_;
   SourceEmbedding src_embedding_;  // with the target's table when tied
+  torch::Tensor output_bias_;  // [V], undefined if there is none
   Stack encoder_;
   Stack decoder_;
   std::shared_ptr<const AddedPositions> src_positions_;

@@ -17,12 +17,12 @@ Op divergence_in(Precision precision) {
   return [=](const std::vector<Tensor>& in) -> std::vector<Tensor> {
     Weight table(in[2]);
     table.set_precision(precision);
-    return {symmetric_divergence(in[0], in[1], table)};
+    return {symmetric_divergence(in[0], in[1], table, in.size() > 3 ? in[3] : Tensor())};
   };
 }
 
 std::vector<Tensor> divergence_by_kl_div(const std::vector<Tensor>& in) {
-  const auto log_of = [&](const Tensor& x) { return at::log_softmax(at::linear(x, in[2]), 1); };
+  const auto log_of = [&](const Tensor& x) { return at::log_softmax(at::linear(x, in[2], in[3]), 1); };
   const Tensor log_p = log_of(in[0]), log_q = log_of(in[1]);
   const auto kl = [](const Tensor& log_a, const Tensor& log_b) {
     return at::kl_div(log_b, log_a, at::Reduction::Sum, /*log_target=*/true);
@@ -32,7 +32,7 @@ std::vector<Tensor> divergence_by_kl_div(const std::vector<Tensor>& in) {
 
 TEST(DivergenceOps, IsHalfTheSumOfBothDirections) {
   at::manual_seed(5);
-  const std::vector<Tensor> in = {at::randn({13, 7}), at::randn({13, 7}), at::randn({37, 7})};
+  const std::vector<Tensor> in = {at::randn({13, 7}), at::randn({13, 7}), at::randn({37, 7}), at::randn(37)};
   std::vector<Tensor> exact;
   for (const Tensor& tensor : in) exact.push_back(tensor.to(at::kDouble));
   const std::vector<Tensor> expected = outputs_and_gradients(divergence_by_kl_div, exact);
@@ -51,7 +51,8 @@ TEST(DivergenceOps, FastEqualsPlain) {
   at::manual_seed(5);
   for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     const at::ScalarType type = precision == Precision::fp32 ? at::kFloat : at::kBFloat16;
-    const std::vector<Tensor> in = {at::randn({131, 7}).to(type), at::randn({131, 7}).to(type), at::randn({37, 7})};
+    const std::vector<Tensor> in = {at::randn({131, 7}).to(type), at::randn({131, 7}).to(type), at::randn({37, 7}),
+                                    at::randn(37)};
     expect_fast_equals_plain(divergence_in(precision), in, type, "divergence");
   }
   // 300 rows of 17,000 logits are three blocks.

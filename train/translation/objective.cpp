@@ -62,12 +62,14 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
   const Batch& read = doubled ? *doubled : batch;
   const double share = doubled ? 0.5 : 1;  // of a sum over the rows of `read`: that of each row of `batch`
   const torch::Tensor hidden_MH = model_->forward(read, pass);
+  const ops::Weight& table_VH = model_->output_table();
+  const torch::Tensor bias_V = model_->output_bias();
   const ops::CrossEntropy result =
-      ops::cross_entropy(hidden_MH, model_->output_table(), {}, read.labels_M, config_.label_smoothing);
+      ops::cross_entropy(hidden_MH, table_VH, bias_V, read.labels_M, config_.label_smoothing);
   std::vector<LossSum> sums = {{.loss = result.loss, .reported = result.nll() * share}};
   if (doubled) {
     const std::vector<torch::Tensor> halves = hidden_MH.chunk(2);
-    const torch::Tensor loss = ops::symmetric_divergence(halves[0], halves[1], model_->output_table());
+    const torch::Tensor loss = ops::symmetric_divergence(halves[0], halves[1], table_VH, bias_V);
     sums.push_back({.loss = loss, .reported = loss.detach()});
   }
   if (reinforce_ && pass.training()) {

@@ -133,27 +133,28 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
 
 struct DivergenceResult {
   Tensor sum;
-  Tensor dfirst = {}, dsecond = {}, dtable = {};  // undefined unless requested
+  Tensor dfirst = {}, dsecond = {}, dtable = {}, dbias = {};  // undefined unless requested
 };
 
 // The gradient of symmetric_divergence in the logits of p is ½ (p (log p - log q - KL(p‖q)) + p - q) for each row, and
 // likewise in those of q.
 DivergenceResult compute_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& table,
-                                    bool gradient) {
+                                    const Tensor& bias_V, bool gradient) {
   const Tensor working_VH = table.working();
   const std::int64_t rows = first_MH.size(0), vocabulary = working_VH.size(0);
   DivergenceResult result{.sum = at::zeros({}, at::kFloat)};
   if (gradient) {
     result.dfirst = at::empty_like(first_MH), result.dsecond = at::empty_like(second_MH);
     result.dtable = at::zeros(working_VH.sizes(), at::kFloat);
+    if (bias_V.defined()) result.dbias = at::zeros(vocabulary, at::kFloat);
   }
   // Blocks are smaller than those of cross_entropy: about ten tensors of the size of the logits exist at a time.
   const std::int64_t num_blocks = (rows * vocabulary * 16 + kBlockBytes - 1) / kBlockBytes;
   for (std::int64_t block = 0; block < num_blocks; ++block) {
     const std::int64_t begin = rows * block / num_blocks, count = rows * (block + 1) / num_blocks - begin;
     const auto of_block = [&](const Tensor& x_MH) { return x_MH.narrow(0, begin, count); };
-    const Tensor log_p = at::log_softmax(fast::logits(of_block(first_MH), table, {}), 1), p = log_p.exp();
-    const Tensor log_q = at::log_softmax(fast::logits(of_block(second_MH), table, {}), 1), q = log_q.exp();
+    const Tensor log_p = at::log_softmax(fast::logits(of_block(first_MH), table, bias_V), 1), p = log_p.exp();
+    const Tensor log_q = at::log_softmax(fast::logits(of_block(second_MH), table, bias_V), 1), q = log_q.exp();
     const Tensor ratio = log_p - log_q;
     const Tensor kl_pq = (p * ratio).sum(1, /*keepdim=*/true), kl_qp = -(q * ratio).sum(1, /*keepdim=*/true);
     result.sum.add_((kl_pq + kl_qp).sum(), 0.5);
@@ -162,6 +163,7 @@ DivergenceResult compute_divergence(const Tensor& first_MH, const Tensor& second
       const Tensor rounded = dlogits.to(hidden_MH.scalar_type());
       of_block(dhidden_MH).copy_(products::linear(rounded, working_VH.t(), Tensor()));
       add_outer(rounded, of_block(hidden_MH), result.dtable);
+      if (bias_V.defined()) result.dbias.add_(dlogits.sum(0));
     };
     add((p * (ratio - kl_pq) + p - q) / 2, first_MH, result.dfirst);
     add((q * (-ratio - kl_qp) + q - p) / 2, second_MH, result.dsecond);
@@ -172,16 +174,19 @@ DivergenceResult compute_divergence(const Tensor& first_MH, const Tensor& second
 class DivergenceFunction : public torch::autograd::Function<DivergenceFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& first_MH, const Tensor& second_MH,
-                        const Tensor& /*master*/, const Weight& table) {
-    const DivergenceResult result = compute_divergence(first_MH, second_MH, table, /*gradient=*/true);
-    context->save_for_backward({result.dfirst, result.dsecond, result.dtable});
+                        const Tensor& /*master*/, const std::optional<Tensor>& bias, const Weight& table) {
+    const DivergenceResult result =
+        compute_divergence(first_MH, second_MH, table, defined_or_not(bias), /*gradient=*/true);
+    context->save_for_backward({result.dfirst, result.dsecond, result.dtable, result.dbias});
     return result.sum;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list result = context->get_saved_variables();
-    for (Tensor& gradient : result) gradient.mul_(gradients[0]);  // in place, as in CrossEntropyFunction
-    result.resize(4);
+    for (Tensor& gradient : result) {  // in place, as in CrossEntropyFunction
+      if (gradient.defined()) gradient.mul_(gradients[0]);
+    }
+    result.resize(5);
     return result;
   }
 };
@@ -222,12 +227,13 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
   return {.loss = result.loss, .nll_M = result.nll_M, .num_correct = result.num_correct};
 }
 
-Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH) {
+Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH,
+                            const Tensor& bias_V) {
   const Tensor first = first_MH.contiguous(), second = second_MH.contiguous();
-  if (wants_gradient(first) || wants_gradient(second) || wants_gradient(output_VH.master())) {
-    return DivergenceFunction::apply(first, second, output_VH.master(), output_VH);
+  if (wants_gradient(first) || wants_gradient(second) || wants_gradient(output_VH.master()) || wants_gradient(bias_V)) {
+    return DivergenceFunction::apply(first, second, output_VH.master(), optional(bias_V), output_VH);
   }
-  return compute_divergence(first, second, output_VH, /*gradient=*/false).sum;
+  return compute_divergence(first, second, output_VH, bias_V, /*gradient=*/false).sum;
 }
 
 }  // namespace attend::ops::fast

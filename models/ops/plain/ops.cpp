@@ -96,9 +96,10 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
           .num_correct = logits.gather(1, labels_M.unsqueeze(1)).squeeze(1).eq(logits.amax(-1)).sum()};
 }
 
-Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH) {
-  const Tensor log_p = at::log_softmax(plain::logits(first_MH, output_VH, {}), -1);
-  const Tensor log_q = at::log_softmax(plain::logits(second_MH, output_VH, {}), -1);
+Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH,
+                            const Tensor& bias_V) {
+  const Tensor log_p = at::log_softmax(plain::logits(first_MH, output_VH, bias_V), -1);
+  const Tensor log_q = at::log_softmax(plain::logits(second_MH, output_VH, bias_V), -1);
   return ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum() / 2;
 }
 
