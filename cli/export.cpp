@@ -1,4 +1,5 @@
-// attend export: writes a BERT run as a directory for Hugging Face transformers.
+// attend export: writes a run as a directory for Hugging Face transformers, an encoder as BERT, a translation model as
+// MarianMT.
 #include <filesystem>
 
 #include "cli/command.hpp"
@@ -7,6 +8,7 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "data/tokenizer/bert_vocabulary.hpp"
+#include "data/tokenizer/marian_vocabulary.hpp"
 #include "data/tokenizer/tokenizer_json.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 #include "models/bert/hf.hpp"
@@ -14,6 +16,7 @@
 #include "models/run/bert_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
+#include "models/translation/marian.hpp"
 
 namespace attend {
 
@@ -29,9 +32,9 @@ struct ExportConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "a run of attend pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
+          {.help = "a run of attend train, pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
     visit("output", self.output,
-          {.help = "new directory for config.json, model.safetensors and tokenizer.json",
+          {.help = "new directory for config.json, model.safetensors and the files of the tokenizers",
            .placeholder = "DIR",
            .required = true});
     ModelOptions::visit_checkpoint(self.checkpoint, visit);
@@ -49,10 +52,30 @@ void write(const fs::path& output, const NamedTensors& weights, const HfConfig& 
   staged.commit();
 }
 
+void write_translation(const fs::path& run, const ExportConfig& config) {
+  check_marian_form(read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore));
+  const Run trained = Run::load(run, config.checkpoint);
+  const auto& [src, tgt] = trained.tokenizers;
+  const SpecialIds& special = tgt.special();
+  const MarianConfig theirs{
+      .model = trained.config,
+      .vocabulary = {.src = src.size(), .tgt = tgt.size()},
+      .ids = {.eos = special.eos, .pad = special.pad >= 0 ? special.pad : special.bos, .start = special.bos}};
+  StagedDirectory staged(config.output);
+  export_marian_tokenizers(trained.tokenizers, theirs.ids.pad, staged.path());
+  write_file_atomic(staged.path() / "config.json", to_marian_config(theirs));
+  write_file_atomic(staged.path() / "generation_config.json", to_marian_generation_config(theirs));
+  save_tensors(staged.path() / "model.safetensors", to_marian(parameters_of(*trained.model), theirs),
+               {{"format", "pt"}});
+  staged.commit();
+}
+
 void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   refuse_existing(config.output, "--output");
   const fs::path run = run_of_best_seed(config.run);
-  if (kind_of_run(run) == RunKind::finetune) {
+  if (kind_of_run(run) == RunKind::train) {
+    write_translation(run, config);
+  } else if (kind_of_run(run) == RunKind::finetune) {
     const TextRun trained = TextRun::load(run, config.checkpoint);
     if (trained.options.model != TextEncoderKind::bert) {
       throw UserError(run.string() + ": an LSTM encoder, which Hugging Face transformers do not support",
@@ -87,7 +110,7 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command export_command() {
-  return make_command<ExportConfig>("export", "export a BERT run to Hugging Face transformers", run);
+  return make_command<ExportConfig>("export", "export a run to Hugging Face transformers", run);
 }
 
 }  // namespace attend

@@ -1,14 +1,17 @@
-// attend import: converts a Hugging Face BERT to a run.
+// attend import: converts a Hugging Face BERT or MarianMT to a run.
 #include <algorithm>
 #include <filesystem>
 
 #include "cli/command.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manifest.hpp"
+#include "core/tensor_directory.hpp"
 #include "data/text/conll.hpp"
 #include "data/tokenizer/bert_vocabulary.hpp"
+#include "data/tokenizer/marian_vocabulary.hpp"
 #include "models/bert/hf.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
@@ -16,6 +19,8 @@
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "models/text/sentence.hpp"
+#include "models/translation/factory.hpp"
+#include "models/translation/marian.hpp"
 
 namespace attend {
 namespace {
@@ -33,8 +38,9 @@ struct ImportConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("directory", self.directory,
-          {.help = "directory with config.json, model.safetensors, and vocab.txt or tokenizer.json, or one written by "
-                   "attend export",
+          {.help = "directory of a BERT, with config.json, model.safetensors, and vocab.txt or tokenizer.json; of a "
+                   "MarianMT, with config.json, model.safetensors, source.spm, target.spm and vocab.json; or one "
+                   "written by attend export",
            .placeholder = "DIR",
            .required = true,
            .positional = true});
@@ -54,7 +60,9 @@ void check_report(const WeightReport& report, const fs::path& file, bool allow_m
     return text;
   };
   std::vector<std::string> layers = report.unused;
-  std::erase_if(layers, [](const std::string& name) { return name.find("encoder.layer.") == std::string::npos; });
+  std::erase_if(layers, [](const std::string& name) {
+    return name.find("encoder.layer.") == std::string::npos && name.find("coder.layers.") == std::string::npos;
+  });
   if (!layers.empty()) {
     throw UserError(file.string() + ": more layers than described in config.json" + list(layers), kOtherModel);
   }
@@ -130,8 +138,41 @@ void write_checkpoint(const fs::path& run, const NamedTensors& weights, const Te
   write_manifest(checkpoint);
 }
 
-void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
-  refuse_existing(config.run, "--run");
+void write_record(const fs::path& run, RunKind kind) {
+  write_file_atomic(run / "run.json", record_of_kind(kind).dump(1) + "\n");
+}
+
+void import_marian(const ImportConfig& config) {
+  const fs::path directory = config.directory, file = directory / "config.json";
+  MarianConfig theirs = read_marian_config(file);
+  if (!config.task.empty()) {
+    throw UserError("--task " + config.task + ": the model in " + directory.string() + " translates", "leave it out");
+  }
+  const MarianTokenizers tokenizers = import_marian_tokenizers(directory, theirs.ids);
+  const auto check_size = [&](const char* side, std::int64_t pieces, std::int64_t expected) {
+    if (pieces == expected) return;
+    throw UserError(fmt::format("{}: the vocabulary of the {} has {} pieces, but that of config.json {}",
+                                directory.string(), side, pieces, expected),
+                    "use the vocabulary of this model");
+  };
+  check_size("source", tokenizers.src_vocabulary, theirs.vocabulary.src);
+  check_size("target", tokenizers.tgt_vocabulary, theirs.vocabulary.tgt);
+  const TensorDirectory tensors(directory);
+  refuse_larger_model(theirs, tensors, file);
+  const auto& [src, tgt] = tokenizers.pair;
+  theirs.model.output_bias = has_marian_bias(tensors) || tgt.size() > theirs.vocabulary.tgt;
+  const Seq2Seq model = make_seq2seq(theirs.model, {.src = src.size(), .tgt = tgt.size()}, 1);
+  const VocabularySizes unk{.src = src.special().unk, .tgt = tgt.special().unk};
+  check_report(load_marian_weights(tensors, *model, theirs, unk), tensors.path(), config.allow_missing);
+  StagedDirectory staged(config.run);
+  tokenizers.pair.save(staged.path() / "tokenizer");
+  write_file_atomic(staged.path() / "config.toml", to_toml(theirs.model));
+  write_checkpoint(staged.path(), parameters_of(*model), identity_of(theirs.model, tokenizers.pair));
+  write_record(staged.path(), RunKind::train);
+  staged.commit();
+}
+
+void import_bert(const ImportConfig& config) {
   const fs::path directory = config.directory, weights = directory / "model.safetensors";
   const HfConfig theirs = read_hf_config(directory / "config.json");
   const Tokenizer tokenizer = import_bert_tokenizer(directory);
@@ -172,14 +213,21 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
     }
     write_checkpoint(staged.path(), present, identity_of(theirs.options, tokenizer));
   }
-  write_file_atomic(staged.path() / "run.json",
-                    record_of_kind(theirs.task ? RunKind::finetune : RunKind::pretrain).dump(1) + "\n");
+  write_record(staged.path(), theirs.task ? RunKind::finetune : RunKind::pretrain);
   staged.commit();
+}
+
+void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
+  refuse_existing(config.run, "--run");
+  const fs::path file = fs::path(config.directory) / "config.json";
+  constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+  const auto type = json_member<std::string>(read_json(file, kMostBytes), "model_type", file.string());
+  type == "marian" ? import_marian(config) : import_bert(config);
   log::info("imported {} to {}", config.directory, config.run);
 }
 
 }  // namespace
 
-Command import_command() { return make_command<ImportConfig>("import", "import a Hugging Face BERT as a run", run); }
+Command import_command() { return make_command<ImportConfig>("import", "import a Hugging Face BERT or MarianMT as a run", run); }
 
 }  // namespace attend

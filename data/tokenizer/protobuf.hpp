@@ -1,4 +1,4 @@
-// Reads protocol buffers field by field, without a library, and never past the end of the given bytes.
+// Reads and writes protocol buffers field by field, without a library, and never past the end of the given bytes.
 //
 //   for (protobuf::Message message(bytes); const auto field = message.next();) {
 //     if (field->number == 1) name = field->content();
@@ -86,5 +86,23 @@ class Message {
 
   std::string_view rest_;
 };
+
+inline void append_varint(std::string& message, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) message += static_cast<char>((value & 0x7F) | 0x80);
+  message += static_cast<char>(value);
+}
+
+// Appends a field to a message.
+inline void append(std::string& message, const Field& field) {
+  append_varint(message, std::uint64_t{field.number} << 3 | field.wire);
+  if (field.wire == 0) {
+    append_varint(message, field.value);
+  } else if (field.wire == 2) {
+    append_varint(message, field.bytes.size());
+    message += field.bytes;
+  } else {
+    message.append(reinterpret_cast<const char*>(&field.value), field.wire == 1 ? 8 : 4);
+  }
+}
 
 }  // namespace attend::protobuf

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "data/tokenizer/piece_ids.hpp"
 #include "data/tokenizer/template_json.hpp"
 
 namespace attend {
@@ -35,27 +36,6 @@ void expect(const json& object, const char* key, const json& value, const std::s
                         ", expected " + value.dump(),
                     kRemedy);
   }
-}
-
-// Requires each id, from 0, exactly once.
-std::vector<std::string> pieces_of(const json& vocabulary, const std::string& name) {
-  std::vector<std::string> pieces(vocabulary.size());
-  std::vector<bool> seen(pieces.size());
-  for (const auto& [piece, id] : vocabulary.items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= pieces.size()) {
-      throw UserError(name + ": \"" + piece + "\" has the id " + id.dump() + ", expected one from 0 to " +
-                          std::to_string(pieces.size() - 1),
-                      "use another copy");
-    }
-    const auto k = id.get<std::size_t>();
-    if (seen[k]) {
-      throw UserError(name + ": \"" + piece + "\" and \"" + pieces[k] + "\" both have the id " + std::to_string(k),
-                      "use another copy");
-    }
-    seen[k] = true;
-    pieces[k] = piece;
-  }
-  return pieces;
 }
 
 // Added tokens are matched before anything else. Special ones may be ignored, since text never becomes them here.
@@ -107,7 +87,7 @@ WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name
   if (vocabulary == model.end() || !vocabulary->is_object()) {
     throw UserError(name + ": no object \"vocab\" in \"model\", expected pieces with their ids", "use another copy");
   }
-  WordPiece result(pieces_of(*vocabulary, name), config, name);
+  WordPiece result(pieces_by_id(*vocabulary, name), config, name);
   check_added_tokens(file, result, name);
   return result;
 }

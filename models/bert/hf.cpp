@@ -128,14 +128,6 @@ bool is_copy(std::string_view name) {
          name.starts_with("lm_head.decoder.");
 }
 
-at::Tensor as_fp32(const TensorView& view) {
-  const auto type = view.dtype == DType::f32 ? at::kFloat : view.dtype == DType::f16 ? at::kHalf : at::kBFloat16;
-  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // never written: from_blob lacks a const version
-  return at::from_blob(bytes, view.shape, type).to(at::kFloat);
-}
-
-bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
-
 // The tensor of that name, of the name without its prefix, or with LayerNorm's old names.
 const TensorView* find(const SafetensorsFile& file, const std::string& name) {
   std::vector<std::string> names = {name};

@@ -71,6 +71,14 @@ void check_fit(const SafetensorsFile& file, const std::string& path, const Named
 
 }  // namespace
 
+at::Tensor as_fp32(const TensorView& view) {
+  const auto type = view.dtype == DType::f32 ? at::kFloat : view.dtype == DType::f16 ? at::kHalf : at::kBFloat16;
+  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // never written: from_blob lacks a const version
+  return at::from_blob(bytes, view.shape, type).to(at::kFloat);
+}
+
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
+
 void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place) {
   if (at::isfinite(tensor).all().item<bool>()) return;
   throw UserError(place + " contains NaN or infinity",

@@ -33,6 +33,11 @@ void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors
 // tensors.
 void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors);
 
+// True for the types that as_fp32 reads: fp32, fp16 and bf16.
+bool is_float(DType dtype);
+// A tensor of a file in fp32; one of type fp32 shares the memory of the file.
+at::Tensor as_fp32(const TensorView& view);
+
 // Throws UserError naming `place` if a tensor contains NaN or infinity.
 void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place);
 

@@ -1,0 +1,64 @@
+// Exchange of a Transformer's weights and config.json with Hugging Face's MarianMT, in both directions: post-norm, scaled
+// embeddings, sinusoids, one table for target and output, a bias of the logits.
+//
+//   encoder.layers.0.self_attn.in_proj.weight       =  model.encoder.layers.0.self_attn.{q,k,v}_proj.weight
+//   decoder.layers.0.multihead_attn.kv_proj.weight  =  model.decoder.layers.0.encoder_attn.{k,v}_proj.weight
+//   decoder.layers.0.norm3.weight                   =  model.decoder.layers.0.final_layer_norm.weight
+//   tgt_embedding.weight                            =  model.shared.weight, or model.decoder.embed_tokens.weight
+//   output_bias                                     =  final_logits_bias
+//
+// MarianMT's sinusoids have all sines in the first half of the columns and all cosines in the second. Here they
+// alternate, so column 2i of the hidden states is its column i, and column 2i + 1 its column i + (H + 1) / 2: the rows or
+// columns of each weight that reads or writes hidden states are permuted, which changes results by rounding alone.
+//
+// Reads fp32, fp16 and bf16. Not exchanged: a separate output table, unscaled embeddings, learnt positions.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "core/tensor_directory.hpp"
+#include "data/tokenizer/marian_vocabulary.hpp"
+#include "models/layers/weights_io.hpp"
+#include "models/translation/config.hpp"
+#include "models/translation/factory.hpp"
+#include "models/translation/seq2seq.hpp"
+
+namespace attend {
+
+// The content of config.json.
+struct MarianConfig {
+  ModelConfig model;  // output-bias does not follow from the file
+  VocabularySizes vocabulary;
+  MarianIds ids;
+};
+
+// Throws UserError naming the file and the field for a form that is not MarianMT's, a field that is not known, and
+// inconsistent sizes.
+MarianConfig read_marian_config(const std::filesystem::path& file);
+
+// Throws UserError if the config.json at `file` describes more weights than the tensors can hold.
+void refuse_larger_model(const MarianConfig& config, const TensorDirectory& tensors,
+                         const std::filesystem::path& file);
+
+// True if the file's bias of the logits is not zero everywhere.
+bool has_marian_bias(const TensorDirectory& tensors);
+
+// Loads the weights of a model and refreshes its ops::Weights. Rows of tables after the vocabularies of the config get
+// the values of `unk`, the row of the unknown piece of each side, and a bias with which they are never produced. Throws
+// UserError for values or positions that are not MarianMT's.
+WeightReport load_marian_weights(const TensorDirectory& tensors, const Seq2SeqImpl& model, const MarianConfig& config,
+                                 const VocabularySizes& unk);
+
+// Throws UserError naming the option that MarianMT lacks.
+void check_marian_form(const ModelConfig& config);
+
+// config.json and generation_config.json of a model that has the form.
+std::string to_marian_config(const MarianConfig& config);
+std::string to_marian_generation_config(const MarianConfig& config);
+
+// MarianMT's tensors of a model's parameters.
+NamedTensors to_marian(const NamedTensors& parameters, const MarianConfig& config);
+
+}  // namespace attend
