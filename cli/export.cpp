@@ -32,7 +32,10 @@ struct ExportConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "a run of attend train, pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
+          {.help = "a run of attend train, pretrain or finetune",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
     visit("output", self.output,
           {.help = "new directory for config.json, model.safetensors and the files of the tokenizers",
            .placeholder = "DIR",

@@ -228,6 +228,8 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
 
 }  // namespace
 
-Command import_command() { return make_command<ImportConfig>("import", "import a Hugging Face BERT or MarianMT as a run", run); }
+Command import_command() {
+  return make_command<ImportConfig>("import", "import a Hugging Face BERT or MarianMT as a run", run);
+}
 
 }  // namespace attend

@@ -31,9 +31,7 @@ struct SpecialPieces {
 };
 
 // A language code such as ">>fra<<".
-bool is_code(std::string_view piece) {
-  return piece.size() > 4 && piece.starts_with(">>") && piece.ends_with("<<");
-}
+bool is_code(std::string_view piece) { return piece.size() > 4 && piece.starts_with(">>") && piece.ends_with("<<"); }
 
 // The piece as a SentencePiece model spells it: a code includes the space that every text begins with.
 std::string text_in(const SentencePieceContent& model, const std::string& piece) {
@@ -207,9 +205,10 @@ void export_marian_tokenizers(const TokenizerPair& tokenizers, std::int32_t pad,
   const Tokenizer &src = tokenizers.src, &tgt = tokenizers.tgt;
   const std::string unk = tgt.piece(tgt.special().unk), eos = tgt.piece(tgt.special().eos);
   if (src.piece(src.special().unk) != unk || src.piece(src.special().eos) != eos) {
-    throw UserError("cannot be exported: Hugging Face's MarianMT has one name for the unknown piece and one for the end "
-                    "of a sentence, but the two tokenizers have others",
-                    "use the model with attend");
+    throw UserError(
+        "cannot be exported: Hugging Face's MarianMT has one name for the unknown piece and one for the end "
+        "of a sentence, but the two tokenizers have others",
+        "use the model with attend");
   }
   write_file_atomic(directory / kMarianSource, src.bytes());
   write_file_atomic(directory / kMarianTarget, tgt.bytes());

@@ -1,5 +1,5 @@
-// The tokenizers in the Hugging Face directory of a MarianMT model. There, source.spm and target.spm only segment a text,
-// and vocab.json has the ids of the pieces of both languages; or vocab.json has those of the source and
+// The tokenizers in the Hugging Face directory of a MarianMT model. There, source.spm and target.spm only segment a
+// text, and vocab.json has the ids of the pieces of both languages; or vocab.json has those of the source and
 // target_vocab.json those of the target.
 //
 // attend import rewrites each SentencePiece model with the pieces of its vocabulary in the order of their ids, so that

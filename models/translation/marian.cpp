@@ -77,10 +77,10 @@ constexpr auto kOtherFields = std::to_array<std::string_view>(
 
 // Options with which a model can be exported: config.json has them, or they only matter in training. All others must
 // have their defaults; positions and self-attention decide whether max-positions matters.
-constexpr auto kExported = std::to_array<std::string_view>(
-    {"encoder-layers", "decoder-layers", "width", "heads", "feed-forward", "activation", "tie-embeddings",
-     "output-bias", "max-positions", "dropout", "attention-dropout", "activation-dropout", "initial-deviation",
-     "initialiser"});
+constexpr auto kExported =
+    std::to_array<std::string_view>({"encoder-layers", "decoder-layers", "width", "heads", "feed-forward", "activation",
+                                     "tie-embeddings", "output-bias", "max-positions", "dropout", "attention-dropout",
+                                     "activation-dropout", "initial-deviation", "initialiser"});
 
 // Where the width of hidden states is an axis of a weight: it reads them (columns) or writes them (rows).
 enum class Hidden { read, written };
@@ -139,7 +139,8 @@ const TensorView* find_tensor(const TensorDirectory& tensors, const std::string&
   if (name == "model.shared.weight") {
     names.insert(names.end(), {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"});
   }
-  if (name == "model.shared.weight" || name == "model.decoder.embed_tokens.weight") names.emplace_back("lm_head.weight");
+  if (name == "model.shared.weight" || name == "model.decoder.embed_tokens.weight")
+    names.emplace_back("lm_head.weight");
   for (const std::string& candidate : names) {
     if (const TensorView* found = tensors.find(candidate)) return found;
   }
@@ -243,13 +244,11 @@ MarianConfig read_marian_config(const std::filesystem::path& path) {
   if (!model.tie_embeddings && has("decoder_vocab_size")) {
     config.vocabulary.tgt = size("decoder_vocab_size", 1, kMostPieces);
   }
-  const auto id = [&](const char* key) {
-    return static_cast<std::int32_t>(size(key, 0, config.vocabulary.tgt - 1));
-  };
+  const auto id = [&](const char* key) { return static_cast<std::int32_t>(size(key, 0, config.vocabulary.tgt - 1)); };
   config.ids = {.eos = id("eos_token_id"), .pad = id("pad_token_id"), .start = 0};
   config.ids.start = has("decoder_start_token_id") ? id("decoder_start_token_id") : config.ids.pad;
-  for (const auto& [key, value] : {std::pair("pad_token_id", config.ids.pad),
-                                   std::pair("decoder_start_token_id", config.ids.start)}) {
+  for (const auto& [key, value] :
+       {std::pair("pad_token_id", config.ids.pad), std::pair("decoder_start_token_id", config.ids.start)}) {
     if (value == config.ids.eos) refuse(key, std::to_string(value), "another id than that of \"eos_token_id\"");
   }
   if (has("bad_words_ids")) {  // attend never produces these two
@@ -268,8 +267,8 @@ void refuse_larger_model(const MarianConfig& config, const TensorDirectory& tens
   const auto inner = static_cast<double>(*config.model.block.feed_forward);
   const auto encoder = static_cast<double>(*config.model.encoder_layers);
   const auto decoder = static_cast<double>(*config.model.decoder_layers);
-  const auto rows = static_cast<double>(config.vocabulary.tgt +
-                                        (config.model.tie_embeddings ? 0 : config.vocabulary.src));
+  const auto rows =
+      static_cast<double>(config.vocabulary.tgt + (config.model.tie_embeddings ? 0 : config.vocabulary.src));
   const double numbers = width * ((encoder + 2 * decoder) * 4 * width + (encoder + decoder) * 2 * inner + rows);
   constexpr double kLeastBytes = 0.5;  // bytes per number; most of them may be missing
   if (numbers * kLeastBytes <= static_cast<double>(tensors.bytes())) return;

@@ -1,5 +1,5 @@
-// Exchange of a Transformer's weights and config.json with Hugging Face's MarianMT, in both directions: post-norm, scaled
-// embeddings, sinusoids, one table for target and output, a bias of the logits.
+// Exchange of a Transformer's weights and config.json with Hugging Face's MarianMT, in both directions: post-norm,
+// scaled embeddings, sinusoids, one table for target and output, a bias of the logits.
 //
 //   encoder.layers.0.self_attn.in_proj.weight       =  model.encoder.layers.0.self_attn.{q,k,v}_proj.weight
 //   decoder.layers.0.multihead_attn.kv_proj.weight  =  model.decoder.layers.0.encoder_attn.{k,v}_proj.weight
@@ -8,8 +8,8 @@
 //   output_bias                                     =  final_logits_bias
 //
 // MarianMT's sinusoids have all sines in the first half of the columns and all cosines in the second. Here they
-// alternate, so column 2i of the hidden states is its column i, and column 2i + 1 its column i + (H + 1) / 2: the rows or
-// columns of each weight that reads or writes hidden states are permuted, which changes results by rounding alone.
+// alternate, so column 2i of the hidden states is its column i, and column 2i + 1 its column i + (H + 1) / 2: the rows
+// or columns of each weight that reads or writes hidden states are permuted, which changes results by rounding alone.
 //
 // Reads fp32, fp16 and bf16. Not exchanged: a separate output table, unscaled embeddings, learnt positions.
 #pragma once
@@ -39,8 +39,7 @@ struct MarianConfig {
 MarianConfig read_marian_config(const std::filesystem::path& file);
 
 // Throws UserError if the config.json at `file` describes more weights than the tensors can hold.
-void refuse_larger_model(const MarianConfig& config, const TensorDirectory& tensors,
-                         const std::filesystem::path& file);
+void refuse_larger_model(const MarianConfig& config, const TensorDirectory& tensors, const std::filesystem::path& file);
 
 // True if the file's bias of the logits is not zero everywhere.
 bool has_marian_bias(const TensorDirectory& tensors);

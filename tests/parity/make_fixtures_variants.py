@@ -40,6 +40,7 @@ CASES = {
                          SHORT),
     "patterns": (Options(self_attention="patterns", self_attention_in="encoder", score="general", width=18, heads=9,
                          feed_forward=5), SHORT),
+    "output_bias": (Options(output_bias=True, activation="swish"), SHORT),
     "fourier": (Options(self_attention="fourier", self_attention_in="encoder", norm="pre"), SHORT),
 }
 # Other seeds where one leaves the input of a relu within bf16's rounding of 0, on whose sign gradients depend.

@@ -34,8 +34,9 @@ class Seq2SeqParity : public testing::TestWithParam<Family> {
   double backward() {
     Pass pass = Pass::train(1);
     for (const auto& parameter : model_->parameters()) parameter.mutable_grad().reset();
-    const auto loss =
-        ops::cross_entropy(model_->forward(batch_, pass), model_->output_table(), {}, batch_.labels_M, 0.1).loss;
+    const auto loss = ops::cross_entropy(model_->forward(batch_, pass), model_->output_table(), model_->output_bias(),
+                                         batch_.labels_M, 0.1)
+                          .loss;
     loss.backward();
     return loss.item<double>();
   }

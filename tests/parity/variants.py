@@ -31,6 +31,7 @@ class Options:
     norm_kind: str = "layer"
     residual: bool = True
     activation: str = "relu"
+    output_bias: bool = False
 
     def within(self, stack):
         """What stands in for self-attention in a stack, its projections, and how far it sees."""
@@ -113,6 +114,8 @@ def shapes(options):
             result[name + ".scope.keys"] = result[name + ".scope.values"] = (distances, size)
 
     result["tgt_embedding.weight"] = (VOCABULARY, width)
+    if o.output_bias:
+        result["output_bias"] = (VOCABULARY,)
     if not o.tie_embeddings:
         result["src_embedding.weight"] = (VOCABULARY, width)
     for stack, layers in ("encoder", o.encoder_layers), ("decoder", o.decoder_layers):
@@ -369,5 +372,5 @@ class Transformer:
         return self.stack("decoder", self.embed("tgt", tgt), memory)
 
     def loss(self, src, tgt, labels):
-        logits = self.forward(src, tgt) @ self.tensors["tgt_embedding.weight"].T
+        logits = F.linear(self.forward(src, tgt), self.tensors["tgt_embedding.weight"], self.tensors.get("output_bias"))
         return F.cross_entropy(logits, labels, label_smoothing=0.1, reduction="sum")

@@ -122,7 +122,9 @@ void Edits::expect_steps_are_forward(const AttentionEdit& edit) const {
   const at::NoGradGuard no_grad;
   Pass pass = Pass::inference();
   pass.edit_attention(edit);
-  const auto logits = [&](const Tensor& hidden_MH) { return ops::logits(hidden_MH, model_->output_table(), {}); };
+  const auto logits = [&](const Tensor& hidden_MH) {
+    return ops::logits(hidden_MH, model_->output_table(), model_->output_bias());
+  };
   const Tensor whole = logits(model_->forward(batch_, pass));
   const double tolerance = 1e-4 * whole.abs().max().item<double>();  // the parameters are large, and so are logits
   const auto memory = model_->encode(batch_.src, pass);

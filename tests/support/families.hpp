@@ -139,6 +139,8 @@ inline std::vector<Family> families(double dropout) {
       {"transformer_patterns", changed(post, score(ScoreKind::general), in(StackChoice::encoder),
                                        block({.heads = 9, .feed_forward = 5, .self_attention = patterns}),
                                        [](ModelConfig& model) { model.width = 18; })},
+      {"transformer_output_bias",
+       changed(post, block({.activation = swish}), [](ModelConfig& model) { model.output_bias = true; })},
       {"transformer_fourier",
        changed(post, in(StackChoice::encoder), block({.self_attention = fourier, .norm = NormPlace::pre}))},
       {"fixed", changed(fixed, [](ModelConfig& model) { model.encoder = Direction::reversed; })},

@@ -20,7 +20,7 @@
 namespace attend {
 
 inline torch::Tensor logits_of(const Seq2SeqImpl& model, const torch::Tensor& hidden_MH) {
-  return ops::logits(hidden_MH, model.output_table(), {});
+  return ops::logits(hidden_MH, model.output_table(), model.output_bias());
 }
 
 // Within the tolerance, times the largest value if that is above 1.
@@ -84,7 +84,8 @@ inline torch::Tensor backward(const Seq2SeqImpl& model) {
   const Batch batch = some_batch();
   Pass pass = Pass::train(3);
   const torch::Tensor loss =
-      ops::cross_entropy(model.forward(batch, pass), model.output_table(), {}, batch.labels_M, 0.1).loss;
+      ops::cross_entropy(model.forward(batch, pass), model.output_table(), model.output_bias(), batch.labels_M, 0.1)
+          .loss;
   loss.backward();
   return loss.detach();
 }
