@@ -184,9 +184,10 @@ MarianTokenizers import_marian_tokenizers(const fs::path& directory, const Maria
                                    .tgt = with_pieces(tgt_model, tgt, special, tgt_name + with)},
                           .src_vocabulary = src_vocabulary,
                           .tgt_vocabulary = tgt_vocabulary};
-  if (result.pair.src.special().eos < 0) {
-    throw UserError((directory / kMarianVocabulary).string() + ": no piece \"" + special.eos +
-                        "\", which ends the sentences of " + kMarianTargetVocabulary,
+  const SpecialIds& of_tgt = result.pair.tgt.special();
+  if (result.pair.src.special().eos < 0 || of_tgt.eos < 0 || of_tgt.bos < 0) {
+    throw UserError(directory.string() + ": one of the pieces \"" + special.start + "\" and \"" + special.eos +
+                        "\", which begin and end a sentence, is missing or stands for unknown ones",
                     kIncomplete);
   }
   return result;

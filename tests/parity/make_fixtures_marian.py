@@ -81,7 +81,8 @@ def save(name, config, files, texts, seed, shard="10GB"):
             with torch.no_grad():
                 (ids,) = model.generate(**inputs, **search | ({} if beams > 1 else {"early_stopping": False}), num_beams=beams)
             assert ids[-1] == eos and len(ids) > 2, (texts[i], kind, ids)
-            recorded[kind].append({"ids": ids[1:-1].tolist(), "text": tokenizer.decode(ids, skip_special_tokens=True, use_source_tokenizer=False)})
+            pieces_of = tokenizer.convert_ids_to_tokens(ids[1:-1])
+            recorded[kind].append({"ids": ids[1:-1].tolist(), "text": tokenizer.spm_target.decode_pieces(pieces_of).replace("\u2581", " ")})
         with torch.no_grad():
             out = model(**inputs, labels=labels, output_hidden_states=True)
         recorded["ids"].append({"source": inputs.input_ids[0].tolist(), "target": labels[0].tolist()})
