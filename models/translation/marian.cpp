@@ -77,10 +77,10 @@ constexpr auto kOtherFields = std::to_array<std::string_view>(
 
 // Options with which a model can be exported: config.json has them, or they only matter in training. All others must
 // have their defaults; positions and self-attention decide whether max-positions matters.
-constexpr auto kExported =
-    std::to_array<std::string_view>({"encoder-layers", "decoder-layers", "width", "heads", "feed-forward", "activation",
-                                     "tie-embeddings", "output-bias", "max-positions", "dropout", "attention-dropout",
-                                     "activation-dropout", "initial-deviation", "initialiser"});
+constexpr auto kExported = std::to_array<std::string_view>(
+    {"encoder-layers", "decoder-layers", "width", "heads", "feed-forward", "activation", "tie-embeddings",
+     "output-bias", "max-positions", "dropout", "attention-dropout", "activation-dropout", "layer-drop", "word-dropout",
+     "initial-deviation", "initialiser"});
 
 // Where the width of hidden states is an axis of a weight: it reads them (columns) or writes them (rows).
 enum class Hidden { read, written };

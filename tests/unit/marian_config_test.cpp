@@ -62,7 +62,8 @@ TEST(MarianConfigFile, RefusesFormsThatMarianLacksByName) {
               model.tie_embeddings = false;
               model.output_bias = true;
               model.initial_deviation = 0.1;
-              model.block.attention_dropout = 0.1;
+              model.word_dropout = 0.1;
+              model.block.attention_dropout = model.block.layer_drop = 0.1;
             }),
             "");
 }
