@@ -58,7 +58,11 @@ void write(const fs::path& output, const NamedTensors& weights, const HfConfig& 
 void write_translation(const fs::path& run, const ExportConfig& config) {
   check_marian_form(read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore));
   const Run trained = Run::load(run, config.checkpoint);
-  const auto& [src, tgt] = trained.tokenizers;
+  if (trained.tokenizers.factors.count() > 0) {
+    throw UserError(run.string() + ": trained with --source-factors, which Hugging Face's MarianMT lacks",
+                    "use the model with attend");
+  }
+  const Tokenizer &src = trained.tokenizers.src, &tgt = trained.tokenizers.tgt;
   const SpecialIds& special = tgt.special();
   const MarianConfig theirs{
       .model = trained.config,

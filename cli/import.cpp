@@ -159,7 +159,7 @@ void import_marian(const ImportConfig& config) {
   check_size("target", tokenizers.tgt_vocabulary, theirs.vocabulary.tgt);
   const TensorDirectory tensors(directory);
   refuse_larger_model(theirs, tensors, file);
-  const auto& [src, tgt] = tokenizers.pair;
+  const Tokenizer &src = tokenizers.pair.src, &tgt = tokenizers.pair.tgt;
   theirs.model.output_bias = has_marian_bias(tensors) || tgt.size() > theirs.vocabulary.tgt;
   const Seq2Seq model = make_seq2seq(theirs.model, {.src = src.size(), .tgt = tgt.size()}, 1);
   const VocabularySizes unk{.src = src.special().unk, .tgt = tgt.special().unk};

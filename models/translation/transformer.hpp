@@ -33,7 +33,7 @@ struct TransformerConfig {
   std::int64_t tgt_vocabulary = 0;
   std::int64_t encoder_layers = 6;
   std::int64_t decoder_layers = 6;
-  bool tie_embeddings = true;                          // source with target; target and output always are
+  bool tie_embeddings = true;  // source with target; target and output always are
   FactorTables factors = {};
   bool output_bias = false;
   BlockConfig encoder_block = {}, decoder_block = {};  // of equal widths, positions and dropout
@@ -60,7 +60,7 @@ class TransformerImpl : public Seq2SeqImpl {
   TransformerConfig config_;
   Embedding tgt_embedding_;
   SourceEmbedding src_embedding_;  // with the target's table when tied
-  torch::Tensor output_bias_;  // [V], undefined if there is none
+  torch::Tensor output_bias_;      // [V], undefined if there is none
   Stack encoder_;
   Stack decoder_;
   std::shared_ptr<const AddedPositions> src_positions_;

@@ -32,7 +32,7 @@ struct MarianModel {
 MarianModel imported(const fs::path& directory) {
   MarianConfig config = read_marian_config(directory / "config.json");
   const MarianTokenizers tokenizers = import_marian_tokenizers(directory, config.ids);
-  const auto& [src, tgt] = tokenizers.pair;
+  const Tokenizer &src = tokenizers.pair.src, &tgt = tokenizers.pair.tgt;
   const TensorDirectory tensors(directory);
   config.model.output_bias = has_marian_bias(tensors);
   const Seq2Seq model = make_seq2seq(config.model, {.src = src.size(), .tgt = tgt.size()}, std::nullopt);

@@ -68,7 +68,7 @@ class MarianVocabulary : public ::testing::TestWithParam<TokenizerType> {
 
 TEST_P(MarianVocabulary, GivesIdsAndKeepsSegmentations) {
   const MarianTokenizers read_ones = read();
-  const auto& [src, tgt] = read_ones.pair;
+  const Tokenizer &src = read_ones.pair.src, &tgt = read_ones.pair.tgt;
   ASSERT_EQ(src.size(), static_cast<std::int32_t>(ids_.size()));
   EXPECT_EQ(read_ones.src_vocabulary, src.size());
   EXPECT_TRUE(have_same_vocabulary(read_ones.pair));
