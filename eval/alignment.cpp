@@ -18,8 +18,10 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
     return first < last && !metrics::has_word_character(text.substr(first, last - first));
   };
   PiecesOfWords result(words.size());
+  const bool last_first = !pieces.empty() && pieces.front().begin > pieces.back().begin;  // of a reversed tokenizer
   std::size_t word = 0;  // the first that ends after the start of the piece
-  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+  for (std::size_t n = 0; n < pieces.size(); ++n) {
+    const std::size_t piece = last_first ? pieces.size() - 1 - n : n;
     while (word < words.size() && end_of(word) <= pieces[piece].begin) ++word;
     for (std::size_t w = word; w < words.size() && (w == word || begin_of(w) < pieces[piece].end); ++w) {
       result[w].push_back(static_cast<std::int64_t>(piece));
@@ -33,6 +35,12 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
 }
 
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+  if (tokenizer.is_reversed()) {
+    const std::vector<std::int32_t> in_order(ids.rbegin(), ids.rend());
+    std::vector<PieceBytes> result = decoded_bytes(tokenizer.reversed(), in_order);
+    std::ranges::reverse(result);
+    return result;
+  }
   // The text of the first n pieces is a prefix of the whole text, unless they end within a character.
   std::vector<PieceBytes> result(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) result[i].end = tokenizer.decode(ids.first(i + 1)).size();

@@ -92,7 +92,8 @@ EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig
   files.insert(files.end(), source.factor_files.begin(), source.factor_files.end());
   return {IdCache::open(files,
                         "parallel " + source.src_tokenizer.hash() + source.tgt_tokenizer.hash() +
-                            std::to_string(config.max_length) + source.factors.hash(),
+                            std::to_string(config.max_length) + source.factors.hash() +
+                             (source.tgt_tokenizer.is_reversed() ? " reversed" : ""),
                         {.vocabulary = std::max(
                              {source.src_tokenizer.size(), source.tgt_tokenizer.size(), most_labels(source.factors)}),
                          .record_bytes = sizeof(Record),

@@ -46,10 +46,22 @@ std::int32_t Tokenizer::checked(std::int32_t id) const {
   throw std::out_of_range("token id " + std::to_string(id) + " of " + std::to_string(size()));
 }
 
-std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const { return content_->model->encode(text); }
+Tokenizer Tokenizer::reversed() const {
+  Tokenizer other = *this;
+  other.is_reversed_ = !is_reversed_;
+  return other;
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<std::int32_t> ids = content_->model->encode(text);
+  if (is_reversed_) std::ranges::reverse(ids);
+  return ids;
+}
 
 std::vector<Piece> Tokenizer::encode_pieces(std::string_view text) const {
-  return content_->model->encode_pieces(text);
+  std::vector<Piece> pieces = content_->model->encode_pieces(text);
+  if (is_reversed_) std::ranges::reverse(pieces);
+  return pieces;
 }
 
 std::string_view beginning_of(std::string_view text, std::size_t most) {
@@ -61,17 +73,19 @@ std::string_view beginning_of(std::string_view text, std::size_t most) {
 
 Beginning Tokenizer::encode_beginning(std::string_view text, std::size_t most) const {
   const std::string_view read = beginning_of(text, most);
-  Beginning beginning{.ids = encode(read), .cut = read.size() < text.size()};
+  Beginning beginning{.ids = content_->model->encode(read), .cut = read.size() < text.size()};
   if (beginning.ids.size() > most) {
     beginning.ids.resize(most);
     beginning.cut = true;
   }
+  if (is_reversed_) std::ranges::reverse(beginning.ids);
   return beginning;
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   for (const auto id : ids) checked(id);
-  return as_one_line(content_->model->decode(ids));
+  if (!is_reversed_) return as_one_line(content_->model->decode(ids));
+  return as_one_line(content_->model->decode(std::vector<std::int32_t>(ids.rbegin(), ids.rend())));
 }
 
 std::int32_t Tokenizer::size() const { return content_->model->size(); }

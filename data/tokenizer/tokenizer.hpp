@@ -61,6 +61,11 @@ class Tokenizer {
   // `name` is used in messages.
   static Tokenizer from_bytes(std::string bytes, const std::string& name = "tokenizer");
 
+  // The same tokenizer with all ids in the opposite order: those of a text from its last piece to its first, from which
+  // decode() restores the text. Reversed twice it is the tokenizer itself.
+  Tokenizer reversed() const;
+  bool is_reversed() const { return is_reversed_; }
+
   // Ids without bos and eos. Any bytes are accepted; invalid UTF-8 counts as U+FFFD.
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<Piece> encode_pieces(std::string_view text) const;
@@ -80,7 +85,7 @@ class Tokenizer {
   // The id of a piece, or unk.
   std::int32_t id_of(std::string_view piece) const;
 
-  // The content of the file, and its XXH3.
+  // The content of the file, and its XXH3; both are the same if reversed.
   const std::string& bytes() const;
   const std::string& hash() const;
 
@@ -89,6 +94,7 @@ class Tokenizer {
   explicit Tokenizer(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
   std::int32_t checked(std::int32_t id) const;
   std::shared_ptr<const Content> content_;
+  bool is_reversed_ = false;
 };
 
 // Loads a tokenizer as Tokenizer::load does; also throws UserError if [CLS], [SEP] or [MASK] is missing.

@@ -102,7 +102,8 @@ TensorMetadata hashes_of(const Tokenizer& tokenizer) { return {{"tokenizer", tok
 Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   check_is_run(path, RunKind::train);
   const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
-  const auto tokenizers = TokenizerPair::load(path / "tokenizer");
+  auto tokenizers = TokenizerPair::load(path / "tokenizer");
+  if (config.reverse_target) tokenizers.tgt = tokenizers.tgt.reversed();
   const auto make = [&] {
     const VocabularySizes sizes{
         .src = tokenizers.src.size(), .tgt = tokenizers.tgt.size(), .factors = tokenizers.factors.sizes()};

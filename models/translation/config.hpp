@@ -22,6 +22,7 @@ inline constexpr auto kEnumNames<StackChoice> = std::to_array<EnumName<StackChoi
 // Training resolves options left at auto (train/translation/defaults.hpp) before a model is built.
 struct ModelConfig {
   ModelKind model = ModelKind::transformer;
+  bool reverse_target = false;
   std::optional<std::int64_t> encoder_layers;
   std::optional<std::int64_t> decoder_layers;
   std::optional<std::int64_t> width;
@@ -58,6 +59,8 @@ struct ModelConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model, {.help = "model family"});
+    visit("reverse-target", self.reverse_target,
+          {.help = "read and write the target from its last token to its first; text is printed in its own order"});
     visit("encoder-layers", self.encoder_layers,
           {.help = "layers of the encoder; auto: from the size of the data", .min = 1, .max = 96});
     visit("decoder-layers", self.decoder_layers,

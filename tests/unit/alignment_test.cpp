@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include <string>
@@ -80,6 +81,17 @@ TEST(Alignment, DecodedPiecesCoverTheirText) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       EXPECT_LE(bytes[i].begin, bytes[i].end);
       EXPECT_EQ(bytes[i].begin, i == 0 ? 0 : bytes[i - 1].end);
+    }
+    // Read from the last piece to the first, they are the same pieces.
+    const std::vector<std::int32_t> last_first(ids.rbegin(), ids.rend());
+    const auto reversed = decoded_bytes(tokenizer.reversed(), last_first);
+    const auto words = pieces_of_words(decoded, bytes), words_reversed = pieces_of_words(decoded, reversed);
+    for (std::size_t i = 0; i < bytes.size(); ++i) EXPECT_EQ(reversed[bytes.size() - 1 - i].begin, bytes[i].begin);
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      ASSERT_EQ(words_reversed[w].size(), words[w].size());
+      for (const std::int64_t piece : words_reversed[w]) {
+        EXPECT_TRUE(std::ranges::count(words[w], std::ssize(ids) - 1 - piece)) << text;
+      }
     }
     // Each word begins with a piece that begins a word; unk is one of its own wherever it stands.
     const auto is_unknown = [&](std::int64_t piece) { return ids[piece] == tokenizer.special().unk; };

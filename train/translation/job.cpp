@@ -87,6 +87,7 @@ class TranslationJob : public Job {
     }
     tokenizers_ = tokenizers_for(config_, resumed);
     check_factors_of_run(*tokenizers_, config_);
+    if (config_.model.reverse_target) tokenizers_->tgt = tokenizers_->tgt.reversed();
     check_vocabularies(config_.model, vocabulary_sizes());
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     train_ = open_corpus(config_.train, config_.factors.source_factors, *tokenizers_, config_);

@@ -81,6 +81,8 @@ TEST_F(EncodedCorpusTest, IsMadeAnewForAnythingThatChanged) {
   CorpusSource other = source_;
   other.tgt_tokenizer = train_tokenizer({src_}, {.type = TokenizerType::character});
   EXPECT_FALSE(EncodedCorpus::open(other, {}, cache_).from_cache());
+  other.tgt_tokenizer = tokenizer_.reversed();
+  EXPECT_FALSE(EncodedCorpus::open(other, {}, cache_).from_cache());
 
   const auto time = fs::last_write_time(src_);
   write("src", "b b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");  // one letter, of the same size and age

@@ -127,6 +127,23 @@ TEST_F(TokenizerTest, TakesAnyBytes) {
   EXPECT_FALSE(tokenizer.encode(long_line).empty());
 }
 
+TEST_F(TokenizerTest, ReversedGivesTheLastPieceFirstAndTheSameText) {
+  const Tokenizer tokenizer = train(), reversed = tokenizer.reversed();
+  const std::string text = "The quick brown dog läuft nach Hause";
+  std::vector<std::int32_t> ids = tokenizer.encode(text);
+  ASSERT_NE(ids.front(), ids.back());
+  const Beginning beginning = tokenizer.encode_beginning(text, 3), last_first = reversed.encode_beginning(text, 3);
+  EXPECT_EQ(last_first.ids, std::vector<std::int32_t>(beginning.ids.rbegin(), beginning.ids.rend()));
+  EXPECT_TRUE(last_first.cut);
+  std::ranges::reverse(ids);
+  EXPECT_EQ(reversed.encode(text), ids);
+  EXPECT_EQ(reversed.decode(ids), text);
+  EXPECT_EQ(reversed.encode_pieces(text).front().end, text.size());
+  EXPECT_TRUE(reversed.is_reversed());
+  EXPECT_EQ(reversed.hash(), tokenizer.hash());
+  EXPECT_EQ(reversed.reversed().encode(text), tokenizer.encode(text));
+}
+
 TEST_F(TokenizerTest, ReadsNoMoreOfATextThanItsBeginning) {
   const Tokenizer tokenizer = train();
   const std::string text = "The quick brown dog runs over the green field";
