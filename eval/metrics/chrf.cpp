@@ -10,7 +10,6 @@
 namespace attend::metrics {
 namespace {
 
-constexpr int kCharacterOrder = 6;
 constexpr double kBeta = 2;
 
 bool is_punctuation(char c) {
@@ -67,7 +66,7 @@ class Matcher {
 
 }  // namespace
 
-std::size_t Chrf::width() const { return 3 * static_cast<std::size_t>(kCharacterOrder + options_.word_order); }
+std::size_t Chrf::width() const { return 3 * static_cast<std::size_t>(kChrfOrder + options_.word_order); }
 
 std::vector<double> Chrf::statistics(std::string_view hypothesis, std::span<const std::string_view> references) const {
   // The texts stay alive beside `ids`, which points into them.
@@ -79,7 +78,7 @@ std::vector<double> Chrf::statistics(std::string_view hypothesis, std::span<cons
 
   const std::string_view text = prepare(hypothesis);
   WordIds ids;
-  Matcher characters(kCharacterOrder, visible_characters(text));
+  Matcher characters(kChrfOrder, visible_characters(text));
   Matcher words(options_.word_order,
                 options_.word_order > 0 ? ids.of(split_punctuation(text)) : std::vector<std::uint32_t>());
   std::vector<double> best;
@@ -119,7 +118,7 @@ double Chrf::value(std::span<const double> statistics) const {
 std::string Chrf::name() const { return "chrF2" + std::string(static_cast<std::size_t>(options_.word_order), '+'); }
 
 std::string Chrf::settings() const {
-  return fmt::format("case:{}|eff:yes|nc:{}|nw:{}|space:no", options_.lowercase ? "lc" : "mixed", kCharacterOrder,
+  return fmt::format("case:{}|eff:yes|nc:{}|nw:{}|space:no", options_.lowercase ? "lc" : "mixed", kChrfOrder,
                      options_.word_order);
 }
 

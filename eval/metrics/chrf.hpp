@@ -10,6 +10,8 @@
 
 namespace attend::metrics {
 
+inline constexpr int kChrfOrder = 6;  // of characters
+
 struct ChrfOptions {
   int word_order = 0;  // 0 is chrF2, 2 is chrF2++
   bool lowercase = false;
