@@ -12,6 +12,7 @@ std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> 
   std::vector<BeamPoint> points;
   config.search.nbest = 1;
   config.search.sample = 0;
+  config.mbr = 0;
   for (const std::int64_t beam : kComparedBeams) {
     config.search.beam = beam;
     const auto translations = Translator(*run.model, run.tokenizers, config, progress).translate(lines);

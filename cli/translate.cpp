@@ -20,6 +20,8 @@
 #include "data/text/lines.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/replace_unknown.hpp"
+#include "eval/rerank.hpp"
+#include "eval/search/ensemble.hpp"
 #include "eval/translate.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
@@ -28,7 +30,7 @@ namespace attend {
 namespace {
 
 struct TranslateConfig {
-  std::string run;
+  std::vector<std::string> runs;
   std::vector<std::string> input;
   FactorFiles factors;
   ModelOptions use;
@@ -37,6 +39,8 @@ struct TranslateConfig {
   LineRequestConfig asked;
   bool replace_unknown = false;
   std::string dictionary;
+  EnsembleConfig ensemble;
+  RerankConfig rerank;
   std::string alignment;
   std::optional<std::int64_t> alignment_layer;
   std::string scores;
@@ -44,7 +48,11 @@ struct TranslateConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Translation");
-    visit("run", self.run, {.help = "run of attend train", .placeholder = "DIR", .required = true, .positional = true});
+    visit("runs", self.runs,
+          {.help = "run of attend train; several with one target vocabulary translate together, as an ensemble",
+           .placeholder = "RUN",
+           .required = true,
+           .positional = true});
     visit("input", self.input,
           {.help = "files to translate, plain or .gz; default: standard input", .placeholder = "FILE"});
     FactorFiles::visit(self.factors, visit);
@@ -60,10 +68,12 @@ struct TranslateConfig {
           {.help = "file of lines SOURCE<TAB>TARGET: replace by TARGET where that word is SOURCE, the first that is",
            .placeholder = "FILE",
            .only = {"replace-unknown"}});
+    EnsembleConfig::visit(self.ensemble, visit);
+    RerankConfig::visit(self.rerank, visit);
     visit.group("Alignment");
     visit("alignment", self.alignment,
-          {.help = "file for the word alignment of each line and its best translation, or its first sample: "
-                   "SOURCE-TARGET for every target word, counted from 0",
+          {.help = "file for the word alignment of each line and its best translation, or its first sample, by the "
+                   "attention of the first run: SOURCE-TARGET for every target word, counted from 0",
            .placeholder = "FILE"});
     visit("alignment-layer", self.alignment_layer,
           {.help =
@@ -79,6 +89,9 @@ struct TranslateConfig {
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
     asked.validate(origins, translator.search.beam, translator.search.diverse_groups);
+    ensemble.weights_of(runs.size(), origins);
+    refuse_meaningless_to_several(origins);
+    refuse_nothing_to_rerank(origins);
     for (const auto& [option, file] : {std::pair("alignment", &alignment), std::pair("scores", &scores)}) {
       if (*file != "-") continue;
       throw UserError(origins(option) + " is -, but standard output carries the translations", "name a file");
@@ -86,7 +99,31 @@ struct TranslateConfig {
     if (!scores.empty() && scores == alignment) {
       throw UserError(origins("scores") + " is the file of " + origins("alignment"), "name two files");
     }
-    refuse_inapplicable(*this, given_place(origins));
+    TranslateConfig resolved = *this;
+    resolved.translator.search = translator.candidates();
+    refuse_inapplicable(resolved, given_place(origins));
+  }
+
+ private:
+  void refuse_meaningless_to_several(const OptionOrigins& origins) const {
+    const bool is_path = use.checkpoint != "auto" && use.checkpoint != "best" && use.checkpoint != "last";
+    if (runs.size() == 1) return;
+    if (translator.search.coverage_penalty > 0) {
+      throw UserError(origins("coverage-penalty") + ": an ensemble has no attention of its own", "leave it out");
+    }
+    if (!is_path) return;
+    throw UserError(origins("checkpoint") + " " + use.checkpoint + ": a path names the weights of one run, but " +
+                        std::to_string(runs.size()) + " are given",
+                    "give auto, best or last");
+  }
+  void refuse_nothing_to_rerank(const OptionOrigins& origins) const {
+    if (rerank.rerank.empty()) return;
+    if (translator.mbr > 0) {
+      throw UserError(origins("rerank") + " with --mbr: both choose among the hypotheses", "leave one of them out");
+    }
+    if (translator.search.rows() == 1) {
+      throw UserError(origins("rerank") + ": a beam of 1 has a single hypothesis", "raise --beam, or give --sample");
+    }
   }
 };
 
@@ -101,12 +138,94 @@ void print(const std::vector<Translation>& translations, std::int64_t number, bo
   }
 }
 
+void refuse_without_weights(const Run& trained, const OptionOrigins& origins, const std::string& run) {
+  const bool hard = trained.config.attention == ChoiceKind::hard;
+  if (!hard && trained.config.model != ModelKind::fixed) return;
+  throw UserError(
+      origins("attention-threshold") + ": " + run +
+          (hard ? " has hard attention, which selects one position instead of weighting all" : " has no attention"),
+      "leave it out");
+}
+
+// The runs of a call: those that translate, the first one alone or an ensemble, and perhaps one that reranks.
+struct TranslatingRuns {
+  std::vector<Run> together;
+  std::vector<double> weights;
+  std::optional<Run> rerank = {};
+
+  Companions companions(EnsembleKind kind) const {
+    Companions others{.kind = kind, .weights = weights};
+    for (std::size_t i = 1; i < together.size(); ++i) {
+      others.models.push_back({.model = together[i].model.get(), .src = together[i].tokenizers.src});
+    }
+    return others;
+  }
+};
+
+void refuse_other_target(const Run& trained, const std::string& run, const Run& first, const std::string& first_run) {
+  const Tokenizer &tgt = trained.tokenizers.tgt, &expected = first.tokenizers.tgt;
+  if (tgt.hash() != expected.hash()) {
+    throw UserError(run + ": another target tokenizer than that of " + first_run,
+                    "an ensemble needs one target vocabulary: train its runs with the same --tokenizer");
+  }
+  if (tgt.is_reversed() == expected.is_reversed()) return;
+  const std::string& reversed = tgt.is_reversed() ? run : first_run;
+  const std::string& other = tgt.is_reversed() ? first_run : run;
+  throw UserError(reversed + ": trained with --reverse-target, but " + other + " is not",
+                  "translate with the other runs and --rerank " + reversed);
+}
+
+// What counts on a translation's being written from its first word to its last.
+void refuse_word_order(const TranslateConfig& config, const OptionOrigins& origins) {
+  const auto& [prefix, constraints, forbid] = config.asked;
+  for (const auto& [option, is_used] : {std::pair("prefix", !prefix.empty()),
+                                        {"constraints", !constraints.empty()},
+                                        {"forbid", !forbid.empty()},
+                                        {"replace-unknown", config.replace_unknown}}) {
+    if (!is_used) continue;
+    throw UserError(origins(option) + ": " + config.runs.front() + " was trained with --reverse-target",
+                    "leave it out, or translate with another run");
+  }
+}
+
+// Lines carry the labels of the first run alone.
+void refuse_factors(const Run& trained, const std::string& run) {
+  if (trained.tokenizers.factors.count() == 0) return;
+  throw UserError(run + ": trained with --source-factors, which only the first run may be", "name another run");
+}
+
+TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& origins) {
+  TranslatingRuns runs{.together = {}, .weights = config.ensemble.weights_of(config.runs.size(), origins)};
+  const auto device = device_named(config.use.device);
+  for (const std::string& path : config.runs) {
+    const Run& trained = runs.together.emplace_back(Run::load(path, config.use.checkpoint, device));
+    if (runs.together.size() == 1) {
+      check_factor_files(trained, path, config.factors.source_factors);
+    } else {
+      refuse_factors(trained, path);
+    }
+    refuse_other_target(trained, path, runs.together.front(), config.runs.front());
+    if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, path);
+    if (config.translator.search.coverage_penalty > 0 && trained.config.model == ModelKind::fixed) {
+      throw UserError(origins("coverage-penalty") + ": " + path + " has no attention", "leave it out");
+    }
+  }
+  if (runs.together.front().tokenizers.tgt.is_reversed()) refuse_word_order(config, origins);
+  if (!config.rerank.rerank.empty()) {
+    runs.rerank = Run::load(config.rerank.rerank, "auto", device);
+    refuse_factors(*runs.rerank, config.rerank.rerank);
+  }
+  for (const Run& trained : runs.together) freeze(*trained.model, config.use.precision);
+  if (runs.rerank) freeze(*runs.rerank->model, config.use.precision);
+  return runs;
+}
+
 // Aligns lines with their best translations, before unknown words are replaced.
 class Aligner {
  public:
   Aligner(const TranslateConfig& config, const Run& trained)
       : tokenizers_(trained.tokenizers),
-        file_(config.alignment, trained, config.run, config.alignment_layer, "--alignment-layer"),
+        file_(config.alignment, trained, config.runs.front(), config.alignment_layer, "--alignment-layer"),
         pairs_(trained, {.only = AttentionPlace::cross, .threshold = config.translator.search.attention_threshold},
                [this](const PiecePair& pair, const SentenceAttention& attention) { file_.write(pair, attention); }) {}
 
@@ -174,9 +293,17 @@ std::optional<std::int64_t> count_all_lines(const std::vector<std::string>& inpu
 }
 
 void translate(const TranslateConfig& config, const std::vector<std::string>& inputs, std::deque<LineReader>& readers,
-               FactorReader& factors, const Run& trained, Extras& extras) {
+               FactorReader& factors, const TranslatingRuns& runs, Extras& extras) {
   WorkProgress progress(work_on_lines(inputs, config.lines));
-  Translator translator(*trained.model, trained.tokenizers, config.translator, &progress);
+  const Run& first = runs.together.front();
+  Translator translator(*first.model, first.tokenizers, config.translator, &progress);
+  if (runs.together.size() > 1) translator.add_models(runs.companions(config.ensemble.ensemble));
+  std::optional<Reranker> reranker;
+  if (runs.rerank) {
+    reranker.emplace(*runs.rerank, config.rerank,
+                     ScoreConfig{.workers = config.translator.workers, .threads = config.translator.threads});
+    translator.rescore_with([&](const auto& lines, auto& translations) { reranker->rescore(lines, translations); });
+  }
   if (extras.asked) translator.ask(*extras.asked);
   std::deque<std::string> lines;  // read and not yet translated, if extras need them
   std::int64_t number = 0;
@@ -194,7 +321,7 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
       if (extras.aligner) extras.aligner->translated(lines.front(), translations.front());
       if (extras.unknown) extras.unknown->replace(lines.front(), translations);
       if (!lines.empty()) lines.pop_front();
-      print(translations, number, config.translator.search.num_results() > 1);
+      print(translations, number, translator.num_results() > 1);
       if (at_once) std::cout.flush();
       if (extras.scores) {
         for (const Translation& translation : translations) extras.scores->write(number, translation);
@@ -210,15 +337,6 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
   if (extras.asked) extras.asked->check_count(number);
 }
 
-void refuse_without_weights(const Run& trained, const OptionOrigins& origins, const std::string& run) {
-  const bool hard = trained.config.attention == ChoiceKind::hard;
-  if (!hard && trained.config.model != ModelKind::fixed) return;
-  throw UserError(
-      origins("attention-threshold") + ": " + run +
-          (hard ? " has hard attention, which selects one position instead of weighting all" : " has no attention"),
-      "leave it out");
-}
-
 void run(const TranslateConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
@@ -228,24 +346,19 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   FactorReader factors(config.factors.source_factors);
   if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");
   if (!config.scores.empty()) refuse_existing(config.scores, "--scores");
-  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
-  check_factor_files(trained, config.run, config.factors.source_factors);
-  if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, config.run);
-  if (config.translator.search.coverage_penalty > 0 && trained.config.model == ModelKind::fixed) {
-    throw UserError(origins("coverage-penalty") + ": " + config.run + " has no attention", "leave it out");
-  }
+  const TranslatingRuns runs = load_runs(config, origins);
+  const Run& first = runs.together.front();
   Extras extras;
   if (config.asked.any()) {
-    extras.asked.emplace(config.asked, trained.tokenizers.tgt);
+    extras.asked.emplace(config.asked, first.tokenizers.tgt);
     if (const auto lines = count_all_lines(inputs)) extras.asked->check_count(*lines);
   }
-  freeze(*trained.model, config.use.precision);
-  if (!config.alignment.empty()) extras.aligner.emplace(config, trained);
-  if (!config.scores.empty()) extras.scores.emplace(config.scores, trained.tokenizers.tgt);
+  if (!config.alignment.empty()) extras.aligner.emplace(config, first);
+  if (!config.scores.empty()) extras.scores.emplace(config.scores, first.tokenizers.tgt);
   if (config.replace_unknown) {
-    extras.unknown.emplace(trained, config.run, config.dictionary, config.translator.search.attention_threshold);
+    extras.unknown.emplace(first, config.runs.front(), config.dictionary, config.translator.search.attention_threshold);
   }
-  translate(config, inputs, readers, factors, trained, extras);
+  translate(config, inputs, readers, factors, runs, extras);
   extras.finish();
 }
 

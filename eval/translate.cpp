@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
@@ -26,6 +27,10 @@ constexpr std::size_t kBytesInWindow = std::size_t{16} << 20;
 // Source pieces of a batch and the pieces that its hypotheses may grow to, as if all sentences were as long as the
 // longest: bounds what one search keeps of them, keys and values in every layer.
 constexpr std::int64_t kPiecesInBatch = 32768;
+
+// Unlikely tokens are not drawn: unbiased samples of a translation model are mostly poor (Freitag et al. 2023, arXiv
+// 2305.09860, find this epsilon best).
+constexpr double kEpsilonOfCandidates = 0.02;
 
 using Ids = std::vector<std::int32_t>;
 
@@ -50,7 +55,56 @@ std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encod
   return batches;
 }
 
+// Replaces the hypotheses of a line by the distinct ones, the highest mean utility first, which becomes their score.
+void choose_by_risk(std::vector<Translation>& translations, metrics::Utility utility) {
+  std::vector<std::string> texts;
+  for (const Translation& translation : translations) texts.push_back(translation.text);
+  std::vector<Translation> chosen;
+  for (const auto& [first, mean] : metrics::rank_by_utility(texts, utility)) {
+    chosen.push_back(std::move(translations[first]));
+    chosen.back().hypothesis.score = mean;
+  }
+  translations = std::move(chosen);
+}
+
+std::unique_ptr<const StepModel> make_step_model(const TranslationRequest& request, const Sequences& src,
+                                                 std::span<const Sequences> companion_src, Pass& pass) {
+  auto first = std::make_unique<EncodedSource>(request.model, src, pass);
+  if (request.companions == nullptr) return first;
+  const auto& [models, kind, weights] = *request.companions;
+  std::vector<Ensemble::Member> members;
+  members.push_back({.model = std::move(first), .weight = weights[0]});
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    members.push_back(
+        {.model = std::make_unique<EncodedSource>(*models[i].model, companion_src[i], pass), .weight = weights[i + 1]});
+  }
+  return std::make_unique<Ensemble>(std::move(members), kind);
+}
+
 }  // namespace
+
+void TranslatorConfig::validate(const OptionOrigins& origins) const {
+  TranslatorConfig resolved = *this;
+  resolved.search = candidates();
+  const SearchConfig& found = resolved.search;
+  if (found.sample != search.sample) refuse_given("beam", origins, "with --mbr unless --nbest is given, too");
+  refuse_inapplicable(resolved, given_place(origins));
+  found.validate(origins);
+  if (mbr == 0 || found.num_results() == mbr) return;
+  const std::string option = found.sample > 0 ? "sample" : "nbest";
+  throw UserError(origins("mbr") + ": " + std::to_string(mbr) + " hypotheses, but " + origins(option) + " is " +
+                      std::to_string(found.num_results()),
+                  "give --" + option + " " + std::to_string(mbr));
+}
+
+SearchConfig TranslatorConfig::candidates() const {
+  SearchConfig found = search;
+  if (mbr == 0 || found.sample > 0 || found.nbest > 1) return found;
+  found.sample = mbr;
+  const bool is_truncated = found.epsilon > 0 || found.top_k > 0 || found.top_p < 1 || found.min_p > 0;
+  if (!is_truncated) found.epsilon = kEpsilonOfCandidates;
+  return found;
+}
 
 std::size_t most_source_pieces(const Seq2SeqImpl& model) {
   const std::optional<std::int64_t> longest = model.longest_source();
@@ -67,15 +121,43 @@ Translator::Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const
     : model_(model),
       tokenizers_(std::move(tokenizers)),
       config_(config),
+      num_results_(config.mbr > 0 ? 1 : config.search.num_results()),
       most_pieces_(most_source_pieces(model)),
-      progress_(progress) {}
+      progress_(progress) {
+  config_.search = config.candidates();
+}
+
+void Translator::add_models(Companions companions) {
+  for (const Companions::Model& companion : companions.models) {
+    most_pieces_ = std::min(most_pieces_, most_source_pieces(*companion.model));
+  }
+  companions_ = std::move(companions);
+}
+
+void Translator::rescore_with(Rescore rescore) {
+  num_results_ = config_.search.nbest;
+  config_.search.nbest = config_.search.beam;
+  rescore_ = std::move(rescore);
+}
+
+Sequences Translator::encode_for(const Companions::Model& companion, const std::vector<std::string>& lines,
+                                 const std::vector<std::size_t>& chosen) const {
+  std::vector<Ids> encoded;
+  for (const std::size_t i : chosen) {
+    encoded.push_back(encode_source(companion.src, SourceFactors{}, lines[i], most_pieces_).ids);
+  }
+  Sequences src = concatenate({encoded.begin(), encoded.end()}, -1, companion.src.special().eos);
+  src.ids_M = src.ids_M.to(companion.model->device());
+  return src;
+}
 
 void Translator::warn_of_cut() const {
   if (cut_.count > 0) log::warn("{}", cut_.report(most_pieces_));
 }
 
 std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request, const Sequences& src,
-                                               std::span<const std::int64_t> lines) {
+                                               std::span<const std::int64_t> lines,
+                                               std::span<const Sequences> companion_src) {
   if (src.layout.size() == 0) return {};
   const c10::InferenceMode inference;
   const CutWeights cut(request.config.attention_threshold);
@@ -88,8 +170,8 @@ std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request
         {.longest = request.config.longest(length), .line = lines.empty() ? b : lines[b], .src_length = length});
     if (request.asked != nullptr) request.asked->add_to(wanted.back());
   }
-  const EncodedSource source(request.model, src, pass);
-  return search({.model = source, .wanted = wanted, .ids = request.ids, .config = request.config}, pass);
+  const auto model = make_step_model(request, src, companion_src, pass);
+  return search({.model = *model, .wanted = wanted, .ids = request.ids, .config = request.config}, pass);
 }
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
@@ -114,7 +196,8 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   const TranslationRequest request{.model = model_,
                                    .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad},
                                    .config = config_.search,
-                                   .asked = asked_};
+                                   .asked = asked_,
+                                   .companions = companions_ ? &*companions_ : nullptr};
   const auto batches = make_batches(encoded, config_);
   run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
               [&](std::size_t b) {
@@ -127,7 +210,14 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                 }
                 Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
                 add_labels(src, labels_of_sentences, tokenizers_.factors.count());
-                auto found = attend::translate(request, on_device(std::move(src), model_.device()), numbers);
+                std::vector<Sequences> companion_src;
+                if (companions_) {
+                  for (const auto& companion : companions_->models) {
+                    companion_src.push_back(encode_for(companion, lines, batches[b]));
+                  }
+                }
+                auto found =
+                    attend::translate(request, on_device(std::move(src), model_.device()), numbers, companion_src);
                 for (std::size_t s = 0; s < sentences.size(); ++s) {
                   std::vector<Translation>& result = results[batches[b][s]];
                   result.clear();
@@ -135,9 +225,16 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                     std::string text = tokenizers_.tgt.decode(hypothesis.ids);
                     result.push_back({.text = std::move(text), .hypothesis = std::move(hypothesis)});
                   }
+                  if (config_.mbr > 0) choose_by_risk(result, config_.utility);
                 }
                 if (progress_ != nullptr) progress_->add(std::ssize(sentences));
               });
+  if (rescore_) rescore_(lines, results);
+  if (rescore_ || config_.mbr > 0) {
+    for (std::vector<Translation>& result : results) {
+      if (std::ssize(result) > num_results_) result.resize(num_results_);
+    }
+  }
   return results;
 }
 

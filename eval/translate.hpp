@@ -12,6 +12,8 @@
 #include "core/progress.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "eval/line_requests.hpp"
+#include "eval/metrics/bayes_risk.hpp"
+#include "eval/search/ensemble.hpp"
 #include "eval/search/search.hpp"
 #include "models/translation/seq2seq.hpp"
 
@@ -19,6 +21,8 @@ namespace attend {
 
 struct TranslatorConfig {
   SearchConfig search;
+  std::int64_t mbr = 0;
+  metrics::Utility utility = metrics::Utility::chrf;
   std::int64_t batch_size = 32;
   std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
@@ -26,12 +30,24 @@ struct TranslatorConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     SearchConfig::visit(self.search, visit);
+    visit.group("Minimum Bayes risk");
+    visit("mbr", self.mbr,
+          {.help = "translate by the one of N hypotheses that is most like the others: of N samples with epsilon 0.02, "
+                   "or those of --sample N or --nbest N; 0: by the best",
+           .min = 0,
+           .max = 1000,
+           .placeholder = "N"});
+    visit("utility", self.utility, {.help = "likeness of two hypotheses: their sentence-level score", .only = {"mbr"}});
     visit.group("Speed");
     visit("batch-size", self.batch_size, {.help = "sentences per batch of a worker", .min = 1, .max = 10000});
     visit("workers", self.workers, {.help = "parallel workers; auto: one per processor", .min = 1, .max = 1024});
     visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
   }
-  void validate(const OptionOrigins& origins) const { search.validate(origins); }
+  void validate(const OptionOrigins& origins) const;
+
+  // The search for the hypotheses of which --mbr chooses one: if they are not asked for, samples, with epsilon 0.02
+  // unless another truncation is given.
+  SearchConfig candidates() const;
 };
 
 // The number of pieces of a source line that are read, without the end of sentence: kMostPieces, or fewer if the model
@@ -57,18 +73,32 @@ struct Translation {
   Hypothesis hypothesis;  // empty for a blank line
 };
 
+// The other models of an ensemble, each with its source tokenizer; they share the first model's target tokenizer.
+struct Companions {
+  struct Model {
+    const Seq2SeqImpl* model = nullptr;
+    Tokenizer src;
+  };
+  std::vector<Model> models = {};
+  EnsembleKind kind = EnsembleKind::linear;
+  std::vector<double> weights = {};  // of all models, the first model's first; they sum to 1
+};
+
 struct TranslationRequest {
   const Seq2SeqImpl& model;
   TargetIds ids;
   const SearchConfig& config;
-  const LineRequests* asked = nullptr;  // of each line
+  const LineRequests* asked = nullptr;     // of each line
+  const Companions* companions = nullptr;  // nullptr: no ensemble
 };
 
-// The results for every source sentence (with its eos): `search` over the model. `lines` are their numbers in the input.
+// The results for every source sentence (with its eos): `search` over the model. `lines` are their numbers in the
+// input, `companion_src` the same sentences in the ids of each companion.
 std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request, const Sequences& src,
-                                               std::span<const std::int64_t> lines = {});
+                                               std::span<const std::int64_t> lines = {},
+                                               std::span<const Sequences> companion_src = {});
 
-// Model and config are not modified; they and `progress`, which counts translated lines, must outlive the translator.
+// The model is not modified; it and `progress`, which counts translated lines, must outlive the translator.
 class Translator {
  public:
   Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config,
@@ -76,6 +106,16 @@ class Translator {
 
   // Asks for something of each line; `asked` must outlive the translator.
   void ask(const LineRequests& asked) { asked_ = &asked; }
+
+  // Translates with other models together, whose sources are cut as the first model's. They must outlive this.
+  void add_models(Companions companions);
+
+  // Called with lines and all hypotheses that search keeps of each: may change their scores and order.
+  using Rescore = std::function<void(const std::vector<std::string>&, std::vector<std::vector<Translation>>&)>;
+  void rescore_with(Rescore rescore);
+
+  // The translations that a line has at most.
+  std::int64_t num_results() const { return num_results_; }
 
   // The translations of each line, best first, at least one. A line is followed by the labels of the run's source
   // factors (data/text/factors.hpp). A blank line gives a blank one; a line of more than
@@ -95,9 +135,15 @@ class Translator {
   void warn_of_cut() const;
 
  private:
+  Sequences encode_for(const Companions::Model& companion, const std::vector<std::string>& lines,
+                       const std::vector<std::size_t>& chosen) const;
+
   const Seq2SeqImpl& model_;
   TokenizerPair tokenizers_;
-  const TranslatorConfig& config_;
+  TranslatorConfig config_;   // its nbest: the hypotheses to choose from
+  std::int64_t num_results_;  // that remain of each line
+  std::optional<Companions> companions_ = {};
+  Rescore rescore_ = {};
   std::size_t most_pieces_;
   WorkProgress* progress_;
   const LineRequests* asked_ = nullptr;

@@ -1,0 +1,31 @@
+#include "eval/rerank.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace attend {
+
+void Reranker::rescore(const std::vector<std::string>& lines,
+                       std::vector<std::vector<Translation>>& translations) const {
+  std::vector<std::string> sources, targets;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    for (const Translation& translation : translations[i]) {
+      sources.push_back(lines[i]);
+      targets.push_back(translation.text);
+    }
+  }
+  if (config_.rerank_direction == RerankDirection::reverse) std::swap(sources, targets);
+  const std::vector<TargetScore> scores = score(run_, sources, targets, scoring_);
+  auto next = scores.begin();
+  for (std::vector<Translation>& of_line : translations) {
+    for (Translation& translation : of_line) {
+      const double by_piece = next->log_prob() / static_cast<double>(next->pieces.size());
+      translation.hypothesis.score += config_.rerank_weight * by_piece;
+      ++next;
+    }
+    std::ranges::stable_sort(of_line, std::greater(),
+                             [](const Translation& translation) { return translation.hypothesis.score; });
+  }
+}
+
+}  // namespace attend
