@@ -23,6 +23,7 @@
 #include "analysis/pair_tests.hpp"
 #include "analysis/probe.hpp"
 #include "analysis/run_groups.hpp"
+#include "analysis/searches.hpp"
 #include "analysis/trained_run.hpp"
 #include "core/clock.hpp"
 #include "core/conditions.hpp"
@@ -116,6 +117,21 @@ class Measurement {
           {.name = given.name, .description = "translations in " + given.file, .runs = {runs_.size() + i}});
       for (OptionDifference& difference : result_.differences) difference.values.emplace_back("-");
     }
+    add_searches();
+  }
+
+  void add_searches() {
+    searches_ = parse_searches(config_.search, config_.translator);
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
+      const NamedSearch& search = searches_[i];
+      if (std::ranges::find(systems_, search.name, &SystemRuns::name) != systems_.end()) {
+        throw UserError(fmt::format("--search {}: another system has this name", search.name), "give another name");
+      }
+      systems_.push_back({.name = search.name,
+                          .description = fmt::format("a search of {}: {}", runs_[0].facts.path, search.options),
+                          .runs = {runs_.size() + inputs_.given.size() + i}});
+      for (OptionDifference& difference : result_.differences) difference.values.emplace_back("-");
+    }
   }
 
   bool has_model(const SystemRuns& system) const { return system.runs[0] < runs_.size(); }
@@ -143,6 +159,10 @@ class Measurement {
     for (const GivenSystem& given : inputs_.given) {
       SystemOutputs& outputs = outputs_.emplace_back();
       for (const std::string& line : given.lines) outputs.translations.push_back({.text = line, .hypothesis = {}});
+    }
+    for (const NamedSearch& search : searches_) {
+      log::info("{}: translating {} sentences, {}", search.name, set_.sources.size(), search.options);
+      outputs_.emplace_back().translations = best_translations(search, runs_[0].run, set_.sources);
     }
     for (const SystemRuns& system : systems_) set_.outputs.push_back(outputs_[system.runs[0]].texts());
     note_conditions();
@@ -207,7 +227,8 @@ class Measurement {
     MeasuredRun shown;
     for (std::size_t m = 0; m < metrics_.size(); ++m) shown.quality.scores.push_back(estimate(number, m));
     if (number >= runs_.size()) {
-      shown.facts.path = inputs_.given[number - runs_.size()].file;
+      const std::size_t given = number - runs_.size();
+      shown.facts.path = given < inputs_.given.size() ? inputs_.given[given].file : runs_[0].facts.path;
       return shown;
     }
     const TrainedRun& trained = runs_[number];
@@ -349,8 +370,9 @@ class Measurement {
   std::vector<std::unique_ptr<metrics::Metric>> metrics_;
   TranslatedSet set_;
   ComparedInputs inputs_;
+  std::vector<NamedSearch> searches_;
   std::vector<TrainedRun> runs_;
-  std::vector<SystemOutputs> outputs_;  // of all runs, then of the systems without a model
+  std::vector<SystemOutputs> outputs_;  // of all runs, then of the systems without a model, then of searches
   std::vector<SystemRuns> systems_;
   std::vector<std::vector<ScoredOutput>> scored_;  // [output][metric]
   Comparison result_;
@@ -365,6 +387,10 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
     throw UserError("nothing to compare: no run and no --hypothesis is given",
                     "name runs of attend train, or files of translations: --hypothesis NAME=FILE");
   }
+  if (runs.empty() && !search.empty()) {
+    throw UserError(origins("search") + ": no run is given", "leave it out, or name a run");
+  }
+  parse_searches(search, translator);  // refuses
   if (test.size() != 2) {
     throw UserError(fmt::format("{}: {} files, expected 2", origins("test"), test.size()), "--test SOURCE TARGET");
   }

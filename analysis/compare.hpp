@@ -19,6 +19,7 @@ struct CompareConfig {
   std::vector<std::string> names;
   std::vector<std::string> test;
   std::vector<std::string> hypothesis;
+  std::vector<std::string> search;
   std::vector<std::string> train;
   GoldConfig gold;
   bool probe = false;
@@ -45,6 +46,10 @@ struct CompareConfig {
           {.help = "name and translations of a system without a model, one translation per line; repeatable, with or "
                    "without runs; measures that need a model are left out",
            .placeholder = "NAME=FILE"});
+    visit("search", self.search,
+          {.help = "another search of the first run, by the options that differ, as a system: \"greedy = --beam 1\"; "
+                   "repeatable; measures that need a model are left out",
+           .placeholder = "NAME = OPTIONS"});
     visit("train", self.train,
           {.help = "training text, whose last file, the target side, gives the frequencies of words; none: the "
                    "training text of the first run",

@@ -69,7 +69,7 @@ class Measured : public SectionMaker {
         "differences", "1. Differences",
         "Options in which the systems differ. The comparison is about those of the architecture; every difference in "
         "the conditions of training is another possible cause of the differences below."};
-    add_only_texts(section, "Their architecture and training are unknown");
+    add_only_texts(section, "Their architecture and training are not shown");
     if (num_models() < it_.systems.size() && num_models() < 2) return section;
     for (const OptionPart part : {OptionPart::architecture, OptionPart::conditions}) {
       const bool is_architecture = part == OptionPart::architecture;
@@ -265,7 +265,7 @@ class Measured : public SectionMaker {
           Paragraph{"The vocabularies differ: a target token is a piece of the system's own vocabulary, so numbers of "
                     "tokens and tokens per second cannot be compared between systems."});
     }
-    add_only_texts(section, "Their cost is unknown");
+    add_only_texts(section, "Their cost is not measured");
 
     std::vector<std::string> lengths;
     for (const System& system : systems()) {
@@ -305,7 +305,7 @@ class Measured : public SectionMaker {
         "curves", "4. Curves",
         "Validation during training, by updates, target tokens and time. A curve that reaches the same value further "
         "to the left learns faster. Runs of one system have different dash patterns."};
-    add_only_texts(section, "Their training is unknown, and they have no curves");
+    add_only_texts(section, "Their training is not shown, and they have no curves");
     if (num_models() == 0) return section;
     // The names and keys of the loss and of the metrics that validations computed.
     std::vector<std::pair<std::string, std::string>> shown = {{"loss", ""}};

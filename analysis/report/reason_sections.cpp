@@ -96,7 +96,7 @@ class Reasons : public SectionMaker {
     Section section{"why", "6. Possible causes",
                     "Translations that the search missed, probabilities that are badly calibrated, the distribution of "
                     "attention, and gradients and hidden states by depth. None of these numbers proves a cause."};
-    add_only_texts(section, "Their probabilities, search and attention are unknown");
+    add_only_texts(section, "Their probabilities, search and attention are not measured");
     if (num_models() == 0) return section;
     add_cross_scores(section);
     add_beams(section);

@@ -1,0 +1,97 @@
+#include "analysis/searches.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "core/progress.hpp"
+
+namespace attend {
+namespace {
+
+std::string without_outer_space(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// Options by name, each followed by its values: "--beam 4", "--beam=4"; a flag may have none.
+void apply_search(TranslatorConfig& config, const std::string& text, OptionOrigins& origins) {
+  BoundOptions options = bind(config);
+  std::istringstream words(text);
+  std::string word;
+  std::string name;
+  std::vector<std::string> values;
+  const auto apply = [&] {
+    const BoundOption* option = find_option(options, name);
+    if (option != nullptr && option->kind == OptionKind::flag && values.empty()) values.emplace_back("true");
+    if (option != nullptr && option->kind != OptionKind::list && values.size() > 1) {
+      throw UserError(fmt::format("--{}: unexpected \"{}\"", name, values[1]), "give it one value");
+    }
+    apply_words(options, name, values, origins);
+  };
+  while (words >> word) {
+    if (!word.starts_with("--")) {
+      if (name.empty()) throw UserError(fmt::format("found \"{}\", expected an option", word), "write --NAME VALUE");
+      values.push_back(word);
+      continue;
+    }
+    if (!name.empty()) apply();
+    const std::size_t equals = word.find('=');
+    name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+    values.clear();
+    if (equals != std::string::npos) values.push_back(word.substr(equals + 1));
+  }
+  if (!name.empty()) apply();
+}
+
+NamedSearch parse_search(const std::string& word, const TranslatorConfig& base) {
+  const std::size_t equals = word.find('=');
+  NamedSearch search{.name = without_outer_space(word.substr(0, equals)),
+                     .options = equals == std::string::npos ? "" : without_outer_space(word.substr(equals + 1)),
+                     .translator = base};
+  if (search.name.empty() || search.options.empty() || search.name.starts_with("--")) {
+    throw UserError(fmt::format("--search {}: expected NAME = OPTIONS", word),
+                    "name the search and its options, in quotes: --search \"greedy = --beam 1\"");
+  }
+  try {
+    OptionOrigins origins;
+    apply_search(search.translator, search.options, origins);
+    search.translator.validate(origins);
+    if (search.translator.search.nbest > 1 && search.translator.mbr == 0) {
+      throw UserError("--nbest: the best translation of each sentence is compared", "leave it out");
+    }
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("--search {}: {}", search.name, error.what()), error.remedy());
+  }
+  return search;
+}
+
+}  // namespace
+
+std::vector<NamedSearch> parse_searches(const std::vector<std::string>& words, const TranslatorConfig& base) {
+  std::vector<NamedSearch> searches;
+  for (const std::string& word : words) {
+    NamedSearch search = parse_search(word, base);
+    if (std::ranges::find(searches, search.name, &NamedSearch::name) != searches.end()) {
+      throw UserError(fmt::format("--search {}: the name is given twice", search.name),
+                      "give each search a name of its own");
+    }
+    searches.push_back(std::move(search));
+  }
+  return searches;
+}
+
+std::vector<Translation> best_translations(const NamedSearch& search, const Run& run,
+                                           const std::vector<std::string>& sources) {
+  WorkProgress progress({.unit = "sentences", .total = std::ssize(sources)});
+  std::vector<Translation> best;
+  for (auto& found : Translator(*run.model, run.tokenizers, search.translator, &progress).translate(sources)) {
+    best.push_back(std::move(found.front()));
+  }
+  progress.clear();
+  return best;
+}
+
+}  // namespace attend
