@@ -29,6 +29,7 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "core/version.hpp"
@@ -148,9 +149,9 @@ class Measurement {
 
   void translate_all() {
     for (TrainedRun& trained : runs_) {
-      const SearchConfig& search = config_.translator.search;
+      const SearchConfig search = config_.translator.candidates();
       log::info("{}: translating {} sentences, {}", trained.facts.path, set_.sources.size(),
-                search.sample > 0 ? "a sample of each" : fmt::format("beam {}", search.beam));
+                search.sample > 0 ? counted(search.sample, "sample") + " of each" : fmt::format("beam {}", search.beam));
       const SystemOutputs& outputs = outputs_.emplace_back(
           translate_test_set(trained, set_.sources, set_.references, config_.translator, scoring()));
       trained.pieces_per_word =
@@ -394,10 +395,10 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
   if (test.size() != 2) {
     throw UserError(fmt::format("{}: {} files, expected 2", origins("test"), test.size()), "--test SOURCE TARGET");
   }
-  if (translator.search.nbest > 1) {
+  if (translator.search.nbest > 1 && translator.mbr == 0) {
     throw UserError(origins("nbest") + ": the best translation of each sentence is compared", "leave it out");
   }
-  if (translator.search.sample > 1) {
+  if (translator.search.sample > 1 && translator.mbr == 0) {
     throw UserError(origins("sample") + ": one translation of each sentence is compared", "give --sample 1");
   }
   for (const char* option : {"length-penalty-kind", "coverage-penalty", "diverse-groups"}) {
@@ -421,9 +422,9 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       throw UserError(origins("names") + ": there are no runs to name",
                       "leave it out; translations are named by --hypothesis NAME=FILE");
     }
-    for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
-                               "patience", "min-length", "max-length", "attention-threshold", "repetition-penalty",
-                               "no-repeat-ngram", "sample", "batch-size", "threads"}) {
+    for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty", "patience",
+                               "min-length", "max-length", "attention-threshold", "repetition-penalty", "no-repeat-ngram",
+                               "sample", "mbr", "batch-size", "threads"}) {
       if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
     }
   }

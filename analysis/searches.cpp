@@ -59,8 +59,9 @@ NamedSearch parse_search(const std::string& word, const TranslatorConfig& base) 
     OptionOrigins origins;
     apply_search(search.translator, search.options, origins);
     search.translator.validate(origins);
-    if (search.translator.search.nbest > 1 && search.translator.mbr == 0) {
-      throw UserError("--nbest: the best translation of each sentence is compared", "leave it out");
+    const bool chooses = search.translator.mbr > 0;
+    if (!chooses && search.translator.search.num_results() > 1) {
+      throw UserError("one translation of each sentence is compared", "give --nbest 1 or --sample 1");
     }
   } catch (const UserError& error) {
     throw UserError(fmt::format("--search {}: {}", search.name, error.what()), error.remedy());

@@ -28,8 +28,7 @@ constexpr std::size_t kBytesInWindow = std::size_t{16} << 20;
 // longest: bounds what one search keeps of them, keys and values in every layer.
 constexpr std::int64_t kPiecesInBatch = 32768;
 
-// Unlikely tokens are not drawn: unbiased samples of a translation model are mostly poor (Freitag et al. 2023, arXiv
-// 2305.09860, find this epsilon best).
+// Of samples to choose from, since those with unlikely tokens are mostly poor (Freitag et al. 2023, arXiv 2305.09860).
 constexpr double kEpsilonOfCandidates = 0.02;
 
 using Ids = std::vector<std::int32_t>;
