@@ -29,7 +29,6 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "core/version.hpp"
@@ -151,7 +150,7 @@ class Measurement {
     for (TrainedRun& trained : runs_) {
       const SearchConfig search = config_.translator.candidates();
       log::info("{}: translating {} sentences, {}", trained.facts.path, set_.sources.size(),
-                search.sample > 0 ? counted(search.sample, "sample") + " of each" : fmt::format("beam {}", search.beam));
+                search.sample > 0 ? "samples" : fmt::format("beam {}", search.beam));
       const SystemOutputs& outputs = outputs_.emplace_back(
           translate_test_set(trained, set_.sources, set_.references, config_.translator, scoring()));
       trained.pieces_per_word =
@@ -422,9 +421,9 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       throw UserError(origins("names") + ": there are no runs to name",
                       "leave it out; translations are named by --hypothesis NAME=FILE");
     }
-    for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty", "patience",
-                               "min-length", "max-length", "attention-threshold", "repetition-penalty", "no-repeat-ngram",
-                               "sample", "mbr", "batch-size", "threads"}) {
+    for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
+                               "patience", "min-length", "max-length", "attention-threshold", "repetition-penalty",
+                               "no-repeat-ngram", "sample", "mbr", "batch-size", "threads"}) {
       if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
     }
   }

@@ -1,0 +1,56 @@
+// Searches by name, as attend compare reads them.
+#include "analysis/searches.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace attend {
+namespace {
+
+TEST(NamedSearches, ChangeTheGivenOptionsOnly) {
+  const TranslatorConfig base{.search = {.beam = 5, .length_penalty = 0.6}, .batch_size = 7};
+  const auto searches = parse_searches({"greedy = --beam 1", "risk=--mbr 8  --utility=bleu --max-length 9 "}, base);
+  ASSERT_EQ(searches.size(), 2U);
+  EXPECT_EQ(searches[0].name, "greedy");
+  EXPECT_EQ(searches[0].options, "--beam 1");
+  EXPECT_EQ(searches[0].translator.search.beam, 1);
+  EXPECT_EQ(searches[0].translator.search.length_penalty, 0.6);
+  EXPECT_EQ(searches[0].translator.batch_size, 7);
+  EXPECT_EQ(searches[1].name, "risk");
+  EXPECT_EQ(searches[1].translator.mbr, 8);
+  EXPECT_EQ(searches[1].translator.utility, metrics::Utility::bleu);
+  EXPECT_EQ(searches[1].translator.search.max_length, 9);
+  EXPECT_EQ(searches[1].translator.search.beam, 5);
+}
+
+TEST(NamedSearches, AreRefusedByName) {
+  for (const auto& [word, message] : std::vector<std::pair<std::string, std::string>>{
+           {"greedy", "--search greedy: expected NAME = OPTIONS"},
+           {"--beam=1", "--search --beam=1: expected NAME = OPTIONS"},
+           {"= --beam 1", "expected NAME = OPTIONS"},
+           {"a =", "expected NAME = OPTIONS"},
+           {"a = beam 1", "--search a: found \"beam\""},
+           {"a = --bean 1", "--search a: --bean: no such option"},
+           {"a = --beam", "--search a: --beam"},
+           {"a = --beam 0", "--search a: --beam"},
+           {"a = --beam 2 3", "--search a: --beam: unexpected \"3\""},
+           {"a = --utility bleu", "--search a: --utility has no meaning"},
+           {"a = --nbest 2", "--search a: one translation"},
+           {"a = --mbr 3 --sample 2", "--search a: --mbr: 3 hypotheses"}}) {
+    try {
+      parse_searches({word}, {.search = {.beam = 5}});
+      ADD_FAILURE() << word;
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << word << ": " << error.what();
+      EXPECT_FALSE(error.remedy().empty()) << word;
+    }
+  }
+  EXPECT_THROW(parse_searches({"a = --beam 1", "a=--beam 2"}, {.search = {}}), UserError);
+}
+
+}  // namespace
+}  // namespace attend
