@@ -77,8 +77,14 @@ struct Batch {
   Sequences tgt;
   torch::Tensor labels_M;              // int64, one per token of tgt
   std::vector<std::int64_t> examples;  // numbers of its examples in the corpus
+  // Guided alignment (train/translation/guided_alignment.hpp): cells of the padded weights [B, T, S], flattened, and
+  // the attention that belongs there. Undefined without it.
+  torch::Tensor guided_cells_K = {};  // int64
+  torch::Tensor guided_K = {};
   std::int64_t num_labels() const { return labels_M.size(0); }
-  std::vector<torch::Tensor*> tensors() { return {&src.ids_M, &src.labels_MJ, &tgt.ids_M, &labels_M}; }
+  std::vector<torch::Tensor*> tensors() {
+    return {&src.ids_M, &src.labels_MJ, &tgt.ids_M, &labels_M, &guided_cells_K, &guided_K};
+  }
 };
 
 // The first `count` sentences of a batch.

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "data/batch/batch.hpp"
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
+#include "data/corpus/sampled_pairs.hpp"
 
 namespace attend {
 
@@ -18,25 +20,35 @@ struct BatchIds {
   std::int32_t tgt_eos = 0;
 };
 
-// Makes a batch of these examples, on the CPU.
-Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids);
+// Makes a batch of these examples, on the CPU, in the pieces of the corpus or as `sampled` in an epoch.
+Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids,
+                 const SampledPairs* sampled = nullptr, std::int64_t epoch = 0);
 
-// The batches of a parallel corpus in order, for a BatchStream; both arguments must outlive it.
+// The batches of a parallel corpus in order, for a BatchStream; all that is referred to must outlive it.
 class ParallelBatches {
  public:
-  ParallelBatches(const EncodedCorpus& corpus, const BatchOrder& order, const BatchIds& ids)
-      : corpus_(&corpus), order_(&order), ids_(ids) {}
+  // `sampled` may be null: the pieces of the corpus.
+  ParallelBatches(const EncodedCorpus& corpus, const BatchOrder& order, const BatchIds& ids,
+                  const SampledPairs* sampled = nullptr)
+      : corpus_(&corpus), order_(&order), ids_(ids), sampled_(sampled) {}
 
   std::int64_t begin_epoch(std::int64_t epoch) {
-    epoch_.emplace(order_->epoch(epoch));
+    number_ = epoch;
+    epoch_.emplace(order_->epoch(epoch, sampled_ != nullptr ? sampled_->lengths(epoch) : std::vector<PairLength>()));
     return epoch_->size();
   }
-  Batch batch(std::int64_t number) const { return make_batch(*corpus_, epoch_->batch(number), ids_); }
+  Batch batch(std::int64_t number) const {
+    return make_batch(*corpus_, epoch_->batch(number), ids_, sampled_, number_);
+  }
+  // The batch of the epoch with the most padded tokens.
+  Batch largest() const { return batch(order_->largest(*epoch_)); }
 
  private:
   const EncodedCorpus* corpus_;
   const BatchOrder* order_;
   BatchIds ids_;
+  const SampledPairs* sampled_;
+  std::int64_t number_ = 0;
   std::optional<BatchOrder::Epoch> epoch_;
 };
 

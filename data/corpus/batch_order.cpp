@@ -13,6 +13,12 @@ namespace {
 
 std::int64_t longest_side(PairLength length) { return std::int64_t{std::max(length.src, length.tgt)} + 1; }
 
+std::int64_t padded(std::span<const std::uint32_t> examples, const std::vector<PairLength>& lengths) {
+  std::int64_t longest = 0;
+  for (const auto example : examples) longest = std::max(longest, longest_side(lengths[example]));
+  return longest * static_cast<std::int64_t>(examples.size());
+}
+
 // A length, randomly increased by up to an eighth.
 std::uint32_t lift(std::uint32_t length, std::uint64_t random) {
   return length + static_cast<std::uint32_t>(random % (2 + length / 8));
@@ -55,19 +61,22 @@ BatchOrder::BatchOrder(std::vector<PairLength> lengths, const BatchConfig& confi
   }
 }
 
-BatchOrder::Epoch BatchOrder::epoch(std::int64_t epoch) const {
+BatchOrder::Epoch BatchOrder::epoch(std::int64_t epoch, std::vector<PairLength> own_lengths) const {
   const std::uint64_t key = combine_keys(seed_, static_cast<std::uint64_t>(epoch));
   RandomStream random(key);
   Epoch result;
+  result.lengths_ = std::move(own_lengths);
+  const std::vector<PairLength>& lengths = result.lengths_.empty() ? lengths_ : result.lengths_;
+  ensure(lengths.size() == lengths_.size(), "a length for every example");
   auto& examples = result.examples_;
-  examples.resize(lengths_.size());
+  examples.resize(lengths.size());
   std::iota(examples.begin(), examples.end(), 0u);
   shuffle(examples, random);
 
   std::uint32_t num_src = 0;
   std::uint32_t num_tgt = 0;
-  const auto lifted_src = [&](std::uint32_t example) { return lift(lengths_[example].src, mix_bits(key + example)); };
-  const auto lifted_tgt = [&](std::uint32_t example) { return lift(lengths_[example].tgt, mix_bits(key ^ example)); };
+  const auto lifted_src = [&](std::uint32_t example) { return lift(lengths[example].src, mix_bits(key + example)); };
+  const auto lifted_tgt = [&](std::uint32_t example) { return lift(lengths[example].tgt, mix_bits(key ^ example)); };
   for (const auto example : examples) {
     num_src = std::max(num_src, lifted_src(example) + 1);
     num_tgt = std::max(num_tgt, lifted_tgt(example) + 1);
@@ -80,11 +89,11 @@ BatchOrder::Epoch BatchOrder::epoch(std::int64_t epoch) const {
 
   std::int64_t longest = 0;
   for (std::uint32_t i = 0; i < examples.size(); ++i) {
-    longest = std::max(longest, longest_side(lengths_[examples[i]]));
+    longest = std::max(longest, longest_side(lengths[examples[i]]));
     const std::int64_t rows = result.begins_.empty() ? 0 : i - result.begins_.back();
     if (rows == 0 || (rows + 1) * longest > max_tokens_) {
       result.begins_.push_back(i);
-      longest = longest_side(lengths_[examples[i]]);
+      longest = longest_side(lengths[examples[i]]);
     }
   }
   result.order_.resize(result.begins_.size());
@@ -101,14 +110,14 @@ std::span<const std::uint32_t> BatchOrder::Epoch::batch(std::int64_t index) cons
 }
 
 std::int64_t BatchOrder::padded_tokens(std::span<const std::uint32_t> examples) const {
-  std::int64_t longest = 0;
-  for (const auto example : examples) longest = std::max(longest, longest_side(lengths_[example]));
-  return longest * static_cast<std::int64_t>(examples.size());
+  return padded(examples, lengths_);
 }
 
 std::int64_t BatchOrder::largest(const Epoch& epoch) const {
   const auto batches = std::views::iota(std::int64_t{0}, epoch.size());
-  return *std::ranges::max_element(batches, {}, [&](std::int64_t b) { return padded_tokens(epoch.batch(b)); });
+  return *std::ranges::max_element(batches, {}, [&](std::int64_t b) {
+    return padded(epoch.batch(b), epoch.lengths_.empty() ? lengths_ : epoch.lengths_);
+  });
 }
 
 }  // namespace attend

@@ -45,6 +45,7 @@ class BatchOrder {
     std::vector<std::uint32_t> examples_;
     std::vector<std::uint32_t> begins_;  // batch b is examples_[begins_[b]] … examples_[begins_[b + 1] - 1]
     std::vector<std::uint32_t> order_;
+    std::vector<PairLength> lengths_;  // if the epoch has its own
   };
 
   // Lengths without bos and eos, one per example. `name_of_example` is for messages. Throws UserError if a sentence
@@ -53,12 +54,14 @@ class BatchOrder {
              const std::function<std::string(std::int64_t)>& name_of_example = {});
   BatchOrder(const EncodedCorpus& corpus, const BatchConfig& config, std::uint64_t seed);
 
-  Epoch epoch(std::int64_t epoch) const;
+  // `lengths`: of the examples in this epoch, if they are not those of the constructor. None may exceed the budget.
+  Epoch epoch(std::int64_t epoch, std::vector<PairLength> lengths = {}) const;
 
-  // The number of sentences times the longest on either side, with end tokens; `max_tokens` limits it.
+  // The number of sentences times the longest on either side, with end tokens; `max_tokens` limits it. By the lengths
+  // of the constructor.
   std::int64_t padded_tokens(std::span<const std::uint32_t> examples) const;
 
-  // The batch of the epoch with the most padded tokens.
+  // The batch of the epoch with the most padded tokens, by the lengths of the epoch.
   std::int64_t largest(const Epoch& epoch) const;
 
  private:

@@ -56,7 +56,8 @@ Tensor Heads::attend(std::int64_t layer, Pass& pass, std::int64_t longest, const
   if (!pass.edits(config_.place, layer) && score_->describe_heads(form) && scope_->describe_heads(form)) {
     context_MH = fused(form);
   }
-  if (context_MH && pass.observer() == nullptr) return *context_MH;
+  const bool observed = pass.observes_attention(config_.place, layer);
+  if (context_MH && !observed) return *context_MH;
 
   const auto [q_BNTD, k_BNSD, v_BNSD, places, no_query_B1T1] = pad();
   const auto heads_together = [&](const Tensor& x_BNTD) { return unpad(x_BNTD.transpose(1, 2).flatten(2)); };
@@ -68,7 +69,7 @@ Tensor Heads::attend(std::int64_t layer, Pass& pass, std::int64_t longest, const
   Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, keys_BNSA, places);
   if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
   weights_BNTS = pass.edited(config_.place, layer, weights_BNTS);
-  if (pass.observer() != nullptr) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
+  if (observed) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
   if (context_MH) return *context_MH;
   return heads_together(scope_->context(ops::dropout(weights_BNTS, dropout), v_BNSD, places));
 }

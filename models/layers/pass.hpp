@@ -25,7 +25,10 @@ class Observer {
   // The weights of one layer for a batch, [B, N, T, S], fp32, padded with zeros. They sum to 1 for every query, or to
   // less in a local scope that scales them. Layers are numbered from 0; the attention of a recurrent decoder is layer 0
   // with one head.
+  // In training they are part of the graph.
   virtual void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
+  // False if the weights of this layer are of no interest: they need not be computed then.
+  virtual bool wants_attention(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return true; }
 
   // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
   // is the embedded input, layer l the output of the l-th layer, the last one after a final norm.
@@ -103,8 +106,10 @@ class Pass {
 
   // The observer of attention weights, or nullptr; without one, layers need not compute the weights.
   Observer* observer() const { return observer_; }
-  // Sets the observer, which must outlive the pass.
-  void observe(Observer& observer) { observer_ = &observer; }
+  void observe(Observer& observer) { observer_ = &observer; }  // must outlive the use of the pass
+  bool observes_attention(AttentionPlace place, std::int64_t layer) const {
+    return observer_ != nullptr && observer_->wants_attention(place, layer);
+  }
 
   // Edits attention weights before they are used; `edit` must outlive the pass.
   void edit_attention(const AttentionEdit& edit) { edit_ = &edit; }
@@ -115,7 +120,7 @@ class Pass {
 
   // True if a layer must compute its weights, which fused forms do not return.
   bool needs_weights(AttentionPlace place, std::int64_t layer) const {
-    return observer_ != nullptr || edits(place, layer);
+    return observes_attention(place, layer) || edits(place, layer);
   }
 
  private:

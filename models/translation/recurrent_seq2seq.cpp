@@ -216,10 +216,10 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   const ops::Steps steps(target);
   const auto state = start_state(memory, steps.order);
   StepDropout dropout(places, steps, embedded_ME);
-  Tensor weights_BNTS;  // for an observer, if the model has attention
+  const bool observed = pass.observes_attention(AttentionPlace::cross, 0);
+  std::vector<Tensor> weights;  // [step]: [R, S], if the model has attention
   std::vector<std::int64_t> counts;
   for (std::int64_t t = 0; t < steps.size(); ++t) counts.push_back(steps.count(t));
-  const Tensor order = ops::to_tensor(steps.order, embedded_ME);
   std::vector<Tensor> embedded =
       embedded_ME.index_select(0, ops::to_tensor(steps.rows, embedded_ME)).split_with_sizes(counts);
   std::vector<Tensor> outputs;
@@ -230,19 +230,15 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
     dropout.move_to(steps.begin[t], counts[t]);
     if (t > 0 && pass.predicted_share() > 0) embedded[t] = with_own_words(embedded[t], outputs.back(), pass);
     outputs.push_back(advance(embedded[t], *state, dropout, pass));
-    if (pass.observer() != nullptr && state->attention.weights_RS.defined()) {
-      if (t == 0) {
-        weights_BNTS = at::zeros({target.size(), 1, target.max_length, memory.layout.max_length},
-                                 state->attention.weights_RS.options().requires_grad(false));
-      }
-      weights_BNTS.select(2, t).select(1, 0).index_copy_(0, order.narrow(0, 0, counts[t]),
-                                                         state->attention.weights_RS.detach());
-    }
+    if (observed && state->attention.weights_RS.defined()) weights.push_back(state->attention.weights_RS);
     for (std::size_t l = 0; l < hidden.size(); ++l) hidden[l].push_back(state->layers[l].hidden());
     sampled.add(state->attention.sampled);
   }
-  if (weights_BNTS.defined()) pass.observer()->on_attention(AttentionPlace::cross, 0, weights_BNTS);
   const Tensor packed = ops::to_tensor(steps.packed, embedded_ME);
+  if (!weights.empty()) {
+    const Tensor weights_MS = at::cat(weights).index_select(0, packed);
+    pass.observer()->on_attention(AttentionPlace::cross, 0, ops::pad(weights_MS, target).unsqueeze(1));
+  }
   if (!hidden.empty()) pass.observer()->on_hidden(AttentionPlace::decoder, 0, embedded_ME);
   for (std::size_t l = 0; l < hidden.size(); ++l) {
     pass.observer()->on_hidden(AttentionPlace::decoder, static_cast<std::int64_t>(l) + 1,

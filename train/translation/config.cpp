@@ -34,6 +34,19 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
                     fmt::format("raise it to {}, or lower --max-length", corpus.max_length + 1));
   }
   two_files("train", train);
+  if (tokenizer.empty() && run.init_from.empty()) check_sampling(sampling, name_of(vocabulary.type), "both languages");
+  if (guided.guides()) {
+    if (model.attention == ChoiceKind::hard) {
+      throw UserError(origins("guided-alignment") + " needs the weights of soft attention, but attention is hard",
+                      "drop one of them");
+    }
+    const std::int64_t layers = model.model == ModelKind::transformer ? *sized.model.decoder_layers : 1;
+    if (guided.layer.value_or(0) >= layers) {
+      throw UserError(fmt::format("{}: {}, but the last layer that attends to the source is {}",
+                                  origins("guided-layer"), *guided.layer, layers - 1),
+                      layers == 1 ? "leave it out" : fmt::format("choose one from 0 to {}", layers - 1));
+    }
+  }
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) trainer.refuse_validation(origins);
   if (const std::size_t expected = valid.empty() ? 0 : factors.source_factors.size();

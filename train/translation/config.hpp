@@ -9,6 +9,7 @@
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/text/factors.hpp"
+#include "data/tokenizer/piece_sampler.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/metrics/translation_metrics.hpp"
 #include "models/translation/config.hpp"
@@ -16,6 +17,7 @@
 #include "train/run_config.hpp"
 #include "train/schedule.hpp"
 #include "train/trainer.hpp"
+#include "train/translation/guided_alignment.hpp"
 #include "train/translation/objective.hpp"
 
 namespace attend {
@@ -30,11 +32,13 @@ struct TranslationConfig {
   std::vector<std::string> tokenizer;
   TokenizerConfig vocabulary = {};
   CorpusConfig corpus = {};
+  SamplingConfig sampling = {};
   CacheConfig cache = {};
   BatchConfig batches = {};
   ModelConfig model = {};
   ScheduleConfig schedule = {};
   ObjectiveConfig objective = {};
+  GuidedAlignmentConfig guided = {};
   OptimiserConfig optimiser = {};
   TrainerConfig trainer = {};
   metrics::MetricChoice metrics = {.metrics = {"bleu"}};
@@ -65,6 +69,7 @@ struct TranslationConfig {
         {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});
     visit("vocab-type", self.vocabulary.type, {.help = "type of a newly trained tokenizer"});
     CorpusConfig::visit(self.corpus, visit);
+    SamplingConfig::visit(self.sampling, visit);
     CacheConfig::visit(self.cache, visit);
     BatchConfig::visit(self.batches, visit);
 
@@ -74,6 +79,7 @@ struct TranslationConfig {
     visit.group("Optimisation");
     ScheduleConfig::visit(self.schedule, visit);
     ObjectiveConfig::visit(self.objective, visit);
+    GuidedAlignmentConfig::visit(self.guided, visit);
     OptimiserConfig::visit(self.optimiser, visit);
 
     TrainerConfig::visit(self.trainer, visit);

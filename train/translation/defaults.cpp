@@ -19,6 +19,9 @@ void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
   if (attends) model.score = score_of(model);
   if (model.score == ScoreKind::location && !model.longest_source) model.longest_source = config.corpus.max_length + 1;
   if (has_tables(model) && !model.max_positions) model.max_positions = config.corpus.max_length + 1;
+  if (config.guided.guides() && !config.guided.layer) {
+    config.guided.layer = transformer ? *model.decoder_layers - 1 : 0;
+  }
   // With little data, large batches would give few updates per epoch.
   if (!config.batches.max_tokens) config.batches.max_tokens = target_tokens < 1'000'000 ? 2048 : 4096;
 }

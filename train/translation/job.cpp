@@ -17,6 +17,7 @@
 #include "models/translation/factory.hpp"
 #include "train/session.hpp"
 #include "train/translation/defaults.hpp"
+#include "train/translation/piece_links.hpp"
 #include "train/translation/task.hpp"
 
 namespace attend {
@@ -49,19 +50,23 @@ void check_factors_of_run(const TokenizerPair& tokenizers, const TranslationConf
                              : "give a file for each of its factors, in the order of its training");
 }
 
-EncodedCorpus open_corpus(const std::vector<std::string>& files, const std::vector<std::string>& factor_files,
-                          const TokenizerPair& tokenizers, const TranslationConfig& config) {
-  EncodedCorpus corpus = EncodedCorpus::open({.src_files = {files[0]},
-                                              .tgt_files = {files[1]},
-                                              .src_tokenizer = tokenizers.src,
-                                              .tgt_tokenizer = tokenizers.tgt,
-                                              .factors = tokenizers.factors,
-                                              .factor_files = factor_files},
-                                             config.corpus, config.cache.resolved());
+CorpusSource source_of(const std::vector<std::string>& files, const std::vector<std::string>& factor_files,
+                       const TokenizerPair& tokenizers) {
+  return {.src_files = {files[0]},
+          .tgt_files = {files[1]},
+          .src_tokenizer = tokenizers.src,
+          .tgt_tokenizer = tokenizers.tgt,
+          .factors = tokenizers.factors,
+          .factor_files = factor_files};
+}
+
+EncodedCorpus open_corpus(const CorpusSource& source, const TranslationConfig& config) {
+  EncodedCorpus corpus = EncodedCorpus::open(source, config.corpus, config.cache.resolved());
   const ParallelCounts& counts = corpus.counts();
-  log::info("{} {}: {}", files[0], files[1], counts.report());
-  counts.src.log(files[0]);
-  counts.tgt.log(files[1]);
+  const std::string &src = source.src_files.front(), &tgt = source.tgt_files.front();
+  log::info("{} {}: {}", src, tgt, counts.report());
+  counts.src.log(src);
+  counts.tgt.log(tgt);
   return corpus;
 }
 
@@ -85,13 +90,22 @@ class TranslationJob : public Job {
          {&config_.train, &config_.valid, &config_.factors.source_factors, &config_.valid_factors}) {
       std::ranges::for_each(*files, check_text_file);
     }
+    std::vector<SentenceLinks> links;
+    const std::string& link_file = config_.guided.links;
+    if (config_.guided.guides()) links = read_word_links(link_file, config_.train[0], config_.train[1]);
     tokenizers_ = tokenizers_for(config_, resumed);
     check_factors_of_run(*tokenizers_, config_);
     if (config_.model.reverse_target) tokenizers_->tgt = tokenizers_->tgt.reversed();
     check_vocabularies(config_.model, vocabulary_sizes());
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
-    train_ = open_corpus(config_.train, config_.factors.source_factors, *tokenizers_, config_);
-    if (!config_.valid.empty()) valid_ = open_corpus(config_.valid, config_.valid_factors, *tokenizers_, config_);
+    check_sampling(config_.sampling, tokenizers_->src, "the source");
+    check_sampling(config_.sampling, tokenizers_->tgt, "the target");
+    const CorpusSource source = source_of(config_.train, config_.factors.source_factors, *tokenizers_);
+    train_ = open_corpus(source, config_);
+    if (!links.empty()) links_.emplace(links, link_file, source, config_.cache.resolved());
+    if (!config_.valid.empty()) {
+      valid_ = open_corpus(source_of(config_.valid, config_.valid_factors, *tokenizers_), config_);
+    }
     resolve_sizes(config_, train_->num_tgt_tokens());
     const auto named = [](const char* option, const std::vector<std::string>& files,
                           const std::vector<std::string>& factors) {
@@ -99,12 +113,14 @@ class TranslationJob : public Job {
       for (const std::string& file : factors) names += " " + file;
       return names;
     };
-    return {{"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
-            {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
-            {"the text to learn from", train_->content_hash(),
-             named("--train", config_.train, config_.factors.source_factors)},
-            {"the text to validate on", valid_ ? valid_->content_hash() : "",
-             named("--valid", config_.valid, config_.valid_factors)}};
+    Inputs inputs = {{"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
+                     {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
+                     {"the text to learn from", train_->content_hash(),
+                      named("--train", config_.train, config_.factors.source_factors)},
+                     {"the text to validate on", valid_ ? valid_->content_hash() : "",
+                      named("--valid", config_.valid, config_.valid_factors)}};
+    if (links_) inputs.push_back({"the links of words", links_->content_hash(), "--guided-alignment " + link_file});
+    return inputs;
   }
   void save_inputs(const fs::path& run) const override { tokenizers_->save(run / "tokenizer"); }
 
@@ -120,7 +136,8 @@ class TranslationJob : public Job {
       }
       load_weights(find_weights(from, "auto"), *model);
     }
-    return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_));
+    return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_),
+                                             std::move(links_));
   }
 
   void resolve_schedule(const Task& task) override { resolve_training(config_, task.batches_per_epoch()); }
@@ -139,6 +156,7 @@ class TranslationJob : public Job {
   void log_unfused(const Seq2SeqImpl& model) const {
     std::string option = model.unfused_option();
     if (config_.objective.scheduled_sampling > 0) option = "--scheduled-sampling";
+    if (config_.guided.guides() && config_.model.model != ModelKind::transformer) option = "--guided-alignment";
     if (config_.model.model != ModelKind::transformer && !torch::Device(config_.run.device).is_cpu()) {
       option = "--device " + config_.run.device;
     }
@@ -149,6 +167,7 @@ class TranslationJob : public Job {
   TranslationConfig config_;
   std::optional<TokenizerPair> tokenizers_;
   std::optional<EncodedCorpus> train_, valid_;
+  std::optional<PieceLinks> links_;
 };
 
 }  // namespace

@@ -19,10 +19,16 @@ Sequences twice(const Sequences& once) {
 }
 
 Batch twice(const Batch& once) {
-  return {.src = twice(once.src),
-          .tgt = twice(once.tgt),
-          .labels_M = at::cat({once.labels_M, once.labels_M}),
-          .examples = {}};
+  Batch both{.src = twice(once.src),
+             .tgt = twice(once.tgt),
+             .labels_M = at::cat({once.labels_M, once.labels_M}),
+             .examples = {}};
+  if (once.guided_K.defined()) {
+    const std::int64_t cells = once.src.layout.size() * once.tgt.layout.max_length * once.src.layout.max_length;
+    both.guided_cells_K = at::cat({once.guided_cells_K, once.guided_cells_K + cells});
+    both.guided_K = at::cat({once.guided_K, once.guided_K});
+  }
+  return both;
 }
 
 }  // namespace
@@ -39,8 +45,9 @@ double own_word_share(const ObjectiveConfig& config, double done) {
   return 0;
 }
 
-TranslationObjective::TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples)
-    : model_(std::move(model)), config_(config) {
+TranslationObjective::TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples,
+                                           const GuidedAlignmentConfig& guided)
+    : model_(std::move(model)), config_(config), guided_(guided) {
   if (samples) reinforce_.emplace(config.reinforce_weight, config.entropy_weight);
 }
 
@@ -50,6 +57,7 @@ std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
     terms.push_back({.name = "r_drop", .weight = config_.r_drop, .count = batch.num_labels()});
   }
   if (reinforce_) terms.push_back({.name = "reinforce", .weight = 1, .count = batch.num_labels()});
+  if (guided_.guides()) terms.push_back({.name = "alignment", .weight = guided_.weight, .count = batch.num_labels()});
   return terms;
 }
 
@@ -57,6 +65,9 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
   SampledChoices sampled;
   if (reinforce_) pass.record_choices(sampled);
   if (pass.training()) pass.feed_predictions(own_word_share(config_, pass.progress().share));
+  GuidedAttention guided(guided_.layer.value_or(0));
+  const bool guides = guided_.guides() && pass.training();
+  if (guides) pass.observe(guided);
   const std::optional<Batch> doubled =
       config_.r_drop > 0 && pass.training() ? std::optional(twice(batch)) : std::nullopt;
   const Batch& read = doubled ? *doubled : batch;
@@ -74,6 +85,10 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
   }
   if (reinforce_ && pass.training()) {
     const torch::Tensor loss = reinforce_->loss(sampled, result.nll_M, read.tgt.layout);
+    sums.push_back({.loss = loss, .reported = loss.detach() * share});
+  }
+  if (guides) {
+    const torch::Tensor loss = guided.loss(read);
     sums.push_back({.loss = loss, .reported = loss.detach() * share});
   }
   return sums;

@@ -1,5 +1,6 @@
 #include "train/translation/task.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -24,11 +25,21 @@ BatchIds batch_ids(const TokenizerPair& tokenizers) {
 
 }  // namespace
 
+TranslationTask::TrainingBatches::TrainingBatches(const TranslationTask& task)
+    : task_(&task),
+      batches_(task.train_, task.order_, task.ids_, task.sampled_ ? &*task.sampled_ : nullptr) {}
+
+Batch TranslationTask::TrainingBatches::guided(Batch batch) const {
+  if (task_->links_) task_->links_->add_to(batch, task_->train_);
+  return batch;
+}
+
 TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config,
-                                 EncodedCorpus train, std::optional<EncodedCorpus> valid)
-    : StreamTask(
-          std::make_unique<TranslationObjective>(model, config.objective, config.model.attention == ChoiceKind::hard),
-          torch::Device(config.run.device)),
+                                 EncodedCorpus train, std::optional<EncodedCorpus> valid,
+                                 std::optional<PieceLinks> links)
+    : StreamTask(std::make_unique<TranslationObjective>(model, config.objective,
+                                                        config.model.attention == ChoiceKind::hard, config.guided),
+                 torch::Device(config.run.device)),
       model_(std::move(model)),
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
@@ -37,7 +48,12 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),
       order_(train_, config.batches, static_cast<std::uint64_t>(config.trainer.seed)),
-      batches_per_epoch_(order_.epoch(0).size()) {
+      links_(std::move(links)) {
+  if (config.sampling.samples()) {
+    sampled_.emplace(train_, tokenizers_, config.sampling, static_cast<std::uint64_t>(config.trainer.seed),
+                     std::min(config.corpus.max_length, *config.batches.max_tokens - 1));
+  }
+  batches_per_epoch_ = TrainingBatches(*this).begin_epoch(0);
   if (!valid) return;
   BatchOrder order(*valid, config.batches, 0);
   valid_.emplace(Validation{.corpus = std::move(*valid), .order = std::move(order), .src = {}, .tgt = {}});
@@ -49,7 +65,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
 }
 
 std::unique_ptr<BatchStream<Batch>> TranslationTask::stream_from(DataPosition position, Shard shard) {
-  return std::make_unique<BatchStream<Batch>>(ParallelBatches(train_, order_, ids_), position, shard);
+  return std::make_unique<BatchStream<Batch>>(TrainingBatches(*this), position, shard);
 }
 
 std::vector<std::int64_t> TranslationTask::lines_of(const Batch& batch) const {
@@ -59,8 +75,9 @@ std::vector<std::int64_t> TranslationTask::lines_of(const Batch& batch) const {
 }
 
 MicroBatch TranslationTask::largest() {
-  const BatchOrder::Epoch epoch = order_.epoch(0);
-  return micro_batch(make_batch(train_, epoch.batch(order_.largest(epoch)), ids_));
+  TrainingBatches batches(*this);
+  batches.begin_epoch(0);
+  return micro_batch(batches.largest());
 }
 
 std::vector<std::string> TranslationTask::metrics() const {

@@ -12,18 +12,20 @@
 #include "data/batch/parallel_batches.hpp"
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
+#include "data/corpus/sampled_pairs.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/translation/seq2seq.hpp"
 #include "train/task.hpp"
 #include "train/translation/config.hpp"
+#include "train/translation/piece_links.hpp"
 
 namespace attend {
 
 class TranslationTask : public StreamTask<Batch> {
  public:
-  // `config` must be resolved as far as the machine goes; `valid` may be absent.
+  // `config` must be resolved as far as the machine goes; `valid` may be absent; `links` if attention is guided.
   TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
-                  std::optional<EncodedCorpus> valid);
+                  std::optional<EncodedCorpus> valid, std::optional<PieceLinks> links = {});
   ~TranslationTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
@@ -41,6 +43,21 @@ class TranslationTask : public StreamTask<Batch> {
     std::vector<std::string> src, tgt;
   };
 
+  // The training batches, in the pieces of each epoch, with what guides attention.
+  class TrainingBatches {
+   public:
+    explicit TrainingBatches(const TranslationTask& task);
+    std::int64_t begin_epoch(std::int64_t epoch) { return batches_.begin_epoch(epoch); }
+    Batch batch(std::int64_t number) const { return guided(batches_.batch(number)); }
+    Batch largest() const { return guided(batches_.largest()); }
+
+   private:
+    Batch guided(Batch batch) const;
+
+    const TranslationTask* task_;
+    ParallelBatches batches_;
+  };
+
   std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position, Shard shard) override;
   std::int64_t tokens_of(const Batch& batch) const override { return batch.num_labels(); }
   std::vector<std::int64_t> lines_of(const Batch& batch) const override;
@@ -54,7 +71,9 @@ class TranslationTask : public StreamTask<Batch> {
   BatchIds ids_;
   EncodedCorpus train_;
   BatchOrder order_;
-  std::int64_t batches_per_epoch_;
+  std::optional<SampledPairs> sampled_;
+  std::optional<PieceLinks> links_;
+  std::int64_t batches_per_epoch_ = 0;
   std::optional<Validation> valid_;
 };
 

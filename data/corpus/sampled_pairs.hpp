@@ -1,0 +1,40 @@
+// The pairs of a corpus in pieces that are sampled anew in each epoch (tokenizer/piece_sampler.hpp): a pure function of
+// (seed, epoch, line, side), so that a resumed run and all processes of a run read the same.
+//
+// Samples are made twice: of a whole epoch for their lengths, from which its batches are made, and for each batch. So
+// batches keep to --max-tokens whatever the samples, and nothing but the lengths is stored.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/corpus/parallel_corpus.hpp"
+#include "data/tokenizer/piece_sampler.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
+
+namespace attend {
+
+class SampledPairs {
+ public:
+  // `config` samples, and has been checked for the tokenizers. A side whose sample has more than `longest` tokens keeps
+  // the pieces of the corpus. `corpus` must outlive this.
+  SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tokenizers, const SamplingConfig& config,
+               std::uint64_t seed, std::int64_t longest);
+
+  // Appends the ids of an example, without bos and eos, and the labels beside the source, and returns the numbers of
+  // ids. A piece has the labels of the piece of the corpus in which it begins. Thread-safe.
+  PairLength append(std::int64_t example, std::int64_t epoch, std::vector<std::int32_t>& src,
+                    std::vector<std::int32_t>& tgt, std::vector<std::int32_t>& labels) const;
+  // Of all examples in an epoch.
+  std::vector<PairLength> lengths(std::int64_t epoch) const;
+
+ private:
+  const EncodedCorpus* corpus_;
+  Tokenizer src_tokenizer_;
+  std::unique_ptr<const PieceSampler> src_, tgt_;
+  std::uint64_t seed_;
+  std::size_t longest_;
+};
+
+}  // namespace attend

@@ -1,0 +1,50 @@
+// Links between the words of a training text, spread to the pieces that the text is split into: what guided alignment
+// learns from.
+//
+//   source "a whole day" ▁a ▁wh ole ▁day    target "ganztags" ▁ganz tags    links "1-0"
+//   both target pieces should attend to ▁wh and ole, with one half each
+//
+// Words are separated by white space; punctuation attached to a word that has letters is not linked (eval/alignment).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/batch/batch.hpp"
+#include "data/corpus/id_cache.hpp"
+#include "data/corpus/parallel_corpus.hpp"
+#include "data/text/word_alignment.hpp"
+
+namespace attend {
+
+// The links of every line of a text. Throws UserError naming `file`, and the line if there is one, for malformed links,
+// words that a sentence does not have, another number of lines than the text, and a file without links.
+std::vector<SentenceLinks> read_word_links(const std::string& file, const std::string& src_file,
+                                           const std::string& tgt_file);
+
+class PieceLinks {
+ public:
+  // `links`: read from `file` as above for the text of `source`. Pieces are kept in the cache of encoded text.
+  PieceLinks(const std::vector<SentenceLinks>& links, const std::string& file, const CorpusSource& source,
+             const std::filesystem::path& cache);
+
+  // Adds the guided cells to a batch on the CPU of examples of `corpus`, whose pieces may be those of the corpus or a
+  // sample of them.
+  void add_to(Batch& batch, const EncodedCorpus& corpus) const;
+
+  // XXH3 of the bytes of links and text.
+  const std::string& content_hash() const { return cache_.content_hash(); }
+
+ private:
+  struct Record;
+
+  // Target and source piece of each link of a line, alternately.
+  std::vector<std::int32_t> linked_pieces(std::uint64_t line) const;
+
+  Tokenizer src_tokenizer_, tgt_tokenizer_;
+  IdCache cache_;
+};
+
+}  // namespace attend
