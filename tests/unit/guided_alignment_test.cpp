@@ -1,0 +1,209 @@
+// Guided alignment: links spread to pieces, the loss by hand, and the gradient that reaches the guided head alone.
+#include "train/translation/guided_alignment.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "data/batch/parallel_batches.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/translation/factory.hpp"
+#include "tests/support/sentences.hpp"
+#include "tests/support/temporary.hpp"
+#include "train/translation/objective.hpp"
+#include "train/translation/piece_links.hpp"
+
+namespace attend {
+namespace {
+
+using torch::Tensor;
+
+TEST(GuidedAlignment, TheLossIsTheCrossEntropyOfLinkedPieces) {
+  GuidedAttention guided(/*layer=*/1);
+  EXPECT_TRUE(guided.wants_attention(AttentionPlace::cross, 1));
+  EXPECT_FALSE(guided.wants_attention(AttentionPlace::cross, 0));
+  EXPECT_FALSE(guided.wants_attention(AttentionPlace::decoder, 1));
+  // A sentence of two target and three source pieces with two heads, of which the first counts.
+  const Tensor weights = at::tensor({0.5f, 0.25f, 0.25f, 0.1f, 0.1f, 0.8f, 1.f, 0.f, 0.f, 0.f, 1.f, 0.f});
+  guided.on_attention(AttentionPlace::cross, 1, weights.view({1, 2, 2, 3}));
+  Batch batch;
+  batch.guided_cells_K = at::tensor({1, 2, 5}, at::kLong);
+  batch.guided_K = at::tensor({0.5f, 0.5f, 1.f});
+  EXPECT_NEAR(guided.loss(batch).item<double>(), -(0.5 * std::log(0.25) + 0.5 * std::log(0.25) + std::log(0.8)), 1e-6);
+}
+
+// A batch with some links.
+Batch guided_batch() {
+  Batch batch = some_batch();
+  const std::int64_t T = batch.tgt.layout.max_length, S = batch.src.layout.max_length;
+  batch.guided_cells_K = tokens({0 * T * S + 1 * S + 2, (1 * T + 3) * S + 0, (4 * T + 2) * S + 5});
+  batch.guided_K = at::tensor({1.f, 1.f, 0.5f}).to(test_device());
+  return batch;
+}
+
+Seq2Seq model_with(const ModelConfig& config) {
+  const Seq2Seq model = make_seq2seq(config, {.src = kVocabulary, .tgt = kVocabulary}, 3);
+  model->to(test_device());
+  return model;
+}
+
+std::vector<LossSum> losses_of(const Seq2Seq& model, const GuidedAlignmentConfig& guided, bool training = true) {
+  Pass pass = training ? Pass::train(5) : Pass::inference();
+  return TranslationObjective(model, {}, false, guided).losses(guided_batch(), pass);
+}
+
+TEST(GuidedAlignment, TheGradientReachesTheFirstHeadOfTheLayer) {
+  ModelConfig config;
+  config.encoder_layers = 1;
+  config.decoder_layers = 3;
+  config.width = 12;
+  config.block.heads = 3;
+  config.block.feed_forward = 19;
+  config.dropout = 0.1;
+  const Seq2Seq model = model_with(config);
+  const std::vector<LossSum> sums = losses_of(model, {.links = "links", .layer = 1});
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_GT(sums[1].reported.item<double>(), 0);
+  sums[1].loss.backward();
+  const auto gradient = [&](const std::string& layer) {
+    const Tensor weight = model->named_parameters()["decoder.layers." + layer + ".multihead_attn.q_proj.weight"];
+    return weight.grad().defined() ? weight.grad().cpu() : at::zeros(weight.sizes());
+  };
+  EXPECT_GT(gradient("1").narrow(0, 0, 4).abs().sum().item<double>(), 1e-6);
+  EXPECT_EQ(gradient("1").narrow(0, 4, 8).abs().sum().item<double>(), 0);
+  EXPECT_GT(gradient("0").abs().sum().item<double>(), 0);  // through the layers below
+  EXPECT_EQ(gradient("2").abs().sum().item<double>(), 0);
+  // Observing changes no word, and nothing is guided outside training.
+  const std::vector<LossSum> plain = losses_of(model, {});
+  ASSERT_EQ(plain.size(), 1U);
+  EXPECT_NEAR(plain[0].loss.item<double>(), sums[0].loss.item<double>(), 1e-4);
+  EXPECT_EQ(losses_of(model, {.links = "links", .layer = 1}, false).size(), 1U);
+}
+
+TEST(GuidedAlignment, TheGradientReachesRecurrentAttention) {
+  for (const ModelKind kind : {ModelKind::luong, ModelKind::bahdanau}) {
+    ModelConfig config;
+    config.model = kind;
+    config.encoder_layers = 1;
+    config.decoder_layers = 2;
+    config.width = 13;
+    config.dropout = 0.1;
+    const Seq2Seq model = model_with(config);
+    const std::vector<LossSum> sums = losses_of(model, {.links = "links", .layer = 0});
+    ASSERT_EQ(sums.size(), 2U);
+    sums[1].loss.backward();
+    double reached = 0;
+    for (const auto& item : model->named_parameters()) {
+      const bool of_attention = item.key().starts_with("attention.") && item.value().grad().defined();
+      if (of_attention) reached += item.value().grad().abs().sum().item<double>();
+    }
+    EXPECT_GT(reached, 1e-6) << name_of(kind);
+    EXPECT_NEAR(losses_of(model, {})[0].loss.item<double>(), sums[0].loss.item<double>(), 1e-2) << name_of(kind);
+  }
+}
+
+class PieceLinksTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    write_file_atomic(directory_ / name, text);
+    return (directory_ / name).string();
+  }
+
+  TemporaryDirectory directory_;
+};
+
+// Target word j is source word n - 1 - j; the last source word has no link.
+TEST_F(PieceLinksTest, LinksOfWordsAreSpreadToThePiecesOfEachSegmentation) {
+  const std::vector<std::string> parts = {"lo", "we", "ne", "st", "wi", "de", "er"};
+  RandomStream random(1);
+  std::string src, tgt, links;
+  for (int line = 0; line < 60; ++line) {
+    std::vector<std::string> words;
+    for (int k = 0; k <= line % 5; ++k) {
+      std::string& word = words.emplace_back();
+      for (std::uint64_t n = 1 + random.below(3); n > 0; --n) word += parts[random.below(parts.size())];
+    }
+    for (std::size_t k = 0; k < words.size(); ++k) {
+      src += words[k] + " ", tgt += words[words.size() - 1 - k] + "  ";
+      if (k + 1 < words.size()) links += std::to_string(k) + "-" + std::to_string(words.size() - 1 - k) + " ";
+    }
+    if (line == 7) tgt.resize(tgt.rfind('\n') + 1);  // an empty line, which is skipped
+    src += "\n", tgt += "\n", links += "\n";
+  }
+  const std::string src_file = write("src", src), tgt_file = write("tgt", tgt), link_file = write("links", links);
+  const Tokenizer tokenizer = train_tokenizer({src_file}, {.type = TokenizerType::bpe, .size = 40});
+  const CorpusSource source{{src_file}, {tgt_file}, tokenizer, tokenizer};
+  const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
+  const PieceLinks piece_links(read_word_links(link_file, src_file, tgt_file), link_file, source, directory_ / "cache");
+  const SampledPairs sampled(corpus, {tokenizer, tokenizer}, {.bpe_dropout = 0.4}, 1, 1000);
+  const std::vector<std::uint32_t> examples = {3, 11, 58, 0, 24};
+  for (const SampledPairs* pairs : {static_cast<const SampledPairs*>(nullptr), &sampled}) {
+    Batch batch = make_batch(corpus, examples, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3}, pairs, 1);
+    piece_links.add_to(batch, corpus);
+    std::map<std::int64_t, double> found, expected;
+    for (std::int64_t k = 0; k < batch.guided_K.numel(); ++k) {
+      found[batch.guided_cells_K[k].item<std::int64_t>()] += batch.guided_K[k].item<double>();
+    }
+    // The word of each piece, counted from 0.
+    const auto words_of_sentence = [&](const Tensor& ids, const Layout& layout, std::int64_t b) {
+      std::vector<std::int64_t> words;
+      for (std::int64_t i = layout.offsets[b]; i + 1 < layout.offsets[b + 1]; ++i) {
+        const bool begins = tokenizer.begins_word(static_cast<std::int32_t>(ids[i].item<std::int64_t>()));
+        words.push_back((words.empty() ? -1 : words.back()) + (begins ? 1 : 0));
+      }
+      return words;
+    };
+    for (std::int64_t b = 0; b < std::ssize(examples); ++b) {
+      const auto of_src = words_of_sentence(batch.src.ids_M, batch.src.layout, b);
+      const auto of_tgt = words_of_sentence(batch.labels_M, batch.tgt.layout, b);
+      for (std::size_t t = 0; t < of_tgt.size(); ++t) {
+        const std::int64_t word = of_src.back() - of_tgt[t];
+        if (word == of_src.back()) continue;
+        for (std::size_t s = 0; s < of_src.size(); ++s) {
+          if (of_src[s] != word) continue;
+          const auto row = b * batch.tgt.layout.max_length + static_cast<std::int64_t>(t);
+          expected[row * batch.src.layout.max_length + static_cast<std::int64_t>(s)] =
+              1.0 / static_cast<double>(std::ranges::count(of_src, word));
+        }
+      }
+    }
+    ASSERT_GT(expected.size(), 10U);
+    ASSERT_EQ(found.size(), expected.size());
+    for (const auto& [cell, share] : expected) EXPECT_NEAR(found[cell], share, 1e-6);
+  }
+}
+
+TEST_F(PieceLinksTest, RefusesLinksThatDoNotFitTheText) {
+  const std::string src = write("src", "a b c\na\n\n"), tgt = write("tgt", "x y\nx\nx\n");
+  const auto refusal = [&](const std::string& links) -> std::string {
+    const std::string file = write("links", links);
+    try {
+      read_word_links(file, src, tgt);
+    } catch (const UserError& error) {
+      EXPECT_FALSE(error.remedy().empty());
+      const std::string message = error.what();
+      EXPECT_TRUE(message.starts_with(file)) << message;
+      return message.substr(file.size());
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal("0-0 2-1\n0-0\n\n"), "accepted");
+  EXPECT_EQ(refusal("0-0 2-1\n0-0\n"), ": 2 lines, but " + src + " has 3");
+  EXPECT_EQ(refusal("0-0\n0-0\n\n0-0\n"), ": 4 lines, but " + src + " has 3");
+  EXPECT_EQ(refusal("0-0\n1-0\n\n"), ":2: \"1-0\" names word 1 of a source sentence of 1 words, counted from 0");
+  EXPECT_EQ(refusal("0-2\n0-0\n\n"), ":1: \"0-2\" names word 2 of a target sentence of 2 words, counted from 0");
+  EXPECT_EQ(refusal("0-0\n0:0\n\n"), ":2: \"0:0\" is not a link");
+  EXPECT_TRUE(refusal("0-0\n0?0\n\n").starts_with(":2: \"0?0\" is a possible link"));
+  EXPECT_EQ(refusal("\n\n\n"), ": no links");
+}
+
+}  // namespace
+}  // namespace attend
