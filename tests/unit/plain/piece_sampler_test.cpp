@@ -212,15 +212,16 @@ TEST_F(PieceSamplerTest, RefusesAnotherKindOfTokenizer) {
 class SampledPairsTest : public PieceSamplerTest {
  protected:
   SampledPairs sampled(std::uint64_t seed, std::int64_t longest) const {
-    return {corpus_, {tokenizer_, tokenizer_}, {.bpe_dropout = 0.2}, seed, longest};
+    return {corpus_, {tokenizer_, tokenizer_, {}}, {.bpe_dropout = 0.2}, seed, longest};
   }
 
   // The pieces of the first examples in an epoch.
   static std::vector<Ids> beginning(const SampledPairs& pairs, std::int64_t epoch) {
     std::vector<Ids> sides;
     for (std::int64_t example = 0; example < 50; ++example) {
-      Ids src, tgt;
-      const PairLength length = pairs.append(example, epoch, src, tgt);
+      Ids src, tgt, labels;
+      const PairLength length = pairs.append(example, epoch, src, tgt, labels);
+      EXPECT_TRUE(labels.empty());
       EXPECT_EQ(length.src, src.size());
       EXPECT_EQ(length.tgt, tgt.size());
       sides.push_back(src), sides.push_back(tgt);
@@ -266,6 +267,34 @@ TEST_F(SampledPairsTest, ALongerSampleIsReplacedByThePiecesOfTheCorpus) {
     ++replaced;
   }
   EXPECT_GT(replaced, 5U);
+}
+
+// Line i has i % 7 + 1 words, so that the labels of earlier words are more frequent.
+TEST_F(SampledPairsTest, SampledPiecesHaveTheLabelsOfTheirWords) {
+  std::string tags;
+  for (int i = 0; i < 200; ++i) {
+    for (int word = 0; word <= i % 7; ++word) tags += "w" + std::to_string(word) + " ";
+    tags += "\n";
+  }
+  const std::string file = write("tags", tags), text_file = write("text3", text(3, 200));
+  const SourceFactors factors = SourceFactors::from_files({file});
+  const EncodedCorpus corpus = EncodedCorpus::open({.src_files = {text_file},
+                                                    .tgt_files = {text_file},
+                                                    .src_tokenizer = tokenizer_,
+                                                    .tgt_tokenizer = tokenizer_,
+                                                    .factors = factors,
+                                                    .factor_files = {file}},
+                                                   {}, directory_ / "cache");
+  const SampledPairs pairs(corpus, {tokenizer_, tokenizer_, {}}, {.bpe_dropout = 0.3}, 1, 1000);
+  for (std::int64_t example = 0; example < 50; ++example) {
+    Ids src, tgt, labels, expected;
+    pairs.append(example, 0, src, tgt, labels);
+    for (const std::int32_t id : src) {
+      const std::int32_t before = expected.empty() ? 1 : expected.back();
+      expected.push_back(before + (tokenizer_.begins_word(id) ? 1 : 0));
+    }
+    EXPECT_EQ(labels, expected);
+  }
 }
 
 // Batches are made from the lengths of their epoch.
