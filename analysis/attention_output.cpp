@@ -20,12 +20,9 @@ namespace {
 
 std::string_view title_of(AttentionPlace place) {
   switch (place) {
-    case AttentionPlace::encoder:
-      return "self-attention of the encoder";
-    case AttentionPlace::decoder:
-      return "self-attention of the decoder";
-    case AttentionPlace::cross:
-      return "attention to the source";
+    case AttentionPlace::encoder: return "self-attention of the encoder";
+    case AttentionPlace::decoder: return "self-attention of the decoder";
+    case AttentionPlace::cross: return "attention to the source";
   }
   return {};
 }
@@ -204,12 +201,9 @@ std::unique_ptr<AttentionOutput> attention_on_terminal(const AttentionView& view
 std::unique_ptr<AttentionOutput> attention_in_file(const std::string& file, PictureKind kind,
                                                    const AttentionView& view) {
   switch (kind) {
-    case PictureKind::page:
-      return std::make_unique<Page>(file, view);
-    case PictureKind::svg:
-      return std::make_unique<Svg>(file, view);
-    case PictureKind::json_lines:
-      return std::make_unique<JsonLines>(file, view);
+    case PictureKind::page: return std::make_unique<Page>(file, view);
+    case PictureKind::svg: return std::make_unique<Svg>(file, view);
+    case PictureKind::json_lines: return std::make_unique<JsonLines>(file, view);
   }
   return nullptr;
 }

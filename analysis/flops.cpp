@@ -39,8 +39,7 @@ double attention_flops(const ModelConfig& config, double S, double T) {
   const auto width = static_cast<double>(config.width.value_or(0));
   const ScoreRecipe score = recipe_of(score_of(config));
   switch (config.model) {
-    case ModelKind::fixed:
-      return 0;
+    case ModelKind::fixed: return 0;
     case ModelKind::transformer: {
       const auto encoder = static_cast<double>(config.encoder_layers.value_or(0));
       const auto decoder = static_cast<double>(config.decoder_layers.value_or(0));

@@ -24,10 +24,9 @@ namespace fs = std::filesystem;
 
 // Options that neither change a trained model nor its score: where files are, what is logged and kept.
 constexpr std::array<std::string_view, 19> kOfNoInfluence = {
-    "run",       "resume",    "dry-run",  "skip-batch", "train",          "valid",
-    "tokenizer", "cache-dir", "device",   "log-every",  "save-every",     "keep-last",
-    "keep-best", "threads",   "max-time", "seed",       "bleu-sentences", "metrics",
-    "tokenize"};
+    "run",       "resume", "dry-run",        "skip-batch", "train",     "valid",     "tokenizer",
+    "cache-dir", "device", "log-every",      "save-every", "keep-last", "keep-best", "threads",
+    "max-time",  "seed",   "bleu-sentences", "metrics",    "tokenize"};
 
 bool has_influence(std::string_view option) {
   return std::ranges::find(kOfNoInfluence, option) == kOfNoInfluence.end();

@@ -42,18 +42,12 @@ std::string row(const std::string& left, const std::string& right) {
 std::string placeholder_of(const BoundOption& option) {
   if (!option.traits.placeholder.empty()) return std::string(option.traits.placeholder);
   switch (option.kind) {
-    case OptionKind::flag:
-      return {};
-    case OptionKind::integer:
-      return "N";
-    case OptionKind::number:
-      return "X";
-    case OptionKind::duration:
-      return "TIME";
-    case OptionKind::choice:
-      return "NAME";
-    default:
-      return "TEXT";
+    case OptionKind::flag: return {};
+    case OptionKind::integer: return "N";
+    case OptionKind::number: return "X";
+    case OptionKind::duration: return "TIME";
+    case OptionKind::choice: return "NAME";
+    default: return "TEXT";
   }
 }
 

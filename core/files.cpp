@@ -27,22 +27,15 @@ constexpr std::string_view kHolder = "process ";
 
 std::string remedy_of(int code) {
   switch (code) {
-    case ENOENT:
-      return "check the path";
-    case ENOTDIR:
-      return "a part of the path is a file, not a directory: choose another path";
+    case ENOENT: return "check the path";
+    case ENOTDIR: return "a part of the path is a file, not a directory: choose another path";
     case EACCES:
-    case EPERM:
-      return "check the permissions of the file and of the directories above it";
-    case EROFS:
-      return "the file system is read-only: choose another directory";
+    case EPERM: return "check the permissions of the file and of the directories above it";
+    case EROFS: return "the file system is read-only: choose another directory";
     case ENOSPC:
-    case EDQUOT:
-      return "free some space or choose another directory; the file that was there before is intact";
-    case EFBIG:
-      return "raise the limit on file sizes (ulimit -f); the file that was there before is intact";
-    default:
-      return {};
+    case EDQUOT: return "free some space or choose another directory; the file that was there before is intact";
+    case EFBIG: return "raise the limit on file sizes (ulimit -f); the file that was there before is intact";
+    default: return {};
   }
 }
 

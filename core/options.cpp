@@ -103,17 +103,13 @@ std::optional<OptionValue> parse(const BoundOption& option, const std::vector<st
       if (word == "true") return true;
       if (word == "false") return false;
       return std::nullopt;
-    case OptionKind::integer:
-      return in_range(option.traits, parse_integer(word));
-    case OptionKind::number:
-      return in_range(option.traits, parse_number<double>(word));
-    case OptionKind::duration:
-      return in_range(option.traits, parse_duration(word));
+    case OptionKind::integer: return in_range(option.traits, parse_integer(word));
+    case OptionKind::number: return in_range(option.traits, parse_number<double>(word));
+    case OptionKind::duration: return in_range(option.traits, parse_duration(word));
     case OptionKind::choice:
       if (std::ranges::find(option.choices, word) == option.choices.end()) return std::nullopt;
       return word;
-    default:
-      return word;
+    default: return word;
   }
 }
 
@@ -168,15 +164,11 @@ std::optional<std::vector<std::string>> words_of(const toml::node& node) {
 bool fits(const BoundOption& option, const toml::node& node) {
   if (option.may_be_auto && node.value<std::string_view>() == "auto") return true;
   switch (option.kind) {
-    case OptionKind::flag:
-      return node.is_boolean();
+    case OptionKind::flag: return node.is_boolean();
     case OptionKind::integer:  // 1e9 is a float in TOML
-    case OptionKind::number:
-      return node.is_number();
-    case OptionKind::list:
-      return node.is_array() || node.is_string();
-    default:
-      return node.is_string();
+    case OptionKind::number: return node.is_number();
+    case OptionKind::list: return node.is_array() || node.is_string();
+    default: return node.is_string();
   }
 }
 
@@ -248,9 +240,7 @@ std::string with_dashes(std::string_view name) {
   return dashed;
 }
 
-bool is_dropout(const BoundOption& option) {
-  return option.name.ends_with("dropout") || option.name == "layer-drop";
-}
+bool is_dropout(const BoundOption& option) { return option.name.ends_with("dropout") || option.name == "layer-drop"; }
 
 }  // namespace
 
@@ -304,20 +294,13 @@ std::string expected_of(const BoundOption& option) {
   };
   const auto value = [&]() -> std::string {
     switch (option.kind) {
-      case OptionKind::flag:
-        return "true or false";
-      case OptionKind::integer:
-        return range("an integer");
-      case OptionKind::number:
-        return range("a number");
-      case OptionKind::duration:
-        return range("a time such as 90s, 45m, 1.5h or 2d");
-      case OptionKind::choice:
-        return "one of " + join(option.choices, ", ", std::identity());
-      case OptionKind::list:
-        return "a list of UTF-8 texts";
-      case OptionKind::text:
-        break;
+      case OptionKind::flag: return "true or false";
+      case OptionKind::integer: return range("an integer");
+      case OptionKind::number: return range("a number");
+      case OptionKind::duration: return range("a time such as 90s, 45m, 1.5h or 2d");
+      case OptionKind::choice: return "one of " + join(option.choices, ", ", std::identity());
+      case OptionKind::list: return "a list of UTF-8 texts";
+      case OptionKind::text: break;
     }
     return "a UTF-8 text";
   };

@@ -21,7 +21,7 @@ namespace attend {
 // A line and its translation as pieces.
 struct PiecePair {
   std::string source;
-  std::vector<Piece> source_pieces;  // up to the maximum source length
+  std::vector<Piece> source_pieces;              // up to the maximum source length
   std::vector<std::int32_t> source_labels = {};  // of the run's source factors, beside the pieces
   std::string target;
   std::vector<std::int32_t> target_ids;

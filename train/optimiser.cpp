@@ -178,14 +178,10 @@ class Sgd : public Optimiser {
 std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const OptimiserConfig& config,
                                           const Optimiser::RateOf& rate_of) {
   switch (config.optimiser) {
-    case OptimiserKind::adamw:
-      return std::make_unique<AdamW>(model, config, rate_of);
-    case OptimiserKind::adam:
-      return std::make_unique<Adam>(model, config, rate_of);
-    case OptimiserKind::adadelta:
-      return std::make_unique<Adadelta>(model, config, rate_of);
-    case OptimiserKind::sgd:
-      return std::make_unique<Sgd>(model, config, rate_of);
+    case OptimiserKind::adamw: return std::make_unique<AdamW>(model, config, rate_of);
+    case OptimiserKind::adam: return std::make_unique<Adam>(model, config, rate_of);
+    case OptimiserKind::adadelta: return std::make_unique<Adadelta>(model, config, rate_of);
+    case OptimiserKind::sgd: return std::make_unique<Sgd>(model, config, rate_of);
   }
   return nullptr;
 }

@@ -31,17 +31,10 @@ double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::in
   } else {
     const double u = std::min(1.0, left / std::max(end - warmup, 1.0));
     switch (config.schedule.value()) {
-      case ScheduleKind::inverse_sqrt:
-        share = std::sqrt(warmup / now);
-        break;
-      case ScheduleKind::linear:
-        share = u;
-        break;
-      case ScheduleKind::cosine:
-        share = (1 - std::cos(std::numbers::pi * u)) / 2;
-        break;
-      case ScheduleKind::constant:
-        break;
+      case ScheduleKind::inverse_sqrt: share = std::sqrt(warmup / now); break;
+      case ScheduleKind::linear: share = u; break;
+      case ScheduleKind::cosine: share = (1 - std::cos(std::numbers::pi * u)) / 2; break;
+      case ScheduleKind::constant: break;
       case ScheduleKind::halving:
         share = std::exp2(-halvings_at(config, (now - 1) / static_cast<double>(max_steps)));
         break;

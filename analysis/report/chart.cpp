@@ -81,17 +81,12 @@ std::string line(double x1, double y1, double x2, double y2, std::string_view st
 std::string mark(double x, double y, std::size_t colour, std::string_view title) {
   std::string shape;
   switch (colour % 4) {
-    case 0:
-      shape = fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"", x, y);
-      break;
+    case 0: shape = fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"", x, y); break;
     case 1:
       shape = fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"6.4\" height=\"6.4\"", x - 3.2, y - 3.2);
       break;
-    case 2:
-      shape = fmt::format("<path d=\"M{:.1f} {:.1f}l4 7h-8z\"", x, y - 4.3);
-      break;
-    default:
-      shape = fmt::format("<path d=\"M{:.1f} {:.1f}l4.4 4.4l-4.4 4.4l-4.4 -4.4z\"", x, y - 4.4);
+    case 2: shape = fmt::format("<path d=\"M{:.1f} {:.1f}l4 7h-8z\"", x, y - 4.3); break;
+    default: shape = fmt::format("<path d=\"M{:.1f} {:.1f}l4.4 4.4l-4.4 4.4l-4.4 -4.4z\"", x, y - 4.4);
   }
   return fmt::format("{} class=\"mark c{}\"><title>{}</title></{}>", shape, colour % kColours, escaped(title),
                      colour % 4 == 0   ? "circle"

@@ -10,7 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-#define OF(member) {#member, json_of(it.member)}
+#define OF(member) \
+  { #member, json_of(it.member) }
 
 // A class, since its functions can call each other in any order.
 struct Members {
@@ -35,8 +36,8 @@ struct Members {
   }
 
   Json json_of(const TestSet& it) const {
-    return {OF(source), OF(target), OF(sentences), OF(source_words), OF(target_words),
-            {"gold", it.gold.empty() ? Json(nullptr) : Json(it.gold)}};
+    return {OF(source),       OF(target),       OF(sentences),
+            OF(source_words), OF(target_words), {"gold", it.gold.empty() ? Json(nullptr) : Json(it.gold)}};
   }
 
   Json json_of(const RunFacts& it) const { return {OF(path), OF(seed), OF(checkpoint), OF(started), OF(attend)}; }
@@ -61,9 +62,18 @@ struct Members {
   Json json_of(const LengthTime& it) const { return {OF(length), OF(milliseconds)}; }
 
   Json json_of(const Cost& it) const {
-    return {OF(parameters), OF(flops_per_token), OF(flops_per_sentence), OF(pieces_per_word), OF(tokens), OF(updates),
-            OF(train_seconds), OF(train_tokens_per_second), OF(train_memory_mb), OF(translation_tokens_per_second),
-            OF(translation_sentences_per_second), OF(by_length)};
+    return {OF(parameters),
+            OF(flops_per_token),
+            OF(flops_per_sentence),
+            OF(pieces_per_word),
+            OF(tokens),
+            OF(updates),
+            OF(train_seconds),
+            OF(train_tokens_per_second),
+            OF(train_memory_mb),
+            OF(translation_tokens_per_second),
+            OF(translation_sentences_per_second),
+            OF(by_length)};
   }
 
   Json json_of(const CurvePoint& it) const {
@@ -129,9 +139,27 @@ struct Members {
   Json json_of(const Sentence& it) const { return {OF(source), OF(reference), OF(systems)}; }
 
   Json json_of(const Comparison& it) const {
-    return {OF(attend), OF(command), OF(made), OF(processor), OF(test), OF(notes), OF(metrics), OF(systems),
-            OF(equal_vocabularies), OF(differences), OF(tests), OF(levels), OF(where), OF(ngrams), OF(cross_scores),
-            OF(beams), OF(calibration), OF(attention), OF(probe), OF(attention_left_out), OF(sentences)};
+    return {OF(attend),
+            OF(command),
+            OF(made),
+            OF(processor),
+            OF(test),
+            OF(notes),
+            OF(metrics),
+            OF(systems),
+            OF(equal_vocabularies),
+            OF(differences),
+            OF(tests),
+            OF(levels),
+            OF(where),
+            OF(ngrams),
+            OF(cross_scores),
+            OF(beams),
+            OF(calibration),
+            OF(attention),
+            OF(probe),
+            OF(attention_left_out),
+            OF(sentences)};
   }
 };
 

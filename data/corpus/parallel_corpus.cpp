@@ -93,7 +93,7 @@ EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig
   return {IdCache::open(files,
                         "parallel " + source.src_tokenizer.hash() + source.tgt_tokenizer.hash() +
                             std::to_string(config.max_length) + source.factors.hash() +
-                             (source.tgt_tokenizer.is_reversed() ? " reversed" : ""),
+                            (source.tgt_tokenizer.is_reversed() ? " reversed" : ""),
                         {.vocabulary = std::max(
                              {source.src_tokenizer.size(), source.tgt_tokenizer.size(), most_labels(source.factors)}),
                          .record_bytes = sizeof(Record),

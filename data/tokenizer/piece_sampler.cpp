@@ -26,14 +26,10 @@ std::vector<std::string_view> characters_of(std::string_view text) {
 std::string_view kind_of(const Tokenizer& tokenizer) {
   if (is_wordpiece_json(tokenizer.bytes())) return "WordPiece";
   switch (read_sentencepiece_content(tokenizer.bytes()).kind) {
-    case SentencePieceKind::unigram:
-      return "unigram";
-    case SentencePieceKind::bpe:
-      return "bpe";
-    case SentencePieceKind::word:
-      return "word";
-    case SentencePieceKind::character:
-      return "char";
+    case SentencePieceKind::unigram: return "unigram";
+    case SentencePieceKind::bpe: return "bpe";
+    case SentencePieceKind::word: return "word";
+    case SentencePieceKind::character: return "char";
   }
   return "?";
 }
@@ -205,11 +201,11 @@ std::vector<std::vector<std::int64_t>> overlaps(const Tokenizer& tokenizer, std:
 void check_sampling(const SamplingConfig& config, std::string_view kind, const std::string& whose) {
   const auto refuse_unless = [&](double value, const std::string& option, std::string_view expected) {
     if (value == 0 || kind == expected) return;
-    throw UserError(option + ": the tokenizer of " + whose + " is of kind " + std::string(kind) + ", not " +
-                        std::string(expected),
-                    kind == "bpe"       ? "give --bpe-dropout instead"
-                    : kind == "unigram" ? "give --subword-alpha instead, or another tokenizer (--vocab-type bpe)"
-                                        : "drop " + option + ", or give another tokenizer");
+    throw UserError(
+        option + ": the tokenizer of " + whose + " is of kind " + std::string(kind) + ", not " + std::string(expected),
+        kind == "bpe"       ? "give --bpe-dropout instead"
+        : kind == "unigram" ? "give --subword-alpha instead, or another tokenizer (--vocab-type bpe)"
+                            : "drop " + option + ", or give another tokenizer");
   };
   refuse_unless(config.bpe_dropout, "--bpe-dropout", "bpe");
   refuse_unless(config.subword_alpha, "--subword-alpha", "unigram");

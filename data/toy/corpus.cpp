@@ -22,35 +22,23 @@ std::string_view tag_of(const toy::Word& word) {
   using enum toy::Part;
   ensure(!word.concepts.empty(), "a word expresses a concept");
   switch (word.concepts.front().part) {
-    case determiner:
-      return "DET";
-    case count:
-      return "NUM";
+    case determiner: return "DET";
+    case count: return "NUM";
     case adjective:
-    case predicate:
-      return "ADJ";
-    case noun:
-      return "NOUN";
+    case predicate: return "ADJ";
+    case noun: return "NOUN";
     case join:
-    case conjunction:
-      return "CONJ";
+    case conjunction: return "CONJ";
     case with:
     case recipient:
-    case preposition:
-      return "PREP";
-    case verb:
-      return "VERB";
-    case finite:
-      return "AUX";
-    case negation:
-      return "NOT";
+    case preposition: return "PREP";
+    case verb: return "VERB";
+    case finite: return "AUX";
+    case negation: return "NOT";
     case very:
-    case frequency:
-      return "ADV";
-    case question:
-      return "ASK";
-    case time:
-      return "TIME";
+    case frequency: return "ADV";
+    case question: return "ASK";
+    case time: return "TIME";
   }
   return {};
 }

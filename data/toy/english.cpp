@@ -50,18 +50,12 @@ class English {
     static constexpr const char* kOwners[] = {"my", "his", "her", "our", "their"};
     const auto say = [&](const char* text) { writer_.word(text, {{&phrase, Part::determiner}}); };
     switch (phrase.determiner) {
-      case Determiner::definite:
-        return say("the");
-      case Determiner::indefinite:
-        return say("a");
-      case Determiner::demonstrative:
-        return say(phrase.number == Number::plural ? "these" : "this");
-      case Determiner::every:
-        return say("every");
-      case Determiner::possessive:
-        return say(kOwners[static_cast<int>(phrase.owner)]);
-      case Determiner::bare:
-        return;
+      case Determiner::definite: return say("the");
+      case Determiner::indefinite: return say("a");
+      case Determiner::demonstrative: return say(phrase.number == Number::plural ? "these" : "this");
+      case Determiner::every: return say("every");
+      case Determiner::possessive: return say(kOwners[static_cast<int>(phrase.owner)]);
+      case Determiner::bare: return;
     }
   }
 

@@ -121,18 +121,12 @@ class German {
       return true;
     };
     switch (phrase.determiner) {
-      case Determiner::definite:
-        return say("", kDefinite[row][col]);
-      case Determiner::indefinite:
-        return say(negated ? "kein" : "ein", kEin[row][col]);
-      case Determiner::demonstrative:
-        return say("dies", kDieser[row][col]);
-      case Determiner::every:
-        return say("jed", kDieser[row][col]);
-      case Determiner::possessive:
-        return say(kOwners[static_cast<int>(phrase.owner)], kEin[row][col]);
-      case Determiner::bare:
-        break;
+      case Determiner::definite: return say("", kDefinite[row][col]);
+      case Determiner::indefinite: return say(negated ? "kein" : "ein", kEin[row][col]);
+      case Determiner::demonstrative: return say("dies", kDieser[row][col]);
+      case Determiner::every: return say("jed", kDieser[row][col]);
+      case Determiner::possessive: return say(kOwners[static_cast<int>(phrase.owner)], kEin[row][col]);
+      case Determiner::bare: break;
     }
     return negated && say("kein", kEin[row][col]);
   }
@@ -142,14 +136,12 @@ class German {
     switch (phrase.determiner) {
       case Determiner::definite:
       case Determiner::demonstrative:
-      case Determiner::every:
-        return kWeak[row][column(phrase)];
+      case Determiner::every: return kWeak[row][column(phrase)];
       case Determiner::bare:
         if (!negated) return kStrongPlural[row];
         [[fallthrough]];
       case Determiner::indefinite:
-      case Determiner::possessive:
-        return kMixed[row][column(phrase)];
+      case Determiner::possessive: return kMixed[row][column(phrase)];
     }
     return {};
   }

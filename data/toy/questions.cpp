@@ -76,18 +76,13 @@ class Questions {
     const auto is_verb = [&](std::string_view word) { return event.verb == &verb(word); };
     if (std::ranges::none_of(kAskedVerbs, is_verb)) return false;
     switch (query.asks) {
-      case Asks::who:
-        return event.agent.person() && event.object.has_value();
+      case Asks::who: return event.agent.person() && event.object.has_value();
       case Asks::what:
         return event.object && !event.object->person() && !event.object->place() && !event.object->named();
-      case Asks::whom:
-        return event.recipient.has_value();
-      case Asks::where:
-        return event.place.has_value() && event.preposition == nullptr;
-      case Asks::when:
-        return event.time.has_value();
-      case Asks::price:
-        return event.price.has_value();
+      case Asks::whom: return event.recipient.has_value();
+      case Asks::where: return event.place.has_value() && event.preposition == nullptr;
+      case Asks::when: return event.time.has_value();
+      case Asks::price: return event.price.has_value();
     }
     return false;
   }
@@ -159,16 +154,11 @@ class Questions {
     const Told& told = story_.told[at];
     const Clause& clause = told.sentence.clauses.front();
     switch (query.asks) {
-      case Asks::who:
-        return locate(told.event.agent, at, asked);
-      case Asks::what:
-        return locate(*told.event.object, at, asked);
-      case Asks::whom:
-        return locate(*told.event.recipient, at, asked);
-      case Asks::where:
-        return locate(*told.event.place, at, asked);
-      case Asks::when:
-        return take(at, &clause, {Part::time}, asked);
+      case Asks::who: return locate(told.event.agent, at, asked);
+      case Asks::what: return locate(*told.event.object, at, asked);
+      case Asks::whom: return locate(*told.event.recipient, at, asked);
+      case Asks::where: return locate(*told.event.place, at, asked);
+      case Asks::when: return take(at, &clause, {Part::time}, asked);
       case Asks::price:
         for (const Adverbial& adverbial : clause.adverbials) {
           if (adverbial.phrase.noun == &kEuro) return take(at, &adverbial.phrase, {Part::count}, asked);

@@ -23,16 +23,11 @@ void TaskAnswers::write(std::ostream& out) const {
 std::unique_ptr<TaskAnswers> make_answers(const TaskSplit& split, const LabelledTask& task,
                                           const AnswerConfig& config) {
   switch (task.kind) {
-    case TaskKind::classification:
-      return classification_answers(split, task);
-    case TaskKind::multi_label:
-      return multi_label_answers(split, task);
-    case TaskKind::regression:
-      return regression_answers(split, task);
-    case TaskKind::spans:
-      return span_answers(split, task, config);
-    case TaskKind::tags:
-      return tag_answers(split, task);
+    case TaskKind::classification: return classification_answers(split, task);
+    case TaskKind::multi_label: return multi_label_answers(split, task);
+    case TaskKind::regression: return regression_answers(split, task);
+    case TaskKind::spans: return span_answers(split, task, config);
+    case TaskKind::tags: return tag_answers(split, task);
   }
   ensure(false, "a known kind of task");
   return nullptr;

@@ -33,5 +33,5 @@ std::vector<RankedText> rank_by_utility(std::span<const std::string> texts, Util
 
 template <>
 inline constexpr auto attend::kEnumNames<attend::metrics::Utility> =
-    std::to_array<attend::EnumName<attend::metrics::Utility>>(
-        {{metrics::Utility::chrf, "chrf"}, {metrics::Utility::bleu, "bleu"}});
+    std::to_array<attend::EnumName<attend::metrics::Utility>>({{metrics::Utility::chrf, "chrf"},
+                                                               {metrics::Utility::bleu, "bleu"}});

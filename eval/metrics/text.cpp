@@ -31,8 +31,7 @@ std::size_t white_space_at(std::string_view text, std::size_t at) {
     case 0xe2819f:  // U+205F
     case 0xe38080:  // U+3000
       return 3;
-    default:
-      return first == 0xe2 && byte(1) == 0x80 && byte(2) >= 0x80 && byte(2) <= 0x8a ? 3 : 0;  // U+2000 to U+200A
+    default: return first == 0xe2 && byte(1) == 0x80 && byte(2) >= 0x80 && byte(2) <= 0x8a ? 3 : 0;  // U+2000 to U+200A
   }
 }
 

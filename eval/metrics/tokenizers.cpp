@@ -174,16 +174,11 @@ std::string tokenize_chinese(std::string_view line) {
 
 std::string tokenize(std::string_view line, Tokenization tokenization) {
   switch (tokenization) {
-    case Tokenization::mteval_13a:
-      return tokenize_13a(line);
-    case Tokenization::international:
-      return tokenize_international(line);
-    case Tokenization::chinese:
-      return tokenize_chinese(line);
-    case Tokenization::character:
-      return separate(line, [](CodePoint) { return true; });
-    case Tokenization::none:
-      break;
+    case Tokenization::mteval_13a: return tokenize_13a(line);
+    case Tokenization::international: return tokenize_international(line);
+    case Tokenization::chinese: return tokenize_chinese(line);
+    case Tokenization::character: return separate(line, [](CodePoint) { return true; });
+    case Tokenization::none: break;
   }
   return std::string(line);
 }

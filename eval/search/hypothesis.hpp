@@ -33,12 +33,13 @@ struct Wanted {
 };
 
 struct Hypothesis {
-  std::vector<std::int32_t> ids;       // without bos and eos
-  std::vector<float> token_log_probs;  // of the ids, and eos if it was generated: the model's, whatever guided the search
-  double log_prob = 0;                 // their sum
-  double score = 0;                    // ranking criterion
-  bool ended = false;                  // by eos, not by the maximum length
-  std::int64_t group = 0;              // of a diverse beam
+  std::vector<std::int32_t> ids;  // without bos and eos
+  std::vector<float>
+      token_log_probs;     // of the ids, and eos if it was generated: the model's, whatever guided the search
+  double log_prob = 0;     // their sum
+  double score = 0;        // ranking criterion
+  bool ended = false;      // by eos, not by the maximum length
+  std::int64_t group = 0;  // of a diverse beam
 };
 
 // An unfinished hypothesis; it is one row of the decoder.

@@ -25,7 +25,8 @@ class NextTokens {
   NextTokens(const torch::Tensor& logits_RV, std::int64_t per_row, bool whole, const LogitsProcessors& processors,
              std::span<const OpenSentence> sentences);
 
-  // The tokens of the highest scores, best first; of equal ones the smaller id. Scores that are not finite are left out.
+  // The tokens of the highest scores, best first; of equal ones the smaller id. Scores that are not finite are left
+  // out.
   std::span<const NextToken> best(std::int64_t row) const {
     return std::span(best_).subspan(starts_[row], starts_[row + 1] - starts_[row]);
   }

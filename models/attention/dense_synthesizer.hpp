@@ -13,8 +13,7 @@ namespace attend {
 class DenseSynthesizer : public KeylessScore {
  public:
   explicit DenseSynthesizer(const ScoreWidths& config)
-      : longest_(config.longest),
-        energy_(add_map("energy", config, config.query_width, config.longest)) {}
+      : longest_(config.longest), energy_(add_map("energy", config, config.query_width, config.longest)) {}
 
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& /*keys_SA*/,
                          const Places& places) const override {

@@ -12,8 +12,7 @@ namespace attend {
 class LocationScore : public KeylessScore {
  public:
   explicit LocationScore(const ScoreWidths& config)
-      : longest_(config.longest),
-        position_(add_map("position", config, config.query_width, config.longest)) {}
+      : longest_(config.longest), position_(add_map("position", config, config.query_width, config.longest)) {}
 
   // Sentences must not be longer than the limit: callers cut them (Seq2SeqImpl::longest_source).
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,

@@ -40,18 +40,12 @@ ScoreRecipe recipe_of(ScoreKind kind) {
       return {.needs_equal_widths = true, .takes_coverage = true, .compares_pairs = true, .make = made<DotScore>};
     case ScoreKind::scaled_dot:
       return {.needs_equal_widths = true, .takes_coverage = true, .compares_pairs = true, .make = made<ScaledDotScore>};
-    case ScoreKind::general:
-      return {.takes_coverage = true, .compares_pairs = true, .make = made<GeneralScore>};
-    case ScoreKind::additive:
-      return {.takes_coverage = true, .compares_pairs = true, .make = made<AdditiveScore>};
-    case ScoreKind::location:
-      return {.make = made<LocationScore>};
-    case ScoreKind::rbf:
-      return {.compares_pairs = true, .make = made<RbfScore>};
-    case ScoreKind::elu1:
-      return {.compares_pairs = true, .make = made<Elu1Score>};
-    case ScoreKind::cosine:
-      return {.needs_equal_widths = true, .compares_pairs = true, .make = made<CosineScore>};
+    case ScoreKind::general: return {.takes_coverage = true, .compares_pairs = true, .make = made<GeneralScore>};
+    case ScoreKind::additive: return {.takes_coverage = true, .compares_pairs = true, .make = made<AdditiveScore>};
+    case ScoreKind::location: return {.make = made<LocationScore>};
+    case ScoreKind::rbf: return {.compares_pairs = true, .make = made<RbfScore>};
+    case ScoreKind::elu1: return {.compares_pairs = true, .make = made<Elu1Score>};
+    case ScoreKind::cosine: return {.needs_equal_widths = true, .compares_pairs = true, .make = made<CosineScore>};
   }
   return {};
 }
@@ -59,14 +53,10 @@ ScoreRecipe recipe_of(ScoreKind kind) {
 PositionRecipe recipe_of(PositionKind kind) {
   const auto unchanged = [](std::shared_ptr<Scope> scope, const HeadsOfScope& /*heads*/) { return scope; };
   switch (kind) {
-    case PositionKind::sinusoidal:
-      return {.adds_sinusoids = true, .around = unchanged};
-    case PositionKind::learned:
-      return {.adds_table = true, .around = unchanged};
-    case PositionKind::none:
-      return {.around = unchanged};
-    case PositionKind::rotary:
-      return {.turns = true, .around = unchanged};
+    case PositionKind::sinusoidal: return {.adds_sinusoids = true, .around = unchanged};
+    case PositionKind::learned: return {.adds_table = true, .around = unchanged};
+    case PositionKind::none: return {.around = unchanged};
+    case PositionKind::rotary: return {.turns = true, .around = unchanged};
     case PositionKind::relative:
       return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
         return std::make_shared<RelativeScope>(std::move(scope), heads.width, heads.causal);
@@ -102,16 +92,14 @@ SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
     return std::make_shared<PatternScore>(fixed, recipe_of(score).make(widths));
   };
   switch (kind) {
-    case attention:
-      return {.make = attention_score};
+    case attention: return {.make = attention_score};
     case uniform:
       return {
           .reads_queries = false,
           .reads_keys = false,
           .compares_tokens = false,
           .make = [](const ScoreWidths& /*widths*/, ScoreKind /*score*/) { return std::make_shared<UniformScore>(); }};
-    case dense:
-      return {.reads_keys = false, .compares_tokens = false, .has_table = true, .make = synthesizer};
+    case dense: return {.reads_keys = false, .compares_tokens = false, .has_table = true, .make = synthesizer};
     case random:
     case fixed_random:
       return {.reads_queries = false,
@@ -120,10 +108,8 @@ SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
               .has_table = true,
               .make = synthesizer};
     case dense_attention:
-    case random_attention:
-      return {.has_table = true, .make = synthesizer};
-    case patterns:
-      return {.looks_ahead = true, .most_fixed = kPatterns, .make = pattern_score};
+    case random_attention: return {.has_table = true, .make = synthesizer};
+    case patterns: return {.looks_ahead = true, .most_fixed = kPatterns, .make = pattern_score};
     case fourier:  // no attention: models/transformer/fourier.hpp
       return {.reads_queries = false, .reads_keys = false, .compares_tokens = false, .looks_ahead = true, .make = {}};
   }
@@ -132,22 +118,17 @@ SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
 
 std::shared_ptr<Scope> make_scope(ScopeKind kind, std::int64_t query_width, std::int64_t half_width) {
   switch (kind) {
-    case ScopeKind::global:
-      return std::make_shared<GlobalScope>();
-    case ScopeKind::local_m:
-      return std::make_shared<LocalMonotonicScope>(half_width);
-    case ScopeKind::local_p:
-      return std::make_shared<LocalPredictiveScope>(query_width, half_width);
+    case ScopeKind::global: return std::make_shared<GlobalScope>();
+    case ScopeKind::local_m: return std::make_shared<LocalMonotonicScope>(half_width);
+    case ScopeKind::local_p: return std::make_shared<LocalPredictiveScope>(query_width, half_width);
   }
   return nullptr;
 }
 
 std::shared_ptr<Choice> make_choice(ChoiceKind kind, double soft_share) {
   switch (kind) {
-    case ChoiceKind::soft:
-      return std::make_shared<SoftChoice>();
-    case ChoiceKind::hard:
-      return std::make_shared<HardChoice>(soft_share);
+    case ChoiceKind::soft: return std::make_shared<SoftChoice>();
+    case ChoiceKind::hard: return std::make_shared<HardChoice>(soft_share);
   }
   return nullptr;
 }

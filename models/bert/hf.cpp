@@ -101,10 +101,10 @@ std::span<const HfActivation> activations_of(NormPlace norm) {
 
 // Options with which an encoder can be exported: config.json has them, or they only matter in training. With any other
 // value of the rest than BERT's own, an encoder is of a form that Hugging Face does not have.
-constexpr auto kExported = std::to_array<std::string_view>(
-    {"shape", "layers", "width", "heads", "feed-forward", "norm", "activation", "embedding-width", "max-positions",
-     "dropout", "attention-dropout", "activation-dropout", "layer-drop", "initial-deviation", "initial-positions",
-     "initialiser"});
+constexpr auto kExported = std::to_array<std::string_view>({"shape", "layers", "width", "heads", "feed-forward", "norm",
+                                                            "activation", "embedding-width", "max-positions", "dropout",
+                                                            "attention-dropout", "activation-dropout", "layer-drop",
+                                                            "initial-deviation", "initial-positions", "initialiser"});
 
 const HfHead& head_of(TaskKind task) { return *std::ranges::find(kHeads, task, &HfHead::task); }
 

@@ -14,12 +14,9 @@ constexpr std::array kLstmParts = {StatePart{.name = "hidden", .activation = ops
 
 std::int64_t num_gates(CellKind kind) {
   switch (kind) {
-    case CellKind::lstm:
-      return 4;
-    case CellKind::gru:
-      return 3;
-    case CellKind::tanh:
-      return 1;
+    case CellKind::lstm: return 4;
+    case CellKind::gru: return 3;
+    case CellKind::tanh: return 1;
   }
   return 0;
 }

@@ -48,16 +48,11 @@ void fill_by(Initialiser rule, const Matrix& matrix, RandomStream& random) {
   const auto in = static_cast<double>(matrix.tensor.size(1));
   const double out = static_cast<double>(matrix.tensor.size(0)) / static_cast<double>(matrix.stacked);
   switch (rule) {
-    case Initialiser::of_family:
-      break;
-    case Initialiser::xavier_uniform:
-      return fill_uniform(matrix.tensor, std::sqrt(6 / (in + out)), random);
-    case Initialiser::xavier_normal:
-      return fill_normal(matrix.tensor, std::sqrt(2 / (in + out)), random);
-    case Initialiser::kaiming_uniform:
-      return fill_uniform(matrix.tensor, std::sqrt(6 / in), random);
-    case Initialiser::uniform:
-      return fill_uniform(matrix.tensor, 0.1, random);
+    case Initialiser::of_family: break;
+    case Initialiser::xavier_uniform: return fill_uniform(matrix.tensor, std::sqrt(6 / (in + out)), random);
+    case Initialiser::xavier_normal: return fill_normal(matrix.tensor, std::sqrt(2 / (in + out)), random);
+    case Initialiser::kaiming_uniform: return fill_uniform(matrix.tensor, std::sqrt(6 / in), random);
+    case Initialiser::uniform: return fill_uniform(matrix.tensor, 0.1, random);
   }
 }
 

@@ -75,8 +75,8 @@ CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_
                            const torch::Tensor& labels_M, double label_smoothing);
 
 // Half the sum of both Kullback-Leibler divergences between p = softmax(first Wᵀ + b) and q = softmax(second Wᵀ + b),
-// summed over rows: Σ ½ (KL(p‖q) + KL(q‖p)) = Σ ½ (p - q) (log p - log q). A scalar, fp32, differentiable. The fast path
-// computes logits block by block and stores none. Liang et al. 2021 (R-Drop, arXiv 2106.14448, eq. 2).
+// summed over rows: Σ ½ (KL(p‖q) + KL(q‖p)) = Σ ½ (p - q) (log p - log q). A scalar, fp32, differentiable. The fast
+// path computes logits block by block and stores none. Liang et al. 2021 (R-Drop, arXiv 2106.14448, eq. 2).
 torch::Tensor symmetric_divergence(const torch::Tensor& first_MH, const torch::Tensor& second_MH,
                                    const Weight& output_VH, const torch::Tensor& bias_V);
 

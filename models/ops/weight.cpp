@@ -31,14 +31,9 @@ void Weight::freeze(Precision precision) {
   const torch::Tensor weight = working().detach().contiguous();
   const std::int64_t outputs = weight.size(0), inputs = weight.size(1);
   switch (precision) {
-    case Precision::bf16:
-      packed.blocked = products::pack(weight);
-      break;
-    case Precision::int8:
-      packed.integers = kernels::pack_int8(weight.const_data_ptr<float>(), outputs, inputs);
-      break;
-    default:
-      packed.panels = kernels::make_panels(weight.const_data_ptr<float>(), outputs, inputs);
+    case Precision::bf16: packed.blocked = products::pack(weight); break;
+    case Precision::int8: packed.integers = kernels::pack_int8(weight.const_data_ptr<float>(), outputs, inputs); break;
+    default: packed.panels = kernels::make_panels(weight.const_data_ptr<float>(), outputs, inputs);
   }
   packed_ = std::make_shared<const PackedWeight>(std::move(packed));
 }

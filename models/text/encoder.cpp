@@ -88,8 +88,7 @@ std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const T
                                                std::int64_t vocabulary) {
   const BertOptions& encoder = options.encoder;
   switch (options.model) {
-    case TextEncoderKind::bert:
-      return std::make_unique<BertTextEncoder>(model, bert_config(encoder, vocabulary));
+    case TextEncoderKind::bert: return std::make_unique<BertTextEncoder>(model, bert_config(encoder, vocabulary));
     case TextEncoderKind::lstm: {
       const std::int64_t width = width_of(encoder);
       if (width % 2 != 0) {

@@ -132,16 +132,11 @@ class TagHead : public Head {
 
 std::unique_ptr<Head> make_head(torch::nn::Module& model, TaskKind kind, const HeadConfig& config) {
   switch (kind) {
-    case TaskKind::classification:
-      return std::make_unique<ClassificationHead>(model, config);
-    case TaskKind::multi_label:
-      return std::make_unique<MultiLabelHead>(model, config);
-    case TaskKind::regression:
-      return std::make_unique<RegressionHead>(model, config);
-    case TaskKind::spans:
-      return std::make_unique<SpanHead>(model, config);
-    case TaskKind::tags:
-      return std::make_unique<TagHead>(model, config);
+    case TaskKind::classification: return std::make_unique<ClassificationHead>(model, config);
+    case TaskKind::multi_label: return std::make_unique<MultiLabelHead>(model, config);
+    case TaskKind::regression: return std::make_unique<RegressionHead>(model, config);
+    case TaskKind::spans: return std::make_unique<SpanHead>(model, config);
+    case TaskKind::tags: return std::make_unique<TagHead>(model, config);
   }
   ensure(false, "the kind of task is known");
   return nullptr;

@@ -140,16 +140,11 @@ class AlignmentPooling : public PoolingImpl {
 
 std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, double deviation) {
   switch (pooling) {
-    case Pooling::cls:
-      return std::make_shared<ClsPooling>(width, deviation);
-    case Pooling::last:
-      return std::make_shared<LastPooling>();
-    case Pooling::mean:
-      return std::make_shared<MeanPooling>();
-    case Pooling::attention:
-      return std::make_shared<AttentionPooling>(width);
-    case Pooling::alignment:
-      return std::make_shared<AlignmentPooling>(width);
+    case Pooling::cls: return std::make_shared<ClsPooling>(width, deviation);
+    case Pooling::last: return std::make_shared<LastPooling>();
+    case Pooling::mean: return std::make_shared<MeanPooling>();
+    case Pooling::attention: return std::make_shared<AttentionPooling>(width);
+    case Pooling::alignment: return std::make_shared<AlignmentPooling>(width);
   }
   ensure(false, "the pooling is known");
   return nullptr;

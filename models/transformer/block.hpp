@@ -54,7 +54,7 @@ struct BlockConfig {
   double norm_eps = 1e-5;
   double deviation = 0;        // standard deviation of initial weights; 0: Xavier's rule
   double score_deviation = 0;  // the same of maps in a score
-  double dropout = 0.1;  // on the output of each sub-layer
+  double dropout = 0.1;        // on the output of each sub-layer
   double attention_dropout = 0;
   double activation_dropout = 0;
   double layer_drop = 0;  // of a stack: probability of skipping a block in training

@@ -31,16 +31,12 @@ inline constexpr auto kEnumNames<FeedForwardKind> = std::to_array<EnumName<FeedF
 // Its function, without the gate.
 constexpr ops::Activation function_of(FeedForwardKind kind) {
   switch (kind) {
-    case FeedForwardKind::relu:
-      return ops::Activation::relu;
+    case FeedForwardKind::relu: return ops::Activation::relu;
     case FeedForwardKind::gelu:
-    case FeedForwardKind::geglu:
-      return ops::Activation::gelu;
-    case FeedForwardKind::gelu_tanh:
-      return ops::Activation::gelu_tanh;
+    case FeedForwardKind::geglu: return ops::Activation::gelu;
+    case FeedForwardKind::gelu_tanh: return ops::Activation::gelu_tanh;
     case FeedForwardKind::swish:
-    case FeedForwardKind::swiglu:
-      return ops::Activation::swish;
+    case FeedForwardKind::swiglu: return ops::Activation::swish;
   }
   return ops::Activation::none;
 }

@@ -47,7 +47,7 @@ struct ModelConfig {
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
   FactorCombination factor_combine = FactorCombination::sum;  // with source factors
   std::int64_t factor_width = 16;                             // concatenated factors
-  bool output_bias = false;  // transformer
+  bool output_bias = false;                                   // transformer
   std::optional<double> dropout;
   double word_dropout = 0;
   double initial_deviation = 0.0;  // transformer: standard deviation of initial weights; 0: Xavier's rule

@@ -192,16 +192,10 @@ Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabular
   check_vocabularies(config, vocabulary);
   Seq2Seq model;
   switch (config.model) {
-    case ModelKind::transformer:
-      model = make_transformer(config, vocabulary);
-      break;
+    case ModelKind::transformer: model = make_transformer(config, vocabulary); break;
     case ModelKind::luong:
-    case ModelKind::bahdanau:
-      model = make_with_attention(config, vocabulary);
-      break;
-    case ModelKind::fixed:
-      model = make_fixed(config, vocabulary);
-      break;
+    case ModelKind::bahdanau: model = make_with_attention(config, vocabulary); break;
+    case ModelKind::fixed: model = make_fixed(config, vocabulary); break;
   }
   if (seed) initialise(*model, config.initial, *seed);
   return model;

@@ -51,17 +51,10 @@ TEST(SafetensorsFuzz, DamageIsRefusedOrHarmless) {
     for (std::uint64_t edits = 1 + random.below(4); edits > 0; --edits) {
       const std::size_t place = random.below(bad.size());
       switch (random.below(4)) {
-        case 0:
-          bad[place] = static_cast<char>(random.below(256));
-          break;
-        case 1:
-          bad[place] = kSpice[random.below(kSpice.size())];
-          break;
-        case 2:
-          bad.insert(place, 1, kSpice[random.below(kSpice.size())]);
-          break;
-        default:
-          bad.erase(place, 1 + random.below(8));
+        case 0: bad[place] = static_cast<char>(random.below(256)); break;
+        case 1: bad[place] = kSpice[random.below(kSpice.size())]; break;
+        case 2: bad.insert(place, 1, kSpice[random.below(kSpice.size())]); break;
+        default: bad.erase(place, 1 + random.below(8));
       }
       if (bad.empty()) bad = "x";
     }

@@ -45,17 +45,10 @@ std::string damage(std::string bytes, std::size_t begin, std::size_t end, Random
   for (std::uint64_t edits = 1 + random.below(3); edits > 0; --edits) {
     const std::size_t place = begin + random.below(end - begin);
     switch (random.below(4)) {
-      case 0:
-        bytes[place] = static_cast<char>(random.below(256));
-        break;
-      case 1:
-        bytes[place] = static_cast<char>(bytes[place] ^ (1 << random.below(8)));
-        break;
-      case 2:
-        bytes.insert(place, 1, static_cast<char>(random.below(256)));
-        break;
-      default:
-        bytes.erase(place, 1 + random.below(4));
+      case 0: bytes[place] = static_cast<char>(random.below(256)); break;
+      case 1: bytes[place] = static_cast<char>(bytes[place] ^ (1 << random.below(8))); break;
+      case 2: bytes.insert(place, 1, static_cast<char>(random.below(256))); break;
+      default: bytes.erase(place, 1 + random.below(4));
     }
     end = std::min(end, bytes.size());
     if (begin >= end) break;

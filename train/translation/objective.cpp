@@ -35,12 +35,9 @@ Batch twice(const Batch& once) {
 
 double own_word_share(const ObjectiveConfig& config, double done) {
   switch (config.sampling_schedule) {
-    case SamplingSchedule::linear:
-      return config.scheduled_sampling * done;
-    case SamplingSchedule::exponential:
-      return config.scheduled_sampling * (1 - std::pow(0.01, done));
-    case SamplingSchedule::inverse_sigmoid:
-      return config.scheduled_sampling / (1 + std::exp(12 * (0.5 - done)));
+    case SamplingSchedule::linear: return config.scheduled_sampling * done;
+    case SamplingSchedule::exponential: return config.scheduled_sampling * (1 - std::pow(0.01, done));
+    case SamplingSchedule::inverse_sigmoid: return config.scheduled_sampling / (1 + std::exp(12 * (0.5 - done)));
   }
   return 0;
 }

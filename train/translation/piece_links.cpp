@@ -111,12 +111,11 @@ PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::strin
                        const std::filesystem::path& cache)
     : src_tokenizer_(source.src_tokenizer),
       tgt_tokenizer_(source.tgt_tokenizer),
-      cache_(IdCache::open({file, source.src_files.front(), source.tgt_files.front()},
-                           "links " + src_tokenizer_.hash() + tgt_tokenizer_.hash(),
-                           {.vocabulary = kMostPiecesOfPair,
-                            .record_bytes = sizeof(Record),
-                            .summary_bytes = sizeof(LinkSummary)},
-                           cache, [&](IdCache::Writer& writer) { encode_links<Record>(writer, links, source); })) {}
+      cache_(IdCache::open(
+          {file, source.src_files.front(), source.tgt_files.front()},
+          "links " + src_tokenizer_.hash() + tgt_tokenizer_.hash(),
+          {.vocabulary = kMostPiecesOfPair, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)},
+          cache, [&](IdCache::Writer& writer) { encode_links<Record>(writer, links, source); })) {}
 
 std::vector<std::int32_t> PieceLinks::linked_pieces(std::uint64_t line) const {
   const auto records = cache_.records<Record>();

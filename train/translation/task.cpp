@@ -26,8 +26,7 @@ BatchIds batch_ids(const TokenizerPair& tokenizers) {
 }  // namespace
 
 TranslationTask::TrainingBatches::TrainingBatches(const TranslationTask& task)
-    : task_(&task),
-      batches_(task.train_, task.order_, task.ids_, task.sampled_ ? &*task.sampled_ : nullptr) {}
+    : task_(&task), batches_(task.train_, task.order_, task.ids_, task.sampled_ ? &*task.sampled_ : nullptr) {}
 
 Batch TranslationTask::TrainingBatches::guided(Batch batch) const {
   if (task_->links_) task_->links_->add_to(batch, task_->train_);

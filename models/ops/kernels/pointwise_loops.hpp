@@ -111,18 +111,12 @@ ATTEND_INLINE void gated_rows(const Gated<T>& a, std::int64_t begin, std::int64_
 template <class F>
 ATTEND_INLINE void with_activation(Activation activation, const F& f) {
   switch (activation) {
-    case Activation::none:
-      return f(std::integral_constant<Activation, Activation::none>());
-    case Activation::relu:
-      return f(std::integral_constant<Activation, Activation::relu>());
-    case Activation::gelu:
-      return f(std::integral_constant<Activation, Activation::gelu>());
-    case Activation::gelu_tanh:
-      return f(std::integral_constant<Activation, Activation::gelu_tanh>());
-    case Activation::tanh:
-      return f(std::integral_constant<Activation, Activation::tanh>());
-    case Activation::swish:
-      return f(std::integral_constant<Activation, Activation::swish>());
+    case Activation::none: return f(std::integral_constant<Activation, Activation::none>());
+    case Activation::relu: return f(std::integral_constant<Activation, Activation::relu>());
+    case Activation::gelu: return f(std::integral_constant<Activation, Activation::gelu>());
+    case Activation::gelu_tanh: return f(std::integral_constant<Activation, Activation::gelu_tanh>());
+    case Activation::tanh: return f(std::integral_constant<Activation, Activation::tanh>());
+    case Activation::swish: return f(std::integral_constant<Activation, Activation::swish>());
   }
 }
 

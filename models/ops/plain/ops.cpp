@@ -33,18 +33,12 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
 
 Tensor activate(const Tensor& x, Activation activation) {
   switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return at::relu(x);
-    case Activation::gelu:
-      return at::gelu(x);
-    case Activation::gelu_tanh:
-      return at::gelu(x, "tanh");
-    case Activation::tanh:
-      return at::tanh(x);
-    case Activation::swish:
-      return at::silu(x);
+    case Activation::none: return x;
+    case Activation::relu: return at::relu(x);
+    case Activation::gelu: return at::gelu(x);
+    case Activation::gelu_tanh: return at::gelu(x, "tanh");
+    case Activation::tanh: return at::tanh(x);
+    case Activation::swish: return at::silu(x);
   }
   ensure(false, "the activation is known");
   return {};

@@ -87,12 +87,9 @@ LayerOutput read(const LayerInput& input, const Direction& direction, CellState 
 
 CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
   switch (cell.kind) {
-    case CellKind::lstm:
-      return lstm_step(x_RI, state, cell);
-    case CellKind::gru:
-      return gru_step(x_RI, state, cell);
-    case CellKind::tanh:
-      return tanh_step(x_RI, state, cell);
+    case CellKind::lstm: return lstm_step(x_RI, state, cell);
+    case CellKind::gru: return gru_step(x_RI, state, cell);
+    case CellKind::tanh: return tanh_step(x_RI, state, cell);
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// Sampled segmentations: right in distribution, the same text in pieces of the vocabulary, pure functions of the stream.
+// Sampled segmentations: right in distribution, the same text in pieces of the vocabulary, pure functions of the
+// stream.
 #include "data/tokenizer/piece_sampler.hpp"
 
 #include <gtest/gtest.h>
@@ -151,7 +152,8 @@ TEST_F(PieceSamplerTest, WithoutDropoutIsTheTokenizersOwn) {
   const Tokenizer tokenizer = train(TokenizerType::bpe);
   const auto none = make_piece_sampler({.bpe_dropout = 1e-300}, tokenizer);
   const auto all = make_piece_sampler({.bpe_dropout = 1}, tokenizer);
-  for (const std::string line : {"lower newest", "wides widest slowest, low", "x lo\u4e2dwer, new ", "größter lowlowlow"}) {
+  for (const std::string line :
+       {"lower newest", "wides widest slowest, low", "x lo\u4e2dwer, new ", "größter lowlowlow"}) {
     const Ids ids = tokenizer.encode(line);
     RandomStream random(3);
     EXPECT_EQ(none->sample(ids, random), ids) << line;
@@ -166,9 +168,11 @@ TEST_F(PieceSamplerTest, SamplesSpellTheSameTextInTheVocabulary) {
     for (const TokenizerType type : {TokenizerType::bpe, TokenizerType::unigram}) {
       const Tokenizer tokenizer = train(type, bytes);
       const bool bpe = type == TokenizerType::bpe;
-      const auto sampler = make_piece_sampler({.bpe_dropout = bpe ? 0.4 : 0, .subword_alpha = bpe ? 0 : 0.3}, tokenizer);
+      const auto sampler =
+          make_piece_sampler({.bpe_dropout = bpe ? 0.4 : 0, .subword_alpha = bpe ? 0 : 0.3}, tokenizer);
       int changed = 0;
-      for (const std::string line : {"lower newest, wide", "größer \u4e2d lo\u4e2dwer </s> <unk>", "", "new new new new"}) {
+      for (const std::string line :
+           {"lower newest, wide", "größer \u4e2d lo\u4e2dwer </s> <unk>", "", "new new new new"}) {
         const Ids ids = tokenizer.encode(line);
         for (std::uint64_t key = 0; key < 50; ++key) {
           RandomStream random(key), again(key);
