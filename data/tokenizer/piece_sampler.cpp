@@ -162,7 +162,9 @@ std::vector<std::int32_t> PieceSampler::sample(std::span<const std::int32_t> ids
     if (!word.empty()) sample_word(word, random, sampled);
     word.clear();
   };
-  for (const std::int32_t id : ids) {
+  std::vector<std::int32_t> in_order(ids.begin(), ids.end());
+  if (tokenizer_.is_reversed()) std::ranges::reverse(in_order);
+  for (const std::int32_t id : in_order) {
     if (!may_be_split_[static_cast<std::size_t>(id)]) {
       end_word();
       sampled.push_back(id);
@@ -174,6 +176,7 @@ std::vector<std::int32_t> PieceSampler::sample(std::span<const std::int32_t> ids
     }
   }
   end_word();
+  if (tokenizer_.is_reversed()) std::ranges::reverse(sampled);
   return sampled;
 }
 

@@ -86,7 +86,8 @@ class PieceSampler {
   std::size_t longest_piece_ = 0;
 };
 
-// For every piece of a text, the numbers of the pieces that overlap it in another segmentation of the same text.
+// For every piece of a text, the numbers of the pieces that overlap it in another segmentation of the same text. Both
+// may be reversed.
 std::vector<std::vector<std::int64_t>> overlaps(const Tokenizer& tokenizer, std::span<const std::int32_t> pieces,
                                                 std::span<const std::int32_t> others);
 

@@ -181,6 +181,20 @@ TEST_F(PieceLinksTest, LinksOfWordsAreSpreadToThePiecesOfEachSegmentation) {
   }
 }
 
+TEST_F(PieceLinksTest, AReversedTargetHasLinksOfItsOwn) {
+  const std::string text = write("text", "a b\nb a\n"), links = write("links", "0-0\n\n");
+  const Tokenizer tokenizer = train_tokenizer({text}, {.type = TokenizerType::word});
+  for (const bool reversed : {false, true}) {
+    const CorpusSource source{{text}, {text}, tokenizer, reversed ? tokenizer.reversed() : tokenizer};
+    const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
+    const PieceLinks piece_links(read_word_links(links, text, text), links, source, directory_ / "cache");
+    Batch batch = make_batch(corpus, std::vector<std::uint32_t>{0}, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
+    piece_links.add_to(batch, corpus);
+    ASSERT_EQ(batch.guided_K.numel(), 1);
+    EXPECT_EQ(batch.guided_cells_K.item<std::int64_t>(), reversed ? 3 : 0);  // of three targets and three sources
+  }
+}
+
 TEST_F(PieceLinksTest, RefusesLinksThatDoNotFitTheText) {
   const std::string src = write("src", "a b c\na\n\n"), tgt = write("tgt", "x y\nx\nx\n");
   const auto refusal = [&](const std::string& links) -> std::string {

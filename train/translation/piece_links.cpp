@@ -113,7 +113,7 @@ PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::strin
       tgt_tokenizer_(source.tgt_tokenizer),
       cache_(IdCache::open(
           {file, source.src_files.front(), source.tgt_files.front()},
-          "links " + src_tokenizer_.hash() + tgt_tokenizer_.hash(),
+          "links " + src_tokenizer_.hash() + tgt_tokenizer_.hash() + (tgt_tokenizer_.is_reversed() ? " reversed" : ""),
           {.vocabulary = kMostPiecesOfPair, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)},
           cache, [&](IdCache::Writer& writer) { encode_links<Record>(writer, links, source); })) {}
 

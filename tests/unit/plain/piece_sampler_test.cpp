@@ -191,6 +191,18 @@ TEST_F(PieceSamplerTest, SamplesSpellTheSameTextInTheVocabulary) {
   }
 }
 
+TEST_F(PieceSamplerTest, AReversedTokenizerHasTheSamePiecesBackwards) {
+  const Tokenizer tokenizer = train(TokenizerType::bpe);
+  const auto forwards = make_piece_sampler({.bpe_dropout = 0.4}, tokenizer);
+  const auto backwards = make_piece_sampler({.bpe_dropout = 0.4}, tokenizer.reversed());
+  for (std::uint64_t key = 0; key < 20; ++key) {
+    RandomStream random(key), again(key);
+    Ids expected = forwards->sample(tokenizer.encode("lower newest, wide"), random);
+    std::ranges::reverse(expected);
+    EXPECT_EQ(backwards->sample(tokenizer.reversed().encode("lower newest, wide"), again), expected);
+  }
+}
+
 TEST_F(PieceSamplerTest, RefusesAnotherKindOfTokenizer) {
   const auto refusal = [](const SamplingConfig& config, const Tokenizer& tokenizer) -> std::string {
     try {
