@@ -14,8 +14,8 @@
 //  - A language code of the vocabulary (">>fra<<") is one piece at the beginning of a word; in Hugging Face, at the
 //    beginning of the text.
 //
-// One difference remains: a character that source.spm lacks is unknown here, even if vocab.json has it as a piece of
-// the target.
+// One difference remains: a character that the model of its language lacks is unknown here, even if vocab.json has it
+// as a piece of the other language.
 #pragma once
 
 #include <cstdint>

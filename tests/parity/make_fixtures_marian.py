@@ -20,9 +20,9 @@ FIXTURES = pathlib.Path(__file__).parent / "fixtures" / "marian"
 SOURCE = ["the dog sees a small house", "a cat sleeps in the garden", "many birds sing in the old trees", "the child reads a new book"]
 TARGET = ["der Hund sieht ein kleines Haus", "eine Katze schläft im Garten", "viele Vögel singen in den alten Bäumen", "das Kind liest ein Buch"]
 TEXTS = ["the dog sees the cat", "a small bird sings in the garden", "many old books", "the 犬 sees qx", "x", "the child sleeps in a new house"]
-SENTENCES = ["die Katze sieht den Hund", "ein Vogel singt", "viele alte Bücher", "Quarz 犬", "ja", "das Kind schläft im neuen Haus"]
+SENTENCES = ["die Katze sieht den Hund", "viele Vögel singen", "viele alte Bücher", "Quarz 犬", "ja", "das Kind schläft im neuen Haus"]
 CODE = ">>deu<<"
-UPDATES = 300
+UPDATES = 350
 
 
 def train(lines, size):
