@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "data/text/factors.hpp"
+
 namespace attend {
 
 void Reranker::rescore(const std::vector<std::string>& lines,
@@ -10,7 +12,7 @@ void Reranker::rescore(const std::vector<std::string>& lines,
   std::vector<std::string> sources, targets;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     for (const Translation& translation : translations[i]) {
-      sources.push_back(lines[i]);
+      sources.emplace_back(text_of_line(lines[i]));
       targets.push_back(translation.text);
     }
   }

@@ -12,6 +12,7 @@
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
+#include "data/text/factors.hpp"
 #include "eval/workers.hpp"
 #include "models/attention/cut_weights.hpp"
 
@@ -143,7 +144,7 @@ Sequences Translator::encode_for(const Companions::Model& companion, const std::
                                  const std::vector<std::size_t>& chosen) const {
   std::vector<Ids> encoded;
   for (const std::size_t i : chosen) {
-    encoded.push_back(encode_source(companion.src, SourceFactors{}, lines[i], most_pieces_).ids);
+    encoded.push_back(companion.src.encode_beginning(text_of_line(lines[i]), most_pieces_).ids);
   }
   Sequences src = concatenate({encoded.begin(), encoded.end()}, -1, companion.src.special().eos);
   src.ids_M = src.ids_M.to(companion.model->device());

@@ -28,6 +28,7 @@ double by_piece(const attend::Run& run, const std::string& source, const std::st
 TEST(Reranking, AddsTheWeightedLogProbabilityByPiece) {
   const attend::Run run = small_run(families(0)[0].config, 9);
   const std::vector<std::string> lines = {"the dog sees a cat", ""};
+  const std::vector<std::string> labelled = {lines[0] + "\x1e" + "DET NOUN VERB DET NOUN", "\x1e"};
   const std::vector<std::string> targets = {"birds", "a cat and 7 birds sees the number 12"};
   for (const RerankDirection direction : {RerankDirection::same, RerankDirection::reverse}) {
     std::vector<double> q;
@@ -43,7 +44,7 @@ TEST(Reranking, AddsTheWeightedLogProbabilityByPiece) {
       std::vector<std::vector<Translation>> found = {
           {scored_text(targets[worse], -1), scored_text(targets[better], -1 - gap)}, {scored_text("", 0)}};
       const RerankConfig config{.rerank_weight = weight, .rerank_direction = direction};
-      Reranker(run, config, {.workers = 1}).rescore(lines, found);
+      Reranker(run, config, {.workers = 1}).rescore(weight > 1 ? labelled : lines, found);
       const std::size_t first = weight > 1 ? better : worse;
       EXPECT_EQ(found[0][0].text, targets[first]) << weight;
       EXPECT_EQ(found[0][1].text, targets[1 - first]) << weight;
