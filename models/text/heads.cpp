@@ -42,8 +42,8 @@ class PooledHead : public Head {
 
   std::optional<Selection> selected(const LabelledBatch& batch) const override {
     if (!pooler_->reads_first()) return std::nullopt;
-    const auto& [ids_M, layout] = batch.input.tokens;
-    return select(first_rows(layout), layout, ids_M.device());
+    const Sequences& tokens = batch.input.tokens;
+    return select(first_rows(tokens.layout), tokens.layout, tokens.ids_M.device());
   }
 
  protected:
@@ -117,8 +117,8 @@ class TagHead : public Head {
   TagHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, config.labels) {}
 
   std::optional<Selection> selected(const LabelledBatch& batch) const override {
-    const auto& [ids_M, layout] = batch.input.tokens;
-    return select(batch.words, layout, ids_M.device());
+    const Sequences& tokens = batch.input.tokens;
+    return select(batch.words, tokens.layout, tokens.ids_M.device());
   }
 
   Tensor loss(const Tensor& logits_KL, const LabelledBatch& batch, const Tensor& label_weights_L) const override {
