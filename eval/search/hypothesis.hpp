@@ -33,9 +33,9 @@ struct Wanted {
 };
 
 struct Hypothesis {
-  std::vector<std::int32_t> ids;  // without bos and eos
-  std::vector<float>
-      token_log_probs;     // of the ids, and eos if it was generated: the model's, whatever guided the search
+  std::vector<std::int32_t> ids = {};  // without bos and eos
+  // log p of the ids, and of eos if it was generated: the model's, whatever guided the search.
+  std::vector<float> token_log_probs = {};
   double log_prob = 0;     // their sum
   double score = 0;        // ranking criterion
   bool ended = false;      // by eos, not by the maximum length

@@ -19,7 +19,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::int64_t kPieces = 37;
+constexpr std::int64_t kEditedPieces = 37;
 
 void expect_weights(const std::vector<float>& weights, double threshold, const std::vector<float>& expected) {
   const Tensor cut = cut_weights(at::tensor(weights).unsqueeze(0), threshold)[0];
@@ -39,7 +39,7 @@ TEST(CutWeights, KeepsProportionsTheSumAndTheLargest) {
 
 Sequences tokens_of(const std::vector<std::int64_t>& lengths, std::int64_t shift) {
   Sequences tokens{.ids_M = {}, .layout = layout_of(lengths)};
-  tokens.ids_M = ((torch::arange(tokens.layout.num_tokens()) * 11 + shift) % kPieces).to(test_device());
+  tokens.ids_M = ((torch::arange(tokens.layout.num_tokens()) * 11 + shift) % kEditedPieces).to(test_device());
   return tokens;
 }
 
@@ -84,7 +84,7 @@ class Edits : public testing::TestWithParam<Family> {
   // The logits of repeated steps with rows that end and are reordered are those of `forward`.
   void expect_steps_are_forward(const AttentionEdit& edit) const;
 
-  Seq2Seq model_ = make_seq2seq(GetParam().config, {.src = kPieces, .tgt = kPieces}, 7);
+  Seq2Seq model_ = make_seq2seq(GetParam().config, {.src = kEditedPieces, .tgt = kEditedPieces}, 7);
   Batch batch_{
       .src = tokens_of({5, 1, 7, 3, 6}, 5), .tgt = tokens_of({2, 6, 1, 5, 5}, 8), .labels_M = {}, .examples = {}};
 };

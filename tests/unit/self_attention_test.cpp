@@ -40,17 +40,17 @@ Tensor weights_in(const Score& score, const Places& places, const Tensor& querie
   return attention_weights(score, scope, queries_BNTH, score.prepare(queries_BNTH), places);
 }
 
-void expect_close(const Tensor& found, const Tensor& expected) {
+void expect_near_equal(const Tensor& found, const Tensor& expected) {
   EXPECT_TRUE(torch::allclose(found, expected, 1e-5, 1e-6)) << found << expected;
 }
 
 TEST(StandIns, UniformAveragesWhatMayBeSeen) {
   const Tensor x = torch::randn({2, 3, 3, 4});
   const Tensor all = weights_in(UniformScore(), places_of_lengths({3, 2}), x);
-  expect_close(all[0], torch::full({3, 3, 3}, 1 / 3.0));
-  expect_close(all[1], torch::tensor({0.5f, 0.5f, 0.0f}).expand({3, 3, 3}));
+  expect_near_equal(all[0], torch::full({3, 3, 3}, 1 / 3.0));
+  expect_near_equal(all[1], torch::tensor({0.5f, 0.5f, 0.0f}).expand({3, 3, 3}));
   const Tensor causal = weights_in(UniformScore(), places_of_lengths({3, 3}), x, CausalScope());
-  expect_close(causal[1][2], torch::tensor({{1.0f, 0.0f, 0.0f}, {0.5f, 0.5f, 0.0f}, {1 / 3.0f, 1 / 3.0f, 1 / 3.0f}}));
+  expect_near_equal(causal[1][2], torch::tensor({{1.0f, 0.0f, 0.0f}, {0.5f, 0.5f, 0.0f}, {1 / 3.0f, 1 / 3.0f, 1 / 3.0f}}));
 }
 
 TEST(StandIns, DenseHasTheWeightsOfItsExample) {
@@ -58,11 +58,11 @@ TEST(StandIns, DenseHasTheWeightsOfItsExample) {
   DenseSynthesizer score({.query_width = 2, .memory_width = 2, .longest = 3});
   score.named_parameters()["energy.weight"].copy_(torch::tensor({{0.0f, 1.0f}, {1.0f, 0.0f}, {2.0f, 0.0f}}));
   const Tensor queries = torch::tensor({1.0f, -2.0f}).expand({1, 1, 3, 2});
-  expect_close(weights_in(score, places_of_lengths({3}), queries)[0][0][1],
+  expect_near_equal(weights_in(score, places_of_lengths({3}), queries)[0][0][1],
                torch::tensor({0.0900306f, 0.2447285f, 0.6652410f}));
   // Position 3 has the energy of the last row.
   const Tensor longer = score.energies(queries, {}, places_of_lengths({4}));
-  expect_close(longer[0][0][0], torch::tensor({0.0f, 1.0f, 2.0f, 2.0f}));
+  expect_near_equal(longer[0][0][0], torch::tensor({0.0f, 1.0f, 2.0f, 2.0f}));
 }
 
 TEST(StandIns, DenseHasAMatrixOfEveryHead) {
@@ -70,7 +70,7 @@ TEST(StandIns, DenseHasAMatrixOfEveryHead) {
   DenseSynthesizer score({.heads = 2, .query_width = 1, .memory_width = 1, .longest = 2});
   score.named_parameters()["energy.weight"].copy_(torch::tensor({{1.0f}, {2.0f}, {3.0f}, {4.0f}}));
   const Tensor energies = score.energies(torch::tensor({2.0f, 10.0f}).view({1, 2, 1, 1}), {}, places_of_lengths({2}));
-  expect_close(energies, torch::tensor({2.0f, 4.0f, 30.0f, 40.0f}).view({1, 2, 1, 2}));
+  expect_near_equal(energies, torch::tensor({2.0f, 4.0f, 30.0f, 40.0f}).view({1, 2, 1, 2}));
 }
 
 TEST(StandIns, RandomHasTheRowOfTheQuerysNumber) {
@@ -79,18 +79,18 @@ TEST(StandIns, RandomHasTheRowOfTheQuerysNumber) {
   score.parameters()[0].copy_(torch::tensor({0.0f, 1.0f, 2.0f, 0.0f, 5.0f, 6.0f, 7.0f, 8.0f}).view({2, 2, 2}));
   Places places = places_of_lengths({2, 2});
   const Tensor queries = torch::randn({2, 2, 2, 1});
-  expect_close(weights_in(score, places, queries)[1][0][1], torch::tensor({0.8807971f, 0.1192029f}));
+  expect_near_equal(weights_in(score, places, queries)[1][0][1], torch::tensor({0.8807971f, 0.1192029f}));
   // A step, and chosen queries of each sentence.
   places.first = 1;
   const Tensor step = score.energies(queries.narrow(2, 0, 1), queries, places);
-  expect_close(step[1], torch::tensor({2.0f, 0.0f, 7.0f, 8.0f}).view({2, 1, 2}));
+  expect_near_equal(step[1], torch::tensor({2.0f, 0.0f, 7.0f, 8.0f}).view({2, 1, 2}));
   places.chosen_T1 = torch::tensor({1, 0}).view({2, 1, 1, 1});
   const Tensor chosen = score.energies(queries.narrow(2, 0, 1), queries, places);
-  expect_close(chosen[0], step[1]);
-  expect_close(chosen[1], torch::tensor({0.0f, 1.0f, 5.0f, 6.0f}).view({2, 1, 2}));
+  expect_near_equal(chosen[0], step[1]);
+  expect_near_equal(chosen[1], torch::tensor({0.0f, 1.0f, 5.0f, 6.0f}).view({2, 1, 2}));
   // Later positions have the last row and column.
   const Tensor longer = score.energies(torch::randn({1, 2, 3, 1}), torch::randn({1, 2, 3, 1}), places_of_lengths({3}));
-  expect_close(longer[0][0], torch::tensor({{0.0f, 1.0f, 1.0f}, {2.0f, 0.0f, 0.0f}, {2.0f, 0.0f, 0.0f}}));
+  expect_near_equal(longer[0][0], torch::tensor({{0.0f, 1.0f, 1.0f}, {2.0f, 0.0f, 0.0f}, {2.0f, 0.0f, 0.0f}}));
 }
 
 TEST(StandIns, AFixedTableIsInitialisedButNotTrained) {
@@ -116,9 +116,9 @@ TEST(StandIns, AMixtureAddsItsPartsInLearntShares) {
   RandomStream random(1);
   score.initialise(random);
   const Tensor x = torch::tensor({{1.0f, 0.0f}, {0.0f, 1.0f}}).view({1, 1, 2, 2});
-  expect_close(weights_in(score, places_of_lengths({2}), x)[0][0][0], torch::tensor({0.3775407f, 0.6224593f}));
+  expect_near_equal(weights_in(score, places_of_lengths({2}), x)[0][0][0], torch::tensor({0.3775407f, 0.6224593f}));
   score.named_parameters()["mixture"].copy_(torch::tensor({0.0f, 1.0986123f}));  // 1 to 3
-  expect_close(score.energies(x, score.prepare(x), places_of_lengths({2}))[0][0][0], torch::tensor({0.75f, 0.5f}));
+  expect_near_equal(score.energies(x, score.prepare(x), places_of_lengths({2}))[0][0][0], torch::tensor({0.75f, 0.5f}));
 }
 
 TEST(StandIns, PatternsHaveTheWeightsOfTheirExample) {
@@ -127,7 +127,7 @@ TEST(StandIns, PatternsHaveTheWeightsOfTheirExample) {
   const Tensor weights = weights_in(score, places_of_lengths({4, 2}), x);
   const auto rows = [](std::vector<float> numbers) { return torch::tensor(numbers).view({-1, 4}); };
   const Tensor third = weights[0].select(1, 2).narrow(0, 0, kPatterns);
-  expect_close(third, rows({0,    0,    1,    0,  // current
+  expect_near_equal(third, rows({0,    0,    1,    0,  // current
                             0,    1,    0,    0,  //
                             0,    0,    0,    1,  //
                             1,    0,    0,    0,  // left
@@ -135,17 +135,17 @@ TEST(StandIns, PatternsHaveTheWeightsOfTheirExample) {
                             .01f, .08f, .27f, .64f, .64f, .27f, .08f, .01f}));
   // The first token has no previous token and no left context, but two on its right.
   const Tensor first = weights[0].select(1, 0);
-  expect_close(first[1], rows({1, 0, 0, 0})[0]);
-  expect_close(first[3], rows({1, 0, 0, 0})[0]);
-  expect_close(first[4], rows({0, 0, 8 / 9.0f, 1 / 9.0f})[0]);
-  expect_close(weights[0][3][3], rows({1 / 9.0f, 8 / 9.0f, 0, 0})[0]);
+  expect_near_equal(first[1], rows({1, 0, 0, 0})[0]);
+  expect_near_equal(first[3], rows({1, 0, 0, 0})[0]);
+  expect_near_equal(first[4], rows({0, 0, 8 / 9.0f, 1 / 9.0f})[0]);
+  expect_near_equal(weights[0][3][3], rows({1 / 9.0f, 8 / 9.0f, 0, 0})[0]);
   // The same of the shorter sentence, whose end is its own.
-  expect_close(weights[1].select(1, 1).narrow(0, 0, kPatterns),
+  expect_near_equal(weights[1].select(1, 1).narrow(0, 0, kPatterns),
                rows({0, 1, 0, 0, 1, 0, 0,        0,        0, 1, 0,        0,        1, 0,
                      0, 0, 0, 1, 0, 0, 1 / 9.0f, 8 / 9.0f, 0, 0, 8 / 9.0f, 1 / 9.0f, 0, 0}));
   // The last head learns.
   const Tensor last = x.select(1, 7);
-  expect_close(weights[0][7], torch::softmax(last[0].mm(last[0].t()), -1));
+  expect_near_equal(weights[0][7], torch::softmax(last[0].mm(last[0].t()), -1));
 }
 
 TEST(StandIns, LinearAttentionIsForLongSentences) {
@@ -192,7 +192,7 @@ TEST(StandIns, HaveTheMapsThatTheyRead) {
 
 TEST(StandIns, FourierHasTheSumsOfItsExample) {
   const Tensor x = torch::tensor({{3.0f}, {5.0f}});
-  expect_close(Fourier(1).within(x, layout_of({2}), nullptr), torch::tensor({{8.0f}, {-2.0f}}));
+  expect_near_equal(Fourier(1).within(x, layout_of({2}), nullptr), torch::tensor({{8.0f}, {-2.0f}}));
 }
 
 TEST(StandIns, FourierIsTheRealPartOfATransformOfEachSentence) {
