@@ -203,7 +203,8 @@ Tensor r_drop_loss(const Seq2SeqImpl& model, double alpha, double smoothing, std
       make_batch(twice(random_sentences(kSourceLengths, 1)), twice(random_sentences(kTargetLengths, 2)));
   Pass pass = Pass::train(key);
   const Tensor hidden_MH = model.forward(batch, pass).to(at::kDouble);
-  const Tensor logits_MV = at::linear(hidden_MH, model.output_table().master().to(at::kDouble));
+  Tensor logits_MV = at::linear(hidden_MH, model.output_table().master().to(at::kDouble));
+  if (const Tensor bias_V = model.output_bias(); bias_V.defined()) logits_MV = logits_MV + bias_V;
   const Tensor cross_entropies =
       at::cross_entropy_loss(logits_MV, batch.labels_M, {}, at::Reduction::Sum, /*ignore_index=*/-100, smoothing);
   const std::vector<Tensor> log_p = at::log_softmax(logits_MV, 1).chunk(2);

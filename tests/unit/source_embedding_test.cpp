@@ -194,6 +194,7 @@ TEST(SourceFactorModels, RefuseWhatDoesNotFit) {
   config.tie_embeddings = true;
   EXPECT_THROW(make_seq2seq(config, sizes, 1), UserError);
   config.factor_combine = FactorCombination::sum;
+  config.factor_width = ModelConfig().factor_width;
   EXPECT_NO_THROW(make_seq2seq(config, sizes, 1));
 }
 

@@ -20,7 +20,7 @@ struct Rank {
   int rank;
   std::string_view folder;
 };
-constexpr std::array<Rank, 24> kFolders = {{{1, "data/text"},
+constexpr std::array<Rank, 25> kFolders = {{{1, "data/text"},
                                             {2, "data/toy"},
                                             {2, "data/tokenizer"},
                                             {3, "data/corpus"},
@@ -35,8 +35,9 @@ constexpr std::array<Rank, 24> kFolders = {{{1, "data/text"},
                                             {6, "models/text"},
                                             {7, "models/run"},
                                             {1, "eval/metrics"},
-                                            {2, "eval"},
-                                            {3, "eval/answers"},
+                                            {2, "eval/search"},
+                                            {3, "eval"},
+                                            {4, "eval/answers"},
                                             {1, "train/distributed"},
                                             {2, "train"},
                                             {3, "train/translation"},
