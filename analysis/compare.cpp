@@ -146,6 +146,14 @@ class Measurement {
             .attention_threshold = config_.translator.search.attention_threshold};
   }
 
+  // False for samples, for what minimum Bayes risk chooses, and for scores that are not log p / length^alpha.
+  bool ranks_by_length_alone() const {
+    const SearchConfig& search = config_.translator.search;
+    return config_.translator.mbr == 0 && search.sample == 0 && search.coverage_penalty == 0 &&
+           search.length_penalty_kind == LengthPenaltyKind::power && search.repetition_penalty == 1 &&
+           search.diverse_groups == 0;
+  }
+
   void translate_all() {
     for (TrainedRun& trained : runs_) {
       const SearchConfig search = config_.translator.candidates();
@@ -286,7 +294,8 @@ class Measurement {
     TranslatedText text{.source = set_.sources, .reference = set_.references, .outputs = {}};
     for (const SystemRuns& system : systems_) text.outputs.push_back(outputs_[system.runs[0]].translations);
     const SearchConfig& search = config_.translator.search;
-    const CrossScoring cross{.scoring = scoring(), .length_penalty = search.length_penalty};
+    CrossScoring cross{.scoring = scoring(), .length_penalty = search.length_penalty};
+    if (!ranks_by_length_alone()) cross.length_penalty.reset();
     std::vector<std::optional<ModelScores>> models;
     for (std::size_t i = 0; i < systems_.size(); ++i) {
       std::optional<ModelScores>& scores = models.emplace_back();

@@ -53,7 +53,7 @@ ModelScores score_translations(const Run& run, std::size_t own, const Translated
     scores.outputs.push_back(s == own ? found
                                       : log_probs_of(score(run, text.source, output, config.scoring, progress)));
   }
-  scores.search_errors = errors_of_search(scores, own, text, config.length_penalty);
+  if (config.length_penalty) scores.search_errors = errors_of_search(scores, own, text, *config.length_penalty);
   return scores;
 }
 

@@ -37,7 +37,8 @@ struct ModelScores {
 
 struct CrossScoring {
   ScoreConfig scoring = {};
-  double length_penalty = 1;  // alpha of the search whose outputs are judged
+  // alpha of the search whose outputs are judged; none: it ranks by something else, and its errors are not counted.
+  std::optional<double> length_penalty = 1;
 };
 
 // Scores by the model of system `own`. The outputs of others are read as text, in the pieces of this model's tokenizer,

@@ -126,7 +126,9 @@ struct AttentionConfig {
                         "name a file that ends in .svg or .jsonl");
       }
     }
-    refuse_inapplicable(*this, given_place(origins));
+    AttentionConfig resolved = *this;
+    resolved.translator.search = translator.candidates();
+    refuse_inapplicable(resolved, given_place(origins));
     const std::string no_text = "with --positions: no text is read", no_search = "with --target: nothing is translated";
     if (positions) refuse_given("line-buffered", origins, no_text);
     for (const BoundOption& option : bind(translator)) {

@@ -1,6 +1,7 @@
 // attend translate: translates lines of text with a trained run.
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <deque>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -87,8 +88,9 @@ struct TranslateConfig {
            .placeholder = "FILE"});
   }
   void validate(const OptionOrigins& origins) const {
-    translator.validate(origins);
-    asked.validate(origins, translator.search.beam, translator.search.diverse_groups);
+    translator.validate(origins, !rerank.rerank.empty());
+    asked.validate(origins, translator.candidates());
+    refuse_two_readers(origins);
     ensemble.weights_of(runs.size(), origins);
     refuse_meaningless_to_several(origins);
     refuse_nothing_to_rerank(origins);
@@ -104,14 +106,33 @@ struct TranslateConfig {
     refuse_inapplicable(resolved, given_place(origins));
   }
 
+  // A path names weights of the run that translates.
+  std::string checkpoint_of_reranker() const { return names_checkpoint_by_path() ? "auto" : use.checkpoint; }
+
  private:
+  // Standard input can be read once.
+  void refuse_two_readers(const OptionOrigins& origins) const {
+    std::string reader = input.empty() || std::ranges::find(input, "-") != input.end() ? "the lines" : "";
+    for (const auto& [option, file] : {std::pair("prefix", &asked.prefix),
+                                       {"constraints", &asked.constraints},
+                                       {"forbid", &asked.forbid},
+                                       {"dictionary", &dictionary}}) {
+      if (*file != "-") continue;
+      if (!reader.empty()) {
+        throw UserError(origins(option) + " is -, but standard input carries " + reader, "name a file");
+      }
+      reader = std::string("the file of --") + option;
+    }
+  }
+  bool names_checkpoint_by_path() const {
+    return use.checkpoint != "auto" && use.checkpoint != "best" && use.checkpoint != "last";
+  }
   void refuse_meaningless_to_several(const OptionOrigins& origins) const {
-    const bool is_path = use.checkpoint != "auto" && use.checkpoint != "best" && use.checkpoint != "last";
     if (runs.size() == 1) return;
     if (translator.search.coverage_penalty > 0) {
       throw UserError(origins("coverage-penalty") + ": an ensemble has no attention of its own", "leave it out");
     }
-    if (!is_path) return;
+    if (!names_checkpoint_by_path()) return;
     throw UserError(origins("checkpoint") + " " + use.checkpoint + ": a path names the weights of one run, but " +
                         std::to_string(runs.size()) + " are given",
                     "give auto, best or last");
@@ -122,7 +143,8 @@ struct TranslateConfig {
       throw UserError(origins("rerank") + " with --mbr: both choose among the hypotheses", "leave one of them out");
     }
     if (translator.search.rows() == 1) {
-      throw UserError(origins("rerank") + ": a beam of 1 has a single hypothesis", "raise --beam, or give --sample");
+      throw UserError(origins("rerank") + ": a beam of 1 has a single hypothesis",
+                      "give --beam 2 or more, or --sample 2 or more without --beam");
     }
   }
 };
@@ -159,6 +181,13 @@ struct TranslatingRuns {
       others.models.push_back({.model = together[i].model.get(), .src = together[i].tokenizers.src});
     }
     return others;
+  }
+
+  // To which all that translate together cut a source.
+  std::size_t most_pieces() const {
+    std::size_t most = kMostPieces;
+    for (const Run& trained : together) most = std::min(most, most_source_pieces(*trained.model));
+    return most;
   }
 };
 
@@ -212,7 +241,7 @@ TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& or
   }
   if (runs.together.front().tokenizers.tgt.is_reversed()) refuse_word_order(config, origins);
   if (!config.rerank.rerank.empty()) {
-    runs.rerank = Run::load(config.rerank.rerank, "auto", device);
+    runs.rerank = Run::load(config.rerank.rerank, config.checkpoint_of_reranker(), device);
     refuse_factors(*runs.rerank, config.rerank.rerank);
   }
   for (const Run& trained : runs.together) freeze(*trained.model, config.use.precision);
@@ -223,10 +252,10 @@ TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& or
 // Aligns lines with their best translations, before unknown words are replaced.
 class Aligner {
  public:
-  Aligner(const TranslateConfig& config, const Run& trained)
+  Aligner(const TranslateConfig& config, const Run& trained, const PairAttentionOptions& options)
       : tokenizers_(trained.tokenizers),
         file_(config.alignment, trained, config.runs.front(), config.alignment_layer, "--alignment-layer"),
-        pairs_(trained, {.only = AttentionPlace::cross, .threshold = config.translator.search.attention_threshold},
+        pairs_(trained, options,
                [this](const PiecePair& pair, const SentenceAttention& attention) { file_.write(pair, attention); }) {}
 
   void translated(const std::string& line, const Translation& best) {
@@ -353,10 +382,13 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
     extras.asked.emplace(config.asked, first.tokenizers.tgt);
     if (const auto lines = count_all_lines(inputs)) extras.asked->check_count(*lines);
   }
-  if (!config.alignment.empty()) extras.aligner.emplace(config, first);
+  const PairAttentionOptions attention{.only = AttentionPlace::cross,
+                                       .threshold = config.translator.search.attention_threshold,
+                                       .most_pieces = runs.most_pieces()};
+  if (!config.alignment.empty()) extras.aligner.emplace(config, first, attention);
   if (!config.scores.empty()) extras.scores.emplace(config.scores, first.tokenizers.tgt);
   if (config.replace_unknown) {
-    extras.unknown.emplace(first, config.runs.front(), config.dictionary, config.translator.search.attention_threshold);
+    extras.unknown.emplace(first, config.runs.front(), config.dictionary, attention);
   }
   translate(config, inputs, readers, factors, runs, extras);
   extras.finish();

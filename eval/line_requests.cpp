@@ -59,16 +59,17 @@ PhraseIds after_bracket(const std::string& phrase, const Tokenizer& tokenizer) {
 
 }  // namespace
 
-void LineRequestConfig::validate(const OptionOrigins& origins, std::int64_t beam, std::int64_t groups) const {
-  for (const auto& [name, file] : {std::pair("prefix", prefix), {"constraints", constraints}, {"forbid", forbid}}) {
-    if (file == "-") throw UserError(origins(name) + " is -, but standard input carries the lines", "name a file");
-  }
+void LineRequestConfig::validate(const OptionOrigins& origins, const SearchConfig& search) const {
   if (constraints.empty()) return;
-  if (beam < 2) {
+  if (search.sample > 0) {
+    throw UserError(origins("constraints") + " has no meaning with samples, which no search makes meet them",
+                    "leave it out, or search with --beam and --nbest in place of samples");
+  }
+  if (search.beam < 2) {
     throw UserError(origins("constraints") + ": a beam of 1 has no place beside the one that meets the constraints",
                     "choose --beam 2 or more");
   }
-  if (groups > 0) {
+  if (search.diverse_groups > 0) {
     throw UserError(origins("diverse-groups") + ": a beam with --constraints has no groups", "leave one of them out");
   }
 }
@@ -98,7 +99,7 @@ LineRequests::LineRequests(const LineRequestConfig& config, const Tokenizer& tok
 void LineRequests::check_count(std::int64_t lines) const {
   const auto check_file = [&](const std::string& file, std::int64_t count) {
     if (file.empty() || count == lines) return;
-    throw UserError(fmt::format("{}: {} lines, but the input has {}", file, count, lines),
+    throw UserError(fmt::format("{}: {} lines, but the input has {}", name_of_input(file), count, lines),
                     "give a line for each line of the input");
   };
   check_file(config_.prefix, std::ssize(prefixes_));
@@ -108,7 +109,7 @@ void LineRequests::check_count(std::int64_t lines) const {
 void LineRequests::check(std::int64_t line, std::int64_t longest) const {
   const auto check_file = [&](const std::string& file, std::int64_t count) {
     if (file.empty() || line < count) return;
-    throw UserError(fmt::format("{}: {} lines, but the input has more", file, count),
+    throw UserError(fmt::format("{}: {} lines, but the input has more", name_of_input(file), count),
                     "give a line for each line of the input");
   };
   check_file(config_.prefix, std::ssize(prefixes_));
@@ -119,8 +120,8 @@ void LineRequests::check(std::int64_t line, std::int64_t longest) const {
   const std::int64_t needed = of_prefix + missing_tokens(wanted.prefix, wanted.constraints);
   if (needed <= longest) return;
   const std::string& file = of_prefix > longest || config_.constraints.empty() ? config_.prefix : config_.constraints;
-  throw UserError(fmt::format("{}:{}: needs {} pieces, but the translation of that line has at most {}", file, line + 1,
-                              needed, longest),
+  throw UserError(fmt::format("{}:{}: needs {} pieces, but the translation of that line has at most {}",
+                              name_of_input(file), line + 1, needed, longest),
                   longest == 0 ? "leave it blank, as the line of the input is" : "ask for less, or raise --max-length");
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/options.hpp"
 #include "data/tokenizer/tokenizer.hpp"
+#include "eval/search/config.hpp"
 #include "eval/search/hypothesis.hpp"
 
 namespace attend {
@@ -33,7 +34,7 @@ struct LineRequestConfig {
            .placeholder = "FILE"});
   }
   // UserError for contradictory options.
-  void validate(const OptionOrigins& origins, std::int64_t beam, std::int64_t groups) const;
+  void validate(const OptionOrigins& origins, const SearchConfig& search) const;
   bool any() const { return !prefix.empty() || !constraints.empty() || !forbid.empty(); }
 };
 

@@ -101,7 +101,8 @@ PairAttention::PairAttention(const Run& trained, const PairAttentionOptions& opt
     : trained_(trained), options_(options), take_(std::move(take)) {}
 
 void PairAttention::add(PiecePair pair) {
-  pair.source_pieces.resize(std::min(pair.source_pieces.size(), most_source_pieces(*trained_.model)));
+  pair.source_pieces.resize(
+      std::min({pair.source_pieces.size(), most_source_pieces(*trained_.model), options_.most_pieces}));
   const std::size_t source = std::max(longest_source_, pair.source_pieces.size() + 1);
   const std::size_t target = std::max(longest_target_, pair.target_ids.size() + 1);
   const bool fits = (waiting_.size() + 1) * source * target <= kWeightsInBatch;

@@ -40,6 +40,7 @@ PiecesOfWords target_words(const PiecePair& pair);
 struct PairAttentionOptions {
   std::optional<AttentionPlace> only = {};  // place to observe; default: all
   double threshold = 0;                     // of cross-attention weights, as in search
+  std::size_t most_pieces = kMostPieces;    // of a source, if the model has positions for them
 };
 
 // Observes pairs, several at a time, and passes each with its weights to `take`, in the order of add(). A pair without

@@ -18,9 +18,10 @@ std::string text_of_word(const PiecePair& pair, const std::vector<std::int64_t>&
 
 }  // namespace
 
-UnknownWords::UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary, double threshold)
+UnknownWords::UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary,
+                           const PairAttentionOptions& options)
     : tokenizers_(trained.tokenizers),
-      pairs_(trained, {.only = AttentionPlace::cross, .threshold = threshold},
+      pairs_(trained, options,
              [this](const PiecePair& pair, const SentenceAttention& attention) {
                waiting_.front()->text = replaced(pair, attention);
                waiting_.pop_front();

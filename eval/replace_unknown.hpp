@@ -17,9 +17,10 @@ namespace attend {
 class UnknownWords {
  public:
   // `dictionary`: a file of lines "source<TAB>target", of which the first for a source word counts; empty: none.
-  // `threshold`: of attention weights, as in search. UserError if the model has no attention to the source or for a
+  // `options` observe cross-attention as in search. UserError if the model has no attention to the source or for a
   // line of another form. `trained` must outlive this.
-  UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary, double threshold);
+  UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary,
+               const PairAttentionOptions& options);
 
   // Replaces the unknown words in the texts of the translations of a line. The attention is that of the decoder's last
   // layer, averaged over heads, summed over the pieces of a word.

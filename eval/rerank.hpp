@@ -34,7 +34,8 @@ struct RerankConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Reranking");
     visit("rerank", self.rerank,
-          {.help = "run that rescores all hypotheses of the beam, or samples: their score + W x log q / length",
+          {.help = "run that rescores all hypotheses of the beam, or samples: their score + W x log q / length; "
+                   "--checkpoint best or last also chooses its checkpoint",
            .placeholder = "RUN"});
     visit("rerank-weight", self.rerank_weight,
           {.help = "W, the weight of its log-probability by piece", .min = 0, .max = 1000, .only = {"rerank"}});
@@ -51,8 +52,8 @@ class Reranker {
   Reranker(const Run& run, const RerankConfig& config, const ScoreConfig& scoring)
       : run_(run), config_(config), scoring_(scoring) {}
 
-  // Adds to the scores of each line's translations and sorts them, the highest first; of equal ones the earlier. The
-  // labels of source factors that follow a line are not read.
+  // Adds to the scores of each line's translations and sorts them, the highest first; of equal ones the earlier. That of a
+  // blank line keeps its score. The labels of source factors that follow a line are not read.
   void rescore(const std::vector<std::string>& lines, std::vector<std::vector<Translation>>& translations) const;
 
  private:

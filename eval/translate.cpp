@@ -83,11 +83,24 @@ std::unique_ptr<const StepModel> make_step_model(const TranslationRequest& reque
 
 }  // namespace
 
-void TranslatorConfig::validate(const OptionOrigins& origins) const {
+void TranslatorConfig::validate(const OptionOrigins& origins, bool is_reranked) const {
+  if (mbr == 1) {
+    throw UserError(origins("mbr") + ": 1 hypothesis has no others that it could be like", "give 0, or 2 or more");
+  }
   TranslatorConfig resolved = *this;
   resolved.search = candidates();
   const SearchConfig& found = resolved.search;
-  if (found.sample != search.sample) refuse_given("beam", origins, "with --mbr unless --nbest is given, too");
+  if (found.sample != search.sample) {
+    for (const char* option : {"beam", "nbest", "patience", "diverse-groups"}) {
+      refuse_given(option, origins, "with --mbr, which draws samples unless --nbest is above 1");
+    }
+  }
+  if (found.sample > 0 && mbr > 0) {
+    for (const char* option : {"length-penalty", "length-penalty-kind", "coverage-penalty"}) {
+      refuse_given(option, origins, "with --mbr over samples, which are chosen by their likeness alone");
+    }
+  }
+  if (found.sample > 0 && !is_reranked) refuse_given("coverage-penalty", origins, "with samples, which are not ranked");
   refuse_inapplicable(resolved, given_place(origins));
   found.validate(origins);
   if (mbr == 0 || found.num_results() == mbr) return;
@@ -101,8 +114,8 @@ SearchConfig TranslatorConfig::candidates() const {
   SearchConfig found = search;
   if (mbr == 0 || found.sample > 0 || found.nbest > 1) return found;
   found.sample = mbr;
-  const bool is_truncated = found.epsilon > 0 || found.top_k > 0 || found.top_p < 1 || found.min_p > 0;
-  if (!is_truncated) found.epsilon = kEpsilonOfCandidates;
+  const bool is_truncated = found.top_k > 0 || found.top_p < 1 || found.min_p > 0;
+  if (!found.epsilon && !is_truncated) found.epsilon = kEpsilonOfCandidates;
   return found;
 }
 
@@ -146,9 +159,8 @@ Sequences Translator::encode_for(const Companions::Model& companion, const std::
   for (const std::size_t i : chosen) {
     encoded.push_back(companion.src.encode_beginning(text_of_line(lines[i]), most_pieces_).ids);
   }
-  Sequences src = concatenate({encoded.begin(), encoded.end()}, -1, companion.src.special().eos);
-  src.ids_M = src.ids_M.to(companion.model->device());
-  return src;
+  return on_device(concatenate({encoded.begin(), encoded.end()}, -1, companion.src.special().eos),
+                   companion.model->device());
 }
 
 void Translator::warn_of_cut() const {

@@ -32,8 +32,8 @@ struct TranslatorConfig {
     SearchConfig::visit(self.search, visit);
     visit.group("Minimum Bayes risk");
     visit("mbr", self.mbr,
-          {.help = "translate by the one of N hypotheses that is most like the others: of N samples with epsilon 0.02, "
-                   "or those of --sample N or --nbest N; 0: by the best",
+          {.help = "translate by the one of N hypotheses, at least 2, that is most like the others: of N samples, drawn "
+                   "as with --sample N and its options, or, with --beam, of --nbest N; 0: by the best",
            .min = 0,
            .max = 1000,
            .placeholder = "N"});
@@ -43,10 +43,11 @@ struct TranslatorConfig {
     visit("workers", self.workers, {.help = "parallel workers; auto: one per processor", .min = 1, .max = 1024});
     visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
   }
-  void validate(const OptionOrigins& origins) const;
+  // UserError for contradictory options. `is_reranked`: by another run.
+  void validate(const OptionOrigins& origins, bool is_reranked = false) const;
 
   // The search for the hypotheses of which --mbr chooses one: if they are not asked for, samples, with epsilon 0.02
-  // unless another truncation is given.
+  // unless a truncation is given.
   SearchConfig candidates() const;
 };
 
@@ -107,7 +108,7 @@ class Translator {
   // Asks for something of each line; `asked` must outlive the translator.
   void ask(const LineRequests& asked) { asked_ = &asked; }
 
-  // Translates with other models together, whose sources are cut as the first model's. They must outlive this.
+  // Translates with other models together. Sources are cut to the smallest limit of all. They must outlive this.
   void add_models(Companions companions);
 
   // Called with lines and all hypotheses that search keeps of each: may change their scores and order.

@@ -24,6 +24,9 @@ void SearchConfig::validate(const OptionOrigins& origins) const {
                         " groups do not divide the beam size " + std::to_string(beam),
                     "choose a --beam that is a multiple of it");
   }
+  if (rows() == 1 && sample == 0) {
+    refuse_given("coverage-penalty", origins, "with a beam of 1, which ranks nothing");
+  }
   if (const std::int64_t finished = groups * enough(beam / groups); nbest > finished) {
     throw UserError(origins("patience") + ": the search may end with " + std::to_string(finished) +
                         " hypotheses, but --nbest is " + std::to_string(nbest),

@@ -35,7 +35,7 @@ struct SearchConfig {
   std::int64_t top_k = 0;
   double top_p = 1;
   double min_p = 0;
-  double epsilon = 0;
+  std::optional<double> epsilon = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -43,7 +43,7 @@ struct SearchConfig {
     visit("beam", self.beam, {.help = "beam size; 1: greedy search", .min = 1, .max = 1000});
     visit("nbest", self.nbest,
           {.help = "hypotheses printed per sentence, at most the beam size; above 1, as \"NUMBER ||| TEXT ||| SCORE\", "
-                   "where NUMBER is the input line, from 0",
+                   "where NUMBER is the input line, from 0; with --mbr, those of which one is printed",
            .min = 1,
            .max = 1000});
     visit("length-penalty", self.length_penalty,
@@ -86,7 +86,8 @@ struct SearchConfig {
           {.help = "never generate a sequence of this many pieces twice; 0: allowed", .min = 0, .max = 1000});
     visit("sample", self.sample,
           {.help = "translations drawn at random per sentence, piece by piece, instead of a beam search; above 1, "
-                   "printed as with --nbest, in the order of drawing; 0: none",
+                   "printed as with --nbest, in the order of drawing, or, with --mbr or --rerank, the best of them; "
+                   "--mbr N alone implies it; 0: none",
            .min = 0,
            .max = 1000});
     constexpr Condition kSampling = {"sample"};
@@ -113,7 +114,8 @@ struct SearchConfig {
            .max = 1,
            .only = kSampling});
     visit("epsilon", self.epsilon,
-          {.help = "draw from pieces with at least this probability, or else from the likeliest",
+          {.help = "draw from pieces with at least this probability, or else from the likeliest; auto: 0.02 for the samples "
+                   "that --mbr draws without --top-k, --top-p and --min-p, else 0",
            .min = 0,
            .max = 1,
            .only = kSampling});

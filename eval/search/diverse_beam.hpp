@@ -4,7 +4,8 @@
 //
 //   log p(y) - D * (hypotheses of earlier groups that continued with y in this step)
 //
-// The penalties remain in the scores of a hypothesis. A sentence is done when all of its groups are; their hypotheses
+// The tokens of a prefix, which no group can avoid, cost nothing. The penalties remain in the scores of a hypothesis. A
+// sentence is done when all of its groups are; their hypotheses
 // are ranked together.
 #pragma once
 

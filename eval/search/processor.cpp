@@ -16,7 +16,7 @@ void add_truncations(const SearchConfig& config, const TargetIds& ids, LogitsPro
   if (config.top_k > 0) processors.push_back(std::make_unique<TopK>(config.top_k));
   if (config.top_p < 1) processors.push_back(std::make_unique<TopP>(config.top_p));
   if (config.min_p > 0) processors.push_back(std::make_unique<MinP>(config.min_p));
-  if (config.epsilon > 0) processors.push_back(std::make_unique<Epsilon>(config.epsilon));
+  if (config.epsilon.value_or(0) > 0) processors.push_back(std::make_unique<Epsilon>(*config.epsilon));
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ namespace attend {
 
 class SourceCoverage final : public Observer {
  public:
+  bool wants_attention(AttentionPlace place, std::int64_t /*layer*/) const override {
+    return place == AttentionPlace::cross;
+  }
   void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_RN1S) override;
 
   // The rows that live on: before a step.

@@ -171,6 +171,9 @@ TEST(CrossScoring, ASearchErrorIsAReferenceThatRanksAboveTheOutput) {
   const SearchErrors plain = score_translations(run, 0, text, {.length_penalty = 0}).search_errors;
   EXPECT_EQ(plain.ranked, plain.likelier);
   EXPECT_EQ(score_translations(run, 1, text, {}).search_errors.ranked, 0);
+  const SearchErrors of_samples = score_translations(run, 0, text, {.length_penalty = {}}).search_errors;
+  EXPECT_EQ(of_samples.compared, 0);
+  EXPECT_FALSE(of_samples.ranked || of_samples.likelier) << "their score is not a rank";
 }
 
 // The model that is asked for probabilities is the one that searched.

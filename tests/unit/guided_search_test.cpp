@@ -16,6 +16,7 @@
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/line_requests.hpp"
 #include "eval/search/search.hpp"
+#include "eval/search/source_coverage.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -318,6 +319,17 @@ TEST(GuidedSearch, GroupsAvoidTheTokensOfEarlierOnes) {
   EXPECT_GT(differing, 10);
 }
 
+TEST(GuidedSearch, GroupsDoNotPayForAPrefix) {
+  for (std::int64_t sentence = 0; sentence < 10; ++sentence) {
+    const Wanted wanted{.longest = 3, .prefix = {5, 1, 6}};  // nothing may follow, so that no token is penalised
+    const SearchConfig config{.beam = 3, .nbest = 3, .length_penalty = 0, .diverse_groups = 3, .diversity = 7};
+    for (const Hypothesis& hypothesis : search_sentence(sentence, config, wanted)) {
+      EXPECT_EQ(hypothesis.ids, wanted.prefix);
+      EXPECT_NEAR(hypothesis.score, hypothesis.log_prob, 1e-5);
+    }
+  }
+}
+
 TEST(GuidedSearch, GroupsWithoutDiversityAreBeamsOfTheirSize) {
   for (std::int64_t sentence = 0; sentence < 20; ++sentence) {
     const Wanted wanted{.longest = 7};
@@ -367,6 +379,8 @@ TEST(GuidedSearch, CoverageNeedsAttention) {
     }
   };
   EXPECT_THROW(search_all(WithoutAttention({1}), {.coverage_penalty = 0.2}, {{.longest = 4}}), UserError);
+  EXPECT_TRUE(SourceCoverage().wants_attention(AttentionPlace::cross, 0));
+  EXPECT_FALSE(SourceCoverage().wants_attention(AttentionPlace::decoder, 0));
 }
 
 TEST(GuidedSearch, PatienceWaitsForMoreHypotheses) {
@@ -396,9 +410,16 @@ TEST(GuidedSearch, RefusesContradictoryOptions) {
   EXPECT_THROW((SearchConfig{.beam = 4, .diverse_groups = 3}.validate({})), UserError);
   EXPECT_THROW((SearchConfig{.beam = 4, .nbest = 3, .patience = 0.5}.validate({})), UserError);
   EXPECT_NO_THROW((SearchConfig{.beam = 6, .nbest = 6, .diverse_groups = 3}.validate({})));
-  EXPECT_THROW((LineRequestConfig{.constraints = "file"}.validate({}, 1, 0)), UserError);
-  EXPECT_THROW((LineRequestConfig{.constraints = "file"}.validate({}, 4, 2)), UserError);
-  EXPECT_THROW((LineRequestConfig{.forbid = "-"}.validate({}, 4, 0)), UserError);
+  const LineRequestConfig constrained{.constraints = "file"};
+  EXPECT_NO_THROW(constrained.validate({}, {.beam = 4}));
+  EXPECT_THROW(constrained.validate({}, {.beam = 1}), UserError);
+  EXPECT_THROW(constrained.validate({}, {.beam = 4, .diverse_groups = 2}), UserError);
+  try {
+    constrained.validate({}, {.sample = 3});
+    ADD_FAILURE() << "samples are not constrained";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("with samples"), std::string::npos) << error.what();
+  }
 }
 
 class LineRequestFiles : public testing::Test {

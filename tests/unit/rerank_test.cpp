@@ -16,7 +16,9 @@ namespace attend {
 namespace {
 
 Translation scored_text(const std::string& text, double score) {
-  return {.text = text, .hypothesis = {.ids = {}, .token_log_probs = {}, .score = score}};
+  std::vector<float> token_log_probs;
+  if (!text.empty()) token_log_probs.push_back(-1);
+  return {.text = text, .hypothesis = {.ids = {}, .token_log_probs = token_log_probs, .score = score}};
 }
 
 double by_piece(const attend::Run& run, const std::string& source, const std::string& target) {
@@ -49,7 +51,8 @@ TEST(Reranking, AddsTheWeightedLogProbabilityByPiece) {
       EXPECT_EQ(found[0][0].text, targets[first]) << weight;
       EXPECT_EQ(found[0][1].text, targets[1 - first]) << weight;
       EXPECT_NEAR(found[0][0].hypothesis.score, (first == better ? -1 - gap : -1) + weight * q[first], 1e-4);
-      EXPECT_EQ(found[1].size(), 1U);
+      ASSERT_EQ(found[1].size(), 1U);
+      EXPECT_EQ(found[1][0].hypothesis.score, 0) << "a blank line is not rescored";
     }
   }
 }
