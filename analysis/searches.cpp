@@ -7,14 +7,10 @@
 
 #include "core/error.hpp"
 #include "core/progress.hpp"
+#include "data/text/lines.hpp"
 
 namespace attend {
 namespace {
-
-std::string without_outer_space(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 // Options by name, each followed by its values: "--beam 4", "--beam=4"; a flag may have none.
 void apply_search(TranslatorConfig& config, const std::string& text, OptionOrigins& origins) {
@@ -48,8 +44,8 @@ void apply_search(TranslatorConfig& config, const std::string& text, OptionOrigi
 
 NamedSearch parse_search(const std::string& word, const TranslatorConfig& base) {
   const std::size_t equals = word.find('=');
-  NamedSearch search{.name = without_outer_space(word.substr(0, equals)),
-                     .options = equals == std::string::npos ? "" : without_outer_space(word.substr(equals + 1)),
+  NamedSearch search{.name = trimmed(word.substr(0, equals)),
+                     .options = equals == std::string::npos ? "" : trimmed(word.substr(equals + 1)),
                      .translator = base};
   if (search.name.empty() || search.options.empty() || search.name.starts_with("--")) {
     throw UserError(fmt::format("--search {}: expected NAME = OPTIONS", word),
@@ -57,6 +53,7 @@ NamedSearch parse_search(const std::string& word, const TranslatorConfig& base) 
   }
   try {
     OptionOrigins origins;
+    origins.call_others("inherited");
     apply_search(search.translator, search.options, origins);
     search.translator.validate(origins);
     const bool chooses = search.translator.mbr > 0;

@@ -264,7 +264,7 @@ void OptionBinder::add(BoundOption option) {
 
 std::string OptionOrigins::operator()(std::string_view name) const {
   const auto found = places_.find(name);
-  return found == places_.end() ? std::string(name) + " (default)" : found->second;
+  return found == places_.end() ? std::string(name) + " (" + others_ + ")" : found->second;
 }
 
 std::string text_of(const OptionValue& value) {

@@ -206,16 +206,18 @@ BoundOptions bind(Config& config) {
 // The origin of each option's value, for the messages of later checks.
 class OptionOrigins {
  public:
-  // "recipe.toml:12: beam", "--beam" or "beam (default)".
+  // "recipe.toml:12: beam", "--beam" or "beam (default)"; "beam (inherited)" after call_others("inherited").
   std::string operator()(std::string_view name) const;
   bool given(std::string_view name) const { return places_.contains(name); }
   void record(std::string_view name, std::string place) {
     places_.insert_or_assign(std::string(name), std::move(place));
   }
   void forget(std::string_view name) { places_.erase(std::string(name)); }
+  void call_others(std::string_view origin) { others_ = origin; }
 
  private:
   std::map<std::string, std::string, std::less<>> places_;
+  std::string others_ = "default";
 };
 
 // Handling of unknown keys: an error in a user's file, expected by a reader that knows only a part of a run's

@@ -70,10 +70,14 @@ constexpr auto kOtherFields = std::to_array<std::string_view>(
      "bos_token_id", "forced_bos_token_id", "forced_eos_token_id", "max_length", "min_length", "num_beams",
      "early_stopping", "length_penalty", "no_repeat_ngram_size", "num_return_sequences", "do_sample",
      "task_specific_params", "prefix", "use_cache", "output_past", "output_attentions", "output_hidden_states",
-     "return_dict",
+     "output_scores", "return_dict", "return_dict_in_generate", "temperature", "top_k", "top_p", "typical_p",
+     "repetition_penalty", "encoder_no_repeat_ngram_size", "num_beam_groups", "diversity_penalty",
+     "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
+     "sep_token_id",
      // the origin of the file, and fields that Hugging Face ignores
      "_name_or_path", "architectures", "transformers_version", "torch_dtype", "dtype", "max_position_embeddings",
-     "extra_pos_embeddings", "add_bias_logits", "tokenizer_class", "torchscript", "pruned_heads"});
+     "extra_pos_embeddings", "add_bias_logits", "tokenizer_class", "torchscript", "pruned_heads",
+     "use_bfloat16", "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash", "_attn_implementation_autoset"});
 
 // Options with which a model can be exported: config.json has them, or they only matter in training. All others must
 // have their defaults; positions and self-attention decide whether max-positions matters.
@@ -191,6 +195,7 @@ MarianConfig read_marian_config(const std::filesystem::path& path) {
     if (value != flag.expected) refuse(flag.key, value ? "true" : "false", flag.expected ? "true" : "false");
   }
   for (const auto& [key, value] : json.items()) {
+    if (value.is_null()) continue;  // as a missing one
     if (std::ranges::find(kFlags, key, &Flag::key) != kFlags.end()) continue;
     if (std::ranges::find(kOtherFields, key) != kOtherFields.end()) continue;
     throw UserError(file + ": \"" + key + "\" is not a field of MarianMT that attend import knows",

@@ -115,6 +115,19 @@ TEST_F(MarianConfigTest, IsReadAsItWasWritten) {
     EXPECT_EQ(config.ids.pad, 0);
     EXPECT_EQ(config.ids.start, 2);
   }
+  nlohmann::json older = written([](ModelConfig&) {});
+  older.update({{"temperature", 1.0},
+                {"top_k", 50},
+                {"top_p", 1.0},
+                {"typical_p", 1.0},
+                {"repetition_penalty", 1.0},
+                {"num_beam_groups", 1},
+                {"diversity_penalty", 0.0},
+                {"encoder_no_repeat_ngram_size", 0},
+                {"return_dict_in_generate", false},
+                {"chunk_size_feed_forward", 0},
+                {"cross_attention_hidden_size", nullptr}});
+  EXPECT_EQ(read(older).model.encoder_layers, 3) << "fields of older versions of transformers";
   nlohmann::json untied = written([](ModelConfig& model) { model.tie_embeddings = false; });
   untied["decoder_vocab_size"] = 25;
   EXPECT_EQ(read(untied).vocabulary.tgt, 25);

@@ -105,13 +105,15 @@ TEST(BayesRiskSearch, ChoosesFromTheGivenHypothesesOrFromSamples) {
   const TranslatorConfig of_beam{.search = {.beam = 6, .nbest = 4}, .mbr = 4};
   EXPECT_EQ(of_beam.candidates().sample, 0);
   const TranslatorConfig of_given{.search = {.sample = 4, .top_p = 0.9}, .mbr = 4};
-  EXPECT_EQ(of_given.candidates().epsilon, 0);
+  EXPECT_FALSE(of_given.candidates().epsilon);
   const TranslatorConfig of_samples{.search = {}, .mbr = 4};
   EXPECT_EQ(of_samples.candidates().sample, 4);
   EXPECT_EQ(of_samples.candidates().epsilon, 0.02);
   const TranslatorConfig truncated{.search = {.top_k = 3}, .mbr = 4};
   EXPECT_EQ(truncated.candidates().sample, 4);
-  EXPECT_EQ(truncated.candidates().epsilon, 0);
+  EXPECT_FALSE(truncated.candidates().epsilon);
+  const TranslatorConfig whole{.search = {.epsilon = 0}, .mbr = 4};
+  EXPECT_EQ(whole.candidates().epsilon, 0) << "what is given holds";
   for (TranslatorConfig config : {of_beam, of_given, of_samples}) {
     EXPECT_NO_THROW(config.validate({}));
     config.mbr = 5;
@@ -120,6 +122,27 @@ TEST(BayesRiskSearch, ChoosesFromTheGivenHypothesesOrFromSamples) {
       EXPECT_THROW(config.validate({}), UserError);
     }
   }
+  const auto refusal = [](TranslatorConfig config, const std::string& option, bool is_reranked = false) {
+    OptionOrigins given;
+    given.record(option, "--" + option);
+    try {
+      config.validate(given, is_reranked);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const char* option : {"patience", "diverse-groups", "length-penalty", "length-penalty-kind", "coverage-penalty"}) {
+    const std::string said = refusal(of_samples, option);
+    EXPECT_NE(said.find("--" + std::string(option) + " has no meaning with --mbr"), std::string::npos) << said;
+    EXPECT_EQ(refusal(of_beam, option), "");
+  }
+  EXPECT_NE(refusal({.search = {}, .mbr = 1}, "mbr"), "");
+  const TranslatorConfig greedy{.search = {.coverage_penalty = 0.2}};
+  const TranslatorConfig sampled{.search = {.coverage_penalty = 0.2, .sample = 3}};
+  EXPECT_NE(refusal(greedy, "coverage-penalty"), "");
+  EXPECT_NE(refusal(sampled, "coverage-penalty"), "");
+  EXPECT_EQ(refusal(sampled, "coverage-penalty", true), "");
   OptionOrigins origins;
   origins.record("beam", "--beam");
   EXPECT_NO_THROW(of_beam.validate(origins));

@@ -52,5 +52,18 @@ TEST(NamedSearches, AreRefusedByName) {
   EXPECT_THROW(parse_searches({"a = --beam 1", "a=--beam 2"}, {.search = {}}), UserError);
 }
 
+TEST(NamedSearches, MayUndoWhatTheyInherit) {
+  const TranslatorConfig base{.search = {.beam = 8, .nbest = 8}, .mbr = 8};
+  try {
+    parse_searches({"greedy = --beam 1"}, base);
+    ADD_FAILURE() << "8 of a beam of 1";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("nbest (inherited): 8 is above"), std::string::npos) << error.what();
+  }
+  const auto searches = parse_searches({"greedy = --mbr 0 --nbest 1 --beam 1"}, base);
+  EXPECT_EQ(searches[0].translator.mbr, 0);
+  EXPECT_NO_THROW(parse_searches({"greedy = --sample 0 --beam 1"}, {.search = {.sample = 1}}));
+}
+
 }  // namespace
 }  // namespace attend
