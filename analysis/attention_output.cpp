@@ -109,9 +109,8 @@ class Svg : public AttentionOutput {
 std::string joined(std::span<const std::string> pieces, bool words) {
   std::string text;
   for (const std::string& piece : pieces) text += (words && !text.empty() ? " " : "") + piece;
-  constexpr std::string_view kMark = "▁";
-  for (std::size_t at = 0; (at = text.find(kMark, at)) != std::string::npos;) {
-    text.replace(at, kMark.size(), at == 0 ? "" : " ");
+  for (std::size_t at = 0; (at = text.find(kSpaceMark, at)) != std::string::npos;) {
+    text.replace(at, kSpaceMark.size(), at == 0 ? "" : " ");
   }
   return text;
 }

@@ -106,17 +106,12 @@ LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::
 }
 
 // Refuses a config.json that describes more weights than the file can hold, before they are allocated.
-void refuse_larger_model(const HfConfig& config, const fs::path& weights) {
+void refuse_larger_bert(const HfConfig& config, const fs::path& weights, const fs::path& file) {
   const BertConfig bert = bert_config(config.options, config.vocabulary);
   const auto width = static_cast<double>(bert.block.width), feed_forward = static_cast<double>(bert.block.feed_forward);
   const double numbers = static_cast<double>(bert.layers) * width * (4 * width + 2 * feed_forward) +
                          static_cast<double>(bert.vocabulary + bert.max_length) * width;
-  const std::uintmax_t bytes = fs::file_size(weights);
-  constexpr double kLeastBytes = 0.5;  // bytes per number; most of them may be missing
-  if (numbers * kLeastBytes <= static_cast<double>(bytes)) return;
-  throw UserError(
-      fmt::format("{}: {} bytes, but config.json describes {:.0f} M weights", weights.string(), bytes, numbers / 1e6),
-      kOtherModel);
+  refuse_larger_model(numbers, fs::file_size(weights), weights, file);
 }
 
 // The parameters of the encoder and of the heads that are in the file; heads may be missing.
@@ -173,8 +168,9 @@ void import_marian(const ImportConfig& config) {
 }
 
 void import_bert(const ImportConfig& config) {
-  const fs::path directory = config.directory, weights = directory / "model.safetensors";
-  const HfConfig theirs = read_hf_config(directory / "config.json");
+  const fs::path directory = config.directory, file = directory / "config.json";
+  const fs::path weights = directory / "model.safetensors";
+  const HfConfig theirs = read_hf_config(file);
   const Tokenizer tokenizer = import_bert_tokenizer(directory);
   if (tokenizer.size() != theirs.vocabulary) {
     throw UserError(directory.string() + ": the tokenizer has " + std::to_string(tokenizer.size()) +
@@ -185,11 +181,11 @@ void import_bert(const ImportConfig& config) {
     throw UserError("--task " + config.task + ": the model in " + directory.string() + " has no task head",
                     "leave it out, and fine-tune the run with attend finetune --init-from");
   }
-  refuse_larger_model(theirs, weights);
+  refuse_larger_bert(theirs, weights, file);
   StagedDirectory staged(config.run);
   save_run_tokenizer(tokenizer, staged.path());
   if (theirs.task) {
-    const LabelledTask task = task_of(theirs, config.task, directory / "config.json");
+    const LabelledTask task = task_of(theirs, config.task, file);
     if (task.kind == TaskKind::spans && config.task.empty()) {
       log::info("{} answers every question; import it with --task squad2 to allow no answer", config.run);
     }
@@ -220,8 +216,7 @@ void import_bert(const ImportConfig& config) {
 void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   refuse_existing(config.run, "--run");
   const fs::path file = fs::path(config.directory) / "config.json";
-  constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-  const auto type = json_member<std::string>(read_json(file, kMostBytes), "model_type", file.string());
+  const auto type = json_member<std::string>(read_json(file, kMostHfConfigBytes), "model_type", file.string());
   type == "marian" ? import_marian(config) : import_bert(config);
   log::info("imported {} to {}", config.directory, config.run);
 }

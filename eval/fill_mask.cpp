@@ -11,21 +11,21 @@
 namespace attend {
 namespace {
 
-constexpr std::string_view kMask = "[MASK]", kSpace = "▁";
+constexpr std::string_view kMask = "[MASK]";
 
 // A piece in readable form: a word, or ## and a piece that does not begin a word.
 std::string shown(const Tokenizer& tokenizer, std::int32_t id) {
   constexpr std::string_view kInside = "##";
   const std::string& piece = tokenizer.piece(id);
-  if (piece.starts_with(kSpace) && piece.size() > kSpace.size()) return piece.substr(kSpace.size());
+  if (piece.starts_with(kSpaceMark) && piece.size() > kSpaceMark.size()) return piece.substr(kSpaceMark.size());
   if (tokenizer.begins_word(id) || piece.starts_with(kInside)) return piece;
   return std::string(kInside) + piece;
 }
 
 // Removes the space that a tokenizer puts before every text, if the text continues a word.
 void remove_space(const Tokenizer& tokenizer, std::vector<std::int32_t>& ids) {
-  if (ids.empty() || !tokenizer.piece(ids[0]).starts_with(kSpace)) return;
-  const std::string rest = tokenizer.piece(ids[0]).substr(kSpace.size());
+  if (ids.empty() || !tokenizer.piece(ids[0]).starts_with(kSpaceMark)) return;
+  const std::string rest = tokenizer.piece(ids[0]).substr(kSpaceMark.size());
   if (rest.empty()) {
     ids.erase(ids.begin());
   } else if (const std::int32_t id = tokenizer.id_of(rest); id != tokenizer.special().unk) {

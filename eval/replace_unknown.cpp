@@ -21,11 +21,10 @@ std::string text_of_word(const PiecePair& pair, const std::vector<std::int64_t>&
 UnknownWords::UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary,
                            const PairAttentionOptions& options)
     : tokenizers_(trained.tokenizers),
-      pairs_(trained, options,
-             [this](const PiecePair& pair, const SentenceAttention& attention) {
-               waiting_.front()->text = replaced(pair, attention);
-               waiting_.pop_front();
-             }) {
+      pairs_(trained, options, [this](const PiecePair& pair, const SentenceAttention& attention) {
+        waiting_.front()->text = replaced(pair, attention);
+        waiting_.pop_front();
+      }) {
   if (num_cross_layers(trained) == 0) {
     throw UserError(run + ": its decoder has no attention to the source", "leave --replace-unknown out");
   }

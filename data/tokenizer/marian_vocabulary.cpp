@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using Pieces = std::vector<std::string>;  // in the order of their ids
 
-constexpr std::string_view kSpace = "\u2581";
 constexpr const char* kIncomplete = "use the complete directory of a MarianMT model";
 
 struct SpecialPieces {
@@ -35,7 +34,7 @@ bool is_code(std::string_view piece) { return piece.size() > 4 && piece.starts_w
 
 // The piece as a SentencePiece model spells it: a code includes the space that every text begins with.
 std::string text_in(const SentencePieceContent& model, const std::string& piece) {
-  return is_code(piece) && model.add_dummy_prefix ? std::string(kSpace) + piece : piece;
+  return is_code(piece) && model.add_dummy_prefix ? std::string(kSpaceMark) + piece : piece;
 }
 
 std::string read_part(const fs::path& directory, const char* file) {
@@ -142,8 +141,8 @@ std::string unknown_piece(const fs::path& directory) {
 // Hugging Face's name of a run's piece.
 std::string name_in_vocabulary(const Tokenizer& tokenizer, std::int32_t id) {
   const std::string& piece = tokenizer.piece(id);
-  if (!piece.starts_with(kSpace) || !is_code(std::string_view(piece).substr(kSpace.size()))) return piece;
-  const std::string code = piece.substr(kSpace.size());
+  if (!piece.starts_with(kSpaceMark) || !is_code(std::string_view(piece).substr(kSpaceMark.size()))) return piece;
+  const std::string code = piece.substr(kSpaceMark.size());
   return tokenizer.id_of(code) == tokenizer.special().unk ? code : piece;
 }
 

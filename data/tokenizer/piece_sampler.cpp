@@ -12,7 +12,6 @@
 namespace attend {
 namespace {
 
-constexpr std::string_view kWordMark = "\u2581";
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 std::vector<std::string_view> characters_of(std::string_view text) {
@@ -152,7 +151,7 @@ std::int32_t PieceSampler::find(std::string_view text) const {
 
 // True if a word ends between a text and the character that follows it.
 bool PieceSampler::ends_word(std::string_view before, std::string_view character) const {
-  return before.ends_with(kWordMark) == space_is_suffix_ && (character == kWordMark) != space_is_suffix_;
+  return before.ends_with(kSpaceMark) == space_is_suffix_ && (character == kSpaceMark) != space_is_suffix_;
 }
 
 std::vector<std::int32_t> PieceSampler::sample(std::span<const std::int32_t> ids, RandomStream& random) const {

@@ -69,7 +69,7 @@ class SentencePieceModel : public TokenizerModel {
   const std::string& piece(std::int32_t id) const override { return processor_.IdToPiece(id); }
 
   bool begins_word(std::int32_t id) const override {
-    return processor_.IsControl(id) || piece(id).starts_with("\u2581");
+    return processor_.IsControl(id) || piece(id).starts_with(kSpaceMark);
   }
 
   std::int32_t id_of(std::string_view piece) const override { return processor_.PieceToId(piece); }

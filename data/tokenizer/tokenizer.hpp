@@ -41,6 +41,9 @@ struct Piece {
   std::size_t end = 0;
 };
 
+// A space in the pieces of SentencePiece.
+inline constexpr std::string_view kSpaceMark = "\u2581";
+
 // Larger tokenizer files are refused.
 constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 

@@ -20,7 +20,6 @@ namespace {
 using nlohmann::json;
 using Entry = SentencePieceContent::Entry;
 
-constexpr const char* kSpace = "\u2581";
 // Inserted between characters, because `tokenizers` groups a letter with its marks and then looks up the first
 // character only. A noncharacter, so no text contains it.
 constexpr const char* kSeparator = "\uFFF0";
@@ -69,7 +68,7 @@ json normaliser_of(const SentencePieceContent& model) {
     steps.push_back(replace("String", kSeparator, ""));
     steps.push_back({{"type", "NFC"}});
   }
-  const std::string space = model.escape_whitespaces ? kSpace : " ";
+  const std::string space(model.escape_whitespaces ? kSpaceMark : " ");
   if (model.remove_extra_whitespaces) {
     steps.push_back(replace("Regex", R"(\A +)", ""));
     steps.push_back(replace("Regex", " {2,}", " "));
@@ -81,7 +80,7 @@ json normaliser_of(const SentencePieceContent& model) {
 }
 
 json decoder_of(const SentencePieceContent& model) {
-  json steps = json::array({replace("String", kSpace, " ")});
+  json steps = json::array({replace("String", std::string(kSpaceMark), " ")});
   if (model.byte_fallback) steps.push_back({{"type", "ByteFallback"}});
   steps.push_back({{"type", "Fuse"}});
   if (model.add_dummy_prefix || model.remove_extra_whitespaces) {
@@ -154,7 +153,7 @@ json model_of(const SentencePieceContent& model, const Tokenizer& tokenizer) {
 // Only the word model pre-splits at spaces: pieces of the other models never extend past a space anyway.
 json pre_tokenizer_of(const SentencePieceContent& model) {
   if (model.kind != SentencePieceKind::word) return nullptr;
-  return {{"type", "Split"}, {"pattern", {{"String", kSpace}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
+  return {{"type", "Split"}, {"pattern", {{"String", kSpaceMark}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
 }
 
 void check(const SentencePieceContent& model) {

@@ -44,11 +44,10 @@ void Beam::take(OpenSentence& sentence, const std::vector<Candidate>& ranked, st
 
 std::vector<Beam::Candidate> Beam::continuations(const std::vector<Live>& live, const NextTokens& next,
                                                  std::int64_t first_row) const {
-  const bool may_end = std::ssize(live.front().ids) >= config_.min_length;
   std::vector<Candidate> candidates;
   for (std::int64_t i = 0; i < std::ssize(live); ++i) {
     for (const NextToken& token : next.best(first_row + i)) {
-      if (token.id == ids_.pad || token.id == ids_.bos || (token.id == ids_.eos && !may_end)) continue;
+      if (!ids_.may_follow(token.id, std::ssize(live[i].ids), config_.min_length)) continue;
       candidates.push_back({.live = i, .token = token, .score = live[i].score + token.score});
     }
   }

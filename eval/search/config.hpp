@@ -113,12 +113,14 @@ struct SearchConfig {
            .min = 0,
            .max = 1,
            .only = kSampling});
-    visit("epsilon", self.epsilon,
-          {.help = "draw from pieces with at least this probability, or else from the likeliest; auto: 0.02 for the samples "
-                   "that --mbr draws without --top-k, --top-p and --min-p, else 0",
-           .min = 0,
-           .max = 1,
-           .only = kSampling});
+    visit(
+        "epsilon", self.epsilon,
+        {.help =
+             "draw from pieces with at least this probability, or else from the likeliest; auto: 0.02 for the samples "
+             "that --mbr draws without --top-k, --top-p and --min-p, else 0",
+         .min = 0,
+         .max = 1,
+         .only = kSampling});
   }
 
   // UserError for contradictory options.

@@ -10,9 +10,9 @@ void DiverseBeam::advance(OpenSentence& sentence, const NextTokens& next, std::i
   const std::vector<Live> before = std::move(sentence.live);
   sentence.live.clear();
   const bool begins = before.front().ids.empty();  // all groups from one row
-  const bool is_forced = before.front().ids.size() < sentence.wanted.prefix.size();  // no group could avoid the token
-  std::map<std::int64_t, std::int64_t> uses;                                         // of tokens, by the groups so far
-  std::int64_t row = 0;                            // the group's first
+  const bool is_forced = before.front().ids.size() < sentence.wanted.prefix.size();
+  std::map<std::int64_t, std::int64_t> uses;  // of tokens, by the groups so far
+  std::int64_t row = 0;                       // the group's first
   for (std::int64_t group = 0; group < config_.diverse_groups; ++group) {
     OpenSentence part{.index = sentence.index, .wanted = sentence.wanted};
     if (begins) {
@@ -30,16 +30,15 @@ void DiverseBeam::advance(OpenSentence& sentence, const NextTokens& next, std::i
     std::vector<Candidate> candidates = continuations(part.live, next, first_row + row);
     for (Candidate& candidate : candidates) {
       const auto used = uses.find(candidate.token.id);
-      if (used == uses.end()) continue;
+      if (is_forced || used == uses.end()) continue;
       candidate.token.score -= static_cast<float>(config_.diversity * static_cast<double>(used->second));
       candidate.score = part.live[candidate.live].score + candidate.token.score;
     }
     keep_best(candidates, 2 * size_);
     take(part, candidates, first_row + row);
-    for (const Live& live : part.live) uses[live.ids.back()] += is_forced ? 0 : 1;
+    for (const Live& live : part.live) ++uses[live.ids.back()];
     for (auto it = part.finished.begin() + old; it != part.finished.end(); ++it) {
-      const bool is_longer = it->ids.size() > before.front().ids.size();  // at the maximum length
-      if (is_longer && !is_forced) ++uses[it->ids.back()];
+      if (it->ids.size() > before.front().ids.size()) ++uses[it->ids.back()];  // at the maximum length
     }
     std::ranges::move(part.live, std::back_inserter(sentence.live));
     std::move(part.finished.begin() + old, part.finished.end(), std::back_inserter(sentence.finished));

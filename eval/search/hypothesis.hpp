@@ -11,6 +11,11 @@ struct TargetIds {
   std::int64_t bos = -1;
   std::int64_t eos = -1;
   std::int64_t pad = -1;
+
+  // False for tokens that no output contains: pad, bos, and eos before the minimum length.
+  bool may_follow(std::int64_t id, std::int64_t length, std::int64_t min_length) const {
+    return id != pad && id != bos && (id != eos || length >= min_length);
+  }
 };
 
 using PhraseIds = std::vector<std::int32_t>;  // tokens, at least one

@@ -11,7 +11,7 @@ namespace attend {
 namespace {
 
 void add_truncations(const SearchConfig& config, const TargetIds& ids, LogitsProcessors& processors) {
-  processors.push_back(std::make_unique<Forbidden>(ids, config.min_length));
+  processors.push_back(std::make_unique<NeverProduced>(ids, config.min_length));
   if (config.temperature != 1) processors.push_back(std::make_unique<Temperature>(config.temperature));
   if (config.top_k > 0) processors.push_back(std::make_unique<TopK>(config.top_k));
   if (config.top_p < 1) processors.push_back(std::make_unique<TopP>(config.top_p));

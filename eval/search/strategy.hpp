@@ -32,7 +32,7 @@ class Strategy {
 
 // The strategy that the options, or constraints, ask for. `config` and `ids` must outlive it.
 std::unique_ptr<const Strategy> make_strategy(const SearchConfig& config, const TargetIds& ids,
-                                              std::span<const Wanted> wanted = {});
+                                              std::span<const Wanted> wanted);
 
 // `parent`, a row of the last step, continued by a token; eos is counted and not appended.
 Live continued(const Live& parent, std::int64_t row, const NextToken& token, const TargetIds& ids);

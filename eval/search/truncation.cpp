@@ -21,11 +21,10 @@ double log_normaliser(const std::vector<float>& scores) {
 
 }  // namespace
 
-void Forbidden::apply(const OpenSentence& /*sentence*/, const Live& live, std::span<float> scores_V) const {
-  for (const std::int64_t id : {ids_.pad, ids_.bos}) {
-    if (id >= 0) scores_V[id] = kExcluded;
+void NeverProduced::apply(const OpenSentence& /*sentence*/, const Live& live, std::span<float> scores_V) const {
+  for (const std::int64_t id : {ids_.pad, ids_.bos, ids_.eos}) {
+    if (id >= 0 && !ids_.may_follow(id, std::ssize(live.ids), min_length_)) scores_V[id] = kExcluded;
   }
-  if (ids_.eos >= 0 && std::ssize(live.ids) < min_length_) scores_V[ids_.eos] = kExcluded;
 }
 
 void Temperature::apply(const OpenSentence& /*sentence*/, const Live& /*live*/, std::span<float> scores_V) const {

@@ -9,10 +9,10 @@
 
 namespace attend {
 
-// Excludes what a sample must not contain: pad, bos, and eos before the minimum length.
-class Forbidden final : public LogitsProcessor {
+// Excludes what a sample must not contain, as a beam passes it over (TargetIds::may_follow).
+class NeverProduced final : public LogitsProcessor {
  public:
-  Forbidden(const TargetIds& ids, std::int64_t min_length) : ids_(ids), min_length_(min_length) {}
+  NeverProduced(const TargetIds& ids, std::int64_t min_length) : ids_(ids), min_length_(min_length) {}
   void apply(const OpenSentence& sentence, const Live& live, std::span<float> scores_V) const override;
 
  private:

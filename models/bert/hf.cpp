@@ -309,7 +309,7 @@ std::string to_hf_config(const HfConfig& theirs) {
 
 HfConfig read_hf_config(const std::filesystem::path& path) {
   const std::string file = path.string();
-  const nlohmann::json json = read_json(path, std::size_t{4} << 20);
+  const nlohmann::json json = read_json(path, kMostHfConfigBytes);
   const auto refuse = [&](const std::string& key, const std::string& found, const std::string& expected) {
     throw UserError(file + ": \"" + key + "\" is " + found + ", expected " + expected,
                     "attend import reads BERT and RoBERTa-PreLayerNorm encoders");

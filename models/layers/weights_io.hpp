@@ -38,6 +38,13 @@ bool is_float(DType dtype);
 // A tensor of a file in fp32; one of type fp32 shares the memory of the file.
 at::Tensor as_fp32(const TensorView& view);
 
+// A config.json of Hugging Face that is larger is refused.
+inline constexpr std::size_t kMostHfConfigBytes = std::size_t{4} << 20;
+// Throws UserError if the `numbers` that `config` describes are more than the `bytes` of the file or directory
+// `tensors` can hold: to be asked before they are allocated.
+void refuse_larger_model(double numbers, std::uintmax_t bytes, const std::filesystem::path& tensors,
+                         const std::filesystem::path& config);
+
 // Throws UserError naming `place` if a tensor contains NaN or infinity.
 void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place);
 

@@ -76,8 +76,8 @@ constexpr auto kOtherFields = std::to_array<std::string_view>(
      "sep_token_id",
      // the origin of the file, and fields that Hugging Face ignores
      "_name_or_path", "architectures", "transformers_version", "torch_dtype", "dtype", "max_position_embeddings",
-     "extra_pos_embeddings", "add_bias_logits", "tokenizer_class", "torchscript", "pruned_heads",
-     "use_bfloat16", "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash", "_attn_implementation_autoset"});
+     "extra_pos_embeddings", "add_bias_logits", "tokenizer_class", "torchscript", "pruned_heads", "use_bfloat16",
+     "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash", "_attn_implementation_autoset"});
 
 // Options with which a model can be exported: config.json has them, or they only matter in training. All others must
 // have their defaults; positions and self-attention decide whether max-positions matters.
@@ -182,7 +182,7 @@ void check_positions(const TensorDirectory& tensors, std::int64_t width) {
 
 MarianConfig read_marian_config(const std::filesystem::path& path) {
   const std::string file = path.string();
-  const nlohmann::json json = read_json(path, std::size_t{4} << 20);
+  const nlohmann::json json = read_json(path, kMostHfConfigBytes);
   const auto refuse = [&](const std::string& key, const std::string& found, const std::string& expected) {
     throw UserError(file + ": \"" + key + "\" is " + found + ", expected " + expected, kForm);
   };
@@ -275,11 +275,7 @@ void refuse_larger_model(const MarianConfig& config, const TensorDirectory& tens
   const auto rows =
       static_cast<double>(config.vocabulary.tgt + (config.model.tie_embeddings ? 0 : config.vocabulary.src));
   const double numbers = width * ((encoder + 2 * decoder) * 4 * width + (encoder + decoder) * 2 * inner + rows);
-  constexpr double kLeastBytes = 0.5;  // bytes per number; most of them may be missing
-  if (numbers * kLeastBytes <= static_cast<double>(tensors.bytes())) return;
-  throw UserError(fmt::format("{}: tensors of {} bytes, but {} describes {:.0f} M weights", tensors.path().string(),
-                              tensors.bytes(), file.string(), numbers / 1e6),
-                  "use a config.json and tensors of the same model");
+  refuse_larger_model(numbers, tensors.bytes(), tensors.path(), file);
 }
 
 bool has_marian_bias(const TensorDirectory& tensors) {

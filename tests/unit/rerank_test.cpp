@@ -132,7 +132,8 @@ TEST(BayesRiskSearch, ChoosesFromTheGivenHypothesesOrFromSamples) {
     }
     return std::string();
   };
-  for (const char* option : {"patience", "diverse-groups", "length-penalty", "length-penalty-kind", "coverage-penalty"}) {
+  for (const char* option :
+       {"patience", "diverse-groups", "length-penalty", "length-penalty-kind", "coverage-penalty"}) {
     const std::string said = refusal(of_samples, option);
     EXPECT_NE(said.find("--" + std::string(option) + " has no meaning with --mbr"), std::string::npos) << said;
     EXPECT_EQ(refusal(of_beam, option), "");

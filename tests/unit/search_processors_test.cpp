@@ -23,7 +23,7 @@ constexpr TargetIds kFixtureIds{.bos = 1, .eos = 2, .pad = 0};  // of the fixtur
 std::vector<float> processed(const SearchConfig& config, const TargetIds& ids, std::vector<float> scores,
                              std::vector<std::int32_t> hypothesis = {}) {
   const Live live{.ids = std::move(hypothesis)};
-  for (const auto& processor : make_processors(config, ids)) processor->apply({}, live, scores);
+  for (const auto& processor : make_processors(config, ids, {})) processor->apply({}, live, scores);
   return scores;
 }
 
