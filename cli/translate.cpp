@@ -143,7 +143,8 @@ struct TranslateConfig {
       throw UserError(origins("rerank") + " with --mbr: both choose among the hypotheses", "leave one of them out");
     }
     if (translator.search.rows() == 1) {
-      throw UserError(origins("rerank") + ": a beam of 1 has a single hypothesis",
+      const std::string search = translator.search.sample > 0 ? "--sample 1" : "a beam of 1";
+      throw UserError(origins("rerank") + ": " + search + " has a single hypothesis",
                       "give --beam 2 or more, or --sample 2 or more without --beam");
     }
   }
