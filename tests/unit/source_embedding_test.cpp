@@ -261,6 +261,15 @@ TEST(SourceFactorRuns, AttentionIsThatOfTheLabels) {
   };
   EXPECT_FALSE(at::allclose(weights_of_line(kTagged), weights_of_line(kTaggedOtherwise), 1e-5, 1e-7));
   EXPECT_GT(num_cross_layers(run), 0);
+  std::size_t pieces = 0;
+  PairAttention cut(run, {.only = AttentionPlace::cross, .most_pieces = 3},
+                    [&](const PiecePair& pair, const SentenceAttention& seen) {
+                      pieces = pair.source_pieces.size();
+                      EXPECT_EQ(seen.layers.back().weights.size(-1), 4) << "with the end of sentence";
+                    });
+  cut.add(pair_in_pieces(run.tokenizers, kTagged, std::string("a cat")));
+  cut.finish();
+  EXPECT_EQ(pieces, 3U) << "as an ensemble cuts it";
 }
 
 TEST(SourceFactorRuns, NeedTheirFiles) {
