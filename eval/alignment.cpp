@@ -9,7 +9,11 @@
 namespace attend {
 
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces) {
-  const std::vector<std::string_view> words = metrics::split_words(text);
+  return pieces_of_words(text, metrics::split_words(text), pieces);
+}
+
+PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::string_view>& words,
+                              const std::vector<PieceBytes>& pieces) {
   const auto begin_of = [&](std::size_t word) { return static_cast<std::size_t>(words[word].data() - text.data()); };
   const auto end_of = [&](std::size_t word) { return begin_of(word) + words[word].size(); };
   const auto is_punctuation = [&](std::int64_t piece, std::size_t word) {

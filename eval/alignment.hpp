@@ -30,8 +30,11 @@ struct PieceBytes {
 // For every word of a text, the indices of the pieces that overlap it, except those of attached punctuation.
 using PiecesOfWords = std::vector<std::vector<std::int64_t>>;
 
-// A piece outside of words, such as a single "▁", belongs to the next word.
+// A piece outside of words, such as a single "▁", belongs to the next word. `words`: views into the text, in order; by
+// default those between white space.
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces);
+PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::string_view>& words,
+                              const std::vector<PieceBytes>& pieces);
 
 // The positions of the pieces `ids` in the text that they decode to.
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -142,7 +143,8 @@ TEST_F(PieceLinksTest, LinksOfWordsAreSpreadToThePiecesOfEachSegmentation) {
   const Tokenizer tokenizer = train_tokenizer({src_file}, {.type = TokenizerType::bpe, .size = 40});
   const CorpusSource source{{src_file}, {tgt_file}, tokenizer, tokenizer};
   const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
-  const PieceLinks piece_links(read_word_links(link_file, src_file, tgt_file), link_file, source, directory_ / "cache");
+  const PieceLinks piece_links(read_word_links(link_file, src_file, tgt_file), link_file, source, {},
+                               directory_ / "cache");
   const SampledPairs sampled(corpus, {tokenizer, tokenizer, {}}, {.bpe_dropout = 0.4}, 1, 1000);
   const std::vector<std::uint32_t> examples = {3, 11, 58, 0, 24};
   for (const SampledPairs* pairs : {static_cast<const SampledPairs*>(nullptr), &sampled}) {
@@ -187,12 +189,45 @@ TEST_F(PieceLinksTest, AReversedTargetHasLinksOfItsOwn) {
   for (const bool reversed : {false, true}) {
     const CorpusSource source{{text}, {text}, tokenizer, reversed ? tokenizer.reversed() : tokenizer};
     const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
-    const PieceLinks piece_links(read_word_links(links, text, text), links, source, directory_ / "cache");
+    const PieceLinks piece_links(read_word_links(links, text, text), links, source, {}, directory_ / "cache");
     Batch batch = make_batch(corpus, std::vector<std::uint32_t>{0}, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
     piece_links.add_to(batch, corpus);
     ASSERT_EQ(batch.guided_K.numel(), 1);
     EXPECT_EQ(batch.guided_cells_K.item<std::int64_t>(), reversed ? 3 : 0);  // of three targets and three sources
   }
+}
+
+TEST_F(PieceLinksTest, PairsThatAreNotTrainedOnHaveNoLinks) {
+  const std::string text = write("text", "a b c d\nb a\n"), links = write("links", "0-0 3-3\n1-0\n");
+  const Tokenizer tokenizer = train_tokenizer({text}, {.type = TokenizerType::word});
+  const CorpusSource source{{text}, {text}, tokenizer, tokenizer};
+  // The second is opened in the same cache.
+  for (const std::int64_t max_length : {2, 4}) {
+    const CorpusConfig config{.max_length = max_length};
+    const EncodedCorpus corpus = EncodedCorpus::open(source, config, directory_ / "cache");
+    const PieceLinks piece_links(read_word_links(links, text, text), links, source, config, directory_ / "cache");
+    ASSERT_EQ(corpus.size(), max_length / 2);
+    std::vector<std::uint32_t> all(static_cast<std::size_t>(corpus.size()));
+    std::iota(all.begin(), all.end(), 0U);
+    Batch batch = make_batch(corpus, all, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
+    piece_links.add_to(batch, corpus);
+    EXPECT_EQ(batch.guided_K.numel(), max_length == 2 ? 1 : 3);
+  }
+}
+
+// A no-break space is part of a word, as for fast_align.
+TEST_F(PieceLinksTest, WordsAreSeparatedBySpacesAndTabs) {
+  const std::string text = write("text", "ab\u00a0ba \t a\nb\n"), links = write("links", "1-1\n\n");
+  const Tokenizer tokenizer = train_tokenizer({text}, {.type = TokenizerType::character});
+  const CorpusSource source{{text}, {text}, tokenizer, tokenizer};
+  const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
+  const PieceLinks piece_links(read_word_links(links, text, text), links, source, {}, directory_ / "cache");
+  Batch batch = make_batch(corpus, std::vector<std::uint32_t>{0}, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
+  piece_links.add_to(batch, corpus);
+  ASSERT_GT(batch.guided_K.numel(), 0);
+  const std::int64_t S = batch.src.layout.max_length;  // the last piece is the word "a", followed by the end
+  EXPECT_EQ(batch.guided_cells_K.max().item<std::int64_t>(), (batch.tgt.layout.max_length - 2) * S + S - 2);
+  EXPECT_THROW(read_word_links(write("links", "2-2\n\n"), text, text), UserError);
 }
 
 TEST_F(PieceLinksTest, RefusesLinksThatDoNotFitTheText) {

@@ -102,7 +102,7 @@ class TranslationJob : public Job {
     check_sampling(config_.sampling, tokenizers_->tgt, "the target");
     const CorpusSource source = source_of(config_.train, config_.factors.source_factors, *tokenizers_);
     train_ = open_corpus(source, config_);
-    if (!links.empty()) links_.emplace(links, link_file, source, config_.cache.resolved());
+    if (!links.empty()) links_.emplace(links, link_file, source, config_.corpus, config_.cache.resolved());
     if (!config_.valid.empty()) {
       valid_ = open_corpus(source_of(config_.valid, config_.valid_factors, *tokenizers_), config_);
     }

@@ -9,11 +9,11 @@
 
 #include "core/error.hpp"
 #include "data/corpus/encode_in_order.hpp"
+#include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/parallel.hpp"
 #include "data/tokenizer/piece_sampler.hpp"
 #include "eval/alignment.hpp"
-#include "eval/metrics/text.hpp"
 
 namespace attend {
 
@@ -26,17 +26,16 @@ struct PieceLinks::Record {
 
 namespace {
 
-constexpr std::int32_t kMostPiecesOfPair = 65536;  // of a side; no longer pair is trained on
-
 struct LinkSummary {
   std::uint64_t num_numbers = 0;
 };
 
-PiecesOfWords words_in_pieces(const Tokenizer& tokenizer, const std::string& text) {
+// Empty for a text of more pieces, which is not trained on.
+PiecesOfWords words_in_pieces(const Tokenizer& tokenizer, const std::string& text, std::int64_t max_length) {
   std::vector<PieceBytes> pieces;
   for (const Piece& piece : tokenizer.encode_pieces(text)) pieces.push_back({piece.begin, piece.end});
-  if (std::ssize(pieces) > kMostPiecesOfPair) return {};
-  return pieces_of_words(text, pieces);
+  if (std::ssize(pieces) > max_length) return {};
+  return pieces_of_words(text, spaced_words(text), pieces);
 }
 
 std::vector<std::int32_t> spread(const std::vector<Link>& links, const PiecesOfWords& src, const PiecesOfWords& tgt) {
@@ -54,13 +53,14 @@ std::vector<std::int32_t> spread(const std::vector<Link>& links, const PiecesOfW
 }
 
 template <class Record>
-void encode_links(IdCache::Writer& cache, const std::vector<SentenceLinks>& links, const CorpusSource& source) {
+void encode_links(IdCache::Writer& cache, const std::vector<SentenceLinks>& links, const CorpusSource& source,
+                  std::int64_t max_length) {
   ParallelReader reader(source.src_files, source.tgt_files);
   LinkSummary summary;
   const auto make_encoder = [&] {
     return [&](const TextPair& pair) {
-      return spread(links[pair.line - 1].sure, words_in_pieces(source.src_tokenizer, pair.src),
-                    words_in_pieces(source.tgt_tokenizer, pair.tgt));
+      return spread(links[pair.line - 1].sure, words_in_pieces(source.src_tokenizer, pair.src, max_length),
+                    words_in_pieces(source.tgt_tokenizer, pair.tgt, max_length));
     };
   };
   encode_in_order<TextPair>(reader, source.src_files.front(), make_encoder,
@@ -91,8 +91,8 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
                     .remedy = "give the links of " + src_file + " and " + tgt_file + ", source-target from word 0"};
   for (TextPair pair; reader.next(pair);) {
     for (auto* words : {&format.source_words, &format.target_words}) words->resize(pair.line, kAny);
-    format.source_words.back() = std::ssize(metrics::split_words(pair.src));
-    format.target_words.back() = std::ssize(metrics::split_words(pair.tgt));
+    format.source_words.back() = std::ssize(spaced_words(pair.src));
+    format.target_words.back() = std::ssize(spaced_words(pair.tgt));
   }
   const std::uint64_t lines = reader.counts().src.lines;
   for (auto* words : {&format.source_words, &format.target_words}) words->resize(lines, kAny);
@@ -108,21 +108,23 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
 }
 
 PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::string& file, const CorpusSource& source,
-                       const std::filesystem::path& cache)
+                       const CorpusConfig& config, const std::filesystem::path& cache)
     : src_tokenizer_(source.src_tokenizer),
       tgt_tokenizer_(source.tgt_tokenizer),
+      max_length_(static_cast<std::int32_t>(config.max_length)),
       cache_(IdCache::open(
           {file, source.src_files.front(), source.tgt_files.front()},
-          "links " + src_tokenizer_.hash() + tgt_tokenizer_.hash() + (tgt_tokenizer_.is_reversed() ? " reversed" : ""),
-          {.vocabulary = kMostPiecesOfPair, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)},
-          cache, [&](IdCache::Writer& writer) { encode_links<Record>(writer, links, source); })) {}
+          "links " + src_tokenizer_.hash() + tgt_tokenizer_.hash() + std::to_string(max_length_) +
+              (tgt_tokenizer_.is_reversed() ? " reversed" : ""),
+          {.vocabulary = max_length_, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)},
+          cache, [&](IdCache::Writer& writer) { encode_links<Record>(writer, links, source, max_length_); })) {}
 
 std::vector<std::int32_t> PieceLinks::linked_pieces(std::uint64_t line) const {
   const auto records = cache_.records<Record>();
   const auto found = std::ranges::lower_bound(records, line, {}, &Record::line);
   ensure(found != records.end() && found->line == line, "every pair has a record of links");
   std::vector<std::int32_t> numbers;
-  cache_.append(found->begin, found->count, kMostPiecesOfPair, numbers);
+  cache_.append(found->begin, found->count, max_length_, numbers);
   return numbers;
 }
 

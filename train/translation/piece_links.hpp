@@ -4,7 +4,7 @@
 //   source "a whole day" ▁a ▁wh ole ▁day    target "ganztags" ▁ganz tags    links "1-0"
 //   both target pieces should attend to ▁wh and ole, with one half each
 //
-// Words are separated by white space; punctuation attached to a word that has letters is not linked (eval/alignment).
+// Words are separated by spaces and tabs; punctuation attached to a word that has letters is not linked (eval/alignment).
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,10 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
 
 class PieceLinks {
  public:
-  // `links`: read from `file` as above for the text of `source`. Pieces are kept in the cache of encoded text.
+  // `links`: read from `file` as above for the text of `source`, which is encoded with `config`. Pieces are kept in the
+  // cache of encoded text.
   PieceLinks(const std::vector<SentenceLinks>& links, const std::string& file, const CorpusSource& source,
-             const std::filesystem::path& cache);
+             const CorpusConfig& config, const std::filesystem::path& cache);
 
   // Adds the guided cells to a batch on the CPU of examples of `corpus`, whose pieces may be those of the corpus or a
   // sample of them.
@@ -44,6 +45,7 @@ class PieceLinks {
   std::vector<std::int32_t> linked_pieces(std::uint64_t line) const;
 
   Tokenizer src_tokenizer_, tgt_tokenizer_;
+  std::int32_t max_length_;
   IdCache cache_;
 };
 
