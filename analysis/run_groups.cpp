@@ -23,10 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // Options that neither change a trained model nor its score: where files are, what is logged and kept.
-constexpr std::array<std::string_view, 19> kOfNoInfluence = {
+constexpr std::array<std::string_view, 18> kOfNoInfluence = {
     "run",       "resume", "dry-run",        "skip-batch", "train",     "valid",     "tokenizer",
     "cache-dir", "device", "log-every",      "save-every", "keep-last", "keep-best", "threads",
-    "max-time",  "seed",   "bleu-sentences", "metrics",    "tokenize"};
+    "max-time",  "seed",   "bleu-sentences", "metrics"};
+
+// Options that name files whose content is among the inputs: what matters is whether they are given.
+constexpr std::array<const char*, 3> kOfInputs = {"guided-alignment", "source-factors", "valid-factors"};
 
 bool has_influence(std::string_view option) {
   return std::ranges::find(kOfNoInfluence, option) == kOfNoInfluence.end();
@@ -35,8 +38,13 @@ bool has_influence(std::string_view option) {
 // The options that matter to the run, as text.
 OptionTexts options_of(const TrainedRun& run) {
   const BoundOptions options = bind(run.config);
-  return texts_of(options,
-                  [&](const BoundOption& option) { return has_influence(option.name) && applies(options, option); });
+  OptionTexts texts = texts_of(
+      options, [&](const BoundOption& option) { return has_influence(option.name) && applies(options, option); });
+  for (const char* option : kOfInputs) {
+    const auto found = texts.find(option);
+    if (found != texts.end() && !found->second.empty()) found->second = "given";
+  }
+  return texts;
 }
 
 OptionTexts architecture_of(const TrainedRun& run) { return texts_of(bind(run.config.model)); }

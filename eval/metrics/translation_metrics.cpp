@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "eval/metrics/chrf.hpp"
 #include "eval/metrics/rouge.hpp"
@@ -64,6 +65,9 @@ void MetricChoice::validate(const OptionOrigins& origins) const {
     if (std::ranges::count(metrics, key) > 1) {
       throw UserError(fmt::format("{}: {} is given twice", origins("metrics"), key), "give each metric once");
     }
+  }
+  if (tokenize != MetricChoice().tokenize && std::ranges::find(metrics, "bleu") == metrics.end()) {
+    refuse_given("tokenize", origins, "without bleu among --metrics");
   }
 }
 

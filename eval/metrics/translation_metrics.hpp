@@ -43,10 +43,9 @@ struct MetricChoice {
     visit("metrics", self.metrics, {.help = help(), .placeholder = "NAME", .may_change = true});
     visit("tokenize", self.tokenize,
           {.help = "tokenization for BLEU: 13a (most languages), zh (Chinese), intl (splits at Unicode punctuation and "
-                   "symbols), char (characters), none (the text is tokenized)",
-           .may_change = true});
+                   "symbols), char (characters), none (the text is tokenized)"});
   }
-  // UserError for no metric, an unknown one, or one given twice.
+  // UserError for no metric, an unknown one, one given twice, or a tokenization without BLEU.
   void validate(const OptionOrigins& origins) const;
 
  private:

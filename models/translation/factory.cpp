@@ -175,12 +175,11 @@ void check_factors(const ModelConfig& config, std::size_t num_factors, const Opt
            " is concat, which makes the source table narrower than the target's, but tie-embeddings is true",
            "add --tie-embeddings false, or choose --factor-combine sum");
   }
-  const std::int64_t width = chosen(config.width, "width");
   const std::int64_t others = static_cast<std::int64_t>(num_factors) * config.factor_width;
-  if (others >= width) {
+  if (config.width && others >= *config.width) {
     refuse(place("factor-width"),
            ": " + std::to_string(config.factor_width) + " columns for each of " + std::to_string(num_factors) +
-               " factors leave none of the width " + std::to_string(width) + " to the pieces",
+               " factors leave none of the width " + std::to_string(*config.width) + " to the pieces",
            "lower it, or raise --width");
   }
 }

@@ -307,6 +307,14 @@ TEST(RDrop, NeedsDropout) {
   }
   config.model.word_dropout = 0.1;
   EXPECT_NO_THROW(config.refuse_contradictions(origins));
+  config.model.word_dropout = 0;
+  config.model.model = ModelKind::bahdanau;
+  EXPECT_THROW(config.refuse_contradictions(origins), UserError);
+  TranslationConfig hard = config, sampled = config;
+  hard.model.attention = ChoiceKind::hard;
+  sampled.objective.scheduled_sampling = 0.5;
+  EXPECT_NO_THROW(hard.refuse_contradictions(origins));
+  EXPECT_NO_THROW(sampled.refuse_contradictions(origins));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.hpp"
+
 namespace attend {
 namespace {
 
@@ -26,6 +28,26 @@ TEST(Defaults, SizesFollowTheData) {
   EXPECT_EQ(large.model.dropout, 0.1);
   EXPECT_EQ(resolved(ModelKind::luong, 4'000'000).model.encoder_layers, 1);
   EXPECT_EQ(resolved(ModelKind::luong, 6'000'000).model.decoder_layers, 2);
+}
+
+// What fits large texts is refused once a small one has chosen the sizes.
+TEST(Defaults, ChecksOfSizesWaitForTheText) {
+  TranslationConfig guided, factored;
+  guided.guided = {.links = "links", .layer = 4};
+  factored.factors.source_factors = {"tags"};
+  factored.model.factor_combine = FactorCombination::concat;
+  factored.model.factor_width = 256;
+  factored.model.tie_embeddings = false;
+  for (TranslationConfig* config : {&guided, &factored}) {
+    config->train = {"train.src", "train.tgt"};
+    EXPECT_NO_THROW(config->refuse_contradictions({}));
+    EXPECT_NO_THROW(resolved(ModelKind::transformer, 5'000'000, *config).check_sizes(option_place));
+    EXPECT_THROW(resolved(ModelKind::transformer, 1000, *config).check_sizes(option_place), UserError);
+  }
+  guided.model.decoder_layers = 4;
+  EXPECT_THROW(guided.refuse_contradictions({}), UserError);
+  factored.model.width = 256;
+  EXPECT_THROW(factored.refuse_contradictions({}), UserError);
 }
 
 TEST(Defaults, WhatIsGivenStays) {

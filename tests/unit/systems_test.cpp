@@ -85,6 +85,12 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
   runs[1].config.trainer.log_every = 7;
   runs[1].config.train = {"elsewhere/train.en", "elsewhere/train.de"};
   runs[1].config.model.block.feed_forward = 3;  // of another family
+  for (std::size_t run = 0; run < runs.size(); ++run) {  // of equal content, as the inputs show
+    const std::string place = run == 0 ? "" : "elsewhere/";
+    runs[run].config.guided.links = place + "links";
+    runs[run].config.factors.source_factors = {place + "tags"};
+    runs[run].config.valid_factors = {place + "valid.tags"};
+  }
   runs[2].config.model.dropout = 0.3;
   runs[3].inputs["the text to learn from"] = "33333333";
   runs[4].inputs.clear();  // imported: nothing shows that one is a seed of the other
@@ -96,6 +102,13 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
   EXPECT_EQ(systems[2].runs, (Numbers{3}));
   EXPECT_EQ(systems[3].runs, (Numbers{4}));
   EXPECT_EQ(systems[4].runs, (Numbers{5}));
+}
+
+TEST(Systems, TheWordsOfBleuSeparateThem) {  // they decide which checkpoint is the best
+  auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "b", 2));
+  EXPECT_EQ(group_by_configuration(runs).size(), 1u);
+  runs[1].config.metrics.tokenize = metrics::Tokenization::character;
+  EXPECT_EQ(group_by_configuration(runs).size(), 2u);
 }
 
 TEST(Systems, AConfigurationTrainedAgainWithItsSeedIsAnother) {

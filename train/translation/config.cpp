@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.hpp"
 #include "models/translation/factory.hpp"
@@ -16,14 +17,16 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
                     std::string("--") + name + " SOURCE TARGET");
   };
-  // The text chooses one of two widths, both powers of two: a contradiction with one is a contradiction with the other.
+  // For these, the sizes that the text will choose are those of little text: both widths are powers of two, and both
+  // dropouts above 0.
   TranslationConfig sized = *this;
   resolve_sizes(sized, 0);
   check_model(sized.model, origins);
-  check_factors(sized.model, factors.source_factors.size(), origins);
+  check_sizes(origins);
   trainer.refuse_several(model.block.norm_kind, origins);
   const ModelConfig& drops = sized.model;
-  if (objective.r_drop > 0 && std::max({*drops.dropout, drops.word_dropout, drops.block.attention_dropout,
+  const bool draws = model.attention == ChoiceKind::hard || objective.scheduled_sampling > 0;
+  if (objective.r_drop > 0 && !draws && std::max({*drops.dropout, drops.word_dropout, drops.block.attention_dropout,
                                         drops.block.activation_dropout}) == 0) {
     throw UserError(origins("r-drop") + ": without dropout, both predictions of a word are the same",
                     "give --dropout above 0, or leave --r-drop out");
@@ -35,20 +38,15 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   }
   two_files("train", train);
   if (tokenizer.empty() && run.init_from.empty()) check_sampling(sampling, name_of(vocabulary.type), "both languages");
-  if (guided.guides()) {
-    if (model.attention == ChoiceKind::hard) {
-      throw UserError(origins("guided-alignment") + " needs the weights of soft attention, but attention is hard",
-                      "drop one of them");
-    }
-    const std::int64_t layers = model.model == ModelKind::transformer ? *sized.model.decoder_layers : 1;
-    if (guided.layer.value_or(0) >= layers) {
-      throw UserError(fmt::format("{}: {}, but the last layer that attends to the source is {}",
-                                  origins("guided-layer"), *guided.layer, layers - 1),
-                      layers == 1 ? "leave it out" : fmt::format("choose one from 0 to {}", layers - 1));
-    }
+  if (guided.guides() && model.attention == ChoiceKind::hard) {
+    throw UserError(origins("guided-alignment") + " needs the weights of soft attention, but attention is hard",
+                    "drop one of them");
   }
   if (!valid.empty()) two_files("valid", valid);
-  if (valid.empty()) trainer.refuse_validation(origins);
+  if (valid.empty()) {
+    trainer.refuse_validation(origins);
+    if (metrics.tokenize != metrics::MetricChoice().tokenize) refuse_given("tokenize", origins, "without --valid");
+  }
   if (const std::size_t expected = valid.empty() ? 0 : factors.source_factors.size();
       valid_factors.size() != expected) {
     throw UserError(fmt::format("{}: {} files, expected {}", origins("valid-factors"), valid_factors.size(), expected),
@@ -62,6 +60,15 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   if (std::ranges::find(metrics.metrics, trainer.best_metric) == metrics.metrics.end()) {
     throw UserError(place + " is not among --metrics", "add it to --metrics");
   }
+}
+
+void TranslationConfig::check_sizes(const OptionPlace& place) const {
+  check_factors(model, factors.source_factors.size(), place);
+  const std::optional<std::int64_t> layers = model.model == ModelKind::transformer ? model.decoder_layers : 1;
+  if (!guided.guides() || !layers || guided.layer.value_or(0) < *layers) return;
+  throw UserError(fmt::format("{}: {}, but the last layer that attends to the source is {}", place("guided-layer"),
+                              *guided.layer, *layers - 1),
+                  *layers == 1 ? "leave it out" : fmt::format("choose one from 0 to {}", *layers - 1));
 }
 
 }  // namespace attend

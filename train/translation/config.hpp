@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/conditions.hpp"
 #include "core/options.hpp"
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
@@ -95,6 +96,8 @@ struct TranslationConfig {
   // Throw UserError if the options of this call do not describe a run, or if options from any source contradict others.
   void validate(const OptionOrigins& origins) const { run.validate(origins); }
   void refuse_contradictions(const OptionOrigins& origins) const;
+  // Throws UserError if factors or the guided layer do not fit the sizes that are chosen: the text chooses the others.
+  void check_sizes(const OptionPlace& place) const;
 };
 
 }  // namespace attend

@@ -35,7 +35,7 @@ struct GuidedAlignmentConfig {
            .only = {"model", {"transformer", "luong", "bahdanau"}}});
     visit("guided-weight", self.weight,
           {.help = "weight of that loss beside the cross-entropy of words",
-           .min = 0,
+           .min = 1e-6,
            .max = 1e6,
            .only = {"guided-alignment"}});
     visit("guided-layer", self.layer,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
@@ -107,6 +108,7 @@ class TranslationJob : public Job {
       valid_ = open_corpus(source_of(config_.valid, config_.valid_factors, *tokenizers_), config_);
     }
     resolve_sizes(config_, train_->num_tgt_tokens());
+    config_.check_sizes(option_place);
     const auto named = [](const char* option, const std::vector<std::string>& files,
                           const std::vector<std::string>& factors) {
       std::string names = files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();

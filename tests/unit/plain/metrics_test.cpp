@@ -219,6 +219,14 @@ TEST(Metrics, EveryRegisteredMetricSaysWhichWayIsBetter) {
   EXPECT_EQ(find_text_metric("rougel"), nullptr);
 }
 
+TEST(Metrics, ATokenizationIsThatOfBleu) {
+  OptionOrigins origins;
+  origins.record("tokenize", "--tokenize");
+  EXPECT_NO_THROW((MetricChoice{.metrics = {"ter"}}.validate(origins)));
+  EXPECT_NO_THROW((MetricChoice{.metrics = {"ter", "bleu"}, .tokenize = Tokenization::chinese}.validate(origins)));
+  EXPECT_THROW((MetricChoice{.metrics = {"ter"}, .tokenize = Tokenization::chinese}.validate(origins)), UserError);
+}
+
 TEST(Metrics, AChoiceIsRefusedWithTheNamesToChooseFrom) {
   const auto fault_of = [](const std::vector<std::string>& metrics) {
     try {
