@@ -155,9 +155,10 @@ MicroBatch Trainer::next_batch() {
   return batch;
 }
 
-// Totals over the batches of all ranks; the first rank always has a batch.
-Trainer::Totals Trainer::count(const std::vector<MicroBatch>& batches) {
-  std::array<double, 2 + kMostTerms> numbers = {};
+// Totals over the batches of all ranks; the first rank has a batch unless it is interrupted.
+Trainer::Totals Trainer::count(const std::vector<MicroBatch>& batches, bool interrupted) {
+  std::array<double, 3 + kMostTerms> numbers = {};
+  numbers.back() = interrupted ? 1 : 0;
   for (const MicroBatch& batch : batches) {
     ensure(batch.terms.size() <= kMostTerms, "a loss has at most kMostTerms terms");
     if (ranks_.first()) numbers[0] = static_cast<double>(batch.terms.size());
@@ -166,7 +167,8 @@ Trainer::Totals Trainer::count(const std::vector<MicroBatch>& batches) {
   }
   ranks_.sum(numbers);
   return {.tokens = static_cast<std::int64_t>(numbers[1]),
-          .counts = {numbers.begin() + 2, numbers.begin() + 2 + static_cast<std::ptrdiff_t>(numbers[0])}};
+          .counts = {numbers.begin() + 2, numbers.begin() + 2 + static_cast<std::ptrdiff_t>(numbers[0])},
+          .interrupted = numbers.back() > 0};
 }
 
 void Trainer::update() {
@@ -182,12 +184,18 @@ void Trainer::update() {
   }
   std::vector<MicroBatch> batches;
   DataPosition position = state_.position;
-  for (std::int64_t i = 0; i < config_.accumulate && !past_last_epoch(position); ++i) {
-    MicroBatch batch = next_batch();
-    position = batch.after;
-    if (!past_last_epoch(batch.position)) batches.push_back(std::move(batch));
+  bool interrupted = false;
+  try {
+    for (std::int64_t i = 0; i < config_.accumulate && !past_last_epoch(position); ++i) {
+      MicroBatch batch = next_batch();
+      position = batch.after;
+      if (!past_last_epoch(batch.position)) batches.push_back(std::move(batch));
+    }
+  } catch (const Interrupted&) {
+    interrupted = true;
   }
-  const Totals totals = count(batches);
+  const Totals totals = count(batches, interrupted);
+  if (totals.interrupted) return;  // to be saved as it is
 
   // Every pass moves the running statistics; those of an update that is not made are put back.
   std::vector<torch::Tensor> before;

@@ -160,11 +160,12 @@ class Trainer {
   struct Totals {
     std::int64_t tokens = 0;
     std::vector<std::int64_t> counts = {};  // per term
+    bool interrupted = false;               // a rank did not get all of its batches
   };
 
   void sync_flags();
   MicroBatch next_batch();
-  Totals count(const std::vector<MicroBatch>& batches);
+  Totals count(const std::vector<MicroBatch>& batches, bool interrupted);
   void update();
   std::vector<ValidationMetric> measure();  // of the averaged weights, if there are any
   void validate();

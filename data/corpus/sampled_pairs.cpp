@@ -1,9 +1,12 @@
 #include "data/corpus/sampled_pairs.hpp"
 
+#include <algorithm>
 #include <span>
 
+#include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/random.hpp"
+#include "core/signals.hpp"
 
 namespace attend {
 
@@ -14,7 +17,13 @@ SampledPairs::SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tok
       src_(make_piece_sampler(config, tokenizers.src)),
       tgt_(make_piece_sampler(config, tokenizers.tgt)),
       seed_(seed),
-      longest_(static_cast<std::size_t>(longest)) {}
+      longest_(static_cast<std::size_t>(longest)) {
+  if (corpus.num_factors() == 0 || src_->words_are_apart()) return;
+  throw UserError(
+      "--source-factors: the tokenizer of the source has pieces that span words, so that samples of them "
+      "have no labels",
+      "leave --bpe-dropout and --subword-alpha out, or give another tokenizer");
+}
 
 PairLength SampledPairs::append(std::int64_t example, std::int64_t epoch, std::vector<std::int32_t>& src,
                                 std::vector<std::int32_t>& tgt, std::vector<std::int32_t>& labels) const {
@@ -41,11 +50,23 @@ PairLength SampledPairs::append(std::int64_t example, std::int64_t epoch, std::v
   return {.src = num_src, .tgt = add(*tgt_, 1, tgt_ids, tgt)};
 }
 
-std::vector<PairLength> SampledPairs::lengths(std::int64_t epoch) const {
-  std::vector<PairLength> lengths(static_cast<std::size_t>(corpus_->size()));
+double SampledPairs::growth() const {
+  const auto longer = [](PairLength length) { return std::max(length.src, length.tgt) + 1; };
+  const std::vector<PairLength> sampled = lengths(0, std::min<std::int64_t>(corpus_->size(), 10'000));
+  double usual = 0, own = 0;
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    usual += longer(corpus_->length(static_cast<std::int64_t>(i)));
+    own += longer(sampled[i]);
+  }
+  return own / usual;
+}
+
+std::vector<PairLength> SampledPairs::lengths(std::int64_t epoch, std::int64_t count) const {
+  std::vector<PairLength> lengths(static_cast<std::size_t>(count));
   in_parallel(lengths.size(), [&](std::size_t begin, std::size_t end) {
     std::vector<std::int32_t> src, tgt, labels;
     for (std::size_t i = begin; i < end; ++i) {
+      if (stopping_ || signals::stop_requested()) throw Interrupted("stopped while sampling pieces");
       src.clear(), tgt.clear(), labels.clear();
       lengths[i] = append(static_cast<std::int64_t>(i), epoch, src, tgt, labels);
     }

@@ -5,6 +5,7 @@
 // batches keep to --max-tokens whatever the samples, and nothing but the lengths is stored.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,7 +19,8 @@ namespace attend {
 class SampledPairs {
  public:
   // `config` samples, and has been checked for the tokenizers. A side whose sample has more than `longest` tokens keeps
-  // the pieces of the corpus. `corpus` must outlive this.
+  // the pieces of the corpus. `corpus` must outlive this. Throws UserError if a source with factors has pieces that
+  // span words: their samples have no labels of their own.
   SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tokenizers, const SamplingConfig& config,
                std::uint64_t seed, std::int64_t longest);
 
@@ -26,15 +28,22 @@ class SampledPairs {
   // ids. A piece has the labels of the piece of the corpus in which it begins. Thread-safe.
   PairLength append(std::int64_t example, std::int64_t epoch, std::vector<std::int32_t>& src,
                     std::vector<std::int32_t>& tgt, std::vector<std::int32_t>& labels) const;
-  // Of all examples in an epoch.
-  std::vector<PairLength> lengths(std::int64_t epoch) const;
+  // Of all examples in an epoch, which takes long. Throws Interrupted when a signal requests a stop, or after stop().
+  std::vector<PairLength> lengths(std::int64_t epoch) const { return lengths(epoch, corpus_->size()); }
+  void stop() { stopping_ = true; }
+
+  // The ratio of sampled to usual lengths of sentences, by at most 10,000 of them.
+  double growth() const;
 
  private:
+  std::vector<PairLength> lengths(std::int64_t epoch, std::int64_t count) const;  // of the first examples
+
   const EncodedCorpus* corpus_;
   Tokenizer src_tokenizer_;
   std::unique_ptr<const PieceSampler> src_, tgt_;
   std::uint64_t seed_;
   std::size_t longest_;
+  std::atomic<bool> stopping_ = false;
 };
 
 }  // namespace attend

@@ -66,9 +66,11 @@ std::string FactorReader::next(std::string_view text) {
 void FactorReader::finish() {
   std::string line;
   for (std::size_t i = 0; i < readers_.size(); ++i) {
-    if (!readers_[i].next(line)) continue;
-    throw UserError(readers_[i].place() + ": the source has only " + counted(num_lines_, "line"),
-                    "give one line of labels for each source line");
+    if (readers_[i].next(line)) {
+      throw UserError(readers_[i].place() + ": the source has only " + counted(num_lines_, "line"),
+                      "give one line of labels for each source line");
+    }
+    readers_[i].counts().log(files_[i]);
   }
 }
 

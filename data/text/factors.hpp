@@ -52,7 +52,7 @@ class FactorReader {
   // naming the file and its line if there is not one label for each word.
   std::string next(std::string_view text);
 
-  // Throws UserError if a file has more lines than the text.
+  // Throws UserError if a file has more lines than the text, and logs what was cleaned in each.
   void finish();
 
  private:

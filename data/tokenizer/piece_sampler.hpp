@@ -8,8 +8,8 @@
 //   A small A draws all segmentations nearly alike, a large A mostly the best one.
 //
 // SentencePiece samples with one generator for each thread, seeded once. Here, a sample is a pure function of the ids
-// and the random stream. It is made from ids instead of text: pieces that are special, unknown, bytes or user-defined
-// stay as they are, and the others always spell the same characters.
+// and the random stream. It is made from ids instead of text: pieces that are special, unknown, bytes or user-defined,
+// or have a character that is no piece, stay as they are, and the others always spell the same characters.
 //
 //   {▁lower} → {▁low er}, {▁l o wer}, …
 #pragma once
@@ -62,6 +62,9 @@ class PieceSampler {
   // A segmentation of the text with these ids, which must be in the vocabulary.
   std::vector<std::int32_t> sample(std::span<const std::int32_t> ids, RandomStream& random) const;
 
+  // True if no piece spans two words.
+  bool words_are_apart() const { return words_are_apart_; }
+
  protected:
   // `tokenizer` must be a SentencePiece model.
   explicit PieceSampler(const Tokenizer& tokenizer);
@@ -82,7 +85,7 @@ class PieceSampler {
   std::vector<float> scores_;
   std::vector<bool> may_be_split_;
   bool space_is_suffix_ = false;
-  bool words_are_apart_ = true;  // no piece spans two words
+  bool words_are_apart_ = true;
   std::size_t longest_piece_ = 0;
 };
 

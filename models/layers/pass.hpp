@@ -24,8 +24,7 @@ class Observer {
 
   // The weights of one layer for a batch, [B, N, T, S], fp32, padded with zeros. They sum to 1 for every query, or to
   // less in a local scope that scales them. Layers are numbered from 0; the attention of a recurrent decoder is layer 0
-  // with one head.
-  // In training they are part of the graph.
+  // with one head. In training they are part of the graph.
   virtual void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
   // False if the weights of this layer are of no interest: they need not be computed then.
   virtual bool wants_attention(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return true; }
@@ -33,6 +32,8 @@ class Observer {
   // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
   // is the embedded input, layer l the output of the l-th layer, the last one after a final norm.
   virtual void on_hidden(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& /*x_MH*/) {}
+  // False if hidden states are of no interest: they need not be collected then.
+  virtual bool wants_hidden() const { return true; }
 
   // The output F(x) of a sub-layer of a Transformer's block beside x, the residual stream to which it is added.
   // Sub-layers are numbered from 0 in the order of the block.
@@ -110,6 +111,7 @@ class Pass {
   bool observes_attention(AttentionPlace place, std::int64_t layer) const {
     return observer_ != nullptr && observer_->wants_attention(place, layer);
   }
+  bool observes_hidden() const { return observer_ != nullptr && observer_->wants_hidden(); }
 
   // Edits attention weights before they are used; `edit` must outlive the pass.
   void edit_attention(const AttentionEdit& edit) { edit_ = &edit; }

@@ -29,7 +29,7 @@ RecurrenceOutput RecurrenceImpl::forward(const Tensor& x_MI, const Layout& layou
                                          const std::vector<CellState>& start, bool wants_memory) const {
   RecurrenceOutput result{.output_MC = x_MI, .memory_MC = {}, .last = {}};
   const std::size_t num_layers = cells_.size() / num_directions(reading_);
-  if (pass.observer() != nullptr) pass.observer()->on_hidden(AttentionPlace::encoder, 0, x_MI);
+  if (pass.observes_hidden()) pass.observer()->on_hidden(AttentionPlace::encoder, 0, x_MI);
   for (std::size_t layer = 0; layer < num_layers; ++layer) {
     std::vector<ops::Direction> directions;
     if (reading_ == Direction::both) {
@@ -46,7 +46,7 @@ RecurrenceOutput RecurrenceImpl::forward(const Tensor& x_MI, const Layout& layou
     result.output_MC = read.output_MC;
     result.memory_MC = read.memory_MC;
     result.last.push_back(read.last);
-    if (pass.observer() != nullptr) {
+    if (pass.observes_hidden()) {
       pass.observer()->on_hidden(AttentionPlace::encoder, static_cast<std::int64_t>(layer) + 1, result.output_MC);
     }
   }

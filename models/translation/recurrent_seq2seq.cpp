@@ -223,7 +223,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   std::vector<Tensor> embedded =
       embedded_ME.index_select(0, ops::to_tensor(steps.rows, embedded_ME)).split_with_sizes(counts);
   std::vector<Tensor> outputs;
-  std::vector<std::vector<Tensor>> hidden(pass.observer() != nullptr ? state->layers.size() : 0);  // [layer][step]
+  std::vector<std::vector<Tensor>> hidden(pass.observes_hidden() ? state->layers.size() : 0);  // [layer][step]
   SampledSteps sampled;
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     state->keep_first(counts[t]);

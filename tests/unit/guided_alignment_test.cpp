@@ -32,6 +32,7 @@ TEST(GuidedAlignment, TheLossIsTheCrossEntropyOfLinkedPieces) {
   EXPECT_TRUE(guided.wants_attention(AttentionPlace::cross, 1));
   EXPECT_FALSE(guided.wants_attention(AttentionPlace::cross, 0));
   EXPECT_FALSE(guided.wants_attention(AttentionPlace::decoder, 1));
+  EXPECT_FALSE(guided.wants_hidden());
   // A sentence of two target and three source pieces with two heads, of which the first counts.
   const Tensor weights = at::tensor({0.5f, 0.25f, 0.25f, 0.1f, 0.1f, 0.8f, 1.f, 0.f, 0.f, 0.f, 1.f, 0.f});
   guided.on_attention(AttentionPlace::cross, 1, weights.view({1, 2, 2, 3}));

@@ -112,6 +112,10 @@ class PointTask : public StreamTask<PointBatch> {
 
   torch::nn::Module& model() override { return *point; }
   std::int64_t phase_at(double share) const override { return share >= second_phase; }
+  MicroBatch next() override {
+    while_reading();
+    return StreamTask::next();
+  }
   MicroBatch largest() override { return micro_batch({.epoch = 0, .number = 3}); }
   std::int64_t batches_per_epoch() const override { return 4; }
   std::vector<std::string> metrics() const override { return {"loss"}; }
@@ -125,6 +129,7 @@ class PointTask : public StreamTask<PointBatch> {
   double best_step = 1e9;
   double second_phase = 2;  // of the updates: none
   std::function<void(std::int64_t)> while_validating = [](std::int64_t /*step*/) {};
+  std::function<void()> while_reading = [] {};
 
  private:
   explicit PointTask(const std::shared_ptr<Point>& of)
@@ -423,6 +428,25 @@ TEST_F(SeveralRanks, StopTogetherWhereTheFirstIsToldTo) {
 
 TEST_F(SeveralRanks, StopTogetherWhereTheSecondIsToldTo) {
   in_ranks(2, [](Ranks& ranks) { stop_in_validation(ranks, 1); });
+}
+
+// Of two ranks, the second is told to stop while its third batch is made.
+TEST_F(SeveralRanks, AStopWhileABatchIsMadeLeavesTheStateBefore) {
+  in_ranks(2, [](Ranks& ranks) {
+    const TemporaryDirectory own;
+    const std::filesystem::path run = ranks.from_first(own.path().string());
+    signals::install();
+    Session session(run, {.save_every = 100}, OptimiserKind::adamw, &ranks);
+    int batches = 0;
+    session.task.while_reading = [&] {
+      if (ranks.rank() != 1 || ++batches < 3) return;
+      raise(SIGTERM);
+      throw Interrupted("stopped");
+    };
+    EXPECT_THROW(session.trainer->train(), Interrupted);
+    EXPECT_EQ(checkpoint_steps(run), std::vector<std::int64_t>{2});
+    ranks.sum(0);  // the directory is there until all have looked
+  });
 }
 
 TEST(Trainer, StopsBeforeALossThatIsNotFinite) {

@@ -56,6 +56,7 @@ class GuidedAttention : public Observer {
   bool wants_attention(AttentionPlace place, std::int64_t layer) const override {
     return place == AttentionPlace::cross && layer == layer_;
   }
+  bool wants_hidden() const override { return false; }
   void on_attention(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& weights_BNTS) override {
     weights_BTS_ = weights_BNTS.select(1, 0);
   }

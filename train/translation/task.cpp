@@ -52,7 +52,9 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
     sampled_.emplace(train_, tokenizers_, config.sampling, static_cast<std::uint64_t>(config.trainer.seed),
                      std::min(config.corpus.max_length, *config.batches.max_tokens - 1));
   }
-  batches_per_epoch_ = TrainingBatches(*this).begin_epoch(0);
+  // Of sampled pieces an estimate: sampling the whole text takes long.
+  const double growth = sampled_ ? sampled_->growth() : 1;
+  batches_per_epoch_ = std::llround(static_cast<double>(order_.epoch(0).size()) * growth);
   if (!valid) return;
   BatchOrder order(*valid, config.batches, 0);
   valid_.emplace(Validation{.corpus = std::move(*valid), .order = std::move(order), .src = {}, .tgt = {}});

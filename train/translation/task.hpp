@@ -26,7 +26,10 @@ class TranslationTask : public StreamTask<Batch> {
   // `config` must be resolved as far as the machine goes; `valid` may be absent; `links` if attention is guided.
   TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
                   std::optional<EncodedCorpus> valid, std::optional<PieceLinks> links = {});
-  ~TranslationTask() override { stop(); }
+  ~TranslationTask() override {
+    if (sampled_) sampled_->stop();
+    stop();
+  }
 
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }

@@ -68,6 +68,18 @@ TEST_F(FactorsTest, WrongNumbersAreRefusedByFileAndLine) {
   expect_refused([&] { FactorReader({tags + "none"}); }, {tags + "none"});
 }
 
+TEST_F(FactorsTest, DamageIsLoggedByFile) {
+  const std::string clean = write("clean", "A B\n"), damaged = write("damaged", "A B\xFF\n");
+  FactorReader reader({clean, damaged});
+  reader.next("a b");
+  testing::internal::CaptureStderr();
+  reader.finish();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find(damaged), std::string::npos) << said;
+  EXPECT_NE(said.find("1 with invalid UTF-8"), std::string::npos) << said;
+  EXPECT_EQ(said.find(clean), std::string::npos) << said;
+}
+
 TEST_F(FactorsTest, APieceHasTheLabelsOfItsWord) {
   std::string text;
   for (int i = 0; i < 50; ++i) text += "unbelievably long words are split\na b c\n";

@@ -313,6 +313,49 @@ TEST_F(SampledPairsTest, SampledPiecesHaveTheLabelsOfTheirWords) {
   }
 }
 
+TEST_F(SampledPairsTest, LabelsNeedPiecesWithinWords) {
+  const std::string text_file = write("text3", text(3, 20));
+  std::string bytes = tokenizer_.bytes(), tags;
+  for (int i = 0; i < 20; ++i) {
+    for (int word = 0; word <= i % 7; ++word) tags += "x ";
+    tags += "\n";
+  }
+  const std::string file = write("tags", tags);
+  const SourceFactors factors = SourceFactors::from_files({file});
+  const auto sampled_from = [&](const Tokenizer& tokenizer) {
+    const EncodedCorpus corpus = EncodedCorpus::open({.src_files = {text_file},
+                                                      .tgt_files = {text_file},
+                                                      .src_tokenizer = tokenizer,
+                                                      .tgt_tokenizer = tokenizer,
+                                                      .factors = factors,
+                                                      .factor_files = {file}},
+                                                     {}, directory_ / "cache");
+    const SampledPairs pairs(corpus, {tokenizer, tokenizer, {}}, {.bpe_dropout = 0.3}, 1, 1000);
+  };
+  EXPECT_NO_THROW(sampled_from(tokenizer_));
+  // A piece of two words, "o▁w", in place of "▁ow".
+  for (const auto& piece : read_sentencepiece_content(tokenizer_.bytes()).pieces) {
+    if (!piece.text.starts_with("\u2581") || piece.text.size() < 5 || (piece.text[3] & 0x80) != 0) continue;
+    bytes.replace(bytes.find(piece.text), 4, std::string(piece.text.substr(3, 1)) + "\u2581");
+    break;
+  }
+  EXPECT_THROW(sampled_from(Tokenizer::from_bytes(bytes)), UserError);
+}
+
+TEST_F(SampledPairsTest, LengthsAreEstimatedAndCanBeStopped) {
+  SampledPairs pairs(corpus_, {tokenizer_, tokenizer_, {}}, {.bpe_dropout = 0.2}, 1, 1000);
+  double usual = 0, own = 0;
+  const std::vector<PairLength> lengths = pairs.lengths(0);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const PairLength before = corpus_.length(static_cast<std::int64_t>(i));
+    usual += std::max(before.src, before.tgt) + 1, own += std::max(lengths[i].src, lengths[i].tgt) + 1;
+  }
+  EXPECT_DOUBLE_EQ(pairs.growth(), own / usual);
+  EXPECT_GT(pairs.growth(), 1.05);
+  pairs.stop();
+  EXPECT_THROW(pairs.lengths(0), Interrupted);
+}
+
 // Batches are made from the lengths of their epoch.
 TEST_F(SampledPairsTest, BatchesKeepToTheBudget) {
   constexpr std::int64_t kBudget = 120;
