@@ -236,7 +236,7 @@ void observe_translations(const AttentionConfig& config, LineReader& reader) {
   if (!config.target.empty()) targets.emplace(config.target);
   FactorReader factors(config.factors.source_factors);
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
-  check_factor_files(trained, config.run, config.factors.source_factors);
+  check_factor_files(trained.tokenizers, config.run, config.factors.source_factors.size());
   if (num_cross_layers(trained) == 0) {
     throw UserError(
         config.run + ": a model of kind " + std::string(name_of(trained.config.model)) + " has no attention",

@@ -238,7 +238,7 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
   LineAlignedReader reader(files);  // opened first: a file that cannot be read is said at once
   FactorReader factors(config.factors.source_factors);
   const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
-  check_factor_files(trained, config.run, config.factors.source_factors);
+  check_factor_files(trained.tokenizers, config.run, config.factors.source_factors.size());
   freeze(*trained.model, config.use.precision);
   ScorePrinter printer(config, trained);
   std::vector<std::string> lines(files.size());

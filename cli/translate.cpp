@@ -230,7 +230,7 @@ TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& or
   for (const std::string& path : config.runs) {
     const Run& trained = runs.together.emplace_back(Run::load(path, config.use.checkpoint, device));
     if (runs.together.size() == 1) {
-      check_factor_files(trained, path, config.factors.source_factors);
+      check_factor_files(trained.tokenizers, path, config.factors.source_factors.size());
     } else {
       refuse_factors(trained, path);
     }

@@ -24,7 +24,7 @@ WeightAverage::InModel::InModel(const WeightAverage& average) : of_(average) {
   const torch::NoGradGuard no_grad;
   for (std::size_t i = 0; i < of_.trained_.size(); ++i) {
     const torch::Tensor& weight = of_.trained_[i].second;
-    trained_.push_back(weight.detach().clone());
+    kept_.push_back(weight.detach().clone());
     weight.copy_(of_.average_[i].second);
   }
   refresh_weights(of_.model_);
@@ -32,7 +32,7 @@ WeightAverage::InModel::InModel(const WeightAverage& average) : of_(average) {
 
 WeightAverage::InModel::~InModel() {
   const torch::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < trained_.size(); ++i) of_.trained_[i].second.copy_(trained_[i]);
+  for (std::size_t i = 0; i < kept_.size(); ++i) of_.trained_[i].second.copy_(kept_[i]);
   refresh_weights(of_.model_);
 }
 

@@ -38,7 +38,7 @@ class WeightAverage {
 
    private:
     const WeightAverage& of_;
-    std::vector<torch::Tensor> trained_;
+    std::vector<torch::Tensor> kept_;
   };
 
  private:

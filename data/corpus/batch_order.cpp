@@ -13,6 +13,7 @@ namespace {
 
 std::int64_t longest_side(PairLength length) { return std::int64_t{std::max(length.src, length.tgt)} + 1; }
 
+// The number of sentences times the longest on either side, with end tokens.
 std::int64_t padded(std::span<const std::uint32_t> examples, const std::vector<PairLength>& lengths) {
   std::int64_t longest = 0;
   for (const auto example : examples) longest = std::max(longest, longest_side(lengths[example]));
@@ -107,10 +108,6 @@ std::span<const std::uint32_t> BatchOrder::Epoch::batch(std::int64_t index) cons
   ensure(index >= 0 && index < size(), "the batch is in the epoch");
   const std::uint32_t b = order_[static_cast<std::size_t>(index)];
   return std::span(examples_).subspan(begins_[b], begins_[b + 1] - begins_[b]);
-}
-
-std::int64_t BatchOrder::padded_tokens(std::span<const std::uint32_t> examples) const {
-  return padded(examples, lengths_);
 }
 
 std::int64_t BatchOrder::largest(const Epoch& epoch) const {

@@ -57,10 +57,6 @@ class BatchOrder {
   // `lengths`: of the examples in this epoch, if they are not those of the constructor. None may exceed the budget.
   Epoch epoch(std::int64_t epoch, std::vector<PairLength> lengths = {}) const;
 
-  // The number of sentences times the longest on either side, with end tokens; `max_tokens` limits it. By the lengths
-  // of the constructor.
-  std::int64_t padded_tokens(std::span<const std::uint32_t> examples) const;
-
   // The batch of the epoch with the most padded tokens, by the lengths of the epoch.
   std::int64_t largest(const Epoch& epoch) const;
 

@@ -22,15 +22,15 @@ std::vector<std::string_view> characters_of(std::string_view text) {
   return characters;
 }
 
-std::string_view kind_of(const Tokenizer& tokenizer) {
-  if (is_wordpiece_json(tokenizer.bytes())) return "WordPiece";
+std::optional<TokenizerType> type_of(const Tokenizer& tokenizer) {
+  if (is_wordpiece_json(tokenizer.bytes())) return std::nullopt;
   switch (read_sentencepiece_content(tokenizer.bytes()).kind) {
-    case SentencePieceKind::unigram: return "unigram";
-    case SentencePieceKind::bpe: return "bpe";
-    case SentencePieceKind::word: return "word";
-    case SentencePieceKind::character: return "char";
+    case SentencePieceKind::unigram: return TokenizerType::unigram;
+    case SentencePieceKind::bpe: return TokenizerType::bpe;
+    case SentencePieceKind::word: return TokenizerType::word;
+    case SentencePieceKind::character: return TokenizerType::character;
   }
-  return "?";
+  return std::nullopt;
 }
 
 class BpeDropout final : public PieceSampler {
@@ -200,21 +200,22 @@ std::vector<std::vector<std::int64_t>> overlaps(const Tokenizer& tokenizer, std:
   return result;
 }
 
-void check_sampling(const SamplingConfig& config, std::string_view kind, const std::string& whose) {
-  const auto refuse_unless = [&](double value, const std::string& option, std::string_view expected) {
-    if (value == 0 || kind == expected) return;
-    throw UserError(
-        option + ": the tokenizer of " + whose + " is of kind " + std::string(kind) + ", not " + std::string(expected),
-        kind == "bpe"       ? "give --bpe-dropout instead"
-        : kind == "unigram" ? "give --subword-alpha instead, or another tokenizer (--vocab-type bpe)"
-                            : "drop " + option + ", or give another tokenizer");
+void check_sampling(const SamplingConfig& config, std::optional<TokenizerType> type, const std::string& whose) {
+  const auto refuse_unless = [&](double value, const std::string& option, TokenizerType expected) {
+    if (value == 0 || type == expected) return;
+    throw UserError(option + ": the tokenizer of " + whose + " is of kind " +
+                        std::string(type ? name_of(*type) : "WordPiece") + ", not " + std::string(name_of(expected)),
+                    type == TokenizerType::bpe ? "give --bpe-dropout instead"
+                    : type == TokenizerType::unigram
+                        ? "give --subword-alpha instead, or another tokenizer (--vocab-type bpe)"
+                        : "drop " + option + ", or give another tokenizer");
   };
-  refuse_unless(config.bpe_dropout, "--bpe-dropout", "bpe");
-  refuse_unless(config.subword_alpha, "--subword-alpha", "unigram");
+  refuse_unless(config.bpe_dropout, "--bpe-dropout", TokenizerType::bpe);
+  refuse_unless(config.subword_alpha, "--subword-alpha", TokenizerType::unigram);
 }
 
 void check_sampling(const SamplingConfig& config, const Tokenizer& tokenizer, const std::string& whose) {
-  if (config.samples()) check_sampling(config, kind_of(tokenizer), whose);
+  if (config.samples()) check_sampling(config, type_of(tokenizer), whose);
 }
 
 std::unique_ptr<const PieceSampler> make_piece_sampler(const SamplingConfig& config, const Tokenizer& tokenizer) {

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@
 #include "core/options.hpp"
 #include "core/random.hpp"
 #include "data/tokenizer/tokenizer.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
 
 namespace attend {
 
@@ -49,9 +51,9 @@ struct SamplingConfig {
   bool samples() const { return bpe_dropout > 0 || subword_alpha > 0; }
 };
 
-// Throws UserError naming the option if it does not sample from tokenizers of this kind, such as "unigram". `whose`:
+// Throws UserError naming the option if it does not sample from tokenizers of this type; nullopt: WordPiece. `whose`:
 // "the source".
-void check_sampling(const SamplingConfig& config, std::string_view kind, const std::string& whose);
+void check_sampling(const SamplingConfig& config, std::optional<TokenizerType> type, const std::string& whose);
 void check_sampling(const SamplingConfig& config, const Tokenizer& tokenizer, const std::string& whose);
 
 // Thread-safe.

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/number.hpp"
 #include "core/options.hpp"
 #include "models/translation/factory.hpp"
 
@@ -114,11 +115,11 @@ Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device
           .model = load_model(path, checkpoint, device, identity_of(config, tokenizers), make, load_weights)};
 }
 
-void check_factor_files(const Run& run, const fs::path& path, const std::vector<std::string>& files) {
-  const std::size_t count = run.tokenizers.factors.count();
-  if (files.size() == count) return;
-  throw UserError(fmt::format("{}: trained with {} source factor{}, but --source-factors names {} file{}",
-                              path.string(), count, count == 1 ? "" : "s", files.size(), files.size() == 1 ? "" : "s"),
+void check_factor_files(const TokenizerPair& tokenizers, const fs::path& path, std::size_t num_files) {
+  const std::size_t count = tokenizers.factors.count();
+  if (num_files == count) return;
+  throw UserError(path.string() + ": trained with " + counted(static_cast<std::int64_t>(count), "source factor") +
+                      ", but --source-factors names " + counted(static_cast<std::int64_t>(num_files), "file"),
                   count == 0 ? "leave --source-factors out"
                              : "give --source-factors a file for each factor, in the order of training");
 }

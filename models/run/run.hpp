@@ -95,8 +95,8 @@ struct Run {
                   torch::Device device = torch::kCPU);
 };
 
-// Throws UserError unless `files`, those of --source-factors, are as many as the source factors that the run, loaded
-// from `path`, was trained with.
-void check_factor_files(const Run& run, const std::filesystem::path& path, const std::vector<std::string>& files);
+// Throws UserError unless the files of --source-factors are as many as the source factors that the run at `path`, which
+// has these tokenizers, was trained with.
+void check_factor_files(const TokenizerPair& tokenizers, const std::filesystem::path& path, std::size_t num_files);
 
 }  // namespace attend

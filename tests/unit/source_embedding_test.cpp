@@ -274,12 +274,12 @@ TEST(SourceFactorRuns, AttentionIsThatOfTheLabels) {
 
 TEST(SourceFactorRuns, NeedTheirFiles) {
   const attend::Run run = factored_run(factored_models()[0]);
-  EXPECT_NO_THROW(check_factor_files(run, "RUN", {"a", "b"}));
-  EXPECT_THROW(check_factor_files(run, "RUN", {}), UserError);
-  EXPECT_THROW(check_factor_files(run, "RUN", {"a"}), UserError);
+  EXPECT_NO_THROW(check_factor_files(run.tokenizers, "RUN", 2));
+  EXPECT_THROW(check_factor_files(run.tokenizers, "RUN", 0), UserError);
+  EXPECT_THROW(check_factor_files(run.tokenizers, "RUN", 1), UserError);
   const attend::Run plain = small_run(factored_models()[0], 1);
-  EXPECT_NO_THROW(check_factor_files(plain, "RUN", {}));
-  EXPECT_THROW(check_factor_files(plain, "RUN", {"a"}), UserError);
+  EXPECT_NO_THROW(check_factor_files(plain.tokenizers, "RUN", 0));
+  EXPECT_THROW(check_factor_files(plain.tokenizers, "RUN", 1), UserError);
 }
 
 TEST(SourceFactorBatches, HaveALabelForEveryTokenAndTheEnd) {

@@ -37,7 +37,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
                     fmt::format("raise it to {}, or lower --max-length", corpus.max_length + 1));
   }
   two_files("train", train);
-  if (tokenizer.empty() && run.init_from.empty()) check_sampling(sampling, name_of(vocabulary.type), "both languages");
+  if (tokenizer.empty() && run.init_from.empty()) check_sampling(sampling, vocabulary.type, "both languages");
   if (guided.guides() && model.attention == ChoiceKind::hard) {
     throw UserError(origins("guided-alignment") + " needs the weights of soft attention, but attention is hard",
                     "drop one of them");

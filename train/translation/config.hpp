@@ -56,7 +56,7 @@ struct TranslationConfig {
           {.help = "source and target validation text", .placeholder = "FILE", .may_change = true});
     FactorFiles::visit(self.factors, visit);
     visit("valid-factors", self.valid_factors,
-          {.help = "the same labels of the source words of --valid",
+          {.help = "labels of the source words of --valid: a file for each of --source-factors, in the same order",
            .placeholder = "FILE",
            .may_change = true,
            .only = {"source-factors"}});

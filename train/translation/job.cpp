@@ -8,13 +8,13 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/run.hpp"
 #include "models/translation/factory.hpp"
 #include "train/session.hpp"
 #include "train/translation/defaults.hpp"
@@ -39,16 +39,6 @@ TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
   if (!config.tokenizer.empty()) given.factors = SourceFactors::from_files(config.factors.source_factors);
   warn_of_other(config.vocabulary, given.tgt);
   return given;
-}
-
-// The factors of the weights that a run starts from, or that it resumes, are those of its options.
-void check_factors_of_run(const TokenizerPair& tokenizers, const TranslationConfig& config) {
-  const std::size_t count = tokenizers.factors.count(), files = config.factors.source_factors.size();
-  if (count == files) return;
-  throw UserError("--source-factors: " + counted(static_cast<std::int64_t>(files), "file") + ", but the run has " +
-                      counted(static_cast<std::int64_t>(count), "source factor"),
-                  count == 0 ? "leave --source-factors out, or train a new run"
-                             : "give a file for each of its factors, in the order of its training");
 }
 
 CorpusSource source_of(const std::vector<std::string>& files, const std::vector<std::string>& factor_files,
@@ -95,7 +85,8 @@ class TranslationJob : public Job {
     const std::string& link_file = config_.guided.links;
     if (config_.guided.guides()) links = read_word_links(link_file, config_.train[0], config_.train[1]);
     tokenizers_ = tokenizers_for(config_, resumed);
-    check_factors_of_run(*tokenizers_, config_);
+    check_factor_files(*tokenizers_, resumed ? config_.run.run : config_.run.init_from,
+                       config_.factors.source_factors.size());
     if (config_.model.reverse_target) tokenizers_->tgt = tokenizers_->tgt.reversed();
     check_vocabularies(config_.model, vocabulary_sizes());
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
