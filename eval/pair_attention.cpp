@@ -64,7 +64,7 @@ AttentionRecorder observe(const Run& trained, const PairAttentionOptions& option
   for (const auto& ids : sources) src.emplace_back(ids);
   batch.src = concatenate(src, -1, trained.tokenizers.src.special().eos);
   batch.tgt = concatenate(tgt, trained.tokenizers.tgt.special().bos, -1);
-  add_labels(batch.src, labels, num_factors);
+  add_factors(batch.src, labels, num_factors);
   for (Sequences* side : {&batch.src, &batch.tgt}) *side = on_device(std::move(*side), trained.model->device());
   AttentionRecorder recorder(options.only);
   Pass pass = Pass::inference(&recorder);

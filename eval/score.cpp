@@ -74,7 +74,7 @@ Batch make_scored_batch(const std::vector<EncodedPair>& pairs, const std::vector
               .tgt = concatenate(tgt, special.bos, -1),
               .labels_M = concatenate(tgt, -1, special.eos).ids_M,
               .examples = {}};
-  add_labels(batch.src, labels, tokenizers.factors.count());
+  add_factors(batch.src, labels, tokenizers.factors.count());
   return on_device(std::move(batch), device);
 }
 

@@ -221,7 +221,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                   numbers.push_back(first_line + static_cast<std::int64_t>(i));
                 }
                 Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
-                add_labels(src, labels_of_sentences, tokenizers_.factors.count());
+                add_factors(src, labels_of_sentences, tokenizers_.factors.count());
                 std::vector<Sequences> companion_src;
                 if (companions_) {
                   for (const auto& companion : companions_->models) {

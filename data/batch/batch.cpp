@@ -49,7 +49,7 @@ Sequences first_sentences(const Sequences& all, std::int64_t count) {
   Sequences first;
   for (std::int64_t b = 0; b < count; ++b) first.layout.append(all.layout.length(b));
   first.ids_M = all.ids_M.narrow(0, 0, first.layout.num_tokens());
-  if (all.labels_MJ.defined()) first.labels_MJ = all.labels_MJ.narrow(0, 0, first.layout.num_tokens());
+  if (all.factors_MJ.defined()) first.factors_MJ = all.factors_MJ.narrow(0, 0, first.layout.num_tokens());
   return first;
 }
 
@@ -68,12 +68,12 @@ Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentence
   return sequences;
 }
 
-void add_labels(Sequences& src, const std::vector<std::span<const std::int32_t>>& labels, std::size_t num_factors) {
+void add_factors(Sequences& src, const std::vector<std::span<const std::int32_t>>& labels, std::size_t num_factors) {
   if (num_factors == 0) return;
   ensure(std::ssize(labels) == src.layout.size(), "labels for every sentence");
   const auto factors = static_cast<std::int64_t>(num_factors);
-  src.labels_MJ = torch::full({src.layout.num_tokens(), factors}, SourceFactors::kEnd, torch::kLong);
-  auto* label = src.labels_MJ.mutable_data_ptr<std::int64_t>();
+  src.factors_MJ = torch::full({src.layout.num_tokens(), factors}, SourceFactors::kEnd, torch::kLong);
+  auto* label = src.factors_MJ.mutable_data_ptr<std::int64_t>();
   for (std::int64_t b = 0; b < src.layout.size(); ++b) {
     ensure(std::ssize(labels[b]) == (src.layout.length(b) - 1) * factors, "labels of each factor for every token");
     label = std::copy(labels[b].begin(), labels[b].end(), label) + factors;

@@ -66,8 +66,8 @@ std::vector<std::int64_t> first_rows(const Layout& layout);
 struct Sequences {
   torch::Tensor ids_M;
   Layout layout;
-  torch::Tensor labels_MJ = {};  // int64: the labels of J source factors beside each token; undefined without factors
-  std::vector<torch::Tensor*> tensors() { return {&ids_M, &labels_MJ}; }
+  torch::Tensor factors_MJ = {};  // int64: the labels of J source factors beside each token; undefined without factors
+  std::vector<torch::Tensor*> tensors() { return {&ids_M, &factors_MJ}; }
 };
 
 // A translation batch. From `tgt` (bos y1 … yn) the decoder predicts `labels_M` (y1 … yn eos), row by row; src is
@@ -83,7 +83,7 @@ struct Batch {
   torch::Tensor guided_K = {};
   std::int64_t num_labels() const { return labels_M.size(0); }
   std::vector<torch::Tensor*> tensors() {
-    return {&src.ids_M, &src.labels_MJ, &tgt.ids_M, &labels_M, &guided_cells_K, &guided_K};
+    return {&src.ids_M, &src.factors_MJ, &tgt.ids_M, &labels_M, &guided_cells_K, &guided_K};
   }
 };
 
@@ -122,6 +122,6 @@ Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentence
 
 // Adds the labels of `num_factors` source factors to sentences that have an end token: `labels` has those beside the
 // other tokens of each sentence (data/tokenizer/source_factors.hpp). Nothing happens without factors.
-void add_labels(Sequences& src, const std::vector<std::span<const std::int32_t>>& labels, std::size_t num_factors);
+void add_factors(Sequences& src, const std::vector<std::span<const std::int32_t>>& labels, std::size_t num_factors);
 
 }  // namespace attend

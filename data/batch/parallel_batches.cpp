@@ -14,7 +14,7 @@ Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> exa
     }
     corpus.append_src(example, src);
     corpus.append_tgt(example, tgt);
-    corpus.append_labels(example, labels);
+    corpus.append_factors(example, labels);
     lengths.push_back(corpus.length(example));
   }
   std::vector<std::span<const std::int32_t>> src_sentences, tgt_sentences, src_labels;
@@ -28,7 +28,7 @@ Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> exa
               .tgt = concatenate(tgt_sentences, ids.tgt_bos, -1),
               .labels_M = concatenate(tgt_sentences, -1, ids.tgt_eos).ids_M,
               .examples = {examples.begin(), examples.end()}};
-  add_labels(batch.src, src_labels, corpus.num_factors());
+  add_factors(batch.src, src_labels, corpus.num_factors());
   return batch;
 }
 

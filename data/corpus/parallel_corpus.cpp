@@ -130,7 +130,7 @@ void EncodedCorpus::append_tgt(std::int64_t example, std::vector<std::int32_t>& 
   cache_.append(pair.begin + pair.length.src * (1 + num_factors_), pair.length.tgt, tgt_vocabulary_, ids);
 }
 
-void EncodedCorpus::append_labels(std::int64_t example, std::vector<std::int32_t>& labels) const {
+void EncodedCorpus::append_factors(std::int64_t example, std::vector<std::int32_t>& labels) const {
   const Record& pair = record(example);
   cache_.append(pair.begin + pair.length.src, pair.length.src * num_factors_, num_labels_, labels);
 }

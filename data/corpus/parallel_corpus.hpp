@@ -56,7 +56,7 @@ class EncodedCorpus {
   void append_src(std::int64_t example, std::vector<std::int32_t>& ids) const;
   void append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const;
   // Appends the labels beside the source ids, for each of them one of each factor.
-  void append_labels(std::int64_t example, std::vector<std::int32_t>& labels) const;
+  void append_factors(std::int64_t example, std::vector<std::int32_t>& labels) const;
   std::size_t num_factors() const { return num_factors_; }
   // The line of an example, from 1, counted over all files of a side.
   std::uint64_t line(std::int64_t example) const;

@@ -41,7 +41,7 @@ PairLength SampledPairs::append(std::int64_t example, std::int64_t epoch, std::v
   const std::uint16_t num_src = add(*src_, 0, src_ids, src);
   if (const auto factors = static_cast<std::int64_t>(corpus_->num_factors()); factors > 0) {
     std::vector<std::int32_t> own;
-    corpus_->append_labels(example, own);
+    corpus_->append_factors(example, own);
     for (const auto& of_piece : overlaps(src_tokenizer_, std::span(src).last(num_src), src_ids)) {
       const auto first = own.begin() + of_piece.front() * factors;
       labels.insert(labels.end(), first, first + factors);

@@ -30,7 +30,7 @@ const std::vector<std::int64_t> kFactorSizes = {5, 3};
 // Labels that depend on the token and its position alone, so that a sentence has the same in every batch.
 Sequences with_labels(Sequences src, std::int64_t shift = 0) {
   const torch::Tensor places_M = src.layout.on(src.ids_M.device()).places_M;
-  src.labels_MJ =
+  src.factors_MJ =
       at::stack({(src.ids_M + places_M + shift) % kFactorSizes[0], (src.ids_M * 2 + shift) % kFactorSizes[1]}, 1);
   return src;
 }
@@ -95,7 +95,7 @@ TEST(SourceEmbeddingTest, IsTheSumOrConcatenationOfScaledRows) {
     const auto named = model.named_parameters();
     add_rows(named["pieces.weight"], src.ids_M);
     for (std::int64_t j = 0; j < 2; ++j) {
-      add_rows(named["src_factor_embedding_" + std::to_string(j) + ".weight"], src.labels_MJ.select(1, j));
+      add_rows(named["src_factor_embedding_" + std::to_string(j) + ".weight"], src.factors_MJ.select(1, j));
     }
     torch::Tensor expected_MH = combination == FactorCombination::sum ? rows[0] + rows[1] + rows[2] : at::cat(rows, 1);
     for (std::int64_t b = 0; b < src.layout.size(); ++b) {
@@ -118,9 +118,9 @@ TEST(SourceEmbeddingTest, IsTheSumOrConcatenationOfScaledRows) {
 
     // Without labels, or with too few, nothing is embedded.
     Sequences without = src;
-    without.labels_MJ = torch::Tensor();
+    without.factors_MJ = torch::Tensor();
     EXPECT_THROW(embedding.forward(without, {}, {}), std::exception);
-    without.labels_MJ = src.labels_MJ.narrow(1, 0, 1);
+    without.factors_MJ = src.factors_MJ.narrow(1, 0, 1);
     EXPECT_THROW(embedding.forward(without, {}, {}), std::exception);
   }
 }
@@ -303,7 +303,7 @@ TEST(SourceFactorBatches, HaveALabelForEveryTokenAndTheEnd) {
   const torch::Tensor expected_MJ = at::tensor({std::int64_t{3}, unknown, end, end, std::int64_t{3}, std::int64_t{2},
                                                 std::int64_t{2}, std::int64_t{3}, end, end})
                                         .view({5, 2});
-  EXPECT_TRUE(torch::equal(batch.src.labels_MJ, expected_MJ));
+  EXPECT_TRUE(torch::equal(batch.src.factors_MJ, expected_MJ));
 }
 
 }  // namespace

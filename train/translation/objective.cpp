@@ -14,7 +14,7 @@ namespace {
 Sequences twice(const Sequences& once) {
   Sequences both{.ids_M = at::cat({once.ids_M, once.ids_M}), .layout = once.layout};
   for (std::int64_t b = 0; b < once.layout.size(); ++b) both.layout.append(once.layout.length(b));
-  if (once.labels_MJ.defined()) both.labels_MJ = at::cat({once.labels_MJ, once.labels_MJ});
+  if (once.factors_MJ.defined()) both.factors_MJ = at::cat({once.factors_MJ, once.factors_MJ});
   return both;
 }
 

@@ -164,7 +164,7 @@ TEST_F(FactorsTest, TheCacheHasTheLabelsOfThePairsThatAreLeft) {
   for (std::int64_t i = 0; i < 2; ++i) {
     Ids src, labels, tgt;
     corpus.append_src(i, src);
-    corpus.append_labels(i, labels);
+    corpus.append_factors(i, labels);
     corpus.append_tgt(i, tgt);
     EXPECT_EQ(labels, expected[i]);
     EXPECT_EQ(tokenizer.decode(src), sources[i]);
