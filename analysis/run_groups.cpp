@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 
 // Options that neither change a trained model nor its score: where files are, what is logged and kept.
 constexpr std::array<std::string_view, 18> kOfNoInfluence = {
-    "run",       "resume", "dry-run",        "skip-batch", "train",     "valid",     "tokenizer",
-    "cache-dir", "device", "log-every",      "save-every", "keep-last", "keep-best", "threads",
-    "max-time",  "seed",   "bleu-sentences", "metrics"};
+    "run",       "resume",    "dry-run",  "skip-batch", "train",          "valid",
+    "tokenizer", "cache-dir", "device",   "log-every",  "save-every",     "keep-last",
+    "keep-best", "threads",   "max-time", "seed",       "bleu-sentences", "metrics"};
 
 // Options that name files whose content is among the inputs: what matters is whether they are given.
 constexpr std::array<const char*, 3> kOfInputs = {"guided-alignment", "source-factors", "valid-factors"};

@@ -21,8 +21,8 @@ struct VocabularySizes {
   std::vector<std::int64_t> factors = {};  // of the labels of each source factor
 };
 
-// Throws UserError if `num_factors` source factors cannot be combined as the options say, whatever the text; in a width that
-// is auto, if there is one.
+// Throws UserError if `num_factors` source factors cannot be combined as the options say, whatever the text; in a width
+// that is auto, if there is one.
 void check_factors(const ModelConfig& config, std::size_t num_factors, const OptionPlace& place);
 
 // Throws UserError if embeddings are tied, but the vocabularies have different sizes.

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -99,7 +100,10 @@ class SeveralRanks : public testing::Test {
                                           "MASTER_ADDR=127.0.0.1",
                                           "MASTER_PORT=" + port,
                                           "RES_OPTIONS=timeout:1 attempts:1"};  // c10d asks for names of addresses
-    for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      const bool of_shards = std::string_view(*variable).starts_with("GTEST_");  // the test belongs to this one
+      if (!of_shards) variables.emplace_back(*variable);
+    }
     std::vector<char*> arguments = pointers(words), environment = pointers(variables);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

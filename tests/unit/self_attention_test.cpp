@@ -50,7 +50,8 @@ TEST(StandIns, UniformAveragesWhatMayBeSeen) {
   expect_near_equal(all[0], torch::full({3, 3, 3}, 1 / 3.0));
   expect_near_equal(all[1], torch::tensor({0.5f, 0.5f, 0.0f}).expand({3, 3, 3}));
   const Tensor causal = weights_in(UniformScore(), places_of_lengths({3, 3}), x, CausalScope());
-  expect_near_equal(causal[1][2], torch::tensor({{1.0f, 0.0f, 0.0f}, {0.5f, 0.5f, 0.0f}, {1 / 3.0f, 1 / 3.0f, 1 / 3.0f}}));
+  expect_near_equal(causal[1][2],
+                    torch::tensor({{1.0f, 0.0f, 0.0f}, {0.5f, 0.5f, 0.0f}, {1 / 3.0f, 1 / 3.0f, 1 / 3.0f}}));
 }
 
 TEST(StandIns, DenseHasTheWeightsOfItsExample) {
@@ -59,7 +60,7 @@ TEST(StandIns, DenseHasTheWeightsOfItsExample) {
   score.named_parameters()["energy.weight"].copy_(torch::tensor({{0.0f, 1.0f}, {1.0f, 0.0f}, {2.0f, 0.0f}}));
   const Tensor queries = torch::tensor({1.0f, -2.0f}).expand({1, 1, 3, 2});
   expect_near_equal(weights_in(score, places_of_lengths({3}), queries)[0][0][1],
-               torch::tensor({0.0900306f, 0.2447285f, 0.6652410f}));
+                    torch::tensor({0.0900306f, 0.2447285f, 0.6652410f}));
   // Position 3 has the energy of the last row.
   const Tensor longer = score.energies(queries, {}, places_of_lengths({4}));
   expect_near_equal(longer[0][0][0], torch::tensor({0.0f, 1.0f, 2.0f, 2.0f}));
@@ -128,11 +129,11 @@ TEST(StandIns, PatternsHaveTheWeightsOfTheirExample) {
   const auto rows = [](std::vector<float> numbers) { return torch::tensor(numbers).view({-1, 4}); };
   const Tensor third = weights[0].select(1, 2).narrow(0, 0, kPatterns);
   expect_near_equal(third, rows({0,    0,    1,    0,  // current
-                            0,    1,    0,    0,  //
-                            0,    0,    0,    1,  //
-                            1,    0,    0,    0,  // left
-                            0,    0,    0,    1,  // right, of which nothing is there
-                            .01f, .08f, .27f, .64f, .64f, .27f, .08f, .01f}));
+                                 0,    1,    0,    0,  //
+                                 0,    0,    0,    1,  //
+                                 1,    0,    0,    0,  // left
+                                 0,    0,    0,    1,  // right, of which nothing is there
+                                 .01f, .08f, .27f, .64f, .64f, .27f, .08f, .01f}));
   // The first token has no previous token and no left context, but two on its right.
   const Tensor first = weights[0].select(1, 0);
   expect_near_equal(first[1], rows({1, 0, 0, 0})[0]);
@@ -141,8 +142,8 @@ TEST(StandIns, PatternsHaveTheWeightsOfTheirExample) {
   expect_near_equal(weights[0][3][3], rows({1 / 9.0f, 8 / 9.0f, 0, 0})[0]);
   // The same of the shorter sentence, whose end is its own.
   expect_near_equal(weights[1].select(1, 1).narrow(0, 0, kPatterns),
-               rows({0, 1, 0, 0, 1, 0, 0,        0,        0, 1, 0,        0,        1, 0,
-                     0, 0, 0, 1, 0, 0, 1 / 9.0f, 8 / 9.0f, 0, 0, 8 / 9.0f, 1 / 9.0f, 0, 0}));
+                    rows({0, 1, 0, 0, 1, 0, 0,        0,        0, 1, 0,        0,        1, 0,
+                          0, 0, 0, 1, 0, 0, 1 / 9.0f, 8 / 9.0f, 0, 0, 8 / 9.0f, 1 / 9.0f, 0, 0}));
   // The last head learns.
   const Tensor last = x.select(1, 7);
   expect_near_equal(weights[0][7], torch::softmax(last[0].mm(last[0].t()), -1));

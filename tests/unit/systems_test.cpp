@@ -84,7 +84,7 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
                       trained_run(kLuong, "d", 4), trained_run(kLuong, "e", 5), trained_run(kLuong, "f", 6));
   runs[1].config.trainer.log_every = 7;
   runs[1].config.train = {"elsewhere/train.en", "elsewhere/train.de"};
-  runs[1].config.model.block.feed_forward = 3;  // of another family
+  runs[1].config.model.block.feed_forward = 3;           // of another family
   for (std::size_t run = 0; run < runs.size(); ++run) {  // of equal content, as the inputs show
     const std::string place = run == 0 ? "" : "elsewhere/";
     runs[run].config.guided.links = place + "links";

@@ -116,8 +116,8 @@ PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::strin
           {file, source.src_files.front(), source.tgt_files.front()},
           "links " + src_tokenizer_.hash() + tgt_tokenizer_.hash() + std::to_string(max_length_) +
               (tgt_tokenizer_.is_reversed() ? " reversed" : ""),
-          {.vocabulary = max_length_, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)},
-          cache, [&](IdCache::Writer& writer) { encode_links<Record>(writer, links, source, max_length_); })) {}
+          {.vocabulary = max_length_, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)}, cache,
+          [&](IdCache::Writer& writer) { encode_links<Record>(writer, links, source, max_length_); })) {}
 
 std::vector<std::int32_t> PieceLinks::linked_pieces(std::uint64_t line) const {
   const auto records = cache_.records<Record>();

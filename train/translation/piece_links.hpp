@@ -4,7 +4,8 @@
 //   source "a whole day" ▁a ▁wh ole ▁day    target "ganztags" ▁ganz tags    links "1-0"
 //   both target pieces should attend to ▁wh and ole, with one half each
 //
-// Words are separated by spaces and tabs; punctuation attached to a word that has letters is not linked (eval/alignment).
+// Words are separated by spaces and tabs; punctuation attached to a word that has letters is not linked
+// (eval/alignment).
 #pragma once
 
 #include <cstdint>
