@@ -3,7 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,16 +30,24 @@ struct LineOptions {
   bool at_once(const std::string& input) const { return line_buffered || (input == "-" && isatty(STDIN_FILENO) != 0); }
 };
 
+// The number of lines of all inputs; nullopt if that of one is not known before it is read.
+inline std::optional<std::int64_t> count_all_lines(const std::vector<std::string>& inputs) {
+  std::int64_t sum = 0;
+  for (const std::string& input : inputs) {
+    const auto lines = count_lines(input);
+    if (!lines) return {};
+    sum += *lines;
+  }
+  return sum;
+}
+
 // The work on all lines of `inputs`, each of which has `parts`. No progress is shown if each line is answered at once.
 inline WorkSize work_on_lines(const std::vector<std::string>& inputs, const LineOptions& options,
                               const std::string& unit = "lines", std::int64_t parts = 1) {
-  WorkSize size{.unit = unit, .total = 0};
-  for (const std::string& input : inputs) {
-    if (options.at_once(input) || log::is_quiet()) return {.is_shown = false};
-    const auto lines = count_lines(input);
-    if (!lines) size.total.reset();
-    if (size.total) *size.total += *lines * parts;
-  }
+  const bool at_once = std::ranges::any_of(inputs, [&](const auto& input) { return options.at_once(input); });
+  if (at_once || log::is_quiet()) return {.is_shown = false};
+  WorkSize size{.unit = unit, .total = count_all_lines(inputs)};
+  if (size.total) *size.total *= parts;
   return size;
 }
 

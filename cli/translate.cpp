@@ -311,17 +311,6 @@ struct Extras {
   }
 };
 
-// The number of lines of all inputs, where it is known before they are read.
-std::optional<std::int64_t> count_all_lines(const std::vector<std::string>& inputs) {
-  std::int64_t sum = 0;
-  for (const std::string& input : inputs) {
-    const auto lines = count_lines(input);
-    if (!lines) return {};
-    sum += *lines;
-  }
-  return sum;
-}
-
 void translate(const TranslateConfig& config, const std::vector<std::string>& inputs, std::deque<LineReader>& readers,
                FactorReader& factors, const TranslatingRuns& runs, Extras& extras) {
   WorkProgress progress(work_on_lines(inputs, config.lines));

@@ -25,12 +25,6 @@ namespace {
 
 using torch::Tensor;
 
-Seq2Seq built(const ModelConfig& config) {
-  const Seq2Seq model = make_seq2seq(config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
-  model->to(test_device());
-  return model;
-}
-
 // Initial weights of attention are nearly alike, and so are the words that a model prefers.
 void widen(const Seq2SeqImpl& model) {
   for (const Tensor& parameter : model.parameters()) parameter.mul_(3);
@@ -78,7 +72,7 @@ std::string expected_unfused(const ModelConfig& config) {
 }
 
 void expect_fused_where_it_says_so(const ModelConfig& config) {
-  const Seq2Seq model = built(config);
+  const Seq2Seq model = with_weights_of_seed_7(config);
   EXPECT_EQ(model->unfused_option(), expected_unfused(config));
   EXPECT_EQ(runs_fused(*model), expected_unfused(config).empty());
   const ops::Unrolled unrolled;
@@ -146,7 +140,7 @@ TEST(RecurrentTraining, HardAttentionSamplesWhatItsScopeWeighs) {
     config.input_feeding = false;
     config.scope = scope;
     if (scope != ScopeKind::global) config.window = 1;
-    const Seq2Seq model = built(config);
+    const Seq2Seq model = with_weights_of_seed_7(config);
     const at::NoGradGuard no_grad;
     widen(*model);
     const Batch batch = some_batch();
@@ -229,7 +223,7 @@ TEST(RecurrentTraining, OwnWordsAreThoseOfTheSameSentenceAtTheirShare) {
   ModelConfig bahdanau = small_luong();
   bahdanau.model = ModelKind::bahdanau;
   for (const ModelConfig& config : {small_luong(), bahdanau}) {
-    const Seq2Seq model = built(config);
+    const Seq2Seq model = with_weights_of_seed_7(config);
     const at::NoGradGuard no_grad;
     widen(*model);
     const Batch batch = some_batch();
@@ -253,7 +247,7 @@ TEST(RecurrentTraining, OwnWordsAreThoseOfTheSameSentenceAtTheirShare) {
 }
 
 TEST(RecurrentTraining, TheObjectiveFeedsOwnWordsAsFarAsTheTrainingHasCome) {
-  const Seq2Seq model = built(small_luong());
+  const Seq2Seq model = with_weights_of_seed_7(small_luong());
   const at::NoGradGuard no_grad;
   const Batch batch = some_batch();
   const auto loss = [&](double sampling, double done) {
@@ -289,7 +283,7 @@ TEST(ScheduledSampling, TheShareOfOwnWordsGrowsAsTheScheduleSays) {
 TEST(TranslationObjective, ALossDoesNotMoveTheBaseline) {
   ModelConfig config = small_luong();
   config.attention = ChoiceKind::hard;
-  const Seq2Seq model = built(config);
+  const Seq2Seq model = with_weights_of_seed_7(config);
   TranslationObjective objective(model, {}, /*samples=*/true);
   const auto baseline = [&] { return objective.state().at(0).second.clone(); };
   objective.update_made(std::vector<double>{2.5, 0.1});

@@ -24,12 +24,6 @@ namespace {
 
 using torch::Tensor;
 
-Seq2Seq with_weights_of_seed_7(const ModelConfig& config) {
-  const Seq2Seq model = make_seq2seq(config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
-  model->to(test_device());
-  return model;
-}
-
 Tensor hidden_of(const Seq2SeqImpl& model, Pass pass) {
   const at::NoGradGuard no_grad;
   return model.forward(some_batch(), pass);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "models/translation/factory.hpp"
+#include "tests/support/device.hpp"
+#include "tests/support/sentences.hpp"
 
 namespace attend {
 
@@ -152,6 +154,13 @@ inline std::vector<Family> families(double dropout) {
                                model.context_from = StateKind::cell;
                              })},
   };
+}
+
+// A model of these options for the words of sentences.hpp, on the device of the tests.
+inline Seq2Seq with_weights_of_seed_7(const ModelConfig& config) {
+  const Seq2Seq model = make_seq2seq(config, {.src = kVocabulary, .tgt = kVocabulary}, 7);
+  model->to(test_device());
+  return model;
 }
 
 }  // namespace attend
