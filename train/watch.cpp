@@ -119,11 +119,9 @@ void Watch::on_hidden(AttentionPlace place, std::int64_t layer, const Tensor& x_
   note(fmt::format("rank_one/{}.{}", name_of(place), layer), rank_one_distance(x_MH, layout_of(place)));
 }
 
-void Watch::on_sub_layer(AttentionPlace place, std::int64_t layer, std::size_t sub_layer, const Tensor& x_MH,
+void Watch::on_sub_layer(AttentionPlace place, std::int64_t layer, std::string_view sub_layer, const Tensor& x_MH,
                          const Tensor& output_MH) {
-  const bool crosses = place == AttentionPlace::decoder && sub_layer == 1;
-  const char* const name = sub_layer == 0 ? "self_attention" : crosses ? "cross_attention" : "feed_forward";
-  note(fmt::format("{}/{}.{}", name, name_of(place), layer), norms_of(output_MH).mean() / norms_of(x_MH).mean());
+  note(fmt::format("{}/{}.{}", sub_layer, name_of(place), layer), norms_of(output_MH).mean() / norms_of(x_MH).mean());
 }
 
 void Watch::note(std::string name, const Tensor& scalar) {

@@ -52,7 +52,7 @@ class Watch final : public Observer {
   Pass pass(const Layout& encoder, const Layout& decoder = {});
   void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) override;
   void on_hidden(AttentionPlace place, std::int64_t layer, const torch::Tensor& x_MH) override;
-  void on_sub_layer(AttentionPlace place, std::int64_t layer, std::size_t sub_layer, const torch::Tensor& x_MH,
+  void on_sub_layer(AttentionPlace place, std::int64_t layer, std::string_view sub_layer, const torch::Tensor& x_MH,
                     const torch::Tensor& output_MH) override;
 
   // Names and numbers; the names are those of this object. A quotient by zero is not finite.

@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "core/error.hpp"
@@ -26,6 +27,12 @@ const LayoutTensors& Layout::on(torch::Device device) const {
   ensure(t.rows_M.size(0) == num_tokens() && t.padding_BT.sizes() == at::IntArrayRef({size(), max_length}),
          "a layout stays as it is once it has tensors");
   return t;
+}
+
+Layout single_tokens(std::int64_t sentences) {
+  Layout layout{.offsets = std::vector<std::int64_t>(sentences + 1), .max_length = 1};
+  std::iota(layout.offsets.begin(), layout.offsets.end(), 0);
+  return layout;
 }
 
 Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device) {

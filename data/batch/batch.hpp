@@ -47,6 +47,9 @@ struct Layout {
   }
 };
 
+// The layout of sentences of one token each.
+Layout single_tokens(std::int64_t sentences);
+
 // A subset of the tokens of a ragged batch, in order. Rows 1, 3 and 4 of the example above give
 //   rows_K = [1 3 4],  layout.offsets = [0 1 3]
 struct Selection {

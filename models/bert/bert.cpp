@@ -59,7 +59,7 @@ BertImpl::BertImpl(const BertConfig& config) : config_(config) {
                                                              : std::make_shared<FactorisedEmbeddingsImpl>(config);
   register_module("embeddings", embeddings_);
   encoder_ = register_module(
-      "encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block, AttentionPlace::encoder));
+      "encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block, StackKind::encoder));
 }
 
 Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const {

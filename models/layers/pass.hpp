@@ -6,8 +6,8 @@
 
 #include <torch/types.h>
 
-#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "core/random.hpp"
 #include "models/ops/ops.hpp"
@@ -35,9 +35,9 @@ class Observer {
   // False if hidden states are of no interest: they need not be collected then.
   virtual bool wants_hidden() const { return true; }
 
-  // The output F(x) of a sub-layer of a Transformer's block beside x, the residual stream to which it is added.
-  // Sub-layers are numbered from 0 in the order of the block.
-  virtual void on_sub_layer(AttentionPlace /*place*/, std::int64_t /*layer*/, std::size_t /*sub_layer*/,
+  // The output F(x) of a sub-layer of a Transformer's block beside x, the residual stream to which it is added. The
+  // sub-layer is "self_attention", "cross_attention" or "feed_forward".
+  virtual void on_sub_layer(AttentionPlace /*place*/, std::int64_t /*layer*/, std::string_view /*sub_layer*/,
                             const torch::Tensor& /*x_MH*/, const torch::Tensor& /*output_MH*/) {}
 
   // The source embeddings as read by the encoder of a translation model: part of the graph, so that gradients with

@@ -19,6 +19,10 @@ namespace {
 // BERT have other names; those of attend train have kept theirs.
 constexpr std::int64_t kRunFormat = 2;
 
+std::string_view command_of(RunKind kind) {
+  return kind == RunKind::language ? "pretrain --objective causal" : name_of(kind);
+}
+
 void check_format(const fs::path& run, const nlohmann::json& record) {
   const auto found = record.find("format");
   if (found != record.end() && *found == kRunFormat) return;
@@ -53,7 +57,7 @@ RunKind kind_of_run(const fs::path& path) {
   for (const auto& [kind, known] : kEnumNames<RunKind>) {
     if (known == name) return kind;
   }
-  throw UserError(record.string() + ": kind is \"" + name + "\", expected train, pretrain or finetune",
+  throw UserError(record.string() + ": kind is \"" + name + "\", expected train, pretrain, language or finetune",
                   "use the version of attend that wrote it, or restore the original file");
 }
 
@@ -62,8 +66,8 @@ nlohmann::ordered_json record_of_kind(RunKind kind) { return {{"format", kRunFor
 void check_is_run(const fs::path& path, RunKind expected) {
   const RunKind found = kind_of_run(path);
   if (found == expected) return;
-  throw UserError(fmt::format("{}: a run of attend {}, expected one of attend {}", path.string(), name_of(found),
-                              name_of(expected)),
+  throw UserError(fmt::format("{}: a run of attend {}, expected one of attend {}", path.string(), command_of(found),
+                              command_of(expected)),
                   "give the RUN directory of such a training");
 }
 

@@ -46,11 +46,12 @@ TensorMetadata identity_of(const Options& model, const TaskOptions& task, const 
 void check_identity(const std::filesystem::path& weights, const TensorMetadata& expected,
                     const std::filesystem::path& run);
 
-// The command that made a run: attend train, pretrain or finetune.
-enum class RunKind { train, pretrain, finetune };
+// What a run is of: attend train, pretrain with masked tokens, pretrain --objective causal, or finetune.
+enum class RunKind { train, pretrain, language, finetune };
 template <>
 inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{RunKind::train, "train"},
                                                                               {RunKind::pretrain, "pretrain"},
+                                                                              {RunKind::language, "language"},
                                                                               {RunKind::finetune, "finetune"}});
 
 // The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml and a run.json of

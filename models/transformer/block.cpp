@@ -27,13 +27,14 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
 
 }  // namespace
 
-TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionPlace place)
+TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind kind)
     : config_(config),
       fourier_(recipe_of(config.self_attention).has_weights() ? std::nullopt : std::optional<Fourier>(config.width)),
       self_attn_(fourier_ ? MultiHeadAttention(nullptr)
-                          : register_module("self_attn", MultiHeadAttention(attention_of(config, place)))),
+                          : register_module("self_attn", MultiHeadAttention(attention_of(config, place_of(kind))))),
+      place_(place_of(kind)),
       multihead_attn_(
-          place == AttentionPlace::decoder
+          kind == StackKind::decoder
               ? register_module("multihead_attn", MultiHeadAttention(attention_of(config, AttentionPlace::cross)))
               : MultiHeadAttention(nullptr)),
       feed_forward_(*this, {.width = config.width,
@@ -41,18 +42,21 @@ TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, AttentionP
                             .activation = config.activation,
                             .deviation = config.deviation,
                             .dropout = config.activation_dropout}) {
-  const auto add = [&](auto forward) {
-    sub_layers_.push_back({forward, nullptr});
+  const auto add = [&](std::string_view part, auto forward) {
+    sub_layers_.push_back({part, forward, nullptr});
     if (config.norm == NormPlace::none) return;
     const std::string name = "norm" + std::to_string(sub_layers_.size());
     sub_layers_.back().norm = register_module(name, make_norm(config.norm_kind, config.width, config.norm_eps));
   };
-  add([this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_within(x, input, pass); });
+  add("self_attention",
+      [this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_within(x, input, pass); });
   if (multihead_attn_) {
-    add([this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_to_memory(x, input, pass); });
+    add("cross_attention",
+        [this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_to_memory(x, input, pass); });
   }
   if (!feed_forward_) return;
-  add([this](const Tensor& x, const BlockInput& /*input*/, Pass& pass) { return feed_forward_.forward(x, pass); });
+  add("feed_forward",
+      [this](const Tensor& x, const BlockInput& /*input*/, Pass& pass) { return feed_forward_.forward(x, pass); });
 }
 
 Tensor TransformerBlockImpl::attend_within(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
@@ -87,8 +91,7 @@ Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass&
     const Tensor y_MH = sub_layers_[i].forward(read_MH, input, pass);
     if (i == 0 && input.selected != nullptr) x_MH = input.selected->of(x_MH);
     if (pass.observer() != nullptr) {
-      const AttentionPlace place = multihead_attn_ ? AttentionPlace::decoder : AttentionPlace::encoder;
-      pass.observer()->on_sub_layer(place, input.layer, i, x_MH, y_MH);
+      pass.observer()->on_sub_layer(place_, input.layer, sub_layers_[i].name, x_MH, y_MH);
     }
     const std::size_t of_norm = pre ? i + 1 : i;
     const ops::AddNorm next = add(y_MH, x_MH, of_norm < sub_layers_.size() ? sub_layers_[of_norm].norm : nullptr, pass);
@@ -98,11 +101,11 @@ Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass&
   return x_MH;
 }
 
-StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, AttentionPlace place)
-    : layers_(layers), layer_drop_(config.layer_drop), place_(place) {
+StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, StackKind kind)
+    : layers_(layers), layer_drop_(config.layer_drop), place_(place_of(kind)) {
   const auto list = register_module("layers", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < distinct; ++i) {
-    blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, place)));
+    blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, kind)));
   }
   if (config.norm == NormPlace::pre) {
     norm_ = register_module("norm", make_norm(config.norm_kind, config.width, config.norm_eps));

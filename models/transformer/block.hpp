@@ -1,6 +1,6 @@
 // A block of the Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3.1): a list of sub-layers, each around a
-// residual sum and a norm. Encoder and BERT have self-attention and a feed-forward network, a decoder has attention to
-// the encoder's output between them. The norm stands after the sum (post, as in the paper), before the sub-layer
+// residual sum and a norm. Encoder, BERT and language model have self-attention and a feed-forward network, a decoder
+// has attention to the encoder's output between them. The norm stands after the sum (post, as in the paper), before the sub-layer
 // (pre, 2002.04745), or is left out (none). An ablation leaves out the residual sum: "x + " below.
 //
 //   post:  x = norm(x + dropout(sub-layer(x)))
@@ -20,6 +20,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/options.hpp"
@@ -35,6 +36,13 @@ enum class NormPlace { post, pre, none };
 template <>
 inline constexpr auto kEnumNames<NormPlace> =
     std::to_array<EnumName<NormPlace>>({{NormPlace::post, "post"}, {NormPlace::pre, "pre"}, {NormPlace::none, "none"}});
+
+// Which blocks a stack has: an encoder's, in which all tokens see each other; a decoder's, in which a token sees those
+// before it, and the encoder's output; or a language model's, without such an output.
+enum class StackKind { encoder, decoder, language };
+constexpr AttentionPlace place_of(StackKind kind) {
+  return kind == StackKind::encoder ? AttentionPlace::encoder : AttentionPlace::decoder;
+}
 
 struct BlockConfig {
   std::int64_t width = 512;
@@ -85,8 +93,7 @@ struct BlockInput {
 
 class TransformerBlockImpl : public torch::nn::Module {
  public:
-  // `place`: encoder (also BERT) or decoder.
-  TransformerBlockImpl(const BlockConfig& config, AttentionPlace place);
+  TransformerBlockImpl(const BlockConfig& config, StackKind kind);
 
   // [M, H], or [K, H] for the selected tokens: these attend to all tokens, but only they go through the residual sums,
   // the norms and the feed-forward.
@@ -97,6 +104,7 @@ class TransformerBlockImpl : public torch::nn::Module {
 
  private:
   struct SubLayer {
+    std::string_view name;
     std::function<torch::Tensor(const torch::Tensor&, const BlockInput&, Pass&)> forward;
     Norm norm;  // null: none
   };
@@ -110,6 +118,7 @@ class TransformerBlockImpl : public torch::nn::Module {
   BlockConfig config_;
   std::optional<Fourier> fourier_;  // in place of self_attn
   MultiHeadAttention self_attn_{nullptr};
+  AttentionPlace place_;
   MultiHeadAttention multihead_attn_{nullptr};  // decoders
   FeedForward feed_forward_;
   std::vector<SubLayer> sub_layers_;
@@ -123,7 +132,7 @@ TORCH_MODULE(TransformerBlock);
 // layers for all sentences of its batch, so the batches of an update, and thus processes, skip different ones.
 class StackImpl : public torch::nn::Module {
  public:
-  StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, AttentionPlace place);
+  StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, StackKind kind);
 
   // [M, H], or [K, H] for the tokens that are selected from the last layer.
   torch::Tensor forward(torch::Tensor x_MH, const StackInput& input, Pass& pass) const;

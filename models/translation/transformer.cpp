@@ -1,7 +1,6 @@
 #include "models/translation/transformer.hpp"
 
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
@@ -45,13 +44,6 @@ std::shared_ptr<const AddedPositions> positions_of(torch::nn::Module& model, con
       EmbeddingConfig{.vocabulary = block.longest, .width = block.width, .deviation = block.deviation});
 }
 
-// Sentences of one token each.
-Layout single_tokens(std::int64_t rows) {
-  Layout layout{.offsets = std::vector<std::int64_t>(rows + 1), .max_length = 1};
-  std::iota(layout.offsets.begin(), layout.offsets.end(), 0);
-  return layout;
-}
-
 }  // namespace
 
 TransformerImpl::TransformerImpl(const TransformerConfig& config)
@@ -69,9 +61,9 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
       output_bias_(config.output_bias ? register_parameter("output_bias", torch::zeros({config.tgt_vocabulary}))
                                       : Tensor()),
       encoder_(register_module("encoder", Stack(config.encoder_layers, config.encoder_layers, config.encoder_block,
-                                                AttentionPlace::encoder))),
+                                                StackKind::encoder))),
       decoder_(register_module("decoder", Stack(config.decoder_layers, config.decoder_layers, config.decoder_block,
-                                                AttentionPlace::decoder))),
+                                                StackKind::decoder))),
       src_positions_(positions_of(*this, "src_position_embedding", config.encoder_block)),
       tgt_positions_(recipe_of(config.decoder_block.positions).adds_table
                          ? positions_of(*this, "tgt_position_embedding", config.decoder_block)

@@ -91,7 +91,7 @@ TEST(FeedForwardNetwork, GatedRunsWithPackedWeights) {
 TEST(FeedForwardNetwork, OfSizeZeroIsNoSubLayer) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
     const Stack stack(2, 2, BlockConfig{.width = 12, .heads = 3, .feed_forward = 0, .norm = norm, .dropout = 0},
-                      AttentionPlace::encoder);
+                      StackKind::encoder);
     initialise(*stack, 1);
     for (const auto& parameter : stack->named_parameters()) {
       EXPECT_EQ(parameter.key().find("linear"), std::string::npos) << parameter.key();

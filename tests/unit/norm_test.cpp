@@ -116,7 +116,7 @@ TEST(Block, NormsAndSumsStandWhereTheOptionsSay) {
       for (const bool residual : {true, false}) {
         const BlockConfig config{
             .width = 12, .heads = 3, .feed_forward = 19, .norm = place, .norm_kind = kind, .residual = residual};
-        const TransformerBlock block(config, AttentionPlace::encoder);
+        const TransformerBlock block(config, StackKind::encoder);
         initialise(*block, 1);
         Pass pass = Pass::inference();
         const Tensor found = block->forward(x, {.stack = {.layout = layout}}, pass);
@@ -133,7 +133,7 @@ TEST(Block, NormsAndSumsStandWhereTheOptionsSay) {
 TEST(Block, ALastNormStandsAfterPreNormAlone) {
   for (const NormPlace place : {NormPlace::post, NormPlace::pre, NormPlace::none}) {
     const BlockConfig config{.width = 12, .heads = 3, .feed_forward = 19, .norm = place, .norm_kind = NormKind::rms};
-    const Stack stack(2, 2, config, AttentionPlace::encoder);
+    const Stack stack(2, 2, config, StackKind::encoder);
     EXPECT_EQ(stack->named_parameters().contains("norm.weight"), place == NormPlace::pre) << name_of(place);
   }
 }

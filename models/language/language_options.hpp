@@ -1,0 +1,45 @@
+// Options of a language model: a Transformer of the house's blocks, or recurrent layers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/options.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/language/language_model.hpp"
+#include "models/ops/recurrent.hpp"
+
+namespace attend {
+
+// What reads the text: a Transformer, or a recurrent cell.
+enum class LanguageCell { transformer, lstm, gru, tanh };
+template <>
+inline constexpr auto kEnumNames<LanguageCell> = std::to_array<EnumName<LanguageCell>>({
+    {LanguageCell::transformer, "transformer"},
+    {LanguageCell::lstm, "lstm"},
+    {LanguageCell::gru, "gru"},
+    {LanguageCell::tanh, "tanh"},
+});
+
+struct LanguageOptions {
+  LanguageCell cell = LanguageCell::transformer;
+  BertOptions stack = {};  // sizes and blocks; a recurrent model has its layers, its width and its dropout alone
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit_cell(self.cell, visit);
+    BertOptions::visit(self.stack, visit);
+  }
+  static void visit_cell(auto& cell, auto& visit) {
+    visit("cell", cell,
+          {.help = "with --objective causal, a Transformer, or a recurrent model with this cell, which remembers the "
+                   "text before each segment"});
+  }
+
+  bool is_recurrent() const { return cell != LanguageCell::transformer; }
+};
+
+// Throws UserError if the options contradict each other.
+LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary);
+
+}  // namespace attend

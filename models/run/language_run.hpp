@@ -1,0 +1,21 @@
+// A run of `attend pretrain --objective causal` loaded for use: its options, its tokenizer and its model.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "data/tokenizer/tokenizer.hpp"
+#include "models/language/language_options.hpp"
+
+namespace attend {
+
+struct LanguageRun {
+  LanguageOptions options;
+  Tokenizer tokenizer;
+  LanguageModel model;
+
+  static LanguageRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
+                          torch::Device device = torch::kCPU);
+};
+
+}  // namespace attend
