@@ -20,7 +20,7 @@ struct Rank {
   int rank;
   std::string_view folder;
 };
-constexpr std::array<Rank, 25> kFolders = {{{1, "data/text"},
+constexpr std::array<Rank, 26> kFolders = {{{1, "data/text"},
                                             {2, "data/toy"},
                                             {2, "data/tokenizer"},
                                             {3, "data/corpus"},
@@ -32,8 +32,9 @@ constexpr std::array<Rank, 25> kFolders = {{{1, "data/text"},
                                             {4, "models/transformer"},
                                             {5, "models/translation"},
                                             {5, "models/bert"},
-                                            {6, "models/text"},
-                                            {7, "models/run"},
+                                            {6, "models/language"},
+                                            {7, "models/text"},
+                                            {8, "models/run"},
                                             {1, "eval/metrics"},
                                             {2, "eval/search"},
                                             {3, "eval"},
