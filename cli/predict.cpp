@@ -133,10 +133,7 @@ void predict_test_file(const PredictConfig& config, const TextRun& run, torch::D
 void fill(const PredictConfig& config, torch::Device device) {
   LineReader reader(config.input);
   const BertRun run = BertRun::load(config.run, config.use.checkpoint, device);
-  if (!run.fills_masks()) {
-    throw UserError(config.run + ": an encoder imported without a head for masked tokens",
-                    "import a model with this head, such as a BertForMaskedLM");
-  }
+  run.check_fills_masks(config.run);
   freeze(*run.model, config.use.precision);
   const bool at_once = config.lines.at_once(config.input);
   WorkProgress progress(work_on_lines({config.input}, config.lines));

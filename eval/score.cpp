@@ -1,10 +1,8 @@
 #include "eval/score.hpp"
 
-#include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -15,15 +13,11 @@
 #include "eval/translate.hpp"
 #include "eval/workers.hpp"
 #include "models/attention/cut_weights.hpp"
-#include "models/ops/ops.hpp"
 
 namespace attend {
 namespace {
 
 using torch::Tensor;
-
-// Memory limit of the logits of one block of target positions.
-constexpr std::int64_t kLogitsBytes = std::int64_t{32} << 20;
 
 // Source and target pieces of a batch, as if all its pairs were as long as the longest.
 constexpr std::int64_t kScoredPiecesInBatch = 16384;
@@ -85,38 +79,14 @@ std::int64_t count_words(const std::string& line, const Beginning& scored, const
 
 }  // namespace
 
-double TargetScore::log_prob() const {
-  double sum = 0;
-  for (const ForcedPiece& piece : pieces) sum += piece.log_prob;
-  return sum;
-}
-
 std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch, double attention_threshold) {
   const c10::InferenceMode inference;
   Pass pass = Pass::inference();
   const CutWeights cut(attention_threshold);
   pass.edit_attention(cut);
   const Tensor hidden_MH = model.forward(batch, pass);
-  const ops::Weight& table_VH = model.output_table();
-  const std::int64_t rows = hidden_MH.size(0), row_bytes = table_VH.master().size(0) * std::int64_t{sizeof(float)};
-  const std::int64_t block = std::max<std::int64_t>(1, kLogitsBytes / row_bytes);
-  const Tensor labels_M = batch.labels_M.cpu();
-  std::vector<ForcedPiece> forced(rows);
-  for (std::int64_t first = 0; first < rows; first += block) {
-    const std::int64_t count = std::min(block, rows - first);
-    const Tensor logits_KV = ops::logits(hidden_MH.narrow(0, first, count), table_VH, model.output_bias());
-    const Tensor given_K1 = logits_KV.gather(1, batch.labels_M.narrow(0, first, count).unsqueeze(1));
-    const Tensor best_K1 = logits_KV.amax(1, true);
-    const Tensor scores_K3 = at::cat({given_K1, best_K1, logits_KV.logsumexp(1, true)}, 1).cpu();
-    const auto scores = scores_K3.accessor<float, 2>();
-    for (std::int64_t k = 0; k < count; ++k) {
-      const double given = scores[k][0], best = scores[k][1], normaliser = scores[k][2];
-      forced[first + k] = {.id = static_cast<std::int32_t>(labels_M.const_data_ptr<std::int64_t>()[first + k]),
-                           .log_prob = given - normaliser,
-                           .best_log_prob = best - normaliser,
-                           .is_best = given >= best};
-    }
-  }
+  const std::vector<ForcedPiece> forced =
+      forced_pieces(hidden_MH, model.output_table(), model.output_bias(), batch.labels_M);
   std::vector<std::vector<ForcedPiece>> sentences;
   for (std::int64_t b = 0; b < batch.tgt.layout.size(); ++b) {
     sentences.emplace_back(forced.begin() + batch.tgt.layout.offsets[b],
@@ -155,26 +125,9 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
 }
 
 void ScoreTally::add(const TargetScore& score) {
-  ++lines;
+  add_line(score.pieces, score.words);
   if (score.source_is_cut) cut_sources.add(lines);
   if (score.target_is_cut) cut_targets.add(lines);
-  pieces += std::ssize(score.pieces);
-  words += score.words;
-  log_prob += score.log_prob();
 }
-
-double ScoreTally::perplexity_by_piece() const { return std::exp(-log_prob / static_cast<double>(pieces)); }
-double ScoreTally::perplexity_by_word() const { return std::exp(-log_prob / static_cast<double>(words)); }
-
-bool ContrastTally::add(double log_prob, double contrast_log_prob) {
-  const bool is_correct = log_prob > contrast_log_prob;
-  ++pairs;
-  correct += is_correct;
-  return is_correct;
-}
-
-double ContrastTally::accuracy() const { return static_cast<double>(correct) / static_cast<double>(pairs); }
-
-metrics::Interval ContrastTally::interval() const { return metrics::wilson(correct, pairs); }
 
 }  // namespace attend

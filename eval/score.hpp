@@ -3,9 +3,6 @@
 // end of sentence. Their sum, log p(y | x), equals the log_prob of the same pieces in search.
 //
 //   x = "a dog", y = "ein Hund"     ▁ein -0.11   ▁Hund -0.22   </s> -0.05     log p(y | x) = -0.38
-//
-// The perplexity of a text is exp(-log p / n). By piece, n counts its pieces and the ends of its sentences, and depends
-// on the tokenizer; by word, n counts the words between white space and the ends of sentences, and does not.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +14,8 @@
 #include "core/options.hpp"
 #include "core/progress.hpp"
 #include "data/batch/batch.hpp"
-#include "eval/metrics/significance.hpp"
+#include "eval/forced_piece.hpp"
+#include "eval/score_tally.hpp"
 #include "eval/translate.hpp"
 #include "models/run/run.hpp"
 #include "models/translation/seq2seq.hpp"
@@ -34,18 +32,12 @@ struct ScoreConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Speed");
     visit("batch-size", self.batch_size,
-          {.help = "sentence pairs per forward pass of a worker", .min = 1, .max = 10000});
+          {.help = "sentence pairs per forward pass of a worker; lines of a language model, masked copies of a BERT",
+           .min = 1,
+           .max = 10000});
     visit("workers", self.workers, {.help = "parallel forward passes; auto: one per processor", .min = 1, .max = 1024});
     visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
   }
-};
-
-// Natural logarithms of probabilities in one target position, given the source and the pieces before it.
-struct ForcedPiece {
-  std::int32_t id = 0;
-  double log_prob = 0;       // of the given piece
-  double best_log_prob = 0;  // of the most likely piece
-  bool is_best = false;      // no piece is more likely than the given one
 };
 
 // The score of a target text.
@@ -55,7 +47,7 @@ struct TargetScore {
   bool source_is_cut = false;
   bool target_is_cut = false;
 
-  double log_prob() const;
+  double log_prob() const { return log_prob_of(pieces); }
 };
 
 // One forward pass: every position of every sentence of the batch, in order. Attention to the source is cut as in
@@ -73,28 +65,11 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
                                WorkProgress* progress = nullptr);
 
 // Sums over a text.
-struct ScoreTally {
-  std::int64_t lines = 0;
-  std::int64_t pieces = 0;  // with the ends of sentences
-  std::int64_t words = 0;   // the same
-  double log_prob = 0;
+struct ScoreTally : ScoreSums {
   CutLines cut_sources;
   CutLines cut_targets;
 
   void add(const TargetScore& score);
-  double perplexity_by_piece() const;
-  double perplexity_by_word() const;
-};
-
-// Contrastive pairs (Sennrich 2017, arXiv 1612.04629): of a translation and one with an error, a model should find the
-// first more likely. Equal probabilities count as errors.
-struct ContrastTally {
-  std::int64_t pairs = 0;
-  std::int64_t correct = 0;
-
-  bool add(double log_prob, double contrast_log_prob);  // true if the pair is correct
-  double accuracy() const;                              // 0 to 1
-  metrics::Interval interval() const;                   // Wilson's, 95 %, of independent pairs
 };
 
 }  // namespace attend

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/error.hpp"
 #include "core/files.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/layers/layers.hpp"
@@ -44,6 +45,12 @@ NamedTensors load_pretrained(const fs::path& weights, const BertForPretrainingIm
 
 bool BertRun::fills_masks() const {
   return std::ranges::any_of(weights, [](const auto& weight) { return weight.first.starts_with("predictions."); });
+}
+
+void BertRun::check_fills_masks(const fs::path& path) const {
+  if (fills_masks()) return;
+  throw UserError(path.string() + ": an encoder imported without a head for masked tokens",
+                  "import a model with this head, such as a BertForMaskedLM");
 }
 
 BertRun BertRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {

@@ -20,6 +20,8 @@ struct BertRun {
 
   // True if the run has the head for masked tokens.
   bool fills_masks() const;
+  // Throws UserError naming `path`, from which the run was loaded, if it has not.
+  void check_fills_masks(const std::filesystem::path& path) const;
 
   static BertRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                       torch::Device device = torch::kCPU);
