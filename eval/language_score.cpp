@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "core/error.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/score_batches.hpp"
@@ -66,6 +67,8 @@ std::vector<ScoredWindow> scored_windows(std::int64_t tokens, std::optional<std:
 std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<const std::string> lines,
                                           const ScoreConfig& config, WorkProgress* progress) {
   const LanguageModelImpl& model = *run.model;
+  const std::int32_t end = run.tokenizer.special().eos;
+  ensure(end >= 0, "the tokenizer of a language model has an end token");
   std::vector<LanguageScore> scores(lines.size());
   std::vector<std::vector<std::int32_t>> texts(lines.size());
   std::vector<WindowOfLine> windows;
@@ -83,8 +86,7 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
   }
   score_in_batches(lengths, config, [&](std::span<const std::size_t> chosen) {
     const c10::InferenceMode inference;
-    const WindowBatch batch =
-        make_window_batch(texts, windows, chosen, run.tokenizer.special().eos, model.device());
+    const WindowBatch batch = make_window_batch(texts, windows, chosen, end, model.device());
     Pass pass = Pass::inference();
     const torch::Tensor hidden_KH = batch.scored.of(model.forward(batch.tokens, pass));
     const std::vector<ForcedPiece> forced =

@@ -24,7 +24,7 @@ namespace attend {
 
 struct ScoreConfig {
   std::int64_t batch_size = 64;
-  std::optional<std::int64_t> workers;
+  std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
   double attention_threshold = 0;  // of a search whose model is asked; no option of its own
 

@@ -21,16 +21,6 @@ TableFormat format_of(std::string file) {
   return TableFormat::tsv;
 }
 
-std::vector<std::string> split_at(const std::string& line, char separator) {
-  std::vector<std::string> values;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = line.find(separator, begin);
-    values.push_back(line.substr(begin, end - begin));
-    if (end == std::string::npos) return values;
-    begin = end + 1;
-  }
-}
-
 // A JSON value as a table would hold it; the elements of a list are joined by the separator, if there is one. Throws
 // UserError naming `where` if an element contains the separator.
 std::optional<std::string> text_of(const nlohmann::json& value, const std::string& separator,
@@ -52,6 +42,16 @@ std::optional<std::string> text_of(const nlohmann::json& value, const std::strin
 }
 
 }  // namespace
+
+std::vector<std::string> split_at(const std::string& line, char separator) {
+  std::vector<std::string> values;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = line.find(separator, begin);
+    values.push_back(line.substr(begin, end - begin));
+    if (end == std::string::npos) return values;
+    begin = end + 1;
+  }
+}
 
 std::vector<std::string> alternatives(const std::string& name) { return split_at(name, '|'); }
 

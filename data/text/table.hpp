@@ -36,6 +36,9 @@ struct TableShape {
   bool skip_incomplete = false;                 // skip rows with too few or too many values, or a blank one
 };
 
+// The parts of a line between separators: at least one, and one more than there are separators.
+std::vector<std::string> split_at(const std::string& line, char separator);
+
 // The alternatives of a name: a and b for "a|b".
 std::vector<std::string> alternatives(const std::string& name);
 

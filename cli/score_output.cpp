@@ -1,0 +1,61 @@
+#include "cli/score_output.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "core/number.hpp"
+
+namespace attend {
+
+using ScoreJson = nlohmann::ordered_json;
+
+ScoreJson score_json(std::span<const ForcedPiece> pieces, std::int64_t words, const Tokenizer& tokenizer,
+                     bool per_token) {
+  ScoreJson object = {{"log_prob", log_prob_of(pieces)}, {"pieces", pieces.size()}, {"words", words}};
+  if (!per_token) return object;
+  object["tokens"] = ScoreJson::array();
+  for (const ForcedPiece& piece : pieces) {
+    object["tokens"].push_back({{"piece", tokenizer.piece(piece.id)}, {"log_prob", piece.log_prob}});
+  }
+  return object;
+}
+
+std::string score_text(std::span<const ForcedPiece> pieces, const Tokenizer& tokenizer, bool per_token) {
+  std::string text = fmt::format("{:.6f}", log_prob_of(pieces));
+  if (!per_token) return text;
+  for (const ForcedPiece& piece : pieces) {
+    text += fmt::format("\t{} {:.6f}", tokenizer.piece(piece.id), piece.log_prob);
+  }
+  return text;
+}
+
+ScoreJson sums_json(const ScoreSums& sums, const std::string& kind) {
+  return {{"lines", sums.lines},
+          {"log_prob", sums.log_prob},
+          {"pieces", sums.pieces},
+          {"words", sums.words},
+          {kind + "perplexity_piece", sums.perplexity_by_piece()},
+          {kind + "perplexity_word", sums.perplexity_by_word()}};
+}
+
+std::string sums_text(const ScoreSums& sums, const std::string& kind) {
+  return fmt::format("{}, {:.3f} nats per line; {}perplexity {:.3f} of {} pieces, {:.3f} of {} words",
+                     counted(sums.lines, "line"), sums.log_prob / static_cast<double>(sums.lines), kind,
+                     sums.perplexity_by_piece(), sums.pieces, sums.perplexity_by_word(), sums.words);
+}
+
+ScoreJson accuracy_json(const ContrastTally& tally) {
+  const metrics::Interval interval = tally.interval();
+  return {{"value", tally.accuracy()},
+          {"low", interval.low},
+          {"high", interval.high},
+          {"correct", tally.correct},
+          {"pairs", tally.pairs}};
+}
+
+std::string accuracy_text(const ContrastTally& tally) {
+  const metrics::Interval interval = tally.interval();
+  return fmt::format("{:.1f} % ({} of {}); 95 % interval {:.1f} to {:.1f}", 100 * tally.accuracy(), tally.correct,
+                     counted(tally.pairs, "pair"), 100 * interval.low, 100 * interval.high);
+}
+
+}  // namespace attend

@@ -1,0 +1,186 @@
+// attend score for a translation model: log-probabilities of given translations, and the accuracy of contrastive ones.
+#include <spdlog/fmt/fmt.h>
+
+#include <deque>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/input.hpp"
+#include "cli/score_command.hpp"
+#include "cli/score_output.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/number.hpp"
+#include "core/progress.hpp"
+#include "data/text/factors.hpp"
+#include "data/text/lines.hpp"
+#include "eval/score.hpp"
+#include "eval/translate.hpp"
+#include "models/run/device.hpp"
+#include "models/run/run.hpp"
+
+namespace attend {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Limits of the lines scored together: many, so that batches have similar lengths, but a few may fill the memory.
+constexpr std::size_t kLinesInWindow = 8192;
+constexpr std::size_t kBytesInScoredWindow = std::size_t{16} << 20;
+
+// Files with corresponding lines.
+class LineAlignedReader {
+ public:
+  explicit LineAlignedReader(const std::vector<std::string>& files) : files_(files) {
+    for (const std::string& file : files) readers_.emplace_back(file);
+  }
+
+  // The next line of every file; false at the end. UserError naming the files and their numbers of lines if one has
+  // more than another.
+  bool next(std::vector<std::string>& lines) {
+    std::size_t more = 0;
+    for (std::size_t i = 0; i < readers_.size(); ++i) more += readers_[i].next(lines[i]);
+    if (more == readers_.size()) return true;
+    if (more > 0) refuse();
+    return false;
+  }
+
+  void log_counts() const {
+    for (std::size_t i = 0; i < readers_.size(); ++i) readers_[i].counts().log(files_[i]);
+  }
+  std::uint64_t num_lines() const { return readers_.front().counts().lines; }
+
+ private:
+  [[noreturn]] void refuse() {
+    std::string line;
+    for (LineReader& reader : readers_) {
+      while (reader.next(line)) {
+      }
+    }
+    const auto lines = [&](std::size_t i) { return static_cast<std::int64_t>(readers_[i].counts().lines); };
+    std::size_t other = 1;
+    while (lines(other) == lines(0)) ++other;
+    throw UserError(fmt::format("{}: {}, but {} has {}", name_of_input(files_[other]), counted(lines(other), "line"),
+                                name_of_input(files_[0]), lines(0)),
+                    "give files with corresponding lines");
+  }
+
+  std::vector<std::string> files_;
+  std::deque<LineReader> readers_;
+};
+
+// Scores and prints all lines, and finally their sums.
+class TranslationScorePrinter {
+ public:
+  TranslationScorePrinter(const ScoreCommandConfig& config, const Run& trained)
+      : config_(config), trained_(trained), progress_(size_of(config)) {}
+
+  // `texts` are those of --source, --target and perhaps --contrast.
+  void print(const std::vector<std::vector<std::string>>& texts) {
+    const auto targets = score(trained_, texts[0], texts[1], config_.score, &progress_);
+    const auto contrasts =
+        has_contrast() ? score(trained_, texts[0], texts[2], config_.score, &progress_) : std::vector<TargetScore>();
+    progress_.clear();
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      targets_.add(targets[i]);
+      if (has_contrast()) contrasts_.add(contrasts[i]);
+      print_line(targets[i], has_contrast() ? &contrasts[i] : nullptr);
+    }
+  }
+
+  void finish() const {
+    if (config_.json) {
+      Json summary = sums_json(targets_);
+      if (has_contrast()) {
+        summary["contrast"] = sums_json(contrasts_);
+        summary["accuracy"] = accuracy_json(pairs_);
+      }
+      std::cout << Json{{"summary", summary}}.dump() << '\n';
+    }
+    report(config_.target, targets_);
+    if (has_contrast()) {
+      report(config_.contrast, contrasts_);
+      log::info("accuracy {} if the pairs are independent", accuracy_text(pairs_));
+    }
+    warn_of_cut(config_.source, targets_.cut_sources, most_source_pieces(*trained_.model));
+  }
+
+ private:
+  // Each line is a pair of source and target, and with --contrast another one.
+  static WorkSize size_of(const ScoreCommandConfig& config) {
+    return work_on_lines({config.source}, {}, "pairs", config.contrast.empty() ? 1 : 2);
+  }
+  bool has_contrast() const { return !config_.contrast.empty(); }
+
+  Json json_of(const TargetScore& score) const {
+    return score_json(score.pieces, score.words, trained_.tokenizers.tgt, config_.per_token);
+  }
+
+  void print_line(const TargetScore& target, const TargetScore* contrast) {
+    const bool is_correct = contrast != nullptr && pairs_.add(target.log_prob(), contrast->log_prob());
+    if (config_.json) {
+      Json object = json_of(target);
+      if (contrast != nullptr) {
+        object["contrast"] = json_of(*contrast);
+        object["correct"] = is_correct;
+      }
+      std::cout << object.dump() << '\n';
+      return;
+    }
+    const Tokenizer& tokenizer = trained_.tokenizers.tgt;
+    std::cout << score_text(target.pieces, tokenizer, config_.per_token);
+    if (contrast != nullptr) std::cout << '\t' << score_text(contrast->pieces, tokenizer, false);
+    std::cout << '\n';
+  }
+
+  static void warn_of_cut(const std::string& file, const CutLines& cut, std::size_t pieces) {
+    if (cut.count > 0) log::warn("{}: {}", name_of_input(file), cut.report(pieces));
+  }
+
+  static void report(const std::string& file, const ScoreTally& tally) {
+    log::info("{}: {}", name_of_input(file), sums_text(tally));
+    warn_of_cut(file, tally.cut_targets, kMostPieces);
+  }
+
+  const ScoreCommandConfig& config_;
+  const Run& trained_;
+  WorkProgress progress_;
+  ScoreTally targets_, contrasts_;
+  ContrastTally pairs_;
+};
+
+}  // namespace
+
+void score_translations(const ScoreCommandConfig& config) {
+  std::vector<std::string> files = {config.source, config.target};
+  if (!config.contrast.empty()) files.push_back(config.contrast);
+  LineAlignedReader reader(files);  // opened first: a file that cannot be read is said at once
+  FactorReader factors(config.factors.source_factors);
+  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  check_factor_files(trained.tokenizers, config.run, config.factors.source_factors.size());
+  freeze(*trained.model, config.use.precision);
+  TranslationScorePrinter printer(config, trained);
+  std::vector<std::string> lines(files.size());
+  bool more = true;
+  while (more) {
+    std::vector<std::vector<std::string>> texts(files.size());
+    std::size_t bytes = 0;
+    while (texts[0].size() < kLinesInWindow && bytes < kBytesInScoredWindow && (more = reader.next(lines))) {
+      lines[0] += factors.next(lines[0]);
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        bytes += lines[i].size();
+        texts[i].push_back(lines[i]);
+      }
+    }
+    printer.print(texts);
+  }
+  if (reader.num_lines() == 0)
+    throw UserError(name_of_input(config.source) + ": empty", "check that it is the right file");
+  factors.finish();
+  reader.log_counts();
+  printer.finish();
+}
+
+}  // namespace attend

@@ -1,0 +1,32 @@
+// Minimal pairs: two sentences of which one is right and the other differs from it by an error. Tab-separated lines
+// without quoting and without a header:
+//
+//   better  worse
+//   kind  better  worse
+//   kind  distance  better  worse
+//
+//   agreement	3	The boys with the hat are tired.	The boys with the hat is tired.
+//
+// The distance is a whole number, such as the words between subject and verb.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attend {
+
+struct MinimalPair {
+  std::string kind = {};  // empty: the file names none
+  std::optional<std::int64_t> distance = {};
+  std::string better = {}, worse = {};
+};
+
+// The pairs of a file, which may be .gz or - (standard input). Throws UserError naming the file and its line if a line
+// has another number of fields than 2, 3 or 4, or than the first one, a blank field, a distance that is not a number
+// from 0, or the same sentence twice; or the file, if it is empty.
+std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path);
+
+}  // namespace attend

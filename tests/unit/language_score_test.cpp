@@ -1,0 +1,196 @@
+// The probability of a text, in one forward pass, is what stepping through it says; windows, batches and workers change
+// nothing that they should not.
+#include "eval/language_score.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/signals.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "eval/score_batches.hpp"
+#include "models/language/language_options.hpp"
+#include "models/layers/layers.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+Tokenizer letters_of_texts() {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "text", "a dog sees a cat .\nthe cat saw dogs\n");
+  return train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
+}
+
+// A language model of random weights over letters; a Transformer reads at most `longest` tokens.
+LanguageRun random_language(LanguageCell cell, std::int64_t longest = 128) {
+  static const Tokenizer tokenizer = letters_of_texts();
+  LanguageOptions options{.cell = cell};
+  options.stack.width = 16;
+  options.stack.layers = 2;
+  options.stack.max_positions = longest;
+  options.stack.initial_deviation = 0.3;  // probabilities that differ
+  const LanguageModel model = make_language_model(options, tokenizer.size());
+  initialise(*model, 7);
+  model->eval();
+  return {.options = options, .tokenizer = tokenizer, .model = model};
+}
+
+// The windows of a text, token by token, each from an empty state.
+std::vector<double> stepped(const LanguageRun& run, const std::string& line, const std::vector<ScoredWindow>& windows) {
+  const at::NoGradGuard no_grad;
+  const std::int32_t end = run.tokenizer.special().eos;
+  std::vector<std::int64_t> tokens = {end};
+  for (const std::int32_t id : run.tokenizer.encode(line)) tokens.push_back(id);
+  tokens.push_back(end);
+  std::vector<double> log_probs;
+  Pass pass = Pass::inference();
+  for (const ScoredWindow& window : windows) {
+    const auto state = run.model->start(1);
+    for (std::int64_t t = window.begin; t < window.end; ++t) {
+      const auto place = static_cast<std::size_t>(t);
+      const at::Tensor log_p = run.model->step(*state, at::tensor({tokens[place]}), pass)[0].log_softmax(0);
+      if (t >= window.scored) log_probs.push_back(log_p[tokens[place + 1]].item<double>());
+    }
+  }
+  return log_probs;
+}
+
+const std::vector<std::string> kTexts = {"a dog sees a cat .", "", "dogs", "the cat saw a dog and the cat sees dogs", "a",
+                                         "the the the",        " "};
+
+TEST(LanguageScores, AreThoseOfAStepAfterTheOther) {
+  for (const LanguageCell cell : {LanguageCell::transformer, LanguageCell::lstm, LanguageCell::gru}) {
+    const LanguageRun run = random_language(cell);
+    const auto scores = score_language(run, kTexts, {});
+    ASSERT_EQ(scores.size(), kTexts.size());
+    for (std::size_t i = 0; i < kTexts.size(); ++i) {
+      const std::vector<std::int32_t> ids = run.tokenizer.encode(kTexts[i]);
+      const std::int64_t tokens = std::ssize(ids) + 1;
+      const std::vector<double> expected = stepped(run, kTexts[i], {{.begin = 0, .scored = 0, .end = tokens}});
+      ASSERT_EQ(scores[i].pieces.size(), expected.size());
+      double sum = 0;
+      for (std::size_t t = 0; t < expected.size(); ++t) {
+        EXPECT_EQ(scores[i].pieces[t].id, t < ids.size() ? ids[t] : run.tokenizer.special().eos);
+        EXPECT_NEAR(scores[i].pieces[t].log_prob, expected[t], 2e-5) << name_of(cell) << ", " << kTexts[i] << ", " << t;
+        sum += expected[t];
+      }
+      EXPECT_NEAR(scores[i].log_prob(), sum, 1e-3);
+    }
+    EXPECT_NE(scores[0].pieces[0].log_prob, scores[0].pieces[2].log_prob) << "the same piece in another place";
+  }
+}
+
+TEST(LanguageScores, CountWordsAndBytesWithTheEndOfALine) {
+  const auto scores = score_language(random_language(LanguageCell::transformer), std::vector<std::string>{"a  dög .", ""}, {});
+  EXPECT_EQ(scores[0].words, 4);
+  EXPECT_EQ(scores[0].bytes, 10);
+  EXPECT_EQ(scores[1].words, 1);
+  EXPECT_EQ(scores[1].bytes, 1);
+  EXPECT_EQ(scores[1].pieces.size(), 1U);
+}
+
+TEST(LanguageScores, WindowsOverlapByHalf) {
+  using Windows = std::vector<ScoredWindow>;
+  EXPECT_EQ(scored_windows(9, std::nullopt), (Windows{{0, 0, 9}}));
+  EXPECT_EQ(scored_windows(8, 8), (Windows{{0, 0, 8}}));
+  EXPECT_EQ(scored_windows(9, 8), (Windows{{0, 0, 8}, {4, 8, 9}}));
+  EXPECT_EQ(scored_windows(15, 8), (Windows{{0, 0, 8}, {4, 8, 12}, {8, 12, 15}}));
+  EXPECT_EQ(scored_windows(7, 5), (Windows{{0, 0, 5}, {3, 5, 7}}));
+  EXPECT_EQ(scored_windows(3, 1), (Windows{{0, 0, 1}, {1, 1, 2}, {2, 2, 3}}));
+  EXPECT_EQ(scored_windows(1, 8), (Windows{{0, 0, 1}}));
+}
+
+// The model reads 8 tokens; without windows it would read positions that it does not have.
+TEST(LanguageScores, ALineLongerThanTheModelReadsIsReadInWindows) {
+  const LanguageRun run = random_language(LanguageCell::transformer, 8);
+  const auto scores = score_language(run, kTexts, {.batch_size = 3});
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    const std::int64_t tokens = std::ssize(run.tokenizer.encode(kTexts[i])) + 1;
+    const std::vector<double> expected = stepped(run, kTexts[i], scored_windows(tokens, 8));
+    ASSERT_EQ(std::ssize(scores[i].pieces), tokens);
+    for (std::size_t t = 0; t < expected.size(); ++t) {
+      EXPECT_NEAR(scores[i].pieces[t].log_prob, expected[t], 2e-5) << kTexts[i] << ", " << t;
+    }
+  }
+}
+
+TEST(LanguageScores, AreTheSameInAnyBatches) {
+  for (const LanguageCell cell : {LanguageCell::transformer, LanguageCell::tanh}) {
+    const LanguageRun run = random_language(cell, 16);
+    const auto alone = score_language(run, kTexts, {.batch_size = 1, .workers = 1});
+    for (const ScoreConfig& config : {ScoreConfig{.batch_size = 3, .workers = 2}, ScoreConfig{.workers = 1}}) {
+      const auto together = score_language(run, kTexts, config);
+      for (std::size_t i = 0; i < kTexts.size(); ++i) {
+        EXPECT_NEAR(together[i].log_prob(), alone[i].log_prob(), 1e-4) << name_of(cell) << ", line " << i;
+      }
+    }
+  }
+}
+
+TEST(LanguageScores, BatchesHaveTheLongestFirstAndHeedBothLimits) {
+  using Batches = std::vector<std::vector<std::size_t>>;
+  const std::vector<std::int64_t> lengths = {3, 9, 3, 1, 3};
+  EXPECT_EQ(batches_of_lengths(lengths, 2, 100), (Batches{{1, 0}, {2, 4}, {3}}));
+  EXPECT_EQ(batches_of_lengths(lengths, 10, 7), (Batches{{1}, {0, 2}, {4, 3}}));
+  EXPECT_TRUE(batches_of_lengths({}, 10, 7).empty());
+}
+
+TEST(LanguageScoresDeathTest, HeedSignals) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        signals::install();
+        const LanguageRun run = random_language(LanguageCell::gru);
+        std::raise(SIGTERM);
+        try {
+          score_language(run, kTexts, {});
+        } catch (const Interrupted&) {
+          std::_Exit(7);
+        }
+      },
+      testing::ExitedWithCode(7), "");
+}
+
+TEST(LanguageSums, ArePerPiecePerWordAndPerByte) {
+  const double half = std::log(0.5);
+  LanguageTally tally;
+  tally.add({.pieces = {{.log_prob = half}, {.log_prob = half}, {.log_prob = half}}, .words = 2, .bytes = 7});
+  tally.add({.pieces = {{.log_prob = half}}, .words = 1, .bytes = 1});
+  EXPECT_EQ(tally.lines, 2);
+  EXPECT_EQ(tally.pieces, 4);
+  EXPECT_EQ(tally.bytes, 8);
+  EXPECT_NEAR(tally.perplexity_by_piece(), 2, 1e-12);
+  EXPECT_NEAR(tally.perplexity_by_word(), std::pow(2, 4.0 / 3), 1e-12);
+  EXPECT_NEAR(tally.bits_per_byte(), 0.5, 1e-12);
+}
+
+TEST(LanguageSums, ContrastsAreCountedByKindAndDistance) {
+  ContrastTable table;
+  EXPECT_TRUE(table.add(-1, -2, "agreement", 1));
+  EXPECT_FALSE(table.add(-2, -1, "agreement", 3));
+  EXPECT_FALSE(table.add(-2, -2, "negation", 3)) << "equally likely is wrong";
+  EXPECT_TRUE(table.add(-3, -4, "negation", std::nullopt));
+  EXPECT_TRUE(table.add(-3, -4, "", std::nullopt));
+  EXPECT_EQ(table.all.pairs, 5);
+  EXPECT_EQ(table.all.correct, 3);
+  ASSERT_EQ(table.kinds.size(), 2U);
+  EXPECT_DOUBLE_EQ(table.kinds.at("agreement").accuracy(), 0.5);
+  EXPECT_EQ(table.kinds.at("negation").pairs, 2);
+  ASSERT_EQ(table.distances.size(), 2U);
+  EXPECT_DOUBLE_EQ(table.distances.at(1).accuracy(), 1);
+  EXPECT_DOUBLE_EQ(table.distances.at(3).accuracy(), 0);
+  // Wilson: (p + z²/2n ± z √(p(1 - p)/n + z²/4n²)) / (1 + z²/n) of 3 in 5.
+  EXPECT_NEAR(table.all.interval().low, 0.2307, 1e-3);
+  EXPECT_NEAR(table.all.interval().high, 0.8824, 1e-3);
+}
+
+}  // namespace
+}  // namespace attend
