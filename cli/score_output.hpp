@@ -22,7 +22,8 @@ std::string score_text(std::span<const ForcedPiece> pieces, const Tokenizer& tok
 // perplexity: "pseudo_" or nothing. A perplexity of nothing is null.
 nlohmann::ordered_json sums_json(const ScoreSums& sums, const std::string& kind = {});
 
-// "60 lines, -4.000 nats per line; perplexity 2.718 of 240 pieces, 7.389 of 120 words"; with a `kind` such as "pseudo-".
+// "60 lines, -4.000 nats per line; perplexity 2.718 of 240 pieces, 7.389 of 120 words"; with a `kind` such as
+// "pseudo-".
 std::string sums_text(const ScoreSums& sums, const std::string& kind = {});
 
 // {"value", "low", "high", "correct", "pairs"}

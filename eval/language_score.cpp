@@ -108,8 +108,6 @@ void LanguageTally::add(const LanguageScore& score) {
   bytes += score.bytes;
 }
 
-double LanguageTally::bits_per_byte() const {
-  return -log_prob / (std::numbers::ln2 * static_cast<double>(bytes));
-}
+double LanguageTally::bits_per_byte() const { return -log_prob / (std::numbers::ln2 * static_cast<double>(bytes)); }
 
 }  // namespace attend

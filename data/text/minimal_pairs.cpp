@@ -43,10 +43,10 @@ std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path) {
     std::vector<std::string> fields = split_at(line, '\t');
     if (pairs.empty() && fields.size() >= 2 && fields.size() <= 4) count = fields.size();
     if (fields.size() != count) {
-      throw UserError(fmt::format("{}: {}, expected {}", reader.place(),
-                                  counted(std::ssize(fields), "tab-separated field"),
-                                  count == 0 ? "2, 3 or 4" : fmt::format("{} as in the first line", count)),
-                      kPairRemedy);
+      throw UserError(
+          fmt::format("{}: {}, expected {}", reader.place(), counted(std::ssize(fields), "tab-separated field"),
+                      count == 0 ? "2, 3 or 4" : fmt::format("{} as in the first line", count)),
+          kPairRemedy);
     }
     pairs.push_back(pair_of(fields, reader.place()));
   }

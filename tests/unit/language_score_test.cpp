@@ -63,8 +63,8 @@ std::vector<double> stepped(const LanguageRun& run, const std::string& line, con
   return log_probs;
 }
 
-const std::vector<std::string> kTexts = {"a dog sees a cat .", "", "dogs", "the cat saw a dog and the cat sees dogs", "a",
-                                         "the the the",        " "};
+const std::vector<std::string> kTexts = {
+    "a dog sees a cat .", "", "dogs", "the cat saw a dog and the cat sees dogs", "a", "the the the", " "};
 
 TEST(LanguageScores, AreThoseOfAStepAfterTheOther) {
   for (const LanguageCell cell : {LanguageCell::transformer, LanguageCell::lstm, LanguageCell::gru}) {
@@ -89,7 +89,8 @@ TEST(LanguageScores, AreThoseOfAStepAfterTheOther) {
 }
 
 TEST(LanguageScores, CountWordsAndBytesWithTheEndOfALine) {
-  const auto scores = score_language(random_language(LanguageCell::transformer), std::vector<std::string>{"a  dög .", ""}, {});
+  const auto scores =
+      score_language(random_language(LanguageCell::transformer), std::vector<std::string>{"a  dög .", ""}, {});
   EXPECT_EQ(scores[0].words, 4);
   EXPECT_EQ(scores[0].bytes, 10);
   EXPECT_EQ(scores[1].words, 1);

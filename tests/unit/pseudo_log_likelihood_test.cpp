@@ -53,7 +53,8 @@ double masked_by_hand(const BertRun& run, const std::vector<std::int32_t>& piece
   input.segments_M = at::zeros_like(input.tokens.ids_M);
   Pass pass = Pass::inference();
   const at::Tensor read_ME = run.model->predictions->transform(run.model->bert->forward(input, pass));
-  const at::Tensor logits_MV = at::matmul(read_ME, run.model->bert->table().master().t()) + run.model->predictions->bias;
+  const at::Tensor logits_MV =
+      at::matmul(read_ME, run.model->bert->table().master().t()) + run.model->predictions->bias;
   const std::int64_t row = copy.first - copy.begin + 1;
   return logits_MV[row].log_softmax(0)[pieces[static_cast<std::size_t>(copy.first)]].item<double>();
 }
@@ -115,7 +116,8 @@ TEST(PseudoLogLikelihood, ALineLongerThanTheEncoderReadsIsNotCut) {
   const auto scores = pseudo_log_likelihood(run, std::vector<std::string>{"a dog a"}, false, {});
   ASSERT_EQ(scores[0].pieces.size(), pieces.size());
   for (std::int64_t t = 0; t < 8; ++t) {
-    EXPECT_NEAR(scores[0].pieces[static_cast<std::size_t>(t)].log_prob, masked_by_hand(run, pieces, copy(t)), 2e-5) << t;
+    EXPECT_NEAR(scores[0].pieces[static_cast<std::size_t>(t)].log_prob, masked_by_hand(run, pieces, copy(t)), 2e-5)
+        << t;
   }
 }
 
