@@ -23,15 +23,15 @@
 namespace attend {
 namespace {
 
-Tokenizer letters_of_texts() {
+Tokenizer letters_of_scored_texts() {
   const TemporaryDirectory directory;
   write_file_atomic(directory / "text", "a dog sees a cat .\nthe cat saw dogs\n");
   return train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
 }
 
 // A language model of random weights over letters; a Transformer reads at most `longest` tokens.
-LanguageRun random_language(LanguageCell cell, std::int64_t longest = 128) {
-  static const Tokenizer tokenizer = letters_of_texts();
+LanguageRun scored_language(LanguageCell cell, std::int64_t longest = 128) {
+  static const Tokenizer tokenizer = letters_of_scored_texts();
   LanguageOptions options{.cell = cell};
   options.stack.width = 16;
   options.stack.layers = 2;
@@ -44,7 +44,8 @@ LanguageRun random_language(LanguageCell cell, std::int64_t longest = 128) {
 }
 
 // The windows of a text, token by token, each from an empty state.
-std::vector<double> stepped(const LanguageRun& run, const std::string& line, const std::vector<ScoredWindow>& windows) {
+std::vector<double> log_probs_of_steps(const LanguageRun& run, const std::string& line,
+                                       const std::vector<ScoredWindow>& windows) {
   const at::NoGradGuard no_grad;
   const std::int32_t end = run.tokenizer.special().eos;
   std::vector<std::int64_t> tokens = {end};
@@ -63,23 +64,25 @@ std::vector<double> stepped(const LanguageRun& run, const std::string& line, con
   return log_probs;
 }
 
-const std::vector<std::string> kTexts = {
+const std::vector<std::string> kScoredTexts = {
     "a dog sees a cat .", "", "dogs", "the cat saw a dog and the cat sees dogs", "a", "the the the", " "};
 
 TEST(LanguageScores, AreThoseOfAStepAfterTheOther) {
   for (const LanguageCell cell : {LanguageCell::transformer, LanguageCell::lstm, LanguageCell::gru}) {
-    const LanguageRun run = random_language(cell);
-    const auto scores = score_language(run, kTexts, {});
-    ASSERT_EQ(scores.size(), kTexts.size());
-    for (std::size_t i = 0; i < kTexts.size(); ++i) {
-      const std::vector<std::int32_t> ids = run.tokenizer.encode(kTexts[i]);
+    const LanguageRun run = scored_language(cell);
+    const auto scores = score_language(run, kScoredTexts, {});
+    ASSERT_EQ(scores.size(), kScoredTexts.size());
+    for (std::size_t i = 0; i < kScoredTexts.size(); ++i) {
+      const std::vector<std::int32_t> ids = run.tokenizer.encode(kScoredTexts[i]);
       const std::int64_t tokens = std::ssize(ids) + 1;
-      const std::vector<double> expected = stepped(run, kTexts[i], {{.begin = 0, .scored = 0, .end = tokens}});
+      const std::vector<double> expected =
+          log_probs_of_steps(run, kScoredTexts[i], {{.begin = 0, .scored = 0, .end = tokens}});
       ASSERT_EQ(scores[i].pieces.size(), expected.size());
       double sum = 0;
       for (std::size_t t = 0; t < expected.size(); ++t) {
         EXPECT_EQ(scores[i].pieces[t].id, t < ids.size() ? ids[t] : run.tokenizer.special().eos);
-        EXPECT_NEAR(scores[i].pieces[t].log_prob, expected[t], 2e-5) << name_of(cell) << ", " << kTexts[i] << ", " << t;
+        EXPECT_NEAR(scores[i].pieces[t].log_prob, expected[t], 2e-5)
+            << name_of(cell) << ", " << kScoredTexts[i] << ", " << t;
         sum += expected[t];
       }
       EXPECT_NEAR(scores[i].log_prob(), sum, 1e-3);
@@ -90,7 +93,7 @@ TEST(LanguageScores, AreThoseOfAStepAfterTheOther) {
 
 TEST(LanguageScores, CountWordsAndBytesWithTheEndOfALine) {
   const auto scores =
-      score_language(random_language(LanguageCell::transformer), std::vector<std::string>{"a  dög .", ""}, {});
+      score_language(scored_language(LanguageCell::transformer), std::vector<std::string>{"a  dög .", ""}, {});
   EXPECT_EQ(scores[0].words, 4);
   EXPECT_EQ(scores[0].bytes, 10);
   EXPECT_EQ(scores[1].words, 1);
@@ -111,25 +114,25 @@ TEST(LanguageScores, WindowsOverlapByHalf) {
 
 // The model reads 8 tokens; without windows it would read positions that it does not have.
 TEST(LanguageScores, ALineLongerThanTheModelReadsIsReadInWindows) {
-  const LanguageRun run = random_language(LanguageCell::transformer, 8);
-  const auto scores = score_language(run, kTexts, {.batch_size = 3});
-  for (std::size_t i = 0; i < kTexts.size(); ++i) {
-    const std::int64_t tokens = std::ssize(run.tokenizer.encode(kTexts[i])) + 1;
-    const std::vector<double> expected = stepped(run, kTexts[i], scored_windows(tokens, 8));
+  const LanguageRun run = scored_language(LanguageCell::transformer, 8);
+  const auto scores = score_language(run, kScoredTexts, {.batch_size = 3});
+  for (std::size_t i = 0; i < kScoredTexts.size(); ++i) {
+    const std::int64_t tokens = std::ssize(run.tokenizer.encode(kScoredTexts[i])) + 1;
+    const std::vector<double> expected = log_probs_of_steps(run, kScoredTexts[i], scored_windows(tokens, 8));
     ASSERT_EQ(std::ssize(scores[i].pieces), tokens);
     for (std::size_t t = 0; t < expected.size(); ++t) {
-      EXPECT_NEAR(scores[i].pieces[t].log_prob, expected[t], 2e-5) << kTexts[i] << ", " << t;
+      EXPECT_NEAR(scores[i].pieces[t].log_prob, expected[t], 2e-5) << kScoredTexts[i] << ", " << t;
     }
   }
 }
 
 TEST(LanguageScores, AreTheSameInAnyBatches) {
   for (const LanguageCell cell : {LanguageCell::transformer, LanguageCell::tanh}) {
-    const LanguageRun run = random_language(cell, 16);
-    const auto alone = score_language(run, kTexts, {.batch_size = 1, .workers = 1});
+    const LanguageRun run = scored_language(cell, 16);
+    const auto alone = score_language(run, kScoredTexts, {.batch_size = 1, .workers = 1});
     for (const ScoreConfig& config : {ScoreConfig{.batch_size = 3, .workers = 2}, ScoreConfig{.workers = 1}}) {
-      const auto together = score_language(run, kTexts, config);
-      for (std::size_t i = 0; i < kTexts.size(); ++i) {
+      const auto together = score_language(run, kScoredTexts, config);
+      for (std::size_t i = 0; i < kScoredTexts.size(); ++i) {
         EXPECT_NEAR(together[i].log_prob(), alone[i].log_prob(), 1e-4) << name_of(cell) << ", line " << i;
       }
     }
@@ -149,10 +152,10 @@ TEST(LanguageScoresDeathTest, HeedSignals) {
   EXPECT_EXIT(
       {
         signals::install();
-        const LanguageRun run = random_language(LanguageCell::gru);
+        const LanguageRun run = scored_language(LanguageCell::gru);
         std::raise(SIGTERM);
         try {
-          score_language(run, kTexts, {});
+          score_language(run, kScoredTexts, {});
         } catch (const Interrupted&) {
           std::_Exit(7);
         }

@@ -20,7 +20,7 @@ namespace attend {
 namespace {
 
 // A BERT of random weights over letters, so that words have several pieces: "a dog" is ▁ a ▁ d o g.
-BertRun random_bert(std::int64_t longest = 64) {
+BertRun bert_of_letters(std::int64_t longest = 64) {
   static const Tokenizer tokenizer = [] {
     const TemporaryDirectory directory;
     write_file_atomic(directory / "text", "a dog .\na cat .\n");
@@ -62,7 +62,7 @@ double masked_by_hand(const BertRun& run, const std::vector<std::int32_t>& piece
 const std::vector<std::string> kMaskedTexts = {"a dog .", "", "cat", "a dog a cat a dog .", "dog dog"};
 
 TEST(PseudoLogLikelihood, MasksEachPieceInTurn) {
-  const BertRun run = random_bert();
+  const BertRun run = bert_of_letters();
   const auto scores = pseudo_log_likelihood(run, kMaskedTexts, false, {});
   ASSERT_EQ(scores.size(), kMaskedTexts.size());
   for (std::size_t i = 0; i < kMaskedTexts.size(); ++i) {
@@ -85,7 +85,7 @@ TEST(PseudoLogLikelihood, MasksEachPieceInTurn) {
 }
 
 TEST(PseudoLogLikelihood, WithinAWordMasksThePiecesToTheRight) {
-  const BertRun run = random_bert();
+  const BertRun run = bert_of_letters();
   const std::vector<std::int32_t> pieces = run.tokenizer.encode("a dog .");
   ASSERT_EQ(pieces.size(), 8U) << "▁ a ▁ d o g ▁ .";
   const auto copy = [&](std::int64_t piece) { return masked_copy(pieces, piece, 64, run.tokenizer, true); };
@@ -106,7 +106,7 @@ TEST(PseudoLogLikelihood, WithinAWordMasksThePiecesToTheRight) {
 
 // Of 8 tokens, 6 are pieces.
 TEST(PseudoLogLikelihood, ALineLongerThanTheEncoderReadsIsNotCut) {
-  const BertRun run = random_bert(8);
+  const BertRun run = bert_of_letters(8);
   const std::vector<std::int32_t> pieces = run.tokenizer.encode("a dog a");
   ASSERT_EQ(pieces.size(), 8U) << "▁ a ▁ d o g ▁ a";
   const auto copy = [&](std::int64_t piece) { return masked_copy(pieces, piece, 8, run.tokenizer, false); };
@@ -122,7 +122,7 @@ TEST(PseudoLogLikelihood, ALineLongerThanTheEncoderReadsIsNotCut) {
 }
 
 TEST(PseudoLogLikelihood, IsTheSameInAnyBatches) {
-  const BertRun run = random_bert(12);
+  const BertRun run = bert_of_letters(12);
   for (const bool within_word : {false, true}) {
     const auto alone = pseudo_log_likelihood(run, kMaskedTexts, within_word, {.batch_size = 1, .workers = 1});
     const auto together = pseudo_log_likelihood(run, kMaskedTexts, within_word, {.batch_size = 5, .workers = 2});
@@ -133,7 +133,7 @@ TEST(PseudoLogLikelihood, IsTheSameInAnyBatches) {
 }
 
 TEST(PseudoLogLikelihood, NeedsTheHeadForMaskedTokens) {
-  BertRun run = random_bert();
+  BertRun run = bert_of_letters();
   EXPECT_NO_THROW(run.check_fills_masks("runs/bert"));
   std::erase_if(run.weights, [](const auto& weight) { return weight.first.starts_with("predictions."); });
   EXPECT_THROW(run.check_fills_masks("runs/bert"), UserError);
