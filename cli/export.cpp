@@ -1,5 +1,5 @@
-// attend export: writes a run as a directory for Hugging Face transformers, an encoder as BERT, a translation model as
-// MarianMT.
+// attend export: writes a run as a directory for Hugging Face transformers, an encoder as BERT, a language model as
+// GPT-2, a translation model as MarianMT.
 #include <filesystem>
 
 #include "cli/command.hpp"
@@ -9,11 +9,13 @@
 #include "core/log.hpp"
 #include "data/tokenizer/bert_vocabulary.hpp"
 #include "data/tokenizer/marian_vocabulary.hpp"
+#include "data/tokenizer/template_json.hpp"
 #include "data/tokenizer/tokenizer_json.hpp"
-#include "data/tokenizer/wordpiece_json.hpp"
 #include "models/bert/hf.hpp"
+#include "models/language/gpt2.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
+#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "models/translation/marian.hpp"
@@ -44,14 +46,32 @@ struct ExportConfig {
   }
 };
 
+// Files of the tokenizer of one language, for texts of at most `positions` pieces.
+void write_tokenizer(const fs::path& directory, const Tokenizer& tokenizer, std::int64_t positions, TextsFor use) {
+  write_file_atomic(directory / "tokenizer.json", to_tokenizer_json(tokenizer, use));
+  if (!is_tokenizer_json(tokenizer.bytes())) write_file_atomic(directory / kSentencePieceFile, tokenizer.bytes());
+  write_file_atomic(directory / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions, use));
+}
+
 void write(const fs::path& output, const NamedTensors& weights, const HfConfig& theirs, const Tokenizer& tokenizer) {
   StagedDirectory staged(output);
   const std::int64_t positions = bert_config(theirs.options, tokenizer.size()).max_length;
   write_file_atomic(staged.path() / "config.json", to_hf_config(theirs));
   save_tensors(staged.path() / "model.safetensors", to_hf(weights, theirs), {{"format", "pt"}});
-  write_file_atomic(staged.path() / "tokenizer.json", to_tokenizer_json(tokenizer));
-  if (!is_wordpiece_json(tokenizer.bytes())) write_file_atomic(staged.path() / kSentencePieceFile, tokenizer.bytes());
-  write_file_atomic(staged.path() / "tokenizer_config.json", to_tokenizer_config_json(tokenizer, positions));
+  write_tokenizer(staged.path(), tokenizer, positions, TextsFor::encoder);
+  staged.commit();
+}
+
+void write_language_model(const fs::path& run, const ExportConfig& config) {
+  check_gpt2_form(read_config<LanguageOptions>(run / "config.toml", UnknownKeys::ignore));
+  const LanguageRun trained = LanguageRun::load(run, config.checkpoint);
+  const Tokenizer& tokenizer = trained.tokenizer;
+  const Gpt2Config theirs{
+      .options = trained.options, .vocabulary = tokenizer.size(), .eos = tokenizer.special().eos};
+  StagedDirectory staged(config.output);
+  write_file_atomic(staged.path() / "config.json", to_gpt2_config(theirs));
+  save_tensors(staged.path() / "model.safetensors", to_gpt2(parameters_of(*trained.model)), {{"format", "pt"}});
+  write_tokenizer(staged.path(), tokenizer, theirs.options.stack.max_positions, TextsFor::language_model);
   staged.commit();
 }
 
@@ -82,6 +102,8 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   const fs::path run = run_of_best_seed(config.run);
   if (kind_of_run(run) == RunKind::train) {
     write_translation(run, config);
+  } else if (kind_of_run(run) == RunKind::language) {
+    write_language_model(run, config);
   } else if (kind_of_run(run) == RunKind::finetune) {
     const TextRun trained = TextRun::load(run, config.checkpoint);
     if (trained.options.model != TextEncoderKind::bert) {

@@ -1,4 +1,4 @@
-// attend import: converts a Hugging Face BERT or MarianMT to a run.
+// attend import: converts a Hugging Face BERT, GPT-2 or MarianMT to a run.
 #include <algorithm>
 #include <filesystem>
 
@@ -11,11 +11,14 @@
 #include "core/tensor_directory.hpp"
 #include "data/text/conll.hpp"
 #include "data/tokenizer/bert_vocabulary.hpp"
+#include "data/tokenizer/gpt2_vocabulary.hpp"
 #include "data/tokenizer/marian_vocabulary.hpp"
 #include "models/bert/hf.hpp"
+#include "models/language/gpt2.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "models/text/sentence.hpp"
@@ -39,6 +42,7 @@ struct ImportConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("directory", self.directory,
           {.help = "directory of a BERT, with config.json, model.safetensors, and vocab.txt or tokenizer.json; of a "
+                   "GPT-2, with config.json, model.safetensors, and tokenizer.json or vocab.json and merges.txt; of a "
                    "MarianMT, with config.json, model.safetensors, source.spm, target.spm and vocab.json; or one "
                    "written by attend export",
            .placeholder = "DIR",
@@ -61,7 +65,8 @@ void check_report(const WeightReport& report, const fs::path& file, bool allow_m
   };
   std::vector<std::string> layers = report.unused;
   std::erase_if(layers, [](const std::string& name) {
-    return name.find("encoder.layer.") == std::string::npos && name.find("coder.layers.") == std::string::npos;
+    return name.find("encoder.layer.") == std::string::npos && name.find("coder.layers.") == std::string::npos &&
+           name.find("transformer.h.") == std::string::npos && !name.starts_with("h.");
   });
   if (!layers.empty()) {
     throw UserError(file.string() + ": more layers than described in config.json" + list(layers), kOtherModel);
@@ -76,6 +81,13 @@ void check_report(const WeightReport& report, const fs::path& file, bool allow_m
                     "check the file, or initialise these randomly with --allow-missing");
   }
   log::warn("{}: missing, initialised randomly{}", file.string(), list(report.missing));
+}
+
+void check_vocabulary_size(const fs::path& directory, const Tokenizer& tokenizer, std::int64_t vocabulary) {
+  if (tokenizer.size() == vocabulary) return;
+  throw UserError(directory.string() + ": the tokenizer has " + std::to_string(tokenizer.size()) +
+                      " pieces, but the vocab_size of config.json is " + std::to_string(vocabulary),
+                  "use the tokenizer of this model");
 }
 
 // `file` is the config.json.
@@ -167,16 +179,40 @@ void import_marian(const ImportConfig& config) {
   staged.commit();
 }
 
+void import_gpt2(const ImportConfig& config) {
+  const fs::path directory = config.directory, file = directory / "config.json";
+  const Gpt2Config theirs = read_gpt2_config(file);
+  if (!config.task.empty()) {
+    throw UserError("--task " + config.task + ": the model in " + directory.string() + " is a language model",
+                    "leave it out");
+  }
+  const Tokenizer tokenizer = import_gpt2_tokenizer(directory);
+  check_ends_texts(tokenizer, directory);
+  check_vocabulary_size(directory, tokenizer, theirs.vocabulary);
+  if (const std::int32_t eos = tokenizer.special().eos; eos != theirs.eos) {
+    throw UserError(fmt::format("{}: \"{}\" ends a text and has the id {}, but the eos_token_id of config.json is {}",
+                                directory.string(), tokenizer.piece(eos), eos, theirs.eos),
+                    "use the tokenizer of this model");
+  }
+  const TensorDirectory tensors(directory);
+  refuse_larger_model(theirs, tensors, file);
+  const LanguageModel model = make_language_model(theirs.options, tokenizer.size());
+  initialise(*model, 1);
+  check_report(load_gpt2_weights(tensors, *model), tensors.path(), config.allow_missing);
+  StagedDirectory staged(config.run);
+  save_run_tokenizer(tokenizer, staged.path());
+  write_file_atomic(staged.path() / "config.toml", to_toml(theirs.options));
+  write_checkpoint(staged.path(), parameters_of(*model), identity_of(theirs.options, tokenizer));
+  write_record(staged.path(), RunKind::language);
+  staged.commit();
+}
+
 void import_bert(const ImportConfig& config) {
   const fs::path directory = config.directory, file = directory / "config.json";
   const fs::path weights = directory / "model.safetensors";
   const HfConfig theirs = read_hf_config(file);
   const Tokenizer tokenizer = import_bert_tokenizer(directory);
-  if (tokenizer.size() != theirs.vocabulary) {
-    throw UserError(directory.string() + ": the tokenizer has " + std::to_string(tokenizer.size()) +
-                        " pieces, but the vocab_size of config.json is " + std::to_string(theirs.vocabulary),
-                    "use the tokenizer of this model");
-  }
+  check_vocabulary_size(directory, tokenizer, theirs.vocabulary);
   if (!theirs.task && !config.task.empty()) {
     throw UserError("--task " + config.task + ": the model in " + directory.string() + " has no task head",
                     "leave it out, and fine-tune the run with attend finetune --init-from");
@@ -217,14 +253,14 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   refuse_existing(config.run, "--run");
   const fs::path file = fs::path(config.directory) / "config.json";
   const auto type = json_member<std::string>(read_json(file, kMostHfConfigBytes), "model_type", file.string());
-  type == "marian" ? import_marian(config) : import_bert(config);
+  (type == "marian" ? import_marian : type == "gpt2" ? import_gpt2 : import_bert)(config);
   log::info("imported {} to {}", config.directory, config.run);
 }
 
 }  // namespace
 
 Command import_command() {
-  return make_command<ImportConfig>("import", "import a Hugging Face BERT or MarianMT as a run", run);
+  return make_command<ImportConfig>("import", "import a Hugging Face BERT, GPT-2 or MarianMT as a run", run);
 }
 
 }  // namespace attend

@@ -44,7 +44,7 @@ WordPieceConfig read_config(const fs::path& path) {
 
 WordPiece read_vocabulary(const fs::path& directory) {
   const fs::path whole = directory / "tokenizer.json", pieces = directory / "vocab.txt";
-  if (fs::exists(whole)) return parse_wordpiece_json(read_file(whole, kMaxTokenizerBytes), whole.string());
+  if (fs::exists(whole)) return read_wordpiece_json(read_json(whole, kMaxTokenizerBytes), whole.string());
   if (!fs::exists(pieces)) {
     throw UserError(directory.string() + ": neither tokenizer.json nor vocab.txt",
                     "name the directory of a BERT model that includes its tokenizer");

@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "data/text/utf8.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
-#include "data/tokenizer/wordpiece_json.hpp"
+#include "data/tokenizer/template_json.hpp"
 
 namespace attend {
 namespace {
@@ -23,7 +23,7 @@ std::vector<std::string_view> characters_of(std::string_view text) {
 }
 
 std::optional<TokenizerType> type_of(const Tokenizer& tokenizer) {
-  if (is_wordpiece_json(tokenizer.bytes())) return std::nullopt;
+  if (is_tokenizer_json(tokenizer.bytes())) return std::nullopt;
   switch (read_sentencepiece_content(tokenizer.bytes()).kind) {
     case SentencePieceKind::unigram: return TokenizerType::unigram;
     case SentencePieceKind::bpe: return TokenizerType::bpe;

@@ -21,21 +21,33 @@ json added_tokens_json(std::vector<SpecialToken> tokens) {
   return result;
 }
 
+namespace {
+
+json special_part(const SpecialToken& token, int type) {
+  return {{"SpecialToken", {{"id", token.piece}, {"type_id", type}}}};
+}
+
+json text_part(const char* name, int type) { return {{"Sequence", {{"id", name}, {"type_id", type}}}}; }
+
+json definition_of(const SpecialToken& token) {
+  return {{"id", token.piece}, {"ids", json::array({token.id})}, {"tokens", json::array({token.piece})}};
+}
+
+}  // namespace
+
 json template_json(const SpecialToken& cls, const SpecialToken& sep) {
-  const auto special = [](const SpecialToken& token, int type) {
-    return json{{"SpecialToken", {{"id", token.piece}, {"type_id", type}}}};
-  };
-  const auto sequence = [](const char* name, int type) {
-    return json{{"Sequence", {{"id", name}, {"type_id", type}}}};
-  };
-  const auto definition = [](const SpecialToken& token) {
-    return json{{"id", token.piece}, {"ids", json::array({token.id})}, {"tokens", json::array({token.piece})}};
-  };
   return {
       {"type", "TemplateProcessing"},
-      {"single", json::array({special(cls, 0), sequence("A", 0), special(sep, 0)})},
-      {"pair", json::array({special(cls, 0), sequence("A", 0), special(sep, 0), sequence("B", 1), special(sep, 1)})},
-      {"special_tokens", {{cls.piece, definition(cls)}, {sep.piece, definition(sep)}}}};
+      {"single", json::array({special_part(cls, 0), text_part("A", 0), special_part(sep, 0)})},
+      {"pair", json::array({special_part(cls, 0), text_part("A", 0), special_part(sep, 0), text_part("B", 1), special_part(sep, 1)})},
+      {"special_tokens", {{cls.piece, definition_of(cls)}, {sep.piece, definition_of(sep)}}}};
+}
+
+json template_json(const SpecialToken& end) {
+  return {{"type", "TemplateProcessing"},
+          {"single", json::array({special_part(end, 0), text_part("A", 0)})},
+          {"pair", json::array({special_part(end, 0), text_part("A", 0), text_part("B", 0)})},
+          {"special_tokens", {{end.piece, definition_of(end)}}}};
 }
 
 }  // namespace attend

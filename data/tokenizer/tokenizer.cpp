@@ -6,8 +6,11 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "data/text/lines.hpp"
+#include "data/tokenizer/byte_level_bpe_json.hpp"
 #include "data/tokenizer/sentencepiece_model.hpp"
+#include "data/tokenizer/template_json.hpp"
 #include "data/tokenizer/tokenizer_model.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 
@@ -15,8 +18,10 @@ namespace attend {
 namespace {
 
 std::unique_ptr<const TokenizerModel> make_model(const std::string& bytes, const std::string& name) {
-  if (is_wordpiece_json(bytes)) return std::make_unique<WordPiece>(parse_wordpiece_json(bytes, name));
-  return make_sentencepiece_model(bytes, name);
+  if (!is_tokenizer_json(bytes)) return make_sentencepiece_model(bytes, name);
+  const nlohmann::json file = parse_json(bytes, name);
+  if (is_bpe_json(file)) return std::make_unique<ByteLevelBpe>(read_byte_level_bpe_json(file, name));
+  return std::make_unique<WordPiece>(read_wordpiece_json(file, name));
 }
 
 }  // namespace

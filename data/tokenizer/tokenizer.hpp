@@ -1,7 +1,7 @@
 // The tokenizer: text to ids and back, with any kind of vocabulary.
 //
-// Holds a SentencePiece model (sentencepiece_model.hpp) or BERT's WordPiece vocabulary (wordpiece.hpp), which defines
-// the special ids. Text is never encoded to a special id other than unk: "</s>" or "[MASK]" in it are ordinary
+// Holds a SentencePiece model (sentencepiece_model.hpp), BERT's WordPiece vocabulary (wordpiece.hpp) or GPT-2's
+// byte-level BPE (byte_level_bpe.hpp), which defines the special ids. Text is never encoded to a special id other than unk: "</s>" or "[MASK]" in it are ordinary
 // characters.
 //
 //   Tokenizer tokenizer = Tokenizer::load("m30k.model");
@@ -31,8 +31,8 @@ struct SpecialIds {
   std::int32_t mask = -1;
 };
 
-// A piece of a text and its byte range [begin, end) in the text. SentencePiece's ranges cover the whole text; when a
-// character is split into byte pieces, only the last has a width. WordPiece's ranges skip white space and removed
+// A piece of a text and its byte range [begin, end) in the text. Those of SentencePiece and of byte-level BPE cover the
+// whole text; when a character is split into bytes, only the last has a width. WordPiece's ranges skip white space and removed
 // characters, and a character that is normalised to several is in the range of each of their pieces.
 struct Piece {
   std::int32_t id = 0;
@@ -59,7 +59,7 @@ struct Beginning {
 // A tokenizer is cheap to copy: copies share the model. All members are thread-safe.
 class Tokenizer {
  public:
-  // Detects the kind from the content. Throws UserError if it is neither.
+  // Detects the kind from the content. Throws UserError if it is none of them.
   static Tokenizer load(const std::filesystem::path& path);
   // `name` is used in messages.
   static Tokenizer from_bytes(std::string bytes, const std::string& name = "tokenizer");
@@ -75,13 +75,13 @@ class Tokenizer {
   // At most the first `most` pieces of a text, read only as far as necessary.
   Beginning encode_beginning(std::string_view text, std::size_t most) const;
 
-  // Always one line of text: line breaks and NUL spelt by byte pieces become spaces. Special ids are skipped; unk
+  // Always one line of text: line breaks and NUL spelt by bytes become spaces. Special ids are skipped; unk
   // becomes " ⁇ ", or "[UNK]" with WordPiece, which puts one space between words. std::out_of_range for an invalid id.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   std::int32_t size() const;
   const SpecialIds& special() const;
-  // The piece as the vocabulary writes it, such as "▁dog" or "##ing".
+  // The piece as the vocabulary writes it, such as "▁dog", "##ing" or "Ġdog".
   const std::string& piece(std::int32_t id) const;
   // True if the piece starts a word.
   bool begins_word(std::int32_t id) const;

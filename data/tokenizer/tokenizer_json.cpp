@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "data/text/utf8.hpp"
+#include "data/tokenizer/byte_level_bpe_json.hpp"
 #include "data/tokenizer/normalisation_rules.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
 #include "data/tokenizer/template_json.hpp"
@@ -180,9 +182,11 @@ std::array<std::pair<const char*, std::int32_t>, 7> named_ids(const SpecialIds& 
 
 }  // namespace
 
-std::string to_tokenizer_json(const Tokenizer& tokenizer) {
-  if (is_wordpiece_json(tokenizer.bytes()))
-    return to_wordpiece_json(parse_wordpiece_json(tokenizer.bytes(), "tokenizer"));
+std::string to_tokenizer_json(const Tokenizer& tokenizer, TextsFor use) {
+  if (is_tokenizer_json(tokenizer.bytes())) {
+    const json file = parse_json(tokenizer.bytes(), "tokenizer");
+    return is_bpe_json(file) ? tokenizer.bytes() : to_wordpiece_json(read_wordpiece_json(file, "tokenizer"));
+  }
   const SentencePieceContent model = read_sentencepiece_content(tokenizer.bytes());
   check(model);
   const SpecialIds ids = tokenizer.special();
@@ -191,24 +195,29 @@ std::string to_tokenizer_json(const Tokenizer& tokenizer) {
   for (const auto& [name, id] : named_ids(ids)) {
     if (id >= 0) added.push_back(token(id));
   }
-  const bool has_template = ids.cls >= 0 && ids.sep >= 0;
+  const auto post_processor = [&]() -> json {
+    if (use == TextsFor::language_model) return template_json(token(ids.eos));
+    return ids.cls >= 0 && ids.sep >= 0 ? template_json(token(ids.cls), token(ids.sep)) : json();
+  };
   const json file = {{"version", "1.0"},
                      {"truncation", nullptr},
                      {"padding", nullptr},
                      {"added_tokens", added_tokens_json(std::move(added))},
                      {"normalizer", normaliser_of(model)},
                      {"pre_tokenizer", pre_tokenizer_of(model)},
-                     {"post_processor", has_template ? template_json(token(ids.cls), token(ids.sep)) : json()},
+                     {"post_processor", post_processor()},
                      {"decoder", decoder_of(model)},
                      {"model", model_of(model, tokenizer)}};
   return file.dump() + "\n";
 }
 
-std::string to_tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length) {
-  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},  // any other class would build its own tokenizer
+std::string to_tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length, TextsFor use) {
+  json inputs = {"input_ids", "attention_mask"};
+  if (use == TextsFor::encoder) inputs.push_back("token_type_ids");  // a pair has two segments
+  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},     // any other class would build its own tokenizer
                  {"model_max_length", max_length},
                  {"clean_up_tokenization_spaces", false},
-                 {"model_input_names", {"input_ids", "token_type_ids", "attention_mask"}}};  // a pair has two segments
+                 {"model_input_names", std::move(inputs)}};
   for (const auto& [name, id] : named_ids(tokenizer.special())) {
     if (id >= 0) config[name] = tokenizer.piece(id);
   }

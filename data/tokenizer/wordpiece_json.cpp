@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kRemedy = "attend reads BERT tokenizers only; use the model's vocab.txt instead";
+constexpr const char* kRemedy = "attend reads tokenizers of BERT and of GPT-2; use the model's vocab.txt instead";
 
 // The member `key` of `object`, which must be an object of the given type.
 const json& part(const json& file, const char* key, const char* type, const std::string& name) {
@@ -61,8 +61,7 @@ void check_added_tokens(const json& file, const WordPiece& vocabulary, const std
 
 }  // namespace
 
-WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name) {
-  const json file = parse_json(bytes, name);
+WordPiece read_wordpiece_json(const json& file, const std::string& name) {
   if (!file.is_object()) throw UserError(name + ": not an object, expected a tokenizer.json", kRemedy);
   const json& model = part(file, "model", "WordPiece", name);
   const json& normaliser = part(file, "normalizer", "BertNormalizer", name);

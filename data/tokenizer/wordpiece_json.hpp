@@ -3,19 +3,15 @@
 // the pieces of a text. The output can be loaded by `tokenizers` (docs/formats.md).
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 #include "data/tokenizer/wordpiece.hpp"
 
 namespace attend {
 
-// True if the bytes are such a file rather than a SentencePiece model, whose protocol buffers cannot start with a
-// brace: they have no field of that number and type.
-inline bool is_wordpiece_json(std::string_view bytes) { return bytes.starts_with('{'); }
-
 // Throws UserError naming the file `name` and the expectation.
-WordPiece parse_wordpiece_json(const std::string& bytes, const std::string& name);
+WordPiece read_wordpiece_json(const nlohmann::json& file, const std::string& name);
 
 // Equal pieces and options give equal bytes.
 std::string to_wordpiece_json(const WordPiece& vocabulary);

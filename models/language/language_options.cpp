@@ -41,7 +41,8 @@ LanguageModel make_transformer(const BertConfig& config, const BlockOptions& opt
 }  // namespace
 
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary) {
-  const BertConfig stack = bert_config(options.stack, vocabulary);
+  BertConfig stack = bert_config(options.stack, vocabulary);
+  stack.block.norm_eps = kLanguageNormEps;
   if (!options.is_recurrent()) return make_transformer(stack, options.stack.block);
   return RecurrentLanguage(RecurrentLanguageConfig{.vocabulary = vocabulary,
                                                    .width = stack.block.width,

@@ -39,6 +39,9 @@ struct LanguageOptions {
   bool is_recurrent() const { return cell != LanguageCell::transformer; }
 };
 
+// The eps of a language model's norms: GPT-2's, and PyTorch's. That of BERT is smaller.
+inline constexpr double kLanguageNormEps = 1e-5;
+
 // Throws UserError if the options contradict each other.
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary);
 

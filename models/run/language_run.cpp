@@ -1,7 +1,8 @@
 #include "models/run/language_run.hpp"
 
+#include "core/error.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/layers/weights_io.hpp"
-#include "models/run/bert_run.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {
@@ -11,11 +12,19 @@ namespace fs = std::filesystem;
 LanguageRun LanguageRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   check_is_run(path, RunKind::language);
   const auto options = read_config<LanguageOptions>(path / "config.toml", UnknownKeys::ignore);
-  const Tokenizer tokenizer = load_run_tokenizer(path);
+  const fs::path file = path / "tokenizer" / kJointTokenizer;
+  const Tokenizer tokenizer = Tokenizer::load(file);
+  check_ends_texts(tokenizer, file);
   const auto make = [&] { return make_language_model(options, tokenizer.size()); };
   return {.options = options,
           .tokenizer = tokenizer,
           .model = load_model(path, checkpoint, device, identity_of(options, tokenizer), make, load_weights)};
+}
+
+void check_ends_texts(const Tokenizer& tokenizer, const fs::path& file) {
+  if (tokenizer.special().eos >= 0) return;
+  throw UserError(file.string() + ": no piece that ends a text, which language models need",
+                  "use a SentencePiece model with \"</s>\", such as those of attend vocab, or the tokenizer of a GPT-2");
 }
 
 }  // namespace attend

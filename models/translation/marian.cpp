@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "models/layers/layers.hpp"
+#include "models/transformer/hf_names.hpp"
 
 namespace attend {
 namespace {
@@ -27,16 +28,6 @@ constexpr const char* kForm = "attend import reads MarianMT models with one tabl
 // Lowers the logit of a piece: its probability is at most e^-30, below what fp32 keeps of a sum near 1.
 constexpr double kNever = 30;
 constexpr std::string_view kBias = "output_bias", kTheirBias = "final_logits_bias";
-
-// The names of activations, the usual one of each first.
-constexpr auto kActivations = std::to_array<std::pair<std::string_view, FeedForwardKind>>({
-    {"swish", FeedForwardKind::swish},
-    {"silu", FeedForwardKind::swish},
-    {"relu", FeedForwardKind::relu},
-    {"gelu", FeedForwardKind::gelu},
-    {"gelu_new", FeedForwardKind::gelu_tanh},
-    {"gelu_pytorch_tanh", FeedForwardKind::gelu_tanh},
-});
 
 // Flags of config.json: the value that is read, and what a missing one means in Hugging Face.
 struct Flag {
@@ -55,29 +46,18 @@ constexpr auto kFlags = std::to_array<Flag>({{"scale_embedding", true, false},
                                              {"normalize_embedding", false, false},
                                              {"add_final_layer_norm", false, false}});
 
-// Other fields that are read, and those that do not change what the model computes.
+// Other fields that are read, and those of this model alone that do not change what it computes.
 constexpr auto kOtherFields = std::to_array<std::string_view>(
     {"model_type", "vocab_size", "decoder_vocab_size", "d_model", "encoder_layers", "decoder_layers",
      "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim", "decoder_ffn_dim", "activation_function",
-     "dropout", "attention_dropout", "activation_dropout", "init_std", "pad_token_id", "eos_token_id",
+     "dropout", "attention_dropout", "activation_dropout", "init_std", "pad_token_id", "eos_token_id", "bos_token_id",
      "decoder_start_token_id", "share_encoder_decoder_embeddings", "bad_words_ids",
      // names of the same numbers
      "hidden_size", "num_hidden_layers", "num_attention_heads",
      // training and classification
-     "encoder_layerdrop", "decoder_layerdrop", "classif_dropout", "classifier_dropout", "gradient_checkpointing",
-     "id2label", "label2id", "num_labels", "_num_labels", "problem_type", "finetuning_task",
-     // search
-     "bos_token_id", "forced_bos_token_id", "forced_eos_token_id", "max_length", "min_length", "num_beams",
-     "early_stopping", "length_penalty", "no_repeat_ngram_size", "num_return_sequences", "do_sample",
-     "task_specific_params", "prefix", "use_cache", "output_past", "output_attentions", "output_hidden_states",
-     "output_scores", "return_dict", "return_dict_in_generate", "temperature", "top_k", "top_p", "typical_p",
-     "repetition_penalty", "encoder_no_repeat_ngram_size", "num_beam_groups", "diversity_penalty",
-     "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
-     "sep_token_id",
-     // the origin of the file, and fields that Hugging Face ignores
-     "_name_or_path", "architectures", "transformers_version", "torch_dtype", "dtype", "max_position_embeddings",
-     "extra_pos_embeddings", "add_bias_logits", "tokenizer_class", "torchscript", "pruned_heads", "use_bfloat16",
-     "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash", "_attn_implementation_autoset"});
+     "encoder_layerdrop", "decoder_layerdrop", "classif_dropout", "classifier_dropout",
+     // fields that Hugging Face ignores
+     "max_position_embeddings", "extra_pos_embeddings", "add_bias_logits"});
 
 // Options with which a model can be exported: config.json has them, or they only matter in training. All others must
 // have their defaults; positions and self-attention decide whether max-positions matters.
@@ -198,6 +178,7 @@ MarianConfig read_marian_config(const std::filesystem::path& path) {
     if (value.is_null()) continue;  // as a missing one
     if (std::ranges::find(kFlags, key, &Flag::key) != kFlags.end()) continue;
     if (std::ranges::find(kOtherFields, key) != kOtherFields.end()) continue;
+    if (std::ranges::find(kHfFieldsWithoutEffect, key) != kHfFieldsWithoutEffect.end()) continue;
     throw UserError(file + ": \"" + key + "\" is not a field of MarianMT that attend import knows",
                     "remove it if it does not change what the model computes");
   }
@@ -234,9 +215,9 @@ MarianConfig read_marian_config(const std::filesystem::path& path) {
   }
   model.block.feed_forward = same_in_both("encoder_ffn_dim", "decoder_ffn_dim", 1, 65536);
   const auto name = json_member<std::string>(json, "activation_function", file);
-  const auto* const activation = std::ranges::find(kActivations, name, [](const auto& entry) { return entry.first; });
-  if (activation == kActivations.end()) {
-    refuse("activation_function", name, fmt::format("one of {}", fmt::join(kActivations | std::views::keys, ", ")));
+  const auto* const activation = std::ranges::find(kHfActivations, name, [](const auto& entry) { return entry.first; });
+  if (activation == kHfActivations.end()) {
+    refuse("activation_function", name, fmt::format("one of {}", fmt::join(kHfActivations | std::views::keys, ", ")));
   }
   model.block.activation = activation->second;
   model.dropout = number("dropout", 0, 0.95, 0.1);
@@ -358,8 +339,8 @@ std::string to_marian_config(const MarianConfig& config) {
   const ModelConfig& model = config.model;
   const BlockConfig block = block_config(model.block, model.width.value(), option_place);
   const auto* const activation =
-      std::ranges::find(kActivations, block.activation, [](const auto& entry) { return entry.second; });
-  ensure(activation != kActivations.end(), "MarianMT has the activation");
+      std::ranges::find(kHfActivations, block.activation, [](const auto& entry) { return entry.second; });
+  ensure(activation != kHfActivations.end(), "MarianMT has the activation");
   constexpr double kUsualDeviation = 0.02;
   const nlohmann::ordered_json json = {
       {"architectures", {"MarianMTModel"}},

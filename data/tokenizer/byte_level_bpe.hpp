@@ -1,0 +1,92 @@
+// GPT-2's tokenization (Radford et al. 2019, section 2.2): a text is split into words, and the bytes of each are merged
+// into pieces by byte-pair encoding (Sennrich et al. 2016, arXiv 1508.07909). A word is what the pattern
+//
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+//
+// matches next. In pieces, each byte is a printable character: itself if it is one in Latin-1, or else one from U+0100
+// on, so that a space is "Ġ" and a line break "Ċ".
+//
+//   "The farmer's café"      The Ġfarmer 's Ġcaf Ã©
+//
+// No text is unknown, and decoding the ids of a text restores it. Gives the ids of Hugging Face's `tokenizers`, except
+// for letters and digits newer than ICU's Unicode version; and a text never becomes a special piece, which Hugging Face
+// allows unless told to split special tokens.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "data/tokenizer/tokenizer_model.hpp"
+
+namespace attend {
+
+// Ends each text, and stands before the first one.
+inline constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+struct ByteLevelBpeFile {
+  std::vector<std::string> pieces;  // piece k has id k
+  // The pairs of pieces that become one, the first merged first.
+  std::vector<std::pair<std::string, std::string>> merges = {};
+  std::vector<std::int32_t> special = {};  // ids that no text has; those of kEndOfText need not be listed
+  bool space_first = false;                // read "dog" as " dog"
+};
+
+class ByteLevelBpe : public TokenizerModel {
+ public:
+  // Throws UserError naming the file `name` for an empty or duplicate piece, or one with a character that stands for no
+  // byte, for a byte without a piece, and for a merge that is given twice or whose parts or result are no pieces.
+  ByteLevelBpe(ByteLevelBpeFile file, const std::string& name);
+  ByteLevelBpe(ByteLevelBpe&&) = default;
+  ByteLevelBpe(const ByteLevelBpe&) = delete;
+
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::vector<Piece> encode_pieces(std::string_view text) const override;
+  // Bytes that are not UTF-8 become U+FFFD, one for each beginning of a character.
+  std::string decode(std::span<const std::int32_t> ids) const override;
+
+  std::int32_t size() const override { return static_cast<std::int32_t>(pieces_.size()); }
+  // kEndOfText is eos and bos; -1 if there is none. Other special pieces have no role.
+  SpecialIds special() const override { return {.bos = end_of_text_, .eos = end_of_text_}; }
+  const std::string& piece(std::int32_t id) const override { return pieces_[static_cast<std::size_t>(id)]; }
+  // True for pieces that start with white space, and for special ones.
+  bool begins_word(std::int32_t id) const override;
+  std::int32_t id_of(std::string_view piece) const override;
+
+ private:
+  // A piece and its byte range [begin, end) in the text.
+  struct Place {
+    std::int32_t id;
+    std::size_t begin, end;
+  };
+  // A character and its byte range in the text.
+  struct Character {
+    std::int32_t code_point;
+    std::size_t begin, end;
+  };
+  struct Merge {
+    std::size_t rank;
+    std::int32_t result;
+  };
+  void add_pieces(const std::vector<std::int32_t>& special, const std::string& name);
+  void add_merges(const std::vector<std::pair<std::string, std::string>>& merges, const std::string& name);
+  std::vector<Character> characters_of(std::string_view text) const;
+  const Merge* merge_of(std::int32_t left, std::int32_t right) const;
+  std::vector<Place> places_of(std::string_view text) const;
+  void add_word(std::span<const Character> word, std::vector<Place>& places) const;
+
+  std::vector<std::string> pieces_;
+  std::vector<std::string> bytes_;                          // of each piece; empty if it is special
+  std::unordered_map<std::string_view, std::int32_t> ids_;  // views into pieces_
+  std::unordered_map<std::uint64_t, Merge> merges_;         // by the ids of both parts
+  std::array<std::int32_t, 256> byte_ids_ = {};
+  std::int32_t end_of_text_ = -1;
+  bool space_first_ = false;
+};
+
+}  // namespace attend

@@ -1,0 +1,53 @@
+// Exchange of a Transformer language model's weights and config.json with Hugging Face's GPT-2 (GPT2LMHeadModel), in
+// both directions: pre-norm, learnt positions, one table for embeddings and output.
+//
+//   embedding.weight                           =  transformer.wte.weight
+//   position_embedding.weight                  =  transformer.wpe.weight
+//   decoder.layers.0.norm1.weight              =  transformer.h.0.ln_1.weight
+//   decoder.layers.0.self_attn.in_proj.weight  =  transformer.h.0.attn.c_attn.weight, transposed
+//   decoder.layers.0.linear2.weight            =  transformer.h.0.mlp.c_proj.weight, transposed
+//   decoder.norm.weight                        =  transformer.ln_f.weight
+//
+// Reads fp32, fp16 and bf16, with and without the prefix "transformer.". Not exchanged: a separate output table, and
+// attention that is scaled by the number of its layer.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "core/tensor_directory.hpp"
+#include "models/language/language_options.hpp"
+#include "models/layers/weights_io.hpp"
+
+namespace attend {
+
+// The content of config.json.
+struct Gpt2Config {
+  LanguageOptions options;
+  std::int64_t vocabulary = 0;
+  std::int32_t eos = 0;  // also bos: a text begins with the end of the one before it
+};
+
+// Throws UserError naming the file and the field for a form that is not GPT-2's, a field that is not known, and
+// inconsistent sizes.
+Gpt2Config read_gpt2_config(const std::filesystem::path& file);
+
+// Throws UserError if the config.json at `file` describes more weights than the tensors can hold.
+void refuse_larger_model(const Gpt2Config& config, const TensorDirectory& tensors, const std::filesystem::path& file);
+
+// Loads the weights of a model that has the form, and refreshes its ops::Weights. The report uses GPT-2's names; masks
+// and the tied output table are not counted.
+WeightReport load_gpt2_weights(const TensorDirectory& tensors, const LanguageModelImpl& model);
+
+// Throws UserError naming the option that GPT-2 lacks.
+void check_gpt2_form(const LanguageOptions& options);
+
+// config.json of a model that has the form.
+std::string to_gpt2_config(const Gpt2Config& config);
+
+// GPT-2's tensors of the parameters of a model that has the form; those that are not transposed are views of its
+// memory.
+NamedTensors to_gpt2(const NamedTensors& parameters);
+
+}  // namespace attend
