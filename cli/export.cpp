@@ -66,8 +66,7 @@ void write_language_model(const fs::path& run, const ExportConfig& config) {
   check_gpt2_form(read_config<LanguageOptions>(run / "config.toml", UnknownKeys::ignore));
   const LanguageRun trained = LanguageRun::load(run, config.checkpoint);
   const Tokenizer& tokenizer = trained.tokenizer;
-  const Gpt2Config theirs{
-      .options = trained.options, .vocabulary = tokenizer.size(), .eos = tokenizer.special().eos};
+  const Gpt2Config theirs{.options = trained.options, .vocabulary = tokenizer.size(), .eos = tokenizer.special().eos};
   StagedDirectory staged(config.output);
   write_file_atomic(staged.path() / "config.json", to_gpt2_config(theirs));
   save_tensors(staged.path() / "model.safetensors", to_gpt2(parameters_of(*trained.model)), {{"format", "pt"}});

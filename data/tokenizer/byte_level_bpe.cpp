@@ -135,15 +135,16 @@ void ByteLevelBpe::add_merges(const std::vector<std::pair<std::string, std::stri
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
     const auto& [left, right] = merges[rank];
     const auto refuse = [&](const std::string& what) {
-      throw UserError(
-          name + ": merge " + std::to_string(rank) + " of \"" + left + "\" and \"" + right + "\" " + what, kBpeRemedy);
+      throw UserError(name + ": merge " + std::to_string(rank) + " of \"" + left + "\" and \"" + right + "\" " + what,
+                      kBpeRemedy);
     };
     const auto id = [&](const std::string& piece) {
       const auto found = ids_.find(piece);
       if (found == ids_.end()) refuse("needs a piece \"" + piece + "\"");
       return found->second;
     };
-    if (!merges_.emplace(pair_key(id(left), id(right)), Merge{.rank = rank, .result = id(left + right)}).second) {
+    const std::int32_t left_id = id(left), right_id = id(right), result = id(left + right);
+    if (!merges_.emplace(pair_key(left_id, right_id), Merge{.rank = rank, .result = result}).second) {
       refuse("is given twice");
     }
   }
@@ -186,9 +187,7 @@ void ByteLevelBpe::add_word(std::span<const Character> word, std::vector<Place>&
   };
   struct Candidate {
     std::size_t rank, left;
-    bool operator>(const Candidate& other) const {
-      return rank != other.rank ? rank > other.rank : left > other.left;
-    }
+    bool operator>(const Candidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }
   };
   std::vector<Symbol> symbols;
   for (const Character& character : word) {

@@ -42,8 +42,8 @@ std::pair<std::string, std::string> read_merge(const json& merge, const std::str
   throw UserError(name + ": the merge " + merge.dump() + ", expected two pieces with a space between them", kOtherCopy);
 }
 
-// Adds the tokens of "added_tokens" to the vocabulary, which need not have them, and gives their ids. Those that are not
-// special are refused: Hugging Face finds them in a text before anything else.
+// Adds the tokens of "added_tokens" to the vocabulary, which need not have them, and gives their ids. Those that are
+// not special are refused: Hugging Face finds them in a text before anything else.
 std::vector<std::int32_t> add_tokens(const json& file, json& vocabulary, const std::string& name) {
   std::vector<std::int32_t> special;
   const auto added = file.find("added_tokens");

@@ -36,11 +36,11 @@ json definition_of(const SpecialToken& token) {
 }  // namespace
 
 json template_json(const SpecialToken& cls, const SpecialToken& sep) {
-  return {
-      {"type", "TemplateProcessing"},
-      {"single", json::array({special_part(cls, 0), text_part("A", 0), special_part(sep, 0)})},
-      {"pair", json::array({special_part(cls, 0), text_part("A", 0), special_part(sep, 0), text_part("B", 1), special_part(sep, 1)})},
-      {"special_tokens", {{cls.piece, definition_of(cls)}, {sep.piece, definition_of(sep)}}}};
+  return {{"type", "TemplateProcessing"},
+          {"single", json::array({special_part(cls, 0), text_part("A", 0), special_part(sep, 0)})},
+          {"pair", json::array({special_part(cls, 0), text_part("A", 0), special_part(sep, 0), text_part("B", 1),
+                                special_part(sep, 1)})},
+          {"special_tokens", {{cls.piece, definition_of(cls)}, {sep.piece, definition_of(sep)}}}};
 }
 
 json template_json(const SpecialToken& end) {

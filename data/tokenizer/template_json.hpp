@@ -9,8 +9,8 @@
 
 namespace attend {
 
-// True if the bytes of a tokenizer's file are a tokenizer.json rather than a SentencePiece model, whose protocol buffers
-// cannot start with a brace: they have no field of that number and type.
+// True if the bytes of a tokenizer's file are a tokenizer.json rather than a SentencePiece model, whose protocol
+// buffers cannot start with a brace: they have no field of that number and type.
 inline bool is_tokenizer_json(std::string_view bytes) { return bytes.starts_with('{'); }
 
 struct SpecialToken {

@@ -1,8 +1,8 @@
 // The tokenizer: text to ids and back, with any kind of vocabulary.
 //
 // Holds a SentencePiece model (sentencepiece_model.hpp), BERT's WordPiece vocabulary (wordpiece.hpp) or GPT-2's
-// byte-level BPE (byte_level_bpe.hpp), which defines the special ids. Text is never encoded to a special id other than unk: "</s>" or "[MASK]" in it are ordinary
-// characters.
+// byte-level BPE (byte_level_bpe.hpp), which defines the special ids. Text is never encoded to a special id other than
+// unk: "</s>" or "[MASK]" in it are ordinary characters.
 //
 //   Tokenizer tokenizer = Tokenizer::load("m30k.model");
 //   tokenizer.encode("A dog.")                  {57, 140, 6}
@@ -32,8 +32,8 @@ struct SpecialIds {
 };
 
 // A piece of a text and its byte range [begin, end) in the text. Those of SentencePiece and of byte-level BPE cover the
-// whole text; when a character is split into bytes, only the last has a width. WordPiece's ranges skip white space and removed
-// characters, and a character that is normalised to several is in the range of each of their pieces.
+// whole text; when a character is split into bytes, only the last has a width. WordPiece's ranges skip white space and
+// removed characters, and a character that is normalised to several is in the range of each of their pieces.
 struct Piece {
   std::int32_t id = 0;
   std::string text;  // as the vocabulary writes it; for an unknown SentencePiece piece, the original text

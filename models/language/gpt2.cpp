@@ -28,11 +28,12 @@ constexpr const char* kGpt2Form = "attend import reads GPT-2 models whose output
 constexpr std::string_view kGpt2Prefix = "transformer.";
 
 // Flags of config.json: the only value that is read, which a missing one has too.
-constexpr auto kGpt2Flags = std::to_array<std::pair<std::string_view, bool>>({{"scale_attn_weights", true},
-                                                                              {"tie_word_embeddings", true},
-                                                                              {"scale_attn_by_inverse_layer_idx", false},
-                                                                              {"add_cross_attention", false},
-                                                                              {"is_encoder_decoder", false}});
+constexpr auto kGpt2Flags =
+    std::to_array<std::pair<std::string_view, bool>>({{"scale_attn_weights", true},
+                                                      {"tie_word_embeddings", true},
+                                                      {"scale_attn_by_inverse_layer_idx", false},
+                                                      {"add_cross_attention", false},
+                                                      {"is_encoder_decoder", false}});
 
 // Other fields that are read, and those of this model alone that do not change what it computes.
 constexpr auto kGpt2Fields = std::to_array<std::string_view>(
@@ -55,8 +56,8 @@ constexpr auto kGpt2Exported = std::to_array<std::string_view>(
 
 // The beginnings of names: of the model's parts, and of a parameter within a layer.
 using Gpt2Name = std::pair<std::string_view, std::string_view>;
-constexpr auto kGpt2Parts = std::to_array<Gpt2Name>(
-    {{"embedding.", "wte."}, {"position_embedding.", "wpe."}, {"decoder.norm.", "ln_f."}});
+constexpr auto kGpt2Parts =
+    std::to_array<Gpt2Name>({{"embedding.", "wte."}, {"position_embedding.", "wpe."}, {"decoder.norm.", "ln_f."}});
 constexpr auto kGpt2LayerParts = std::to_array<Gpt2Name>({{"self_attn.in_proj.", "attn.c_attn."},
                                                           {"self_attn.out_proj.", "attn.c_proj."},
                                                           {"linear1.", "mlp.c_fc."},
@@ -143,8 +144,7 @@ Gpt2Config read_gpt2_config(const std::filesystem::path& path) {
   stack.block.norm = NormPlace::pre;
   const std::string name = has("activation_function") ? json_member<std::string>(json, "activation_function", file)
                                                       : std::string("gelu_new");
-  const auto* const activation =
-      std::ranges::find(kHfActivations, name, [](const auto& entry) { return entry.first; });
+  const auto* const activation = std::ranges::find(kHfActivations, name, [](const auto& entry) { return entry.first; });
   if (activation == kHfActivations.end()) {
     refuse("activation_function", name, fmt::format("one of {}", fmt::join(kHfActivations | std::views::keys, ", ")));
   }
@@ -157,9 +157,7 @@ Gpt2Config read_gpt2_config(const std::filesystem::path& path) {
   }
   config.vocabulary = size("vocab_size", 1, 10'000'000);
   constexpr std::int32_t kUsualEnd = 50256;
-  const auto id = [&](const char* key) {
-    return has(key) ? json_member<std::int32_t>(json, key, file) : kUsualEnd;
-  };
+  const auto id = [&](const char* key) { return has(key) ? json_member<std::int32_t>(json, key, file) : kUsualEnd; };
   config.eos = id("eos_token_id");
   if (config.eos < 0 || config.eos >= config.vocabulary) {
     refuse("eos_token_id", std::to_string(config.eos), fmt::format("an id from 0 to {}", config.vocabulary - 1));

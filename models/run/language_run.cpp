@@ -23,8 +23,9 @@ LanguageRun LanguageRun::load(const fs::path& path, const std::string& checkpoin
 
 void check_ends_texts(const Tokenizer& tokenizer, const fs::path& file) {
   if (tokenizer.special().eos >= 0) return;
-  throw UserError(file.string() + ": no piece that ends a text, which language models need",
-                  "use a SentencePiece model with \"</s>\", such as those of attend vocab, or the tokenizer of a GPT-2");
+  throw UserError(
+      file.string() + ": no piece that ends a text, which language models need",
+      "use a SentencePiece model with \"</s>\", such as those of attend vocab, or the tokenizer of a GPT-2");
 }
 
 }  // namespace attend

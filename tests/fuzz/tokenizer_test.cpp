@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
@@ -89,6 +90,17 @@ TEST(TokenizerFuzz, DamageToAWordPieceVocabularyIsRefusedOrHarmless) {
   for (int round = 0; round < 3000; ++round) taken += is_taken(damage(good, 0, good.size(), random));
   EXPECT_GT(taken, 100);
   EXPECT_LT(taken, 2900);
+}
+
+TEST(TokenizerFuzz, DamageToAByteLevelBpeIsRefusedOrHarmless) {
+  const std::string good =
+      read_file(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/gpt2/model/tokenizer.json");
+  ASSERT_TRUE(is_taken(good));
+  RandomStream random(7);
+  int taken = 0;
+  for (int round = 0; round < 1500; ++round) taken += is_taken(damage(good, 0, good.size(), random));
+  EXPECT_GT(taken, 10);
+  EXPECT_LT(taken, 1450);
 }
 
 TEST(TokenizerFuzz, NoiseIsRefused) {
