@@ -46,6 +46,13 @@ std::int32_t parse_id(const Tokenizer& tokenizer, const std::string& word, const
   return *id;
 }
 
+std::int32_t id_of_piece(const Tokenizer& tokenizer, const std::string& word, const std::string& place) {
+  const std::int32_t id = tokenizer.id_of(word);
+  if (id >= 0) return id;
+  throw UserError(place + ": \"" + word + "\" is no piece of this tokenizer, which knows every text",
+                  "use the tokenizer that produced the pieces");
+}
+
 void run(const TokenizeConfig& config, const OptionOrigins&) {
   const Tokenizer tokenizer = Tokenizer::load(config.model);
   LineReader reader("-");
@@ -55,7 +62,7 @@ void run(const TokenizeConfig& config, const OptionOrigins&) {
       std::vector<std::int32_t> ids;
       std::istringstream words(line);
       for (std::string word; words >> word;) {
-        ids.push_back(config.ids ? parse_id(tokenizer, word, reader.place()) : tokenizer.id_of(word));
+        ids.push_back((config.ids ? parse_id : id_of_piece)(tokenizer, word, reader.place()));
       }
       line = tokenizer.decode(ids);
     } else {

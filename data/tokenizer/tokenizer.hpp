@@ -85,7 +85,7 @@ class Tokenizer {
   const std::string& piece(std::int32_t id) const;
   // True if the piece starts a word.
   bool begins_word(std::int32_t id) const;
-  // The id of a piece, or unk.
+  // The id of a piece, or unk, which is -1 in a byte-level BPE.
   std::int32_t id_of(std::string_view piece) const;
 
   // The content of the file, and its XXH3; both are the same if reversed.

@@ -136,6 +136,23 @@ TEST(TokenizerJson, NamesTheSpecialPieces) {
   EXPECT_FALSE(json::parse(to_tokenizer_config_json(wordpiece, 128)).contains("bos_token"));
 }
 
+// For a language model, a text follows the end of the one before it, and a pair is one text.
+TEST(TokenizerJson, OfALanguageModel) {
+  const Tokenizer tokenizer = train({});
+  const json encoder = json::parse(to_tokenizer_json(tokenizer));
+  json file = json::parse(to_tokenizer_json(tokenizer, TextsFor::language_model));
+  const json end = {{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}};
+  EXPECT_EQ(file["post_processor"]["single"], json::array({end, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}));
+  EXPECT_EQ(file["post_processor"]["special_tokens"]["</s>"]["ids"], json::array({tokenizer.special().eos}));
+  file["post_processor"] = encoder["post_processor"];
+  EXPECT_EQ(file, encoder) << "all else is the same";
+  const auto inputs = [&](TextsFor use) {
+    return json::parse(to_tokenizer_config_json(tokenizer, 128, use))["model_input_names"].dump();
+  };
+  EXPECT_NE(inputs(TextsFor::encoder).find("token_type_ids"), std::string::npos);
+  EXPECT_EQ(inputs(TextsFor::language_model).find("token_type_ids"), std::string::npos);
+}
+
 TEST(TokenizerJson, RefusesWhatItCannotSay) {
   const auto piece = [](const std::string& text, char type) { return field(1, field(1, text) + "\x18" + type); };
   const auto refusal = [&](const std::string& pieces, const std::string& trainer = "") -> std::string {

@@ -1,0 +1,176 @@
+// config.json of Hugging Face's GPT-2 for the forms of a language model that it has, and a refusal by name of all
+// others.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "models/language/gpt2.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+using ChangeOfLanguage = std::function<void(LanguageOptions&)>;
+
+Gpt2Config gpt2_with(const ChangeOfLanguage& change) {
+  Gpt2Config config{.options = {}, .vocabulary = 30, .eos = 3};
+  BertOptions& stack = config.options.stack;
+  stack.layers = 3;
+  stack.width = 15;
+  stack.block.heads = 3;
+  stack.block.feed_forward = 20;
+  stack.block.norm = NormPlace::pre;
+  stack.max_positions = 40;
+  stack.dropout = 0.2;
+  change(config.options);
+  return config;
+}
+
+std::string refusal_of_gpt2_form(const ChangeOfLanguage& change) {
+  try {
+    check_gpt2_form(gpt2_with(change).options);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Gpt2ConfigFile, RefusesFormsThatGpt2LacksByName) {
+  const std::vector<std::pair<std::string, ChangeOfLanguage>> cases = {
+      {"cell = lstm", [](LanguageOptions& model) { model.cell = LanguageCell::lstm; }},
+      {"norm = post", [](LanguageOptions& model) { model.stack.block.norm = NormPlace::post; }},
+      {"norm = none", [](LanguageOptions& model) { model.stack.block.norm = NormPlace::none; }},
+      {"norm-kind = rms", [](LanguageOptions& model) { model.stack.block.norm_kind = NormKind::rms; }},
+      {"positions = rotary", [](LanguageOptions& model) { model.stack.block.positions = PositionKind::rotary; }},
+      {"positions = sinusoidal",
+       [](LanguageOptions& model) { model.stack.block.positions = PositionKind::sinusoidal; }},
+      {"activation = swiglu", [](LanguageOptions& model) { model.stack.block.activation = FeedForwardKind::swiglu; }},
+      {"feed-forward = 0", [](LanguageOptions& model) { model.stack.block.feed_forward = 0; }},
+      {"residual = false", [](LanguageOptions& model) { model.stack.block.residual = false; }},
+      {"attention-bias = false", [](LanguageOptions& model) { model.stack.block.attention_bias = false; }},
+      {"self-window = 5", [](LanguageOptions& model) { model.stack.block.self_window = 5; }},
+      {"self-attention = dense",
+       [](LanguageOptions& model) { model.stack.block.self_attention = SelfAttentionKind::dense; }},
+      {"projections = shared-qk",
+       [](LanguageOptions& model) { model.stack.block.projections = ProjectionKind::shared_qk; }},
+      {"score = cosine", [](LanguageOptions& model) { model.stack.score = ScoreKind::cosine; }},
+      {"share-layers = true", [](LanguageOptions& model) { model.stack.share_layers = true; }}};
+  for (const auto& [expected, change] : cases) {
+    const std::string said = refusal_of_gpt2_form(change);
+    EXPECT_NE(said.find("no form with " + expected), std::string::npos) << expected << ": " << said;
+  }
+  EXPECT_EQ(refusal_of_gpt2_form([](LanguageOptions&) {}), "");
+  EXPECT_EQ(refusal_of_gpt2_form([](LanguageOptions& model) {
+              model.stack.shape = BertShape::tiny;
+              model.stack.block.layer_drop = 0.1;
+              model.stack.block.activation_dropout = 0.1;
+              model.stack.initial_positions = InitialPositions::sinusoids;
+            }),
+            "")
+      << "what only matters in training";
+}
+
+class Gpt2ConfigTest : public testing::Test {
+ protected:
+  Gpt2Config read(const nlohmann::json& json) {
+    write_file_atomic(directory_ / "config.json", json.dump());
+    return read_gpt2_config(directory_ / "config.json");
+  }
+  std::string refusal(const nlohmann::json& json) {
+    try {
+      read(json);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "taken";
+  }
+  static nlohmann::json written(const ChangeOfLanguage& change) {
+    return nlohmann::json::parse(to_gpt2_config(gpt2_with(change)));
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(Gpt2ConfigTest, IsReadAsItWasWritten) {
+  for (const auto& [kind, name] :
+       std::vector<std::pair<FeedForwardKind, std::string>>{{FeedForwardKind::relu, "relu"},
+                                                            {FeedForwardKind::swish, "swish"},
+                                                            {FeedForwardKind::gelu, "gelu"},
+                                                            {FeedForwardKind::gelu_tanh, "gelu_new"}}) {
+    const nlohmann::json json = written([kind = kind](LanguageOptions& model) {
+      model.stack.block.activation = kind;
+      model.stack.block.attention_dropout = 0.3;
+      model.stack.initial_deviation = 0.03;
+    });
+    EXPECT_EQ(json["activation_function"], name);
+    const Gpt2Config config = read(json);
+    const BertOptions& stack = config.options.stack;
+    EXPECT_FALSE(config.options.is_recurrent());
+    EXPECT_EQ(stack.layers, 3);
+    EXPECT_EQ(stack.width, 15);
+    EXPECT_EQ(stack.block.heads, 3);
+    EXPECT_EQ(stack.block.feed_forward, 20);
+    EXPECT_EQ(stack.block.activation, kind);
+    EXPECT_EQ(stack.block.norm, NormPlace::pre);
+    EXPECT_EQ(stack.block.positions, PositionKind::learned);
+    EXPECT_EQ(stack.max_positions, 40);
+    EXPECT_EQ(stack.dropout, 0.2);
+    EXPECT_EQ(stack.block.attention_dropout, 0.3);
+    EXPECT_EQ(stack.initial_deviation, 0.03);
+    EXPECT_EQ(config.vocabulary, 30);
+    EXPECT_EQ(config.eos, 3);
+  }
+  nlohmann::json older = written([](LanguageOptions&) {});
+  older.update({{"n_ctx", 40}, {"n_inner", nullptr}, {"summary_type", "cls_index"}, {"reorder_and_upcast_attn", true}});
+  older["task_specific_params"]["text-generation"] = {{"do_sample", true}, {"max_length", 50}};
+  for (const char* key : {"activation_function", "scale_attn_weights", "tie_word_embeddings", "layer_norm_epsilon"}) {
+    older.erase(key);
+  }
+  EXPECT_EQ(read(older).options.stack.block.feed_forward, 60) << "four times the width";
+  EXPECT_EQ(read(older).options.stack.block.activation, FeedForwardKind::gelu_tanh);
+  older["vocab_size"] = 50257;
+  older.erase("bos_token_id");
+  older.erase("eos_token_id");
+  EXPECT_EQ(read(older).eos, 50256);
+}
+
+TEST_F(Gpt2ConfigTest, AFieldThatIsNotReadIsRefusedByName) {
+  const nlohmann::json usual = written([](LanguageOptions&) {});
+  const std::vector<std::pair<std::string, nlohmann::json>> cases = {{"scale_attn_weights", false},
+                                                                     {"scale_attn_by_inverse_layer_idx", true},
+                                                                     {"tie_word_embeddings", false},
+                                                                     {"add_cross_attention", true},
+                                                                     {"layer_norm_epsilon", 1e-12},
+                                                                     {"rotary", true},
+                                                                     {"quantization_config", "int8"},
+                                                                     {"activation_function", "tanh"},
+                                                                     {"model_type", "gptj"},
+                                                                     {"n_head", 4},
+                                                                     {"n_embd", 1 << 30},
+                                                                     {"n_layer", 0},
+                                                                     {"n_layer", "two"},
+                                                                     {"n_positions", 2},
+                                                                     {"n_inner", 1 << 20},
+                                                                     {"vocab_size", -1},
+                                                                     {"eos_token_id", 30},
+                                                                     {"eos_token_id", -1},
+                                                                     {"bos_token_id", 2},
+                                                                     {"resid_pdrop", 2},
+                                                                     {"initializer_range", "x"}};
+  for (const auto& [key, value] : cases) {
+    nlohmann::json json = usual;
+    json[key] = value;
+    const std::string said = refusal(json);
+    EXPECT_NE(said.find("\"" + key + "\""), std::string::npos) << key << " = " << value << ": " << said;
+  }
+  EXPECT_NE(refusal(nlohmann::json::array()), "taken");
+}
+
+}  // namespace
+}  // namespace attend
