@@ -21,9 +21,9 @@ TEXTS = ["The old dog sees the house.", "In the garden, we'll sing"]
 PROMPT, STEPS, POSITIONS = "The cat", 16, 24
 
 
-def byte_level_bpe(add_prefix_space=False):
+def byte_level_bpe():
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=[END], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     tokenizer.train_from_iterator(LINES, trainer)
@@ -80,7 +80,9 @@ tensors = {"ids": torch.tensor([i for ids in texts for i in ids[:-1]]), "lengths
 tensors |= {f"gradient.{name}": parameter.grad.clone() for name, parameter in model.named_parameters()}
 prompt = [end, *piece_ids(tokenizer, PROMPT)]
 greedy = model.generate(torch.tensor([prompt]), max_new_tokens=STEPS, do_sample=False, eos_token_id=None, pad_token_id=end)[0, len(prompt):].tolist()
-spaced = byte_level_bpe(add_prefix_space=True)
+spaced = Tokenizer.from_str(tokenizer.to_str())
+spaced.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+spaced.encode_special_tokens = True
 odd = list(dict.fromkeys(odd_texts()))
 recorded = {"prompt": prompt, "greedy": greedy,
             "texts": [{"text": text, "ids": piece_ids(tokenizer, text), "after_space": piece_ids(spaced, text)} for text in odd],
