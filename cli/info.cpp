@@ -23,6 +23,7 @@
 #include "models/ops/dispatch.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "models/translation/config.hpp"
@@ -163,6 +164,10 @@ void about_run(const fs::path& path) {
     case RunKind::pretrain:
       about_options(read_config<BertOptions>(config, UnknownKeys::ignore));
       about_tokenizer("tokenizer", load_run_tokenizer(path));
+      break;
+    case RunKind::language:
+      about_options(read_config<LanguageOptions>(config, UnknownKeys::ignore));
+      about_tokenizer("tokenizer", Tokenizer::load(path / "tokenizer" / kJointTokenizer));
       break;
     case RunKind::finetune: {
       const LabelledTask task = load_run_task(path);
