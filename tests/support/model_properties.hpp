@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,10 +109,12 @@ inline void expect_plain_ops_give_the_same_steps(const Seq2SeqImpl& model) {
   expect_close(fast, run());
 }
 
-// The sums of fast and plain ops are in another order; gradients that cancel are rounding.
-inline void expect_plain_ops_give_the_same_gradients(const Seq2SeqImpl& model) {
+// `loss_of` gives a loss, whose gradients it leaves in the parameters. The sums of fast and plain ops are in another
+// order; gradients that cancel are rounding.
+inline void expect_plain_ops_give_the_same_gradients(const torch::nn::Module& model,
+                                                     const std::function<torch::Tensor()>& loss_of) {
   const auto run = [&] {
-    std::vector<std::pair<std::string, torch::Tensor>> all = {{"loss", backward(model)}};
+    std::vector<std::pair<std::string, torch::Tensor>> all = {{"loss", loss_of()}};
     for (const auto& parameter : model.named_parameters()) {
       all.emplace_back(parameter.key(), parameter.value().grad().clone());
     }
@@ -127,6 +130,10 @@ inline void expect_plain_ops_give_the_same_gradients(const Seq2SeqImpl& model) {
     const auto& [name, expected] = plain[i];
     EXPECT_LE(norm(fast[i].second - expected), 1e-4 * std::max(norm(expected), 0.02 * largest)) << name;
   }
+}
+
+inline void expect_plain_ops_give_the_same_gradients(const Seq2SeqImpl& model) {
+  expect_plain_ops_give_the_same_gradients(model, [&] { return backward(model); });
 }
 
 // A file of weights is all that distinguishes a model from `other`, one with the same options.
