@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,15 @@ std::shared_ptr<Score> score_of(const HeadsConfig& config) {
                            .deviation = config.deviation};
   if (config.place == AttentionPlace::cross) return recipe_of(config.score).make(widths);
   return recipe_of(config.self_attention).make(widths, config.score);
+}
+
+// Queries that are not all of their sentence's tokens are told by distances what is ahead of them.
+void mask_by_distance(ops::HeadsForm& form) {
+  const Tensor ahead_1D = at::arange(1 - form.longest, form.longest, at::kLong).gt(0).unsqueeze(0);
+  const Tensor biases_1D =
+      at::zeros(ahead_1D.sizes()).masked_fill_(ahead_1D, -std::numeric_limits<float>::infinity());
+  form.biases_ND = form.biases_ND.defined() ? form.biases_ND + biases_1D.to(form.biases_ND.device()) : biases_1D;
+  form.causal = false;
 }
 
 }  // namespace
@@ -82,6 +92,7 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
                      const Layout& keys, std::int64_t layer, Pass& pass) const {
   const auto fused = [&](ops::HeadsForm form) {
     form.numbers_M = places_M;
+    if (form.causal && places_M.defined()) mask_by_distance(form);
     return ops::fused_attention(rows, queries, keys, form);
   };
   const auto pad = [&]() -> Padded {

@@ -1,5 +1,8 @@
 #include "models/language/causal_transformer.hpp"
 
+#include <ATen/ATen.h>
+
+#include <algorithm>
 #include <numbers>
 
 #include "core/error.hpp"
@@ -50,8 +53,50 @@ Tensor CausalTransformerImpl::embed(const Sequences& tokens, std::int64_t first,
   return embedding_->forward(tokens, 1, positions_TH, pass.dropout(config_.block.dropout));
 }
 
-Tensor CausalTransformerImpl::forward(const Sequences& tokens, Pass& pass, Carried* /*carried*/) const {
-  return decoder_->forward(embed(tokens, 0, pass), {.layout = tokens.layout}, pass);
+std::vector<Tensor> CausalTransformerImpl::beginning(std::int64_t rows) const {
+  std::vector<Tensor> parts;
+  if (config_.memory == 0) return parts;
+  const at::TensorOptions options = embedding_->weight.working().options().requires_grad(false);
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    parts.push_back(at::zeros({rows, config_.memory, config_.block.width}, options));
+  }
+  parts.push_back(at::zeros({rows}, options.dtype(at::kFloat)));
+  return parts;
+}
+
+EarlierTokens CausalTransformerImpl::remembered(const std::vector<Tensor>& parts) const {
+  ensure(std::ssize(parts) == config_.layers + 1, "a memory of every layer, and its length");
+  EarlierTokens earlier;
+  const Tensor known_R = parts.back().to(at::kLong).cpu();
+  for (std::int64_t r = 0; r < known_R.size(0); ++r) earlier.layout.append(known_R[r].item<std::int64_t>());
+  earlier.layout.max_length = config_.memory;  // rows of the blocks, known or not
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    earlier.hidden_MH.push_back(ops::unpad(parts[static_cast<std::size_t>(layer)], earlier.layout));
+  }
+  return earlier;
+}
+
+std::vector<Tensor> CausalTransformerImpl::parts_of(const EarlierTokens& read) const {
+  std::vector<std::int64_t> last;
+  for (std::int64_t b = 0; b < read.layout.size(); ++b) {
+    const std::int64_t count = std::min(read.layout.length(b), config_.memory), end = read.layout.offsets[b + 1];
+    for (std::int64_t row = end - count; row < end; ++row) last.push_back(row);
+  }
+  Selection kept = select(last, read.layout, read.hidden_MH.front().device());
+  kept.layout.max_length = config_.memory;
+  std::vector<Tensor> parts;
+  for (const Tensor& hidden_MH : read.hidden_MH) parts.push_back(ops::pad(kept.of(hidden_MH), kept.layout));
+  parts.push_back(kept.layout.on(parts.front().device()).lengths_B.to(at::kFloat));
+  return parts;
+}
+
+Tensor CausalTransformerImpl::forward(const Sequences& tokens, Pass& pass, Carried* carried) const {
+  const Tensor x_MH = embed(tokens, 0, pass);
+  if (carried == nullptr || config_.memory == 0) return decoder_->forward(x_MH, {.layout = tokens.layout}, pass);
+  EarlierTokens earlier = remembered(carried->parts.empty() ? beginning(tokens.layout.size()) : carried->parts);
+  const Tensor hidden_MH = decoder_->forward(x_MH, {.layout = tokens.layout, .earlier = &earlier}, pass);
+  carried->parts = parts_of(earlier);
+  return hidden_MH;
 }
 
 std::unique_ptr<DecoderState> CausalTransformerImpl::start(std::int64_t rows) const {

@@ -3,6 +3,11 @@
 //
 //   x_t = dropout(E[token_t] + P[t]),  h = blocks(x),  logits_t = h_t Eᵀ
 //
+// With a memory of N positions (Transformer-XL, Dai et al. 2019, arXiv 1901.02860, section 3.2), a segment of a stream
+// attends to the N positions before it, too: to what each layer read there, without a gradient. Positions are then
+// those of distances, which do not depend on where a segment begins. A text that is read alone or generated is one
+// segment, however long, so each token attends to all that precede it.
+//
 // GPT-2 has a norm before each sub-layer and one after the last block (--norm pre), GPT one after each (post).
 //
 // Parameters have the names of models/transformer/block.hpp in `decoder`, and `embedding`, `position_embedding`.
@@ -16,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
@@ -30,6 +36,7 @@ struct CausalTransformerConfig {
   std::int64_t layers = 4;
   bool share_layers = false;  // every layer is the same block
   bool sinusoids = false;     // initialisation of the table of learned positions
+  std::int64_t memory = 0;    // N, positions before a segment; 0: none
   BlockConfig block = {};
 };
 
@@ -42,10 +49,15 @@ class CausalTransformerImpl final : public LanguageModelImpl {
   torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const override;
   const ops::Weight& output_table() const override { return embedding_->weight; }
   std::optional<std::int64_t> longest() const override;
+  // With a memory: the input of each layer at the last positions, [rows, N, H], as many as are known and then zeros; and
+  // how many are known, [rows], fp32.
+  std::vector<torch::Tensor> beginning(std::int64_t rows) const override;
 
  private:
   // Tokens that stand at position `first` of their text and after it.
   torch::Tensor embed(const Sequences& tokens, std::int64_t first, Pass& pass) const;
+  EarlierTokens remembered(const std::vector<torch::Tensor>& parts) const;
+  std::vector<torch::Tensor> parts_of(const EarlierTokens& read) const;
 
   CausalTransformerConfig config_;
   Embedding embedding_;

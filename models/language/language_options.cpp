@@ -17,9 +17,26 @@ CellKind kind_of(LanguageCell cell) {
   return CellKind::lstm;
 }
 
-LanguageModel make_transformer(const BertConfig& config, const BlockOptions& options) {
-  if (recipe_of(options.self_attention).looks_ahead) {
-    throw UserError("self-attention is " + std::string(name_of(options.self_attention)) +
+// A memory stands at no fixed place: throws UserError for what depends on the number of a position.
+void check_memory(const LanguageOptions& options) {
+  if (options.memory == 0) return;
+  const BlockOptions& block = options.stack.block;
+  const std::string memory = "memory is " + std::to_string(options.memory) + ", but ";
+  if (recipe_of(block.positions).is_added()) {
+    throw UserError(memory + "positions is " + std::string(name_of(block.positions)) +
+                        ", which counts from the beginning of each segment",
+                    "choose --positions relative, t5, rotary or alibi, or drop --memory");
+  }
+  if (recipe_of(block.self_attention).has_table) {
+    throw UserError(memory + "self-attention is " + std::string(name_of(block.self_attention)) +
+                        ", whose table counts from the beginning of each segment",
+                    "choose --self-attention attention, or drop --memory");
+  }
+}
+
+LanguageModel make_transformer(const BertConfig& config, const LanguageOptions& options) {
+  if (recipe_of(options.stack.block.self_attention).looks_ahead) {
+    throw UserError("self-attention is " + std::string(name_of(options.stack.block.self_attention)) +
                         ", which reads the text that a language model is to predict",
                     "choose --self-attention attention");
   }
@@ -29,11 +46,13 @@ LanguageModel make_transformer(const BertConfig& config, const BlockOptions& opt
                         std::to_string(config.block.width),
                     "drop it");
   }
+  check_memory(options);
   return CausalTransformer(CausalTransformerConfig{.vocabulary = config.vocabulary,
                                                    .max_length = config.max_length,
                                                    .layers = config.layers,
                                                    .share_layers = config.share_layers,
                                                    .sinusoids = config.sinusoids,
+                                                   .memory = options.memory,
                                                    .block = config.block})
       .ptr();
 }
@@ -43,7 +62,7 @@ LanguageModel make_transformer(const BertConfig& config, const BlockOptions& opt
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary) {
   BertConfig stack = bert_config(options.stack, vocabulary);
   stack.block.norm_eps = kLanguageNormEps;
-  if (!options.is_recurrent()) return make_transformer(stack, options.stack.block);
+  if (!options.is_recurrent()) return make_transformer(stack, options);
   return RecurrentLanguage(RecurrentLanguageConfig{.vocabulary = vocabulary,
                                                    .width = stack.block.width,
                                                    .layers = stack.layers,

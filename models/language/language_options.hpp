@@ -23,11 +23,18 @@ inline constexpr auto kEnumNames<LanguageCell> = std::to_array<EnumName<Language
 
 struct LanguageOptions {
   LanguageCell cell = LanguageCell::transformer;
-  BertOptions stack = {};  // sizes and blocks; a recurrent model has its layers, its width and its dropout alone
+  std::int64_t memory = 0;  // of a Transformer
+  BertOptions stack = {};   // sizes and blocks; a recurrent model has its layers, its width and its dropout alone
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit_cell(self.cell, visit);
+    visit("memory", self.memory,
+          {.help = "positions before each segment that it attends to as well, without a gradient (Transformer-XL); "
+                   "positions are then none or those of distances: relative, t5, rotary or alibi; 0: none",
+           .min = 0,
+           .max = 65535,
+           .only = {"cell", {"transformer"}}});
     BertOptions::visit(self.stack, visit);
   }
   static void visit_cell(auto& cell, auto& visit) {

@@ -1,6 +1,10 @@
 #include "models/transformer/block.hpp"
 
+#include <ATen/ATen.h>
+
 #include <string>
+
+#include "core/error.hpp"
 
 namespace attend {
 
@@ -24,6 +28,28 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
           .bias = config.attention_bias,
           .deviation = config.deviation};
 }
+
+// Sentences, each behind the tokens before it.
+struct ContinuedSentences {
+  Layout layout;
+  Tensor rows_M;     // of the earlier tokens followed by those of the sentences, in the order of the layout
+  Selection tokens;  // those of the sentences
+
+  ContinuedSentences(const Layout& earlier, const Layout& sentences, torch::Device device) {
+    ensure(earlier.size() == sentences.size(), "earlier tokens of every sentence");
+    std::vector<std::int64_t> rows, own;
+    for (std::int64_t b = 0; b < sentences.size(); ++b) {
+      layout.append(earlier.length(b) + sentences.length(b));
+      for (std::int64_t i = 0; i < earlier.length(b); ++i) rows.push_back(earlier.offsets[b] + i);
+      for (std::int64_t i = 0; i < sentences.length(b); ++i) {
+        own.push_back(std::ssize(rows));
+        rows.push_back(earlier.num_tokens() + sentences.offsets[b] + i);
+      }
+    }
+    rows_M = at::tensor(rows, at::kLong).to(device);
+    tokens = select(own, layout, device);
+  }
+};
 
 }  // namespace
 
@@ -117,17 +143,33 @@ Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) cons
   if (observer != nullptr) observer->on_hidden(place_, 0, x_MH);
   std::optional<RandomStream> drops;
   if (pass.training() && layer_drop_ > 0) drops = pass.random();
+  std::optional<ContinuedSentences> continued;
+  if (input.earlier != nullptr) {
+    ensure(input.selected == nullptr && input.cache == nullptr, "earlier tokens stand before whole sentences");
+    continued.emplace(input.earlier->layout, input.layout, x_MH.device());
+  }
+  const StackInput read{.layout = continued ? continued->layout : input.layout,
+                        .memory = input.memory,
+                        .cache = input.cache,
+                        .sentences = input.sentences};
   for (std::int64_t i = 0; i < layers_; ++i) {
     const bool last = i + 1 == layers_;
-    const Selection* const selected = last ? input.selected : nullptr;
+    const Selection* selected = last ? input.selected : nullptr;
+    if (continued) {
+      Tensor& earlier_MH = input.earlier->hidden_MH[i];
+      x_MH = at::cat({earlier_MH, x_MH}).index_select(0, continued->rows_M);
+      earlier_MH = x_MH.detach();
+      selected = &continued->tokens;
+    }
     if (!drops || drops->uniform() >= layer_drop_) {
-      x_MH = blocks_[i % blocks_.size()]->forward(x_MH, {.stack = input, .layer = i, .selected = selected}, pass);
+      x_MH = blocks_[i % blocks_.size()]->forward(x_MH, {.stack = read, .layer = i, .selected = selected}, pass);
     } else if (selected != nullptr) {
       x_MH = selected->of(x_MH);
     }
     if (last && norm_) x_MH = norm_->forward(x_MH, pass);
     if (observer != nullptr) observer->on_hidden(place_, i + 1, x_MH);
   }
+  if (continued) input.earlier->layout = continued->layout;
   return x_MH;
 }
 

@@ -74,12 +74,20 @@ struct DecoderMemory {
   Layout layout;
 };
 
+// The input of each layer at the tokens that stand before those of each sentence, which attend to these as well: the
+// memory of Transformer-XL (Dai et al. 2019, arXiv 1901.02860, section 3.2). No gradient reaches it.
+struct EarlierTokens {
+  std::vector<torch::Tensor> hidden_MH;  // [layer], laid out by `layout`
+  Layout layout;
+};
+
 // What the blocks of a stack read besides x. Whole sentences laid out by `layout`, or, with a cache, the newest token
 // of each hypothesis.
 struct StackInput {
   const Layout& layout;
   const Selection* selected = nullptr;           // tokens whose last hidden state is needed; null: all
   const DecoderMemory* memory = nullptr;         // decoders
+  EarlierTokens* earlier = nullptr;              // language models; afterwards the tokens of x follow in it
   KeyValueCache* cache = nullptr;                // decoding
   std::span<const std::int64_t> sentences = {};  // decoding: the sentence of the memory that each row attends to
 };
