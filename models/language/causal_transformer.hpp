@@ -49,8 +49,8 @@ class CausalTransformerImpl final : public LanguageModelImpl {
   torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const override;
   const ops::Weight& output_table() const override { return embedding_->weight; }
   std::optional<std::int64_t> longest() const override;
-  // With a memory: the input of each layer at the last positions, [rows, N, H], as many as are known and then zeros; and
-  // how many are known, [rows], fp32.
+  // With a memory: the input of each layer at the last positions, [rows, N, H], those that are known and then zeros;
+  // and how many are known, [rows], fp32.
   std::vector<torch::Tensor> beginning(std::int64_t rows) const override;
 
  private:

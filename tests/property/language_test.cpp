@@ -1,5 +1,5 @@
 // What holds of every language model that its options allow: a step is forward, no token is read before its turn, a
-// batch is its texts, and what a recurrent model carries over continues a text.
+// batch is its texts, and what a model carries over continues a text.
 #include "models/language/language_model.hpp"
 
 #include <ATen/ATen.h>
@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "eval/attention.hpp"
+#include "models/attention/parts.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
@@ -218,6 +220,7 @@ LanguageOptions drawn_language(RandomStream& random) {
                 {"embedding-width", {12, 12, 6}}},
                random);
   options.stack.block.attention_dropout = 0;
+  if (random.below(2) == 1) options.memory = 7;  // no first segment is longer
   if (options.stack.initialiser == Initialiser::of_family) options.stack.initial_deviation = 0.3;
   return options;
 }
@@ -227,12 +230,123 @@ TEST(LanguageModels, OfEveryCombinationOfBlocksHoldWhatEveryModelHolds) {
     expect_all_of(model);
     expect_a_table_limits(options, model);
     const at::NoGradGuard no_grad;
+    if (options.memory > 0) return expect_segments_are_one_text(model);
     const auto [before, after] = cut_in_two(random_sentences(kTextLengths, 1));
     Carried carried{.parts = model.beginning(std::ssize(before))};
     EXPECT_TRUE(carried.parts.empty());
     text_states(model, before, &carried);
     expect_alike(text_states(model, after, &carried), text_states(model, after));
   });
+}
+
+LanguageOptions with_memory(std::int64_t memory, std::int64_t layers, PositionKind positions) {
+  LanguageOptions options;
+  options.memory = memory;
+  options.stack.layers = layers;
+  options.stack.width = 12;
+  options.stack.dropout = 0;
+  options.stack.initial_deviation = 0.3;
+  options.stack.block.heads = 3;
+  options.stack.block.positions = positions;
+  options.stack.block.attention_dropout = 0;
+  return options;
+}
+
+std::vector<PositionKind> positions_of_distances() {
+  std::vector<PositionKind> kinds;
+  for (const auto& [kind, name] : kEnumNames<PositionKind>) {
+    if (!recipe_of(kind).is_added()) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+// In one layer, a segment sees the last positions before it as if its text began there.
+TEST(LanguageMemory, HasTheLastPositionsAlone) {
+  const at::NoGradGuard no_grad;
+  const Texts texts = random_sentences({9}, 1);
+  const auto part = [&](std::int64_t first, std::int64_t end) {
+    return Texts{{texts[0].begin() + first, texts[0].begin() + end}};
+  };
+  for (const PositionKind positions : positions_of_distances()) {
+    SCOPED_TRACE(name_of(positions));
+    const LanguageModel model = with_random_weights(with_memory(/*memory=*/3, /*layers=*/1, positions));
+    Carried carried;
+    text_states(*model, part(0, 2), &carried);
+    // Two positions are known before the second segment, and three of five before the third.
+    expect_alike(text_states(*model, part(2, 5), &carried), text_states(*model, part(0, 5)).narrow(0, 2, 3));
+    const Tensor third = text_states(*model, part(5, 9), &carried);
+    expect_alike(third, text_states(*model, part(2, 9)).narrow(0, 3, 4));
+    expect_told_apart(third, text_states(*model, part(1, 9)).narrow(0, 4, 4));
+    expect_told_apart(third, text_states(*model, part(5, 9)));
+  }
+}
+
+// What lies further back than one segment is remembered, too, in blocks of one size.
+TEST(LanguageMemory, GoesBackOverSeveralSegments) {
+  const at::NoGradGuard no_grad;
+  const Texts texts = random_sentences({7, 7}, 1);
+  for (const PositionKind positions : positions_of_distances()) {
+    SCOPED_TRACE(name_of(positions));
+    const LanguageModel model = with_random_weights(with_memory(/*memory=*/6, /*layers=*/2, positions));
+    const Tensor whole = text_states(*model, texts);
+    const std::vector<Tensor> beginning = model->beginning(2);
+    ASSERT_EQ(beginning.size(), 3);
+    EXPECT_EQ(beginning[0].sizes(), at::IntArrayRef({2, 6, 12}));
+    EXPECT_EQ(beginning[2].sizes(), at::IntArrayRef({2}));
+    Carried carried;
+    for (std::int64_t t = 0; t < 7; ++t) {
+      const auto i_t = static_cast<std::size_t>(t);
+      const Tensor token = text_states(*model, {{texts[0][i_t]}, {texts[1][i_t]}}, &carried);
+      expect_alike(token, whole.index_select(0, tokens({t, 7 + t})));
+      ASSERT_EQ(carried.parts.size(), beginning.size());
+      for (std::size_t i = 0; i < beginning.size(); ++i) {
+        EXPECT_EQ(carried.parts[i].sizes(), beginning[i].sizes());
+        EXPECT_EQ(carried.parts[i].scalar_type(), beginning[i].scalar_type());
+      }
+      EXPECT_TRUE(at::equal(carried.parts[2].cpu(), at::full({2}, std::min<double>(6, static_cast<double>(t) + 1))));
+    }
+  }
+}
+
+// An observer takes the plain formulation.
+TEST(LanguageMemory, IsSeenByAnObserver) {
+  const at::NoGradGuard no_grad;
+  const auto [before, after] = cut_in_two(random_sentences(kTextLengths, 1));
+  const LanguageModel model = with_random_weights(with_memory(7, 2, PositionKind::t5));
+  Carried carried, observed;
+  text_states(*model, before, &carried);
+  observed = carried;
+  AttentionRecorder recorder;
+  Pass pass = Pass::inference(&recorder);
+  expect_alike(model->forward(sequences_of(after), pass, &observed), text_states(*model, after, &carried));
+  EXPECT_EQ(recorder.layers.size(), 2);
+}
+
+// No gradient reaches what is remembered, but those of the maps that read it do.
+TEST(LanguageMemory, GradientsEndAtTheMemory) {
+  const auto [before, after] = cut_in_two(random_sentences(kTextLengths, 1));
+  const LanguageModel model = with_random_weights(with_memory(7, 2, PositionKind::relative));
+  Carried carried, copied;
+  text_states(*model, before, &carried);
+  for (const Tensor& part : carried.parts) {
+    EXPECT_FALSE(part.requires_grad());
+    copied.parts.push_back(part.clone());
+  }
+  const auto gradients = [&](Carried* start) {
+    for (const Tensor& parameter : model->parameters()) parameter.mutable_grad() = Tensor();
+    const Tensor hidden = text_states(*model, after, start);
+    (hidden * at::arange(hidden.numel(), hidden.options()).view_as(hidden).cos()).sum().backward();
+    std::vector<Tensor> all;
+    for (const Tensor& parameter : model->parameters()) all.push_back(parameter.grad().clone());
+    return all;
+  };
+  const auto with = gradients(&carried), of_copies = gradients(&copied), without = gradients(nullptr);
+  double difference = 0;
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    expect_alike(with[i], of_copies[i]);
+    difference = std::max(difference, largest_of(with[i] - without[i]) / largest_of(without[i]));
+  }
+  EXPECT_GT(difference, 1e-3);
 }
 
 class RecurrentLanguageModels : public testing::TestWithParam<std::tuple<LanguageCell, std::int64_t>> {

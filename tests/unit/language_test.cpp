@@ -70,6 +70,33 @@ TEST(LanguageOptions, WhatContradictsItselfIsRefusedByName) {
   }
 }
 
+TEST(LanguageOptions, AMemoryNeedsPositionsOfDistances) {
+  const auto with = [](PositionKind positions, SelfAttentionKind self_attention) {
+    LanguageOptions options = small_language();
+    options.memory = 8;
+    options.stack.block.positions = positions;
+    options.stack.block.self_attention = self_attention;
+    return options;
+  };
+  const auto expect_refused = [](const LanguageOptions& options, const std::string& named, const std::string& remedy) {
+    try {
+      make_language_model(options, 23);
+      ADD_FAILURE() << named << " is made";
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("memory is 8, but " + named), std::string::npos) << error.what();
+      EXPECT_NE(error.remedy().find(remedy), std::string::npos) << error.remedy();
+    }
+  };
+  using enum SelfAttentionKind;
+  expect_refused(with(PositionKind::learned, attention), "positions is learned", "--positions relative");
+  expect_refused(with(PositionKind::sinusoidal, attention), "positions is sinusoidal", "--positions relative");
+  expect_refused(with(PositionKind::alibi, random), "self-attention is random", "--self-attention attention");
+  for (const PositionKind positions : {PositionKind::none, PositionKind::relative, PositionKind::t5,
+                                       PositionKind::rotary, PositionKind::alibi}) {
+    EXPECT_NO_THROW(make_language_model(with(positions, attention), 23)) << name_of(positions);
+  }
+}
+
 // The width of the embeddings may be named as long as it is that of the output table.
 TEST(LanguageOptions, AnEmbeddingWidthThatIsTheWidthIsMade) {
   EXPECT_NO_THROW(make_language_model(small_language([](BertOptions& stack) { stack.embedding_width = 12; }), 23));
