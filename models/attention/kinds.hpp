@@ -25,7 +25,7 @@ inline constexpr auto kEnumNames<ScopeKind> = std::to_array<EnumName<ScopeKind>>
                                                                                   {ScopeKind::local_p, "local-p"}});
 
 // How a Transformer knows the order of a sentence.
-enum class PositionKind { sinusoidal, learned, none, relative, t5, rotary, alibi };
+enum class PositionKind { sinusoidal, learned, none, relative, t5, rotary, alibi, transformer_xl };
 template <>
 inline constexpr auto kEnumNames<PositionKind> = std::to_array<EnumName<PositionKind>>({
     {PositionKind::sinusoidal, "sinusoidal"},
@@ -35,6 +35,7 @@ inline constexpr auto kEnumNames<PositionKind> = std::to_array<EnumName<Position
     {PositionKind::t5, "t5"},
     {PositionKind::rotary, "rotary"},
     {PositionKind::alibi, "alibi"},
+    {PositionKind::transformer_xl, "transformer-xl"},
 });
 
 // The weights of self-attention: of a score of queries and keys, or what stands in for them.

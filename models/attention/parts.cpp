@@ -18,6 +18,7 @@
 #include "models/attention/relative.hpp"
 #include "models/attention/scaled_dot.hpp"
 #include "models/attention/t5.hpp"
+#include "models/attention/transformer_xl.hpp"
 #include "models/attention/uniform.hpp"
 
 namespace attend {
@@ -68,6 +69,10 @@ PositionRecipe recipe_of(PositionKind kind) {
     case PositionKind::alibi:
       return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
         return std::make_shared<AlibiScope>(std::move(scope), heads.heads);
+      }};
+    case PositionKind::transformer_xl:
+      return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
+        return std::make_shared<TransformerXlScope>(std::move(scope), heads.heads, heads.width, heads.causal);
       }};
   }
   return {};

@@ -25,7 +25,7 @@ void check_memory(const LanguageOptions& options) {
   if (recipe_of(block.positions).is_added()) {
     throw UserError(memory + "positions is " + std::string(name_of(block.positions)) +
                         ", which counts from the beginning of each segment",
-                    "choose --positions relative, t5, rotary or alibi, or drop --memory");
+                    "choose --positions transformer-xl or others of distances, or drop --memory");
   }
   if (recipe_of(block.self_attention).has_table) {
     throw UserError(memory + "self-attention is " + std::string(name_of(block.self_attention)) +

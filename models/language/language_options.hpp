@@ -30,8 +30,8 @@ struct LanguageOptions {
   static void visit(Self& self, Visitor& visit) {
     visit_cell(self.cell, visit);
     visit("memory", self.memory,
-          {.help = "positions before each segment that it attends to as well, without a gradient (Transformer-XL); "
-                   "positions are then none or those of distances: relative, t5, rotary or alibi; 0: none",
+          {.help = "positions before each segment that it attends to as well, without a gradient (Transformer-XL), "
+                   "where --positions are none or those of distances; 0: none",
            .min = 0,
            .max = 65535,
            .only = {"cell", {"transformer"}}});

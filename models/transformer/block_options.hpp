@@ -37,8 +37,8 @@ struct BlockOptions {
            .only = only});
     visit("positions", self.positions,
           {.help = "encode the order of a sentence by vectors added to the embeddings (sinusoidal, learned), in "
-                   "self-attention by vectors of distances (relative), their biases (t5, alibi) or rotations (rotary), "
-                   "or not at all",
+                   "self-attention by vectors of distances (relative, transformer-xl), their biases (t5, alibi) or "
+                   "rotations (rotary), or not at all",
            .only = only});
     visit(
         "self-attention", self.self_attention,

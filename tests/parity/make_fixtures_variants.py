@@ -31,6 +31,7 @@ CASES = {
     "no_residual": (Options(residual=False, feed_forward=0, self_window=2), SHORT),
     "relative": (Options(positions="relative", activation="swiglu"), LONG),
     "t5": (Options(positions="t5", self_window=11), LONG),
+    "xl": (Options(positions="transformer-xl", self_window=11, activation="gelu"), LONG),
     "modern": (Options(positions="rotary", norm="pre", norm_kind="rms", activation="swiglu", attention_bias=False), SHORT),
     "dense": (Options(self_attention="dense", max_positions=5, positions="none"), SHORT),
     "random": (Options(self_attention="random", max_positions=5, self_window=2), SHORT),

@@ -109,6 +109,9 @@ def shapes(options):
             score(name + ".score", heads)
         if o.positions == "t5":
             result[name + ".scope.table"] = (heads, 32)
+        if o.positions == "transformer-xl":
+            result[name + ".scope.positions"] = (heads, size, width)
+            result[name + ".scope.bias"] = (heads, 1, size)
         if o.positions == "relative":
             distances = 2 * CLIP + 1 if stack == "encoder" else CLIP + 1
             result[name + ".scope.keys"] = result[name + ".scope.values"] = (distances, size)
@@ -174,6 +177,12 @@ def rotated(x):
             a, b = x[t, 2 * pair], x[t, 2 * pair + 1]
             rows += [a * math.cos(angle) - b * math.sin(angle), a * math.sin(angle) + b * math.cos(angle)]
     return torch.stack(rows).view(x.shape)
+
+
+def sinusoid(distance, width):
+    """R of a distance i - j, sines and cosines in turn (arXiv 1901.02860, section 3.3)."""
+    angles = [distance * 10000 ** (-2 * pair / width) for pair in range(width // 2)]
+    return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)], dtype=torch.double)
 
 
 def pattern(head, length):
@@ -301,6 +310,10 @@ class Transformer:
             if o.positions == "t5":
                 buckets = [[t5_bucket(int(d), causal) for d in row] for row in distance]
                 energies = energies + self.tensors[name + ".scope.table"][head][torch.tensor(buckets)]
+            if o.positions == "transformer-xl":
+                sinusoids = torch.stack([sinusoid(d, o.width) for d in range(1 - length, length)])
+                products = (q + self.tensors[name + ".scope.bias"][head]) @ (sinusoids @ self.tensors[name + ".scope.positions"][head].T).T
+                energies = energies + products.gather(1, length - 1 - distance) / math.sqrt(size)
             weights = energies.masked_fill(outside, -torch.inf).softmax(1)
             context = weights @ v
             if o.positions == "relative":

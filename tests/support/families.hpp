@@ -124,6 +124,8 @@ inline std::vector<Family> families(double dropout) {
       {"transformer_no_residual", changed(post, block({.feed_forward = 0, .self_window = 2, .residual = false}))},
       {"transformer_relative", changed(post, block({.positions = relative, .activation = swiglu}))},
       {"transformer_t5", changed(post, block({.positions = t5, .self_window = 11}))},
+      {"transformer_xl",
+       changed(post, block({.positions = transformer_xl, .self_window = 11, .activation = gelu}))},
       {"transformer_modern", changed(post, block({.positions = rotary,
                                                   .attention_bias = false,
                                                   .norm = NormPlace::pre,

@@ -10,6 +10,7 @@
 #include "models/attention/alibi.hpp"
 #include "models/attention/self_window.hpp"
 #include "models/attention/t5.hpp"
+#include "models/attention/transformer_xl.hpp"
 
 namespace attend {
 namespace {
@@ -110,6 +111,36 @@ TEST(DistanceScope, HasAFusedFormOfTheScopesWithinThatHaveOne) {
     bool describe_heads(ops::HeadsForm& /*form*/) const override { return false; }
   };
   EXPECT_FALSE(AlibiScope(std::make_shared<Unknown>(), 2).describe_heads(form));
+}
+
+// (q_i + v - u)ᵀ W_kR R_(i-j) / sqrt(D), whichever queries of the sentence ask.
+TEST(TransformerXl, AddsTheProductOfAQueryAndASinusoid) {
+  const at::NoGradGuard no_grad;
+  constexpr std::int64_t kLength = 4;
+  const Tensor queries = torch::randn({1, 2, kLength, 3}), padding = torch::zeros({1, 1, 1, kLength}, torch::kBool);
+  for (const bool causal : {false, true}) {
+    TransformerXlScope scope(all_positions(), /*heads=*/2, /*width=*/3, causal);
+    RandomStream random(1);
+    scope.initialise(random);
+    const Tensor positions = scope.named_parameters()["positions"];
+    Tensor bias = scope.named_parameters()["bias"];
+    bias.copy_(torch::randn(bias.sizes()));
+    const Tensor found = scope.window(queries, {.padding_1S = padding}).bias_TS;
+    ASSERT_EQ(found.sizes(), at::IntArrayRef({1, 2, kLength, kLength}));
+    for (std::int64_t h = 0; h < 2; ++h) {
+      for (std::int64_t i = 0; i < kLength; ++i) {
+        for (std::int64_t j = 0; j < (causal ? i + 1 : kLength); ++j) {
+          const Tensor key = positions[h].mv(sinusoids(i - j, 1, 6)[0]);
+          EXPECT_NEAR(found[0][h][i][j].item<double>(),
+                      (queries[0][h][i] + bias[h][0]).dot(key).item<double>() / std::sqrt(3.0), 1e-5);
+        }
+      }
+    }
+    const Tensor chosen = torch::tensor({1, 3}, torch::kLong);
+    const Places places{.padding_1S = padding, .chosen_T1 = chosen.view({1, 1, 2, 1})};
+    const Tensor of_chosen = scope.window(queries.index_select(2, chosen), places).bias_TS;
+    EXPECT_TRUE(at::allclose(of_chosen, found.index_select(2, chosen), 1e-5, 1e-5));
+  }
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ TEST(LanguageOptions, AMemoryNeedsPositionsOfDistances) {
     }
   };
   using enum SelfAttentionKind;
-  expect_refused(with(PositionKind::learned, attention), "positions is learned", "--positions relative");
-  expect_refused(with(PositionKind::sinusoidal, attention), "positions is sinusoidal", "--positions relative");
+  expect_refused(with(PositionKind::learned, attention), "positions is learned", "--positions transformer-xl");
+  expect_refused(with(PositionKind::sinusoidal, attention), "positions is sinusoidal", "--positions transformer-xl");
   expect_refused(with(PositionKind::alibi, random), "self-attention is random", "--self-attention attention");
   for (const PositionKind positions : {PositionKind::none, PositionKind::relative, PositionKind::t5,
                                        PositionKind::rotary, PositionKind::alibi}) {
