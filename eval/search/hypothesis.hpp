@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 namespace attend {
 
-// The decoder's first token, end token, and tokens it must not produce; -1: none.
+// The decoder's first token, end token, and tokens it must not produce; -1: none. The first token of a language model
+// is its end token.
 struct TargetIds {
   std::int64_t bos = -1;
   std::int64_t eos = -1;
@@ -14,7 +17,7 @@ struct TargetIds {
 
   // False for tokens that no output contains: pad, bos, and eos before the minimum length.
   bool may_follow(std::int64_t id, std::int64_t length, std::int64_t min_length) const {
-    return id != pad && id != bos && (id != eos || length >= min_length);
+    return id == eos ? length >= min_length : id != pad && id != bos;
   }
 };
 
@@ -35,6 +38,9 @@ struct Wanted {
   std::vector<std::int32_t> prefix = {};    // the output begins with it
   std::vector<PhraseIds> constraints = {};  // must occur
   const ForbiddenPhrases* forbidden = nullptr;
+  std::vector<std::int32_t> prompt = {};  // read after bos, before the output begins; no part of it
+  // True if the output stops with these tokens (stop_text.hpp).
+  std::function<bool(std::span<const std::int32_t> ids)> stops = {};
 };
 
 struct Hypothesis {

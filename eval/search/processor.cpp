@@ -5,6 +5,7 @@
 #include "eval/search/forbidden.hpp"
 #include "eval/search/prefix.hpp"
 #include "eval/search/repetition.hpp"
+#include "eval/search/stop_text.hpp"
 #include "eval/search/truncation.hpp"
 
 namespace attend {
@@ -29,6 +30,9 @@ LogitsProcessors make_processors(const SearchConfig& config, const TargetIds& id
   if (config.no_repeat_ngram > 0) processors.push_back(std::make_unique<NoRepeatNgram>(config.no_repeat_ngram));
   if (std::ranges::any_of(wanted, [](const Wanted& one) { return one.forbidden != nullptr; })) {
     processors.push_back(std::make_unique<ForbiddenWords>());
+  }
+  if (std::ranges::any_of(wanted, [](const Wanted& one) { return one.stops != nullptr; })) {
+    processors.push_back(std::make_unique<StopText>(ids.eos));
   }
   if (config.sample > 0) add_truncations(config, ids, processors);
   if (std::ranges::all_of(wanted, [](const Wanted& one) { return one.prefix.empty(); })) return processors;

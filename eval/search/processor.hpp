@@ -22,8 +22,8 @@ class LogitsProcessor {
 
 using LogitsProcessors = std::vector<std::unique_ptr<const LogitsProcessor>>;
 
-// The processors that the options, prefixes and forbidden phrases ask for, in the order in which they are applied;
-// usually none.
+// The processors that the options, prefixes, forbidden phrases and stops ask for, in the order in which they are
+// applied; usually none.
 LogitsProcessors make_processors(const SearchConfig& config, const TargetIds& ids, std::span<const Wanted> wanted);
 
 }  // namespace attend

@@ -5,16 +5,28 @@
 #include <set>
 
 namespace attend {
+namespace {
 
-void RepetitionPenalty::apply(const OpenSentence& /*sentence*/, const Live& live, std::span<float> scores_V) const {
-  for (const std::int32_t id : std::set(live.ids.begin(), live.ids.end())) {
+// The prompt and what follows it.
+std::vector<std::int32_t> text_so_far(const OpenSentence& sentence, const Live& live) {
+  std::vector<std::int32_t> ids = sentence.wanted.prompt;
+  ids.insert(ids.end(), live.ids.begin(), live.ids.end());
+  return ids;
+}
+
+}  // namespace
+
+void RepetitionPenalty::apply(const OpenSentence& sentence, const Live& live, std::span<float> scores_V) const {
+  const std::vector<std::int32_t> ids = text_so_far(sentence, live);
+  for (const std::int32_t id : std::set(ids.begin(), ids.end())) {
     float& score = scores_V[id];
     score = static_cast<float>(score > 0 ? score / penalty_ : score * penalty_);
   }
 }
 
-void NoRepeatNgram::apply(const OpenSentence& /*sentence*/, const Live& live, std::span<float> scores_V) const {
-  const std::span ids(live.ids);
+void NoRepeatNgram::apply(const OpenSentence& sentence, const Live& live, std::span<float> scores_V) const {
+  const std::vector<std::int32_t> text = text_so_far(sentence, live);
+  const std::span ids(text);
   const auto n = static_cast<std::size_t>(n_);
   if (ids.size() < n) return;
   const auto newest = ids.last(n - 1);

@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 
 #include "core/error.hpp"
@@ -16,7 +17,8 @@
 namespace attend {
 namespace {
 
-// The sentences that are not done, and the rows of the decoder, one for each of their live hypotheses.
+// The sentences that are not done, and the rows of the decoder: one for each of their live hypotheses, and then one for
+// each sentence whose prompt is being read.
 class Searcher {
  public:
   // `coverage` observes the pass; nullptr: it does not count.
@@ -26,18 +28,18 @@ class Searcher {
         processors_(make_processors(request.config, request.ids, request.wanted)),
         strategy_(make_strategy(request.config, request.ids, request.wanted)) {
     for (const Wanted& wanted : request.wanted) {
-      const std::int64_t index = std::ssize(sentences_);
-      OpenSentence& sentence = sentences_.emplace_back(OpenSentence{.index = index, .wanted = wanted});
+      const std::int64_t index = std::ssize(reading_);
+      OpenSentence& sentence = reading_.emplace_back(OpenSentence{.index = index, .wanted = wanted});
       for (std::int64_t i = 0; i < strategy_->rows(); ++i) sentence.live.push_back({.parent = index, .sample = i});
     }
   }
 
   std::vector<std::vector<Hypothesis>> run(Pass& pass) {
-    std::vector<std::vector<Hypothesis>> results(sentences_.size());
-    if (sentences_.empty()) return results;
+    std::vector<std::vector<Hypothesis>> results(reading_.size());
+    if (results.empty()) return results;
     const auto state = request_.model.start();
     const at::Device device = request_.model.device();
-    auto num_rows = std::ssize(sentences_);
+    auto num_rows = std::ssize(reading_);
     while (true) {
       collect_rows();
       if (!std::ranges::equal(parents_, std::views::iota(std::int64_t{0}, std::int64_t{num_rows}))) {
@@ -45,14 +47,15 @@ class Searcher {
         if (coverage_ != nullptr) coverage_->select(parents_);
       }
       num_rows = std::ssize(parents_);
-      if (signals::stop_requested()) throw Interrupted("translation was interrupted");
+      if (signals::stop_requested()) throw Interrupted("the search was interrupted");
       const auto previous = at::tensor(previous_, at::kLong).to(device);
       advance(request_.model.step(*state, previous, pass));
+      ++num_read_;
       for (OpenSentence& sentence : sentences_) {
         if (sentence.live.empty()) results[sentence.index] = strategy_->results(std::move(sentence));
       }
       std::erase_if(sentences_, [](const OpenSentence& sentence) { return sentence.live.empty(); });
-      if (sentences_.empty()) break;
+      if (sentences_.empty() && reading_.empty()) break;
     }
     return_freed_memory();
     return results;
@@ -61,13 +64,34 @@ class Searcher {
  private:
   // The rows that live on: which of the last step each continues, and its last token.
   void collect_rows() {
+    begin_outputs();
     parents_.clear();
     previous_.clear();
     for (const OpenSentence& sentence : sentences_) {
-      for (const Live& live : sentence.live) {
-        parents_.push_back(live.parent);
-        previous_.push_back(live.ids.empty() ? request_.ids.bos : live.ids.back());
-      }
+      for (const Live& live : sentence.live) add_row(sentence, live);
+    }
+    num_hypotheses_ = std::ssize(parents_);
+    for (OpenSentence& sentence : reading_) {
+      const std::int64_t row = std::ssize(parents_);
+      add_row(sentence, sentence.live.front());
+      for (Live& live : sentence.live) live.parent = row;
+    }
+  }
+
+  // The sentences of which everything that precedes the output, but its last token, is read.
+  void begin_outputs() {
+    const auto begun = std::ranges::stable_partition(
+        reading_, [&](const OpenSentence& sentence) { return std::ssize(sentence.wanted.prompt) > num_read_; });
+    std::ranges::move(begun, std::back_inserter(sentences_));
+    reading_.erase(begun.begin(), begun.end());
+  }
+
+  void add_row(const OpenSentence& sentence, const Live& live) {
+    parents_.push_back(live.parent);
+    if (!live.ids.empty()) {
+      previous_.push_back(live.ids.back());
+    } else {
+      previous_.push_back(num_read_ == 0 ? request_.ids.bos : sentence.wanted.prompt[num_read_ - 1]);
     }
   }
 
@@ -82,12 +106,17 @@ class Searcher {
 
   void advance(const at::Tensor& logits_RV) {
     if (coverage_ != nullptr) add_coverage();
-    const NextTokens next(logits_RV, strategy_->candidates(), strategy_->whole(), processors_, sentences_);
+    if (sentences_.empty()) return;
+    const NextTokens next(logits_RV.narrow(0, 0, num_hypotheses_), strategy_->candidates(), strategy_->whole(),
+                          processors_, sentences_);
     std::int64_t first_row = 0;
     for (OpenSentence& sentence : sentences_) {
       const std::int64_t num_rows = std::ssize(sentence.live);
       strategy_->advance(sentence, next, first_row);
       first_row += num_rows;
+      if (request_.on_step && !sentence.live.empty()) {
+        request_.on_step(sentence.wanted.line, sentence.live.front().ids);
+      }
     }
   }
 
@@ -95,9 +124,12 @@ class Searcher {
   SourceCoverage* coverage_;
   LogitsProcessors processors_;
   std::unique_ptr<const Strategy> strategy_;
+  std::vector<OpenSentence> reading_;  // whose output has not begun
   std::vector<OpenSentence> sentences_;
   std::vector<std::int64_t> parents_;
   std::vector<std::int64_t> previous_;
+  std::int64_t num_hypotheses_ = 0;  // rows without those of reading_
+  std::int64_t num_read_ = 0;        // tokens of every row
 };
 
 }  // namespace

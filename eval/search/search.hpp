@@ -1,7 +1,10 @@
 // Search over a StepModel: a loop of steps in which logits processors change the scores of the next tokens and a
-// strategy (beam.hpp and others) chooses the hypotheses that live on. A sentence that is done leaves the batch.
+// strategy (beam.hpp and others) chooses the hypotheses that live on. A sentence that is done leaves the batch. While a
+// prompt is read, one row stands for all hypotheses that will follow it, and nothing is chosen.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -16,6 +19,8 @@ struct SearchRequest {
   std::span<const Wanted> wanted;  // one for each sequence of the model
   TargetIds ids;
   const SearchConfig& config;
+  // Called after each step with the tokens so far of the first hypothesis of each sentence that is not done.
+  std::function<void(std::int64_t line, std::span<const std::int32_t> ids)> on_step = {};
 };
 
 // The results for every sequence, at least one each: for a beam the best `nbest` hypotheses, best first; else the

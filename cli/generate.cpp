@@ -1,0 +1,152 @@
+// attend generate: continues texts with a trained language model.
+#include <ATen/Parallel.h>
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/input.hpp"
+#include "cli/model_options.hpp"
+#include "core/conditions.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/progress.hpp"
+#include "core/signals.hpp"
+#include "data/text/lines.hpp"
+#include "eval/generate.hpp"
+#include "models/run/device.hpp"
+#include "models/run/language_run.hpp"
+
+namespace attend {
+namespace {
+
+struct GenerateCommandConfig {
+  std::string run;
+  std::vector<std::string> prompt;
+  std::string input = "-";
+  ModelOptions use;
+  LineOptions lines;
+  GenerateConfig generate;
+  bool json = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Generation");
+    visit("run", self.run,
+          {.help = "run of attend pretrain --objective causal",
+           .placeholder = "RUN",
+           .required = true,
+           .positional = true});
+    visit("prompt", self.prompt,
+          {.help = "texts to continue, in place of lines; an empty one begins a document", .placeholder = "TEXT"});
+    visit("input", self.input,
+          {.help = "file with a text to continue in each line, plain or .gz; a blank line begins a document; -: "
+                   "standard input",
+           .placeholder = "FILE"});
+    ModelOptions::visit(self.use, visit);
+    LineOptions::visit(self.lines, visit);
+    GenerateConfig::visit(self.generate, visit);
+    visit.group("Output");
+    visit("json", self.json, {.help = "print one JSON object per continuation, with its prompt and log p"});
+  }
+
+  void validate(const OptionOrigins& origins) const {
+    generate.validate(origins);
+    if (prompt.empty()) return;
+    for (const char* option : {"input", "line-buffered"}) refuse_given(option, origins, "with --prompt");
+  }
+
+  // True if a continuation may be printed before it is complete: on a terminal, where it is read as it grows.
+  bool may_stream() const { return !json && generate.search().rows() == 1 && isatty(STDOUT_FILENO) != 0; }
+};
+
+// One line, or object, for each continuation.
+class ContinuationPrinter {
+ public:
+  ContinuationPrinter(const GenerateCommandConfig& config, const LanguageRun& trained, WorkProgress& progress)
+      : config_(config),
+        progress_(progress),
+        generator_(*trained.model, trained.tokenizer, config.generate, &progress) {}
+
+  void print(const std::vector<GenerationPrompt>& prompts) {
+    const auto continuations = generator_.generate(prompts);
+    progress_.clear();
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      for (const Continuation& continuation : continuations[i]) print(prompts[i], continuation);
+    }
+  }
+
+  void stream(const GenerationPrompt& prompt) {
+    generator_.stream(prompt, [](std::string_view part) { std::cout << part << std::flush; });
+    std::cout << '\n';
+  }
+
+ private:
+  void print(const GenerationPrompt& prompt, const Continuation& continuation) const {
+    if (!config_.json) {
+      std::cout << continuation.text << '\n';
+      return;
+    }
+    const nlohmann::ordered_json object = {{"prompt", prompt.text},
+                                           {"text", continuation.text},
+                                           {"tokens", continuation.ids.size()},
+                                           {"log_prob", continuation.log_prob},
+                                           {"ended", name_of(continuation.ended)}};
+    std::cout << object.dump() << '\n';
+  }
+
+  const GenerateCommandConfig& config_;
+  WorkProgress& progress_;
+  Generator generator_;
+};
+
+void continue_prompts(const GenerateCommandConfig& config, const LanguageRun& trained) {
+  const bool streams = config.prompt.size() == 1 && config.may_stream();
+  const std::int64_t count = std::ssize(config.prompt);
+  WorkProgress progress({.unit = "prompts", .total = count, .is_shown = !streams && !log::is_quiet()});
+  ContinuationPrinter printer(config, trained, progress);
+  std::vector<GenerationPrompt> prompts;
+  for (const std::string& text : config.prompt) {
+    prompts.push_back({.text = text, .place = fmt::format("--prompt, text {}", prompts.size() + 1)});
+  }
+  streams ? printer.stream(prompts.front()) : printer.print(prompts);
+}
+
+void continue_lines(const GenerateCommandConfig& config, LineReader& reader, const LanguageRun& trained) {
+  const bool at_once = config.lines.at_once(config.input);
+  const bool streams = at_once && config.may_stream();
+  WorkProgress progress(work_on_lines({config.input}, config.lines));
+  ContinuationPrinter printer(config, trained, progress);
+  while (true) {
+    std::vector<GenerationPrompt> prompts;
+    const auto add = [&](const std::string& line) { prompts.push_back({.text = line, .place = reader.place()}); };
+    if (!read_together(reader, at_once, add)) break;
+    streams ? printer.stream(prompts.front()) : printer.print(prompts);
+    if (at_once) std::cout.flush();
+  }
+  reader.counts().log(config.input);
+}
+
+void run(const GenerateCommandConfig& config, const OptionOrigins& /*origins*/) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(config.generate.threads));
+  std::optional<LineReader> reader;  // opened first: a file that cannot be read is said at once
+  if (config.prompt.empty()) reader.emplace(config.input);
+  const LanguageRun trained = LanguageRun::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  freeze(*trained.model, config.use.precision);
+  reader ? continue_lines(config, *reader, trained) : continue_prompts(config, trained);
+}
+
+}  // namespace
+
+Command generate_command() {
+  return make_command<GenerateCommandConfig>("generate", "continue texts with a language model", run);
+}
+
+}  // namespace attend

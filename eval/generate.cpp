@@ -1,0 +1,212 @@
+#include "eval/generate.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "core/conditions.hpp"
+#include "core/error.hpp"
+#include "data/text/lines.hpp"
+#include "eval/workers.hpp"
+
+namespace attend {
+namespace {
+
+// Pieces that all hypotheses of a batch may grow to, as if all prompts were as long as the longest: bounds what one
+// search keeps of them, keys and values in every layer.
+constexpr std::int64_t kContinuedPiecesInBatch = 32768;
+
+// A lower temperature is meant to be 0.
+constexpr double kLeastTemperature = 0.01;
+
+constexpr std::string_view kIncomplete = "\uFFFD";
+
+// Batches of prompts of nearly equal length, the longest first, so that no worker ends with the longest alone.
+std::vector<std::vector<std::size_t>> batches_of_prompts(const std::vector<Wanted>& wanted,
+                                                         const GenerateConfig& config) {
+  std::vector<std::size_t> order(wanted.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return wanted[i].prompt.size(); });
+  std::vector<std::vector<std::size_t>> batches;
+  std::int64_t most = 0;  // prompts of the newest batch
+  for (const std::size_t i : order) {
+    if (batches.empty() || std::ssize(batches.back()) >= most) {
+      const std::int64_t pieces = std::ssize(wanted[i].prompt) + config.search().rows() * wanted[i].longest;
+      most = std::clamp<std::int64_t>(kContinuedPiecesInBatch / pieces, 1, config.batch_size);
+      batches.emplace_back();
+    }
+    batches.back().push_back(i);
+  }
+  return batches;
+}
+
+// Where the first of the texts begins; npos: nowhere.
+std::size_t first_of(const std::vector<std::string>& stops, std::string_view text) {
+  std::size_t first = std::string_view::npos;
+  for (const std::string& stop : stops) first = std::min(first, text.find(stop));
+  return first;
+}
+
+// The part of an unfinished text that stands in the finished one: without the bytes of an incomplete character, which
+// are decoded as U+FFFD, and without what may be the beginning of a stop.
+std::string_view certain_part(std::string_view text, const std::vector<std::string>& stops) {
+  text = text.substr(0, first_of(stops, text));
+  while (text.ends_with(kIncomplete)) text.remove_suffix(kIncomplete.size());
+  std::size_t held = 0;
+  for (const std::string& stop : stops) {
+    std::size_t length = std::min(stop.size() - 1, text.size());
+    while (!text.ends_with(std::string_view(stop).substr(0, length))) --length;
+    held = std::max(held, length);
+  }
+  text.remove_suffix(held);
+  return text;
+}
+
+}  // namespace
+
+void GenerateConfig::validate(const OptionOrigins& origins) const {
+  refuse_inapplicable(*this, given_place(origins));
+  if (temperature == 0) {
+    for (const char* option : {"samples", "top-k", "top-p", "min-p", "epsilon", "seed"}) {
+      refuse_given(option, origins, "with --temperature 0, greedy search, which draws nothing");
+    }
+  } else if (temperature < kLeastTemperature) {
+    throw UserError(fmt::format("{}: {} is below {}", origins("temperature"), temperature, kLeastTemperature),
+                    "give 0 for greedy search");
+  }
+  for (const std::string& text : stop) {
+    if (text.empty()) throw UserError(origins("stop") + ": an empty text, which every text contains", "leave it out");
+    if (as_one_line(text) == text) continue;
+    throw UserError(origins("stop") + ": a text with a line break, which no continuation contains",
+                    "give a text that stands in a line");
+  }
+}
+
+SearchConfig GenerateConfig::search() const {
+  SearchConfig found{.length_penalty = length_penalty,
+                     .max_length = max_new_tokens,
+                     .repetition_penalty = repetition_penalty,
+                     .no_repeat_ngram = no_repeat_ngram};
+  if (beam > 0) {
+    found.beam = beam;
+  } else if (temperature > 0) {
+    found.sample = samples;
+    found.seed = seed;
+    found.temperature = temperature;
+    found.top_k = top_k;
+    found.top_p = top_p;
+    found.min_p = min_p;
+    found.epsilon = epsilon;
+  }
+  return found;
+}
+
+Generator::Generator(const LanguageModelImpl& model, Tokenizer tokenizer, const GenerateConfig& config,
+                     WorkProgress* progress)
+    : model_(model),
+      tokenizer_(std::move(tokenizer)),
+      config_(config),
+      search_(config.search()),
+      progress_(progress) {}
+
+std::vector<std::vector<Continuation>> Generator::generate(std::span<const GenerationPrompt> prompts) {
+  std::vector<Wanted> wanted;
+  for (const GenerationPrompt& prompt : prompts) wanted.push_back(wanted_after(prompt));
+  std::vector<std::vector<Continuation>> results(prompts.size());
+  const auto batches = batches_of_prompts(wanted, config_);
+  run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
+              [&](std::size_t b) {
+                std::vector<Wanted> together;
+                for (const std::size_t i : batches[b]) together.push_back(wanted[i]);
+                auto found = continue_together(together);
+                for (std::size_t k = 0; k < found.size(); ++k) results[batches[b][k]] = std::move(found[k]);
+                if (progress_ != nullptr) progress_->add(std::ssize(found));
+              });
+  return results;
+}
+
+Continuation Generator::stream(const GenerationPrompt& prompt, const OnText& on_text) {
+  ensure(search_.rows() == 1, "one hypothesis, which is certain as it grows");
+  const Wanted wanted = wanted_after(prompt);
+  std::size_t passed = 0;  // bytes
+  const auto pass_on = [&](std::string_view text) {
+    if (text.size() <= passed) return;
+    on_text(text.substr(passed));
+    passed = text.size();
+  };
+  auto found = continue_together({&wanted, 1}, [&](std::int64_t /*line*/, std::span<const std::int32_t> ids) {
+    pass_on(certain_part(text_after(wanted.prompt, ids), config_.stop));
+  });
+  if (progress_ != nullptr) progress_->add();
+  Continuation& first = found.front().front();
+  pass_on(first.text);
+  return std::move(first);
+}
+
+Wanted Generator::wanted_after(const GenerationPrompt& prompt) {
+  Wanted wanted{.longest = config_.max_new_tokens, .line = num_prompts_++, .prompt = tokenizer_.encode(prompt.text)};
+  // The end token is read first, and the last piece of the continuation not at all.
+  const std::int64_t pieces = std::ssize(wanted.prompt);
+  if (const auto longest = model_.longest(); longest && pieces + config_.max_new_tokens > *longest) {
+    const std::int64_t room = *longest - pieces;
+    throw UserError(fmt::format("{}: a prompt of {} pieces and {} new ones (--max-new-tokens), but the model has {} "
+                                "positions",
+                                prompt.place, pieces, config_.max_new_tokens, *longest),
+                    room > 0 ? fmt::format("give a shorter prompt, or --max-new-tokens {}", room)
+                             : std::string("give a shorter prompt"));
+  }
+  if (!config_.stop.empty()) {
+    wanted.stops = [this, prompt_ids = wanted.prompt](std::span<const std::int32_t> ids) {
+      return first_of(config_.stop, text_after(prompt_ids, ids)) != std::string::npos;
+    };
+  }
+  return wanted;
+}
+
+std::vector<std::vector<Continuation>> Generator::continue_together(std::span<const Wanted> wanted,
+                                                                    const OnStep& on_step) const {
+  Pass pass = Pass::inference();
+  const TextsToContinue texts(model_, std::ssize(wanted));
+  const SpecialIds& special = tokenizer_.special();
+  auto found = attend::search({.model = texts,
+                               .wanted = wanted,
+                               .ids = {.bos = special.eos, .eos = special.eos, .pad = special.pad},
+                               .config = search_,
+                               .on_step = on_step},
+                              pass);
+  std::vector<std::vector<Continuation>> results(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (Hypothesis& one : found[i]) results[i].push_back(continuation_of(wanted[i], std::move(one)));
+  }
+  return results;
+}
+
+std::string Generator::text_after(std::span<const std::int32_t> prompt, std::span<const std::int32_t> ids) const {
+  std::vector<std::int32_t> all(prompt.begin(), prompt.end());
+  const std::string before = tokenizer_.decode(all);
+  all.insert(all.end(), ids.begin(), ids.end());
+  const std::string text = tokenizer_.decode(all);
+  ensure(text.starts_with(before), "a text begins with the text of its first pieces");
+  return text.substr(before.size());
+}
+
+Continuation Generator::continuation_of(const Wanted& wanted, Hypothesis found) const {
+  Continuation result{.text = text_after(wanted.prompt, found.ids)};
+  std::int64_t num_counted = std::ssize(found.token_log_probs);
+  if (const std::size_t stop = first_of(config_.stop, result.text); stop != std::string::npos) {
+    result.text.resize(stop);
+    result.ended = ContinuationEnd::stop;
+    num_counted = std::ssize(found.ids);
+  } else if (found.ended) {
+    result.ended = ContinuationEnd::document;
+  }
+  const auto first = found.token_log_probs.begin();
+  result.log_prob = std::accumulate(first, first + num_counted, 0.0);
+  result.ids = std::move(found.ids);
+  return result;
+}
+
+}  // namespace attend

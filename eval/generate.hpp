@@ -1,0 +1,167 @@
+// Continues texts with a language model, piece by piece: samples, greedy search or a beam (eval/search).
+//
+//   prompt "The old farmer"     " drove to the market."   log p -14.2   ended by the end of the document
+//
+// A continuation is the text that follows the prompt, with the space between them. log p is that of its pieces given
+// the prompt, and of the end of the document if it ends there: the model's, whatever the options of sampling leave.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/options.hpp"
+#include "core/progress.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "eval/search/search.hpp"
+#include "models/language/language_model.hpp"
+
+namespace attend {
+
+struct GenerateConfig {
+  std::int64_t max_new_tokens = 100;
+  std::vector<std::string> stop;
+  std::int64_t beam = 0;
+  double length_penalty = 1;
+  std::int64_t samples = 1;
+  double temperature = 1;
+  std::int64_t top_k = 0;
+  double top_p = 1;
+  double min_p = 0;
+  double epsilon = 0;
+  std::int64_t seed = 1;
+  double repetition_penalty = 1;
+  std::int64_t no_repeat_ngram = 0;
+  std::int64_t batch_size = 32;
+  std::optional<std::int64_t> workers = {};
+  std::int64_t threads = 1;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Length");
+    visit("max-new-tokens", self.max_new_tokens,
+          {.help = "most pieces of a continuation, which may end before", .min = 1, .max = 1e6});
+    visit("stop", self.stop,
+          {.help = "texts at the first of which a continuation ends, without it; default: none",
+           .placeholder = "TEXT"});
+    visit.group("Search");
+    visit("beam", self.beam,
+          {.help = "the best of a beam of this size, in place of samples; 1: greedy search; 0: samples",
+           .min = 0,
+           .max = 1000});
+    visit("length-penalty", self.length_penalty,
+          {.help = "alpha in the ranking of a beam by log p / length^alpha", .min = 0, .max = 10, .only = {"beam"}});
+    visit("repetition-penalty", self.repetition_penalty,
+          {.help = "factor on log p of pieces that the prompt or the continuation already contains; above 1, they "
+                   "become less likely",
+           .min = 0.01,
+           .max = 100});
+    visit("no-repeat-ngram", self.no_repeat_ngram,
+          {.help = "never generate a sequence of this many pieces that the prompt or the continuation already "
+                   "contains; 0: allowed",
+           .min = 0,
+           .max = 1000});
+    visit.group("Sampling");
+    constexpr Condition kSamples = {"beam", {"0"}};
+    visit("samples", self.samples,
+          {.help = "continuations of each prompt; without other options one, drawn piece by piece at temperature 1",
+           .min = 1,
+           .max = 1000,
+           .only = kSamples});
+    visit("temperature", self.temperature,
+          {.help = "divisor of log p; below 1, likely pieces become likelier; 0: greedy search",
+           .min = 0,
+           .max = 100,
+           .only = kSamples});
+    visit("top-k", self.top_k,
+          {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = kSamples});
+    visit("top-p", self.top_p,
+          {.help = "draw from the fewest likeliest pieces whose probabilities sum to at least this",
+           .min = 0.0001,
+           .max = 1,
+           .only = kSamples});
+    visit("min-p", self.min_p,
+          {.help = "draw from pieces with at least this share of the highest probability",
+           .min = 0,
+           .max = 1,
+           .only = kSamples});
+    visit("epsilon", self.epsilon,
+          {.help = "draw from pieces with at least this probability, or else from the likeliest",
+           .min = 0,
+           .max = 1,
+           .only = kSamples});
+    visit("seed", self.seed,
+          {.help = "seed of the draws, which depend on neither batches nor workers",
+           .min = 0,
+           .max = 9e15,
+           .only = kSamples});
+    visit.group("Speed");
+    visit("batch-size", self.batch_size, {.help = "prompts per batch of a worker", .min = 1, .max = 10000});
+    visit("workers", self.workers, {.help = "parallel workers; auto: one per processor", .min = 1, .max = 1024});
+    visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
+  }
+
+  // UserError for contradictory options.
+  void validate(const OptionOrigins& origins) const;
+
+  // The same in the options of search.
+  SearchConfig search() const;
+};
+
+// What ended a continuation: the model, a text of --stop, or --max-new-tokens.
+enum class ContinuationEnd { document, stop, limit };
+template <>
+inline constexpr auto kEnumNames<ContinuationEnd> = std::to_array<EnumName<ContinuationEnd>>(
+    {{ContinuationEnd::document, "document"}, {ContinuationEnd::stop, "stop"}, {ContinuationEnd::limit, "limit"}});
+
+struct Continuation {
+  std::string text;               // a single line, up to the text at which it stopped
+  std::vector<std::int32_t> ids;  // all that were generated, without the end of the document
+  double log_prob = 0;
+  ContinuationEnd ended = ContinuationEnd::limit;
+};
+
+struct GenerationPrompt {
+  std::string text;   // none: the continuation begins a document
+  std::string place;  // in messages: "prompts.txt:3"
+};
+
+// The model is not modified; it and `progress`, which counts prompts, must outlive the generator.
+class Generator {
+ public:
+  Generator(const LanguageModelImpl& model, Tokenizer tokenizer, const GenerateConfig& config,
+            WorkProgress* progress = nullptr);
+
+  // The continuations of each prompt, at least one: samples in their order. A draw is a function of the seed, the
+  // number of the prompt among all that were given, the sample and the step. UserError, before any of them is
+  // continued, for a prompt that leaves the model no position for --max-new-tokens. Interrupted after SIGINT or
+  // SIGTERM.
+  std::vector<std::vector<Continuation>> generate(std::span<const GenerationPrompt> prompts);
+
+  // The continuation of one prompt, whose text is also passed to `on_text` in parts, as soon as they are certain: only
+  // for one sample or greedy search.
+  using OnText = std::function<void(std::string_view part)>;
+  Continuation stream(const GenerationPrompt& prompt, const OnText& on_text);
+
+ private:
+  using OnStep = decltype(SearchRequest::on_step);
+  Wanted wanted_after(const GenerationPrompt& prompt);
+  std::vector<std::vector<Continuation>> continue_together(std::span<const Wanted> wanted,
+                                                           const OnStep& on_step = {}) const;
+  // What `ids` add to the text of the prompt.
+  std::string text_after(std::span<const std::int32_t> prompt, std::span<const std::int32_t> ids) const;
+  Continuation continuation_of(const Wanted& wanted, Hypothesis found) const;
+
+  const LanguageModelImpl& model_;
+  Tokenizer tokenizer_;
+  GenerateConfig config_;
+  SearchConfig search_;
+  WorkProgress* progress_;
+  std::int64_t num_prompts_ = 0;
+};
+
+}  // namespace attend
