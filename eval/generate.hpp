@@ -24,7 +24,7 @@ namespace attend {
 
 struct GenerateConfig {
   std::int64_t max_new_tokens = 100;
-  std::vector<std::string> stop;
+  std::vector<std::string> stop = {};
   std::int64_t beam = 0;
   double length_penalty = 1;
   std::int64_t samples = 1;
@@ -119,15 +119,15 @@ inline constexpr auto kEnumNames<ContinuationEnd> = std::to_array<EnumName<Conti
     {{ContinuationEnd::document, "document"}, {ContinuationEnd::stop, "stop"}, {ContinuationEnd::limit, "limit"}});
 
 struct Continuation {
-  std::string text;               // a single line, up to the text at which it stopped
-  std::vector<std::int32_t> ids;  // all that were generated, without the end of the document
+  std::string text = {};               // a single line, up to the text at which it stopped
+  std::vector<std::int32_t> ids = {};  // all that were generated, without the end of the document
   double log_prob = 0;
   ContinuationEnd ended = ContinuationEnd::limit;
 };
 
 struct GenerationPrompt {
-  std::string text;   // none: the continuation begins a document
-  std::string place;  // in messages: "prompts.txt:3"
+  std::string text = {};   // none: the continuation begins a document
+  std::string place = {};  // in messages: "prompts.txt:3"
 };
 
 // The model is not modified; it and `progress`, which counts prompts, must outlive the generator.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -137,6 +138,38 @@ TEST(SearchProcessors, AnNgramIsNotRepeated) {
   EXPECT_EQ(banned(3, {1, 2, 3, 1, 2}), (std::vector{3}));
   EXPECT_EQ(banned(3, {1, 2, 3, 2}), (std::vector<int>{}));
   EXPECT_EQ(banned(4, {1, 2, 3}), (std::vector<int>{}));
+}
+
+TEST(SearchProcessors, WhatAPromptContainsIsRepeatedToo) {
+  const OpenSentence sentence{.wanted = {.prompt = {1, 2}}};
+  const Live live{.ids = {3, 1}};
+  const auto after = [&](const SearchConfig& config) {
+    std::vector<float> scores(5, -1);
+    for (const auto& processor : make_processors(config, {}, {})) processor->apply(sentence, live, scores);
+    return scores;
+  };
+  EXPECT_EQ(after({.repetition_penalty = 2}), (std::vector<float>{-1, -2, -2, -2, -1}));
+  EXPECT_EQ(after({.no_repeat_ngram = 2}), (std::vector<float>{-1, -1, kExcludedScore, -1, -1}));
+  EXPECT_EQ(after({.no_repeat_ngram = 3}), (std::vector<float>(5, -1)));
+}
+
+TEST(SearchProcessors, OnlyTheEndFollowsWhatStops) {
+  const TargetIds ids{.bos = 3, .eos = 3, .pad = 0};
+  std::vector<Wanted> wanted(2);
+  wanted[0].stops = [](std::span<const std::int32_t> tokens) { return tokens.size() == 2; };
+  const auto after = [&](const Wanted& one, std::vector<std::int32_t> tokens) {
+    std::vector<float> scores = {-1, -2, -3, -4, -1};
+    const Live live{.ids = std::move(tokens)};
+    for (const auto& processor : make_processors({.sample = 1, .top_k = 4}, ids, wanted)) {
+      processor->apply({.wanted = one}, live, scores);
+    }
+    return scores;
+  };
+  EXPECT_EQ(after(wanted[0], {4, 4}),
+            (std::vector<float>{kExcludedScore, kExcludedScore, kExcludedScore, 0, kExcludedScore}));
+  const std::vector<float> free = {kExcludedScore, -2, -3, -4, -1};
+  EXPECT_EQ(after(wanted[0], {4}), free);
+  EXPECT_EQ(after(wanted[1], {4, 4}), free);
 }
 
 TEST(SearchProcessors, NothingFiniteStaysAsItIs) {
