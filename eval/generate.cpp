@@ -9,6 +9,7 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "data/text/lines.hpp"
 #include "eval/workers.hpp"
 
@@ -152,9 +153,8 @@ Wanted Generator::wanted_after(const GenerationPrompt& prompt) {
   const std::int64_t pieces = std::ssize(wanted.prompt);
   if (const auto longest = model_.longest(); longest && pieces + config_.max_new_tokens > *longest) {
     const std::int64_t room = *longest - pieces;
-    throw UserError(fmt::format("{}: a prompt of {} pieces and {} new ones (--max-new-tokens), but the model has {} "
-                                "positions",
-                                prompt.place, pieces, config_.max_new_tokens, *longest),
+    throw UserError(fmt::format("{}: a prompt of {} and {} new ones (--max-new-tokens), but the model has {} positions",
+                                prompt.place, counted(pieces, "piece"), config_.max_new_tokens, *longest),
                     room > 0 ? fmt::format("give a shorter prompt, or --max-new-tokens {}", room)
                              : std::string("give a shorter prompt"));
   }

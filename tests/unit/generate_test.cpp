@@ -107,7 +107,8 @@ class Generation : public testing::TestWithParam<ContinuingModel> {
 INSTANTIATE_TEST_SUITE_P(Models, Generation, testing::ValuesIn(continuing_models()),
                          [](const auto& info) { return info.param.name; });
 
-const std::vector<std::string> kTextsToContinue = {"the dog", "", "a cat and 7 birds", "number", "sees a cat and 12", "birds"};
+const std::vector<std::string> kTextsToContinue = {"the dog", "",     "a cat and 7 birds", "number", "sees a cat and 12",
+                                                   "birds"};
 
 TEST_P(Generation, GreedySearchIsAPlainLoopOverForward) {
   const std::int64_t pad = tokenizer_.special().pad, eos = tokenizer_.special().eos;

@@ -424,14 +424,14 @@ TEST(GuidedSearch, RefusesContradictoryOptions) {
   }
 }
 
-TokenIds joined(TokenIds first, const TokenIds& second) {
+TokenIds prompt_and(TokenIds first, const TokenIds& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
 // log p of ids, and of eos if they ended, after a prompt.
 double log_prob_after(std::int64_t sentence, const TokenIds& prompt, const TokenIds& ids, bool ended) {
-  return tried(sentence, joined(prompt, ids), ended).log_prob - tried(sentence, prompt, false).log_prob;
+  return tried(sentence, prompt_and(prompt, ids), ended).log_prob - tried(sentence, prompt, false).log_prob;
 }
 
 TEST(GuidedSearch, APromptIsReadAndNoPartOfTheOutput) {
@@ -452,7 +452,7 @@ TEST(GuidedSearch, APromptIsReadAndNoPartOfTheOutput) {
     }
     const Wanted as_prefix{.longest = 5 + std::ssize(prompt), .prefix = prompt};
     EXPECT_EQ(search_sentence(sentence, {}, as_prefix)[0].ids,
-              joined(prompt, search_sentence(sentence, {}, wanted)[0].ids));
+              prompt_and(prompt, search_sentence(sentence, {}, wanted)[0].ids));
   }
   EXPECT_GT(ended, 0);
 }
