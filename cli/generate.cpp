@@ -14,7 +14,6 @@
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
 #include "core/conditions.hpp"
-#include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"

@@ -88,7 +88,6 @@ void GenerateConfig::validate(const OptionOrigins& origins) const {
 
 SearchConfig GenerateConfig::search() const {
   SearchConfig found{.length_penalty = length_penalty,
-                     .max_length = max_new_tokens,
                      .repetition_penalty = repetition_penalty,
                      .no_repeat_ngram = no_repeat_ngram};
   if (beam > 0) {

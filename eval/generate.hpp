@@ -108,7 +108,7 @@ struct GenerateConfig {
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
-  // The same in the options of search.
+  // The options of the search; its maximum length is asked for with each prompt (Wanted::longest).
   SearchConfig search() const;
 };
 

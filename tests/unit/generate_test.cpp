@@ -374,7 +374,6 @@ TEST(GenerateOptions, AskForTheirSearch) {
   const SearchConfig plain = GenerateConfig{}.search();
   EXPECT_EQ(plain.sample, 1);
   EXPECT_EQ(plain.temperature, 1);
-  EXPECT_EQ(plain.max_length, 100);
   const SearchConfig greedy = GenerateConfig{.temperature = 0}.search();
   EXPECT_EQ(greedy.sample, 0);
   EXPECT_EQ(greedy.beam, 1);
