@@ -105,7 +105,7 @@ class Generation : public testing::TestWithParam<ContinuingModel> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Models, Generation, testing::ValuesIn(continuing_models()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& tested) { return tested.param.name; });
 
 const std::vector<std::string> kTextsToContinue = {"the dog", "",     "a cat and 7 birds", "number", "sees a cat and 12",
                                                    "birds"};
