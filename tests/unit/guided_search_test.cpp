@@ -527,7 +527,8 @@ TEST(GuidedSearch, AnOutputEndsWhereItStops) {
         if (config.beam == 1) {
           EXPECT_TRUE(std::equal(ids.begin(), ids.end(), unstopped[i].ids.begin())) << "up to there the same";
         } else if (found[i].ended) {
-          EXPECT_NEAR(found[i].score, log_prob_after(sentence, {4}, ids, false) / (std::ssize(ids) + 1.0), 1e-4)
+          EXPECT_NEAR(found[i].score, log_prob_after(sentence, {4}, ids, false) / static_cast<double>(ids.size() + 1),
+                      1e-4)
               << "the end costs nothing";
         }
       }
