@@ -337,7 +337,12 @@ struct EncoderRun {
 
 EncoderRun load_encoder(const AttentionConfig& config, const std::filesystem::path& path) {
   const torch::Device device = device_named(config.use.device);
-  if (kind_of_run(path) == RunKind::pretrain) {
+  const RunKind kind = kind_of_run(path);
+  if (kind == RunKind::language) {
+    throw UserError(config.run + ": a language model, whose attention is not shown",
+                    "give a run of attend train, of attend pretrain --objective masked or of attend finetune");
+  }
+  if (kind == RunKind::pretrain) {
     const BertRun run = BertRun::load(path, config.use.checkpoint, device);
     return {.bert = run.model->bert, .tokenizer = run.tokenizer, .tuned = {}};
   }

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "core/safetensors.hpp"
 #include "core/version.hpp"
 #include "data/text/factors.hpp"
+#include "models/language/language_options.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
@@ -101,11 +103,13 @@ void about_checkpoint(const fs::path& directory, bool of_run) {
 
 // The options of a model or task, without those that it does not read and those that are empty.
 template <class Config>
-void about_options(const Config& config, const OptionTexts& facts = {}) {
+void about_options(
+    const Config& config, const OptionTexts& facts = {},
+    const std::function<bool(const BoundOption&)>& reads = [](const BoundOption&) { return true; }) {
   const BoundOptions options = bind(config);
   for (const BoundOption& option : options) {
     const std::string value = text_of(option.get());
-    if (!value.empty() && applies(options, option, facts)) say(option.name, value);
+    if (!value.empty() && reads(option) && applies(options, option, facts)) say(option.name, value);
   }
 }
 
@@ -165,10 +169,12 @@ void about_run(const fs::path& path) {
       about_options(read_config<BertOptions>(config, UnknownKeys::ignore));
       about_tokenizer("tokenizer", load_run_tokenizer(path));
       break;
-    case RunKind::language:
-      about_options(read_config<LanguageOptions>(config, UnknownKeys::ignore));
+    case RunKind::language: {
+      const auto options = read_config<LanguageOptions>(config, UnknownKeys::ignore);
+      about_options(options, {}, [&](const BoundOption& option) { return options.reads(option); });
       about_tokenizer("tokenizer", Tokenizer::load(path / "tokenizer" / kJointTokenizer));
       break;
+    }
     case RunKind::finetune: {
       const LabelledTask task = load_run_task(path);
       about_options(read_config<TextModelOptions>(config, UnknownKeys::ignore), facts_of(task.kind));

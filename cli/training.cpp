@@ -37,7 +37,7 @@ Command train_command() {
 }
 
 Command pretrain_command() {
-  return make_command<PretrainingConfig>("pretrain", "pretrain a BERT encoder on raw text",
+  return make_command<PretrainingConfig>("pretrain", "pretrain a BERT encoder or a language model on raw text",
                                          [](const PretrainingConfig& config, const OptionOrigins& origins) {
                                            pretrain(config, origins, training_process());
                                          });

@@ -178,7 +178,7 @@ void Session::resolve_options() {
     job_.adopt_model(origins_);
   }
   skip_batch_ = std::exchange(run_.skip_batch, false);  // applies to this call only: not recorded
-  check_required(config_.options, fmt::format("attend {}", name_of(job_.kind())));
+  check_required(config_.options, fmt::format("attend {}", command_of(job_.kind())));
   resolve_optimiser(config_.optimiser, config_.schedule);
   refuse_inapplicable(config_.options, config_.defaults, given_place(origins_));
   job_.validate(origins_);

@@ -110,6 +110,16 @@ struct PretrainingBatch {
   std::vector<torch::Tensor*> tensors() { return {&input.tokens.ids_M, &input.segments_M, &labels_K, &relations_B}; }
 };
 
+// Segments of text for a language model, which predicts `labels_M`: the token after each.
+struct LanguageBatch {
+  Sequences tokens;
+  torch::Tensor labels_M;                // int64
+  std::int64_t lane = 0;                 // of segments that go on (data/batch/causal_data.hpp)
+  bool begins = true;                    // false: its rows go on where those of the last batch of the lane ended
+  std::vector<std::int64_t> lines = {};  // of the text: the first line of each segment
+  std::vector<torch::Tensor*> tensors() { return {&tokens.ids_M, &labels_M}; }
+};
+
 // The batch, its tensors moved to a device.
 template <class SomeBatch>
 SomeBatch on_device(SomeBatch batch, torch::Device device) {

@@ -20,6 +20,7 @@
 
 #include "core/options.hpp"
 #include "data/corpus/document_corpus.hpp"
+#include "data/corpus/masking.hpp"
 
 namespace attend {
 
@@ -37,10 +38,14 @@ struct InstanceConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("sequence-objective", self.sequence_objective,
           {.help = "objective in addition to masked tokens: next sentence (BERT), sentence order (ALBERT), or none "
-                   "(RoBERTa)"});
-    visit("length", self.length, {.help = "tokens per sequence, including [CLS] and [SEP]", .min = 8, .max = 65535});
+                   "(RoBERTa)",
+           .only = kMaskedTokens});
+    visit("length", self.length,
+          {.help = "tokens per sequence, including [CLS] and [SEP]; with --objective causal, per segment of the text",
+           .min = 8,
+           .max = 65535});
     visit("short-sequences", self.short_sequences,
-          {.help = "fraction of sequences with a shorter, random length", .min = 0, .max = 1});
+          {.help = "fraction of sequences with a shorter, random length", .min = 0, .max = 1, .only = kMaskedTokens});
   }
 };
 

@@ -12,6 +12,9 @@
 
 namespace attend {
 
+// Of options that are about masked tokens: attend pretrain may have another objective.
+inline constexpr Condition kMaskedTokens = {"objective", {"masked"}};
+
 struct MaskingConfig {
   double mask_rate = 0.15;
   double masked = 0.8;
@@ -23,17 +26,29 @@ struct MaskingConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("mask-rate", self.mask_rate,
-          {.help = "fraction of tokens to predict, at least one per sequence", .min = 0, .max = 1});
-    visit("masked", self.masked, {.help = "fraction of these replaced by [MASK]", .min = 0, .max = 1});
+          {.help = "fraction of tokens to predict, at least one per sequence",
+           .min = 0,
+           .max = 1,
+           .only = kMaskedTokens});
+    visit("masked", self.masked,
+          {.help = "fraction of these replaced by [MASK]", .min = 0, .max = 1, .only = kMaskedTokens});
     visit("replaced", self.replaced,
-          {.help = "fraction of these replaced by a random piece; the rest stay unchanged", .min = 0, .max = 1});
-    visit("whole-words", self.whole_words, {.help = "select whole words and predict all of their pieces"});
+          {.help = "fraction of these replaced by a random piece; the rest stay unchanged",
+           .min = 0,
+           .max = 1,
+           .only = kMaskedTokens});
+    visit("whole-words", self.whole_words,
+          {.help = "select whole words and predict all of their pieces", .only = kMaskedTokens});
     visit("max-predictions", self.max_predictions,
-          {.help = "maximum tokens to predict per sequence; auto: no limit", .min = 1, .max = 65535});
+          {.help = "maximum tokens to predict per sequence; auto: no limit",
+           .min = 1,
+           .max = 65535,
+           .only = kMaskedTokens});
     visit("duplicates", self.duplicates,
           {.help = "number of different maskings per sequence, used in turn; auto: a new one in every epoch",
            .min = 1,
-           .max = 1e6});
+           .max = 1e6,
+           .only = kMaskedTokens});
   }
 };
 

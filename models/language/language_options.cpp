@@ -34,35 +34,41 @@ void check_memory(const LanguageOptions& options) {
   }
 }
 
-LanguageModel make_transformer(const BertConfig& config, const LanguageOptions& options) {
-  if (recipe_of(options.stack.block.self_attention).looks_ahead) {
-    throw UserError("self-attention is " + std::string(name_of(options.stack.block.self_attention)) +
-                        ", which reads the text that a language model is to predict",
-                    "choose --self-attention attention");
-  }
-  if (config.embedding_width != config.block.width) {
-    throw UserError("embedding-width is " + std::to_string(config.embedding_width) +
-                        ", but the output table of a language model is that of the embeddings, of width " +
-                        std::to_string(config.block.width),
-                    "drop it");
-  }
-  check_memory(options);
+LanguageModel make_transformer(const BertConfig& config, std::int64_t memory) {
   return CausalTransformer(CausalTransformerConfig{.vocabulary = config.vocabulary,
                                                    .max_length = config.max_length,
                                                    .layers = config.layers,
                                                    .share_layers = config.share_layers,
                                                    .sinusoids = config.sinusoids,
-                                                   .memory = options.memory,
+                                                   .memory = memory,
                                                    .block = config.block})
       .ptr();
 }
 
 }  // namespace
 
+void check_language_options(const LanguageOptions& options) {
+  const BertConfig stack = bert_config(options.stack, /*vocabulary=*/1);
+  if (options.is_recurrent()) return;
+  if (recipe_of(options.stack.block.self_attention).looks_ahead) {
+    throw UserError("self-attention is " + std::string(name_of(options.stack.block.self_attention)) +
+                        ", which reads the text that a language model is to predict",
+                    "choose --self-attention attention");
+  }
+  if (stack.embedding_width != stack.block.width) {
+    throw UserError("embedding-width is " + std::to_string(stack.embedding_width) +
+                        ", but the output table of a language model is that of the embeddings, of width " +
+                        std::to_string(stack.block.width),
+                    "drop it");
+  }
+  check_memory(options);
+}
+
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary) {
+  check_language_options(options);
   BertConfig stack = bert_config(options.stack, vocabulary);
   stack.block.norm_eps = kLanguageNormEps;
-  if (!options.is_recurrent()) return make_transformer(stack, options);
+  if (!options.is_recurrent()) return make_transformer(stack, options.memory);
   return RecurrentLanguage(RecurrentLanguageConfig{.vocabulary = vocabulary,
                                                    .width = stack.block.width,
                                                    .layers = stack.layers,

@@ -39,17 +39,25 @@ struct LanguageOptions {
   }
   static void visit_cell(auto& cell, auto& visit) {
     visit("cell", cell,
-          {.help = "with --objective causal, a Transformer, or a recurrent model with this cell, which remembers the "
-                   "text before each segment"});
+          {.help = "a Transformer, or a recurrent model with this cell, which remembers the text before each segment",
+           .only = {"objective", {"causal"}}});
   }
 
   bool is_recurrent() const { return cell != LanguageCell::transformer; }
+  // True if it remembers the text before a segment.
+  bool carries() const { return is_recurrent() || memory > 0; }
+  // False for an option of these that has a meaning for Transformers alone, if it is another model.
+  bool reads(const BoundOption& option) const {
+    return !is_recurrent() || option.name == "cell" || option.traits.only.option.empty();
+  }
 };
 
 // The eps of a language model's norms: GPT-2's, and PyTorch's. That of BERT is smaller.
 inline constexpr double kLanguageNormEps = 1e-5;
 
 // Throws UserError if the options contradict each other.
+void check_language_options(const LanguageOptions& options);
+// Checks them, too.
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary);
 
 }  // namespace attend

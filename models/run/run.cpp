@@ -19,10 +19,6 @@ namespace {
 // BERT have other names; those of attend train have kept theirs.
 constexpr std::int64_t kRunFormat = 2;
 
-std::string_view command_of(RunKind kind) {
-  return kind == RunKind::language ? "pretrain --objective causal" : name_of(kind);
-}
-
 void check_format(const fs::path& run, const nlohmann::json& record) {
   const auto found = record.find("format");
   if (found != record.end() && *found == kRunFormat) return;
@@ -38,6 +34,10 @@ void check_format(const fs::path& run, const nlohmann::json& record) {
 }
 
 }  // namespace
+
+std::string_view command_of(RunKind kind) {
+  return kind == RunKind::language ? "pretrain --objective causal" : name_of(kind);
+}
 
 RunKind kind_of_run(const fs::path& path) {
   const std::string remedy = "give the RUN directory of a training";

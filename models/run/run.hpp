@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -53,6 +54,9 @@ inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{R
                                                                               {RunKind::pretrain, "pretrain"},
                                                                               {RunKind::language, "language"},
                                                                               {RunKind::finetune, "finetune"}});
+
+// The command that makes runs of a kind, with the option that tells them from others: "pretrain --objective causal".
+std::string_view command_of(RunKind kind);
 
 // The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml and a run.json of
 // this program's format.

@@ -24,12 +24,24 @@ class RunKindTest : public ::testing::Test {
 };
 
 TEST_F(RunKindTest, IsRecorded) {
-  for (const RunKind kind : {RunKind::train, RunKind::pretrain, RunKind::finetune}) {
+  for (const RunKind kind : {RunKind::train, RunKind::pretrain, RunKind::language, RunKind::finetune}) {
     write("config.toml", "shape = \"tiny\"\n");  // an option of any kind may be named so
     write("run.json", record_of_kind(kind).dump());
     EXPECT_EQ(kind_of_run(run_.path()), kind);
     EXPECT_NO_THROW(check_is_run(run_.path(), kind));
     EXPECT_THROW(check_is_run(run_.path(), kind == RunKind::train ? RunKind::pretrain : RunKind::train), UserError);
+  }
+}
+
+TEST_F(RunKindTest, OfALanguageModelIsNamedByItsCommand) {
+  write("config.toml", "");
+  write("run.json", record_of_kind(RunKind::language).dump());
+  try {
+    check_is_run(run_.path(), RunKind::pretrain);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.what(), run_.path().string() +
+                                ": a run of attend pretrain --objective causal, expected one of attend pretrain");
   }
 }
 

@@ -3,12 +3,32 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 
 namespace attend {
 namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+// Throws UserError for options that a recurrent language model does not read.
+void refuse_of_recurrent(const PretrainingConfig& config, const OptionOrigins& origins) {
+  const std::string cell = "--cell " + std::string(name_of(config.model.cell));
+  const OptionTexts defaults = default_texts<PretrainingConfig>();
+  for (const BoundOption& option : bind(config.model)) {
+    const bool is_default = text_of(option.get()) == defaults.at(std::string(option.name));
+    if (!config.model.reads(option) && !is_default) refuse_given(option.name, origins, "with " + cell);
+  }
+}
+
+// Throws UserError for several processes if the model remembers the text before a segment.
+void refuse_carrying(const PretrainingConfig& config, const OptionOrigins& origins) {
+  if (!config.model.carries() || config.trainer.processes == 1) return;
+  throw UserError(origins(config.model.is_recurrent() ? "cell" : "memory") +
+                      ": what the model remembers of a text is kept in one process, but there are " +
+                      std::to_string(config.trainer.processes),
+                  "use one process with a larger --accumulate, or a Transformer without --memory");
+}
 
 }  // namespace
 
@@ -26,8 +46,18 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one",
                     "name one");
   }
-  bert_config(model, /*vocabulary=*/1);
-  trainer.refuse_several(model.block.norm_kind, origins);
+  const bool recurrent = is_causal() && model.is_recurrent();
+  if (recurrent) {
+    refuse_of_recurrent(*this, origins);
+  } else {
+    trainer.refuse_several(model.stack.block.norm_kind, origins);
+  }
+  if (is_causal()) {
+    check_language_options(model);
+    refuse_carrying(*this, origins);
+  } else {
+    bert_config(model.stack, /*vocabulary=*/1);
+  }
   if (valid.empty()) trainer.refuse_validation(origins);
   if (!phases.empty() && trainer.max_epochs) {
     throw UserError(origins("max-epochs") + ": --phase needs a known number of updates",
@@ -41,9 +71,9 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins("length") + ": every --phase sets its own length", "leave it out");
   }
   for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
-    if (phase.length <= model.max_positions) continue;
+    if (recurrent || phase.length <= model.stack.max_positions) continue;
     throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
-                        " tokens, but the model has " + std::to_string(model.max_positions) + " positions",
+                        " tokens, but the model has " + std::to_string(model.stack.max_positions) + " positions",
                     "raise --max-positions or use shorter sequences");
   }
   if (masking.masked + masking.replaced > 1) {

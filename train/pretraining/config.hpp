@@ -11,7 +11,7 @@
 #include "data/corpus/instances.hpp"
 #include "data/corpus/masking.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "models/bert/bert_config.hpp"
+#include "models/language/language_options.hpp"
 #include "train/optimiser.hpp"
 #include "train/pretraining/phases.hpp"
 #include "train/run_config.hpp"
@@ -20,8 +20,15 @@
 
 namespace attend {
 
+// What is learnt from the text: BERT's masked tokens, or each token from those before it.
+enum class PretrainingKind { masked, causal };
+template <>
+inline constexpr auto kEnumNames<PretrainingKind> = std::to_array<EnumName<PretrainingKind>>(
+    {{PretrainingKind::masked, "masked"}, {PretrainingKind::causal, "causal"}});
+
 struct PretrainingConfig {
   RunConfig run = {};
+  PretrainingKind objective = PretrainingKind::masked;
   std::vector<std::string> train;
   std::vector<std::string> valid;
   std::vector<std::string> tokenizer;
@@ -30,10 +37,10 @@ struct PretrainingConfig {
   InstanceConfig instances = {};
   MaskingConfig masking = {};
   std::optional<std::int64_t> max_tokens = {};
-  BertOptions model = [] {
-    BertOptions bert = {.dropout = 0, .initial_positions = InitialPositions::sinusoids};
-    bert.block.attention_dropout = 0;
-    return bert;
+  LanguageOptions model = [] {  // of a BERT, which has no cell, `stack`
+    BertOptions stack = {.dropout = 0, .initial_positions = InitialPositions::sinusoids};
+    stack.block.attention_dropout = 0;
+    return LanguageOptions{.stack = stack};
   }();
   ScheduleConfig schedule = {.schedule = ScheduleKind::linear};
   OptimiserConfig optimiser = {.beta2 = 0.999, .epsilon = 1e-6, .weight_decay = 0.01};
@@ -47,13 +54,17 @@ struct PretrainingConfig {
     RunConfig::visit(self.run, visit);
 
     visit.group("Data");
+    visit("objective", self.objective,
+          {.help = "what to predict: masked tokens from both sides (masked, a BERT encoder), or each token from those "
+                   "before it (causal, a language model, whose --norm is pre unless it is given)"});
     visit("train", self.train,
           {.help = "training text: one sentence or paragraph per line, a blank line between documents; plain or .gz",
            .placeholder = "FILE",
            .required = true,
            .may_change = true});
     visit("valid", self.valid,
-          {.help = "validation text; masked as in the BERT paper, with the same masks at every validation",
+          {.help = "validation text; tokens to predict are masked as in the BERT paper, with the same masks at every "
+                   "validation; with --objective causal, all tokens are predicted",
            .placeholder = "FILE",
            .may_change = true});
     visit("tokenizer", self.tokenizer,
@@ -74,15 +85,17 @@ struct PretrainingConfig {
           {.help = "phases of training as LENGTH:SHARE%, such as 128:90% 512:10%: sequence lengths in turn, each for "
                    "that share of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch size; none: --length, "
                    "after --short-first",
-           .placeholder = "PHASE"});
+           .placeholder = "PHASE",
+           .only = kMaskedTokens});
     visit("short-first", self.short_first,
           {.help = "initial fraction of the updates with sequences of 16, then 32 tokens, which teach local context "
                    "much faster; auto: 0.2, or 0 with --phase, --max-epochs or --init-from",
            .min = 0,
-           .max = 0.9});
+           .max = 0.9,
+           .only = kMaskedTokens});
 
     visit.group("Model");
-    BertOptions::visit(self.model, visit);
+    LanguageOptions::visit(self.model, visit);
 
     visit.group("Optimisation");
     ScheduleConfig::visit(self.schedule, visit);
@@ -99,6 +112,8 @@ struct PretrainingConfig {
 
   // The longest sequence length.
   std::int64_t longest() const;
+
+  bool is_causal() const { return objective == PretrainingKind::causal; }
 
   // Throw UserError if the options of this call do not describe a run, or if options from any source contradict others.
   void validate(const OptionOrigins& origins) const { run.validate(origins); }

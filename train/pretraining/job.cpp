@@ -1,6 +1,7 @@
 #include "train/pretraining/job.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -9,9 +10,13 @@
 #include "data/text/documents.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/language/language_options.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/run.hpp"
+#include "train/pretraining/language_task.hpp"
 #include "train/pretraining/task.hpp"
 #include "train/session.hpp"
 
@@ -20,24 +25,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What both kinds of pretraining have in common: the text and its tokenizer, and how long they take.
 class PretrainingJob : public Job {
  public:
   explicit PretrainingJob(PretrainingConfig config) : config_(std::move(config)) {}
 
-  RunKind kind() const override { return RunKind::pretrain; }
   SessionConfig config() override { return SessionConfig(config_); }
-
-  void adopt_model(const OptionOrigins& origins) override {
-    check_is_run(config_.run.init_from, RunKind::pretrain);
-    auto theirs = read_config<BertOptions>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
-    adopt_model_options(bind(config_.model), bind(theirs), config_.run.init_from, origins);
-  }
 
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   Inputs load(bool resumed) override {
     for (const auto* files : {&config_.train, &config_.valid}) std::ranges::for_each(*files, check_text_file);
     tokenizer_ = tokenizer(resumed);
+    resolve(resumed);
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizer_->size();
     train_ = open(config_.train);
     if (!config_.valid.empty()) valid_ = open(config_.valid);
@@ -45,11 +45,6 @@ class PretrainingJob : public Job {
       // A CPU is busy with few tokens, and more updates on the same tokens learn more.
       const std::int64_t usual = torch::Device(config_.run.device).is_cpu() ? 1024 : 4096;
       config_.max_tokens = std::max(usual, config_.longest());
-    }
-    if (!config_.short_first) {
-      const bool from_nothing =
-          !resumed && config_.run.init_from.empty() && config_.phases.empty() && !config_.trainer.max_epochs;
-      config_.short_first = from_nothing ? 0.2 : 0;
     }
     const TrainerConfig& trainer = config_.trainer;
     const bool by_clock = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
@@ -60,21 +55,6 @@ class PretrainingJob : public Job {
   }
   void save_inputs(const fs::path& run) const override { save_run_tokenizer(*tokenizer_, run); }
 
-  std::unique_ptr<Task> make_task(bool initial_weights) override {
-    BertForPretraining model(bert_config(config_.model, tokenizer_->size()));
-    const auto seed = static_cast<std::uint64_t>(config_.trainer.seed);
-    initialise(*model, {.matrices = config_.model.initialiser}, seed);
-    if (initial_weights && !config_.run.init_from.empty()) {
-      const fs::path from = config_.run.init_from;
-      if (load_run_tokenizer(from).hash() != tokenizer_->hash()) {
-        throw UserError("--init-from " + from.string() + ": that run has another tokenizer than --tokenizer",
-                        "leave --tokenizer out: the tokenizer is adopted with the weights");
-      }
-      load_pretrained(find_weights(from, "auto"), *model);
-    }
-    return std::make_unique<PretrainingTask>(model, *tokenizer_, config_, std::move(*train_), std::move(valid_));
-  }
-
   void resolve_schedule(const Task& task) override {
     TrainerConfig& trainer = config_.trainer;
     const std::int64_t epoch = trainer.updates_of(task.batches_per_epoch());
@@ -84,8 +64,8 @@ class PretrainingJob : public Job {
     }
     if (!config_.schedule.learning_rate) {
       // Wider models need smaller rates: 7e-4 at width 256, 2.3e-4 at 768.
-      const auto width = static_cast<double>(bert_config(config_.model, tokenizer_->size()).block.width);
-      config_.schedule.learning_rate = std::min(7e-4 * 256 / width, 1e-3);
+      const auto width = static_cast<double>(width_of(config_.model.stack));
+      config_.schedule.learning_rate = factor_of_rate() * std::min(7e-4 * 256 / width, 1e-3);
     }
     if (!config_.schedule.warmup_steps) {
       const bool counted = config_.schedule.end != ScheduleEnd::max_time;
@@ -97,11 +77,41 @@ class PretrainingJob : public Job {
     if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   }
 
-  std::string model_name() const override { return "BERT"; }
   std::string memory_remedy() const override {
     return "lower --max-tokens (now " + std::to_string(*config_.max_tokens) +
            ") and raise --accumulate to keep the size of updates, or choose a smaller --shape";
   }
+
+ protected:
+  // Checks and resolves what only this kind has; the tokenizer is loaded.
+  virtual void resolve(bool resumed) = 0;
+  // Of the learning rate at a width, beside that of a BERT.
+  virtual double factor_of_rate() const { return 1; }
+
+  // Initial weights: random ones, then those of --init-from, which `load` copies into the model from a file, if
+  // `initial`.
+  void initialise_weights(torch::nn::Module& model, bool initial, const std::function<void(const fs::path&)>& load) {
+    initialise(model, {.matrices = config_.model.stack.initialiser}, static_cast<std::uint64_t>(config_.trainer.seed));
+    if (!initial || config_.run.init_from.empty()) return;
+    const fs::path from = config_.run.init_from;
+    if (load_run_tokenizer(from).hash() != tokenizer_->hash()) {
+      throw UserError("--init-from " + from.string() + ": that run has another tokenizer than --tokenizer",
+                      "leave --tokenizer out: the tokenizer is adopted with the weights");
+    }
+    load(find_weights(from, "auto"));
+  }
+
+  // Theirs, for `ours` that were not given.
+  template <class Options>
+  void adopt(Options& ours, RunKind kind, const OptionOrigins& origins) const {
+    check_is_run(config_.run.init_from, kind);
+    auto theirs = read_config<Options>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
+    adopt_model_options(bind(ours), bind(theirs), config_.run.init_from, origins);
+  }
+
+  PretrainingConfig config_;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<DocumentCorpus> train_, valid_;
 
  private:
   Tokenizer tokenizer(bool resumed) const {
@@ -119,24 +129,98 @@ class PretrainingJob : public Job {
   DocumentCorpus open(const std::vector<std::string>& files) const {
     DocumentCorpus corpus = DocumentCorpus::open(files, *tokenizer_, config_.cache.resolved());
     log::info("{}: {}", corpus.name(), corpus.counts().report(corpus.num_tokens()));
-    if (config_.instances.sequence_objective != SequenceObjective::none && corpus.num_single_sentences() > 0) {
-      log::warn(
-          "{}: skipped {} documents of one sentence, which has no next sentence; --sequence-objective none uses "
-          "them",
-          corpus.name(), corpus.num_single_sentences());
-    }
     return corpus;
   }
+};
 
-  PretrainingConfig config_;
-  std::optional<Tokenizer> tokenizer_;
-  std::optional<DocumentCorpus> train_, valid_;
+// Masked tokens: a BERT.
+class MaskedJob final : public PretrainingJob {
+ public:
+  using PretrainingJob::PretrainingJob;
+
+  RunKind kind() const override { return RunKind::pretrain; }
+  std::string model_name() const override { return "BERT"; }
+
+  void adopt_model(const OptionOrigins& origins) override { adopt(config_.model.stack, kind(), origins); }
+
+  std::unique_ptr<Task> make_task(bool initial_weights) override {
+    BertForPretraining model(bert_config(config_.model.stack, tokenizer_->size()));
+    initialise_weights(*model, initial_weights, [&](const fs::path& weights) { load_pretrained(weights, *model); });
+    for (const std::optional<DocumentCorpus>* corpus : {&train_, &valid_}) {
+      if (*corpus) warn_of_single_sentences(**corpus);
+    }
+    return std::make_unique<PretrainingTask>(model, *tokenizer_, config_, std::move(*train_), std::move(valid_));
+  }
+
+ private:
+  void resolve(bool resumed) override {
+    if (config_.short_first) return;
+    const bool from_nothing =
+        !resumed && config_.run.init_from.empty() && config_.phases.empty() && !config_.trainer.max_epochs;
+    config_.short_first = from_nothing ? 0.2 : 0;
+  }
+
+  void warn_of_single_sentences(const DocumentCorpus& corpus) const {
+    if (config_.instances.sequence_objective == SequenceObjective::none || corpus.num_single_sentences() == 0) return;
+    log::warn(
+        "{}: skipped {} documents of one sentence, which has no next sentence; --sequence-objective none uses them",
+        corpus.name(), corpus.num_single_sentences());
+  }
+};
+
+// Each token from those before it: a language model.
+class CausalJob final : public PretrainingJob {
+ public:
+  using PretrainingJob::PretrainingJob;
+
+  RunKind kind() const override { return RunKind::language; }
+  std::string model_name() const override { return std::string(name_of(config_.model.cell)); }
+
+  void adopt_model(const OptionOrigins& origins) override { adopt(config_.model, kind(), origins); }
+
+  std::unique_ptr<Task> make_task(bool initial_weights) override {
+    const LanguageModel model = make_language_model(config_.model, tokenizer_->size());
+    initialise_weights(*model, initial_weights, [&](const fs::path& weights) { load_weights(weights, *model); });
+    return std::make_unique<LanguageTask>(model, *tokenizer_, config_, std::move(*train_), std::move(valid_));
+  }
+
+ private:
+  void resolve(bool resumed) override {
+    if (tokenizer_->special().eos < 0) {
+      throw UserError("--tokenizer " + name_of_files(config_.tokenizer) + ": no end token, before the first of a text",
+                      "train a tokenizer with attend vocab, which adds all special pieces");
+    }
+    if (!resumed || !config_.model.carries()) return;
+    // The text is read by as many streams as there are batches in an update, each with a state of its own.
+    const auto began = read_config<TrainerConfig>(fs::path(config_.run.run) / "config.toml", UnknownKeys::ignore);
+    if (began.accumulate == config_.trainer.accumulate) return;
+    throw UserError("--accumulate: " + std::to_string(config_.trainer.accumulate) + ", but the run in " +
+                        config_.run.run + " carries the state of its texts in " + std::to_string(began.accumulate) +
+                        " batches per update",
+                    "resume with the same value, or start another run from its weights with --init-from");
+  }
+
+  // Norms before the sub-layers, and recurrent layers, bear higher rates.
+  double factor_of_rate() const override {
+    return config_.model.is_recurrent() || config_.model.stack.block.norm == NormPlace::pre ? 2 : 1;
+  }
 };
 
 }  // namespace
 
-void pretrain(const PretrainingConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks) {
-  PretrainingJob job(config);
+void pretrain(const PretrainingConfig& given, const OptionOrigins& origins, const ProcessHooks& hooks) {
+  PretrainingConfig config = given;
+  const RunConfig& run = config.run;
+  if (!origins.given("objective") && run.resume != "never" && !run.run.empty() &&
+      fs::exists(fs::path(run.run) / "run.json")) {
+    config.objective = kind_of_run(run.run) == RunKind::language ? PretrainingKind::causal : PretrainingKind::masked;
+  }
+  if (!config.is_causal()) {
+    MaskedJob job(config);
+    return train(job, origins, hooks);
+  }
+  if (!config.model.is_recurrent() && !origins.given("norm")) config.model.stack.block.norm = NormPlace::pre;
+  CausalJob job(config);
   train(job, origins, hooks);
 }
 

@@ -1,4 +1,4 @@
-// Pretraining an encoder, from its options to its last checkpoint.
+// Pretraining an encoder or a language model, from its options to its last checkpoint.
 #pragma once
 
 #include "core/options.hpp"
@@ -7,7 +7,9 @@
 
 namespace attend {
 
-// Trains the encoder described by `config` in its run directory. Throws UserError and Interrupted as train() does.
+// Trains the model described by `config` in its run directory; a run that is resumed keeps its objective, unless another
+// one is given. The default of --norm is pre for a language model, as in GPT-2. Throws UserError and Interrupted as
+// train() does.
 void pretrain(const PretrainingConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
 }  // namespace attend

@@ -36,7 +36,7 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       tokenizer_(tokenizer),
       config_(config),
       phases_(config.lengths("--phase", *config.max_tokens)),
-      identity_(identity_of(config.model, tokenizer)),
+      identity_(identity_of(config.model.stack, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();

@@ -1,0 +1,87 @@
+#include "train/pretraining/language_task.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/signals.hpp"
+#include "models/run/run.hpp"
+#include "train/pretraining/language_objective.hpp"
+
+namespace attend {
+namespace {
+
+// How many batches go on at a time.
+std::int64_t lanes_of(const LanguageModelImpl& model, std::int64_t at_a_time) {
+  return model.beginning(/*rows=*/1).empty() ? 0 : at_a_time;
+}
+
+std::unique_ptr<LanguageObjective> language_objective(const LanguageModel& model, const PretrainingConfig& config) {
+  return std::make_unique<LanguageObjective>(model, lanes_of(*model, config.trainer.accumulate),
+                                             *config.max_tokens / config.instances.length,
+                                             torch::Device(config.run.device));
+}
+
+}  // namespace
+
+LanguageTask::LanguageTask(LanguageModel model, const Tokenizer& tokenizer, const PretrainingConfig& config,
+                           DocumentCorpus train, std::optional<DocumentCorpus> valid)
+    : StreamTask(language_objective(model, config), torch::Device(config.run.device)),
+      model_(std::move(model)),
+      config_(config),
+      end_(tokenizer.special().eos),
+      identity_(identity_of(config.model, tokenizer)),
+      train_(std::move(train)),
+      valid_(std::move(valid)) {
+  batches_per_epoch_ = training_data().num_batches();
+  if (!valid_) return;
+  held_out_.emplace(*valid_, end_,
+                    CausalDataConfig{.length = config.instances.length,
+                                     .max_tokens = *config.max_tokens,
+                                     .lanes = lanes_of(*model_, 1)});
+}
+
+CausalData LanguageTask::training_data() const {
+  return {train_, end_,
+          CausalDataConfig{.length = config_.instances.length,
+                           .max_tokens = *config_.max_tokens,
+                           .lanes = lanes_of(*model_, config_.trainer.accumulate),
+                           .seed = static_cast<std::uint64_t>(config_.trainer.seed)}};
+}
+
+std::vector<std::string> LanguageTask::metrics() const {
+  if (!valid_) return {};
+  return {"loss", "ppl", "accuracy"};
+}
+
+std::vector<ValidationMetric> LanguageTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/,
+                                                     Ranks& ranks) {
+  const torch::NoGradGuard no_grad;
+  std::array<double, 3> sums = {};
+  auto& [nll, count, correct] = sums;
+  ranks.together([&] {
+    Carried carried;  // of a model that carries it: there is one rank
+    std::int64_t tokens = 0;
+    for (std::int64_t b = 0; b < held_out_->num_batches() && tokens < config_.valid_tokens; ++b) {
+      if (signals::stop_requested()) throw Interrupted("validation");
+      LanguageBatch batch = held_out_->batch(b);
+      tokens += tokens_of(batch);
+      if (b % ranks.size() != ranks.rank()) continue;
+      batch = on_device(std::move(batch), device_);
+      Pass pass = Pass::inference();
+      const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);
+      const ops::CrossEntropy result =
+          ops::cross_entropy(hidden_MH, model_->output_table(), model_->output_bias(), batch.labels_M, 0);
+      nll += result.nll().item<double>();
+      count += static_cast<double>(tokens_of(batch));
+      correct += result.num_correct.item<double>();
+    }
+  });
+  ranks.sum(sums);
+  const double loss = nll / count;
+  return {{.name = "loss", .value = loss},
+          {.name = "ppl", .value = std::exp(loss)},
+          {.name = "accuracy", .value = correct / count}};
+}
+
+}  // namespace attend
