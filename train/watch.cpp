@@ -21,11 +21,14 @@ struct LayerName {
 };
 
 // PLACE.LAYER of a parameter of a layer, as in a forward pass: "encoder.layers.3.linear1.weight" of a Transformer,
-// "decoder.weight_ih_l1_reverse" of an RNN. The name of the module of any other.
+// "decoder.weight_ih_l1_reverse" of an RNN, "layers.weight_ih_l1" of a recurrent language model, whose place is that of
+// an encoder. The name of the module of any other.
 LayerName layer_of(const std::string& parameter) {
   static const std::regex in_stack(R"((?:.*\.)?(encoder|decoder)\.(?:layers\.(\d+)\..*|\w+_l(\d+)(?:_reverse)?))");
+  static const std::regex of_language_model(R"(layers\.\w+_l(\d+))");
   std::smatch found;
   if (std::regex_match(parameter, found, in_stack)) return {found.str(1) + "." + found.str(2) + found.str(3), true};
+  if (std::regex_match(parameter, found, of_language_model)) return {"encoder." + found.str(1), true};
   const std::size_t end = parameter.rfind('.');
   return {end == parameter.npos ? parameter : parameter.substr(0, end)};
 }

@@ -1,0 +1,259 @@
+// The training of language models: the state that the objective carries from one update to the next, and the options
+// that are refused.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/conditions.hpp"
+#include "core/error.hpp"
+#include "models/language/language_options.hpp"
+#include "models/layers/layers.hpp"
+#include "tests/support/device.hpp"
+#include "tests/support/sentences.hpp"
+#include "train/pretraining/config.hpp"
+#include "train/pretraining/language_objective.hpp"
+
+namespace attend {
+namespace {
+
+using torch::Tensor;
+
+LanguageModel language_model_of_cell(LanguageCell cell) {
+  LanguageOptions options{.cell = cell, .stack = {.layers = 2, .width = 12, .dropout = 0}};
+  options.stack.block.attention_dropout = 0;
+  const LanguageModel model = make_language_model(options, kVocabulary);
+  initialise(*model, 3);
+  model->to(test_device());
+  return model;
+}
+
+// Two rows of six tokens; the labels are of no text.
+LanguageBatch batch_of_lane(std::int64_t lane, bool begins, std::uint64_t seed) {
+  LanguageBatch batch{.tokens = sequences_of(random_sentences({6, 6}, seed)), .labels_M = {}};
+  batch.labels_M = (batch.tokens.ids_M * 5 + 1) % kVocabulary;
+  batch.lane = lane;
+  batch.begins = begins;
+  return batch;
+}
+
+// Every row of `first` and then that of `second`, as one segment.
+LanguageBatch joined(const LanguageBatch& first, const LanguageBatch& second) {
+  const auto rows = [](const Tensor& of_first, const Tensor& of_second) {
+    return at::cat({of_first.view({2, 6}), of_second.view({2, 6})}, 1).flatten();
+  };
+  LanguageBatch batch;
+  batch.tokens.ids_M = rows(first.tokens.ids_M, second.tokens.ids_M);
+  batch.labels_M = rows(first.labels_M, second.labels_M);
+  batch.tokens.layout.append(12);
+  batch.tokens.layout.append(12);
+  return batch;
+}
+
+double loss_of(const LanguageObjective& objective, const LanguageBatch& batch) {
+  Pass pass = Pass::train(1);
+  const std::vector<LossSum> sums = objective.losses(batch, pass);
+  EXPECT_EQ(sums.size(), 1U);
+  EXPECT_NEAR(sums[0].loss.item<double>(), sums[0].reported.item<double>(), 1e-4);
+  return sums[0].loss.item<double>();
+}
+
+class CarriedState : public testing::TestWithParam<LanguageCell> {
+ protected:
+  LanguageObjective make(std::int64_t lanes) const { return {model_, lanes, /*rows=*/2, test_device()}; }
+
+  LanguageModel model_ = language_model_of_cell(GetParam());
+  const std::vector<double> means_ = {1};
+};
+
+TEST_P(CarriedState, ABatchGoesOnWhereTheLastUpdateEnded) {
+  const LanguageBatch first = batch_of_lane(0, true, 1), second = batch_of_lane(0, false, 2);
+  LanguageObjective objective = make(1);
+  const double of_first = loss_of(objective, first);
+  const double from_nothing = loss_of(objective, second);  // no update was made
+  objective.update_made(means_);
+  loss_of(objective, first);
+  objective.update_made(means_);
+  const double of_second = loss_of(objective, second);
+  EXPECT_NEAR(of_first + of_second, loss_of(make(1), joined(first, second)), 1e-3);
+  EXPECT_GT(std::abs(of_second - from_nothing), 1e-3);
+  LanguageBatch begins = second;
+  begins.begins = true;
+  EXPECT_NEAR(loss_of(objective, begins), from_nothing, 1e-6);
+}
+
+TEST_P(CarriedState, StaysIfTheUpdateIsNotMade) {
+  LanguageObjective objective = make(1);
+  loss_of(objective, batch_of_lane(0, true, 1));
+  objective.update_made(means_);
+  std::vector<Tensor> before;
+  for (const auto& [name, tensor] : objective.state()) before.push_back(tensor.clone());
+  ASSERT_FALSE(before.empty());
+  const LanguageBatch next = batch_of_lane(0, false, 2);
+  const double loss = loss_of(objective, next);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(at::equal(objective.state()[i].second, before[i]));
+  EXPECT_EQ(loss_of(objective, next), loss);
+  objective.update_made(means_);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_FALSE(at::equal(objective.state()[i].second, before[i]));
+}
+
+TEST_P(CarriedState, OfAnAccumulatedUpdateHasALaneForEachBatch) {
+  LanguageObjective both = make(2);
+  LanguageObjective left = make(1), right = make(1);
+  LanguageBatch batches[] = {batch_of_lane(0, true, 1), batch_of_lane(1, true, 2)};
+  for (int update = 0; update < 3; ++update) {
+    const double losses[] = {loss_of(both, batches[0]), loss_of(both, batches[1])};
+    both.update_made(means_);
+    batches[1].lane = 0;
+    EXPECT_EQ(losses[0], loss_of(left, batches[0]));
+    EXPECT_EQ(losses[1], loss_of(right, batches[1]));
+    left.update_made(means_), right.update_made(means_);
+    const auto seed = static_cast<std::uint64_t>(3 + 2 * update);
+    batches[0] = batch_of_lane(0, false, seed), batches[1] = batch_of_lane(1, false, seed + 1);
+  }
+}
+
+// As checkpoints restore it: in place, by name.
+TEST_P(CarriedState, IsRestoredFromItsTensors) {
+  LanguageObjective trained = make(2), resumed = make(2);
+  loss_of(trained, batch_of_lane(0, true, 4));
+  loss_of(trained, batch_of_lane(1, true, 5));
+  trained.update_made(means_);
+  const NamedTensors from = trained.state(), to = resumed.state();
+  const std::size_t parts = GetParam() == LanguageCell::lstm ? 2 : 1;
+  ASSERT_EQ(from.size(), 2 * 2 * parts) << "of two lanes and two layers";
+  EXPECT_EQ(from.front().first, "carried.0.0");
+  EXPECT_EQ(from.back().first, "carried.1." + std::to_string(2 * parts - 1));
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    EXPECT_EQ(from[i].first, to[i].first);
+    EXPECT_EQ(from[i].second.scalar_type(), at::kFloat);
+    to[i].second.copy_(from[i].second);
+  }
+  for (const std::int64_t lane : {0, 1}) {
+    EXPECT_EQ(loss_of(resumed, batch_of_lane(lane, false, 6)), loss_of(trained, batch_of_lane(lane, false, 6)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cells, CarriedState,
+                         testing::Values(LanguageCell::lstm, LanguageCell::gru, LanguageCell::tanh),
+                         [](const auto& instance) { return std::string(name_of(instance.param)); });
+
+TEST(LanguageTraining, ATransformerCarriesNothing) {
+  const LanguageModel model = language_model_of_cell(LanguageCell::transformer);
+  LanguageObjective objective(model, /*lanes=*/0, /*rows=*/2, test_device());
+  const LanguageBatch batch = batch_of_lane(0, true, 1);
+  EXPECT_TRUE(objective.state().empty());
+  const double loss = loss_of(objective, batch);
+  objective.update_made(std::vector<double>{1});
+  EXPECT_EQ(loss_of(objective, batch), loss);
+  EXPECT_EQ(objective.terms(batch).front().count, 12);
+  EXPECT_TRUE(objective.terms(batch).front().has_perplexity);
+}
+
+TEST(LanguageTraining, IsWatchedLayerByLayer) {
+  for (const LanguageCell cell : {LanguageCell::transformer, LanguageCell::lstm}) {
+    const LanguageModel model = language_model_of_cell(cell);
+    const LanguageObjective objective(model, cell == LanguageCell::lstm ? 1 : 0, /*rows=*/2, test_device());
+    const torch::NoGradGuard no_grad;
+    Watch watch(*model);
+    watch.update_made();
+    objective.show(batch_of_lane(0, true, 1), watch);
+    std::map<std::string, double, std::less<>> numbers;
+    for (const auto& [name, value] : watch.values()) numbers.emplace(name, value);
+    const std::string place = cell == LanguageCell::lstm ? "encoder" : "decoder";
+    for (const char* quantity : {"hidden", "rank_one", "update", "weight_rank"}) {
+      const std::string name = std::string(quantity) + "/" + place + ".1";
+      ASSERT_TRUE(numbers.contains(name)) << name;
+      EXPECT_TRUE(std::isfinite(numbers.at(name))) << name;
+    }
+  }
+}
+
+// ---- options
+
+class CausalOptions : public testing::Test {
+ protected:
+  CausalOptions() { config_.objective = PretrainingKind::causal; }
+
+  // The message about options, of which those in `given` were given.
+  std::string refusal(const std::vector<std::string>& given = {}) const {
+    OptionOrigins origins;
+    for (const std::string& name : given) origins.record(name, "--" + name);
+    try {
+      refuse_inapplicable(config_, given_place(origins));
+      config_.refuse_contradictions(origins);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  PretrainingConfig config_;
+};
+
+TEST_F(CausalOptions, OfMaskedTokensAreRefused) {
+  EXPECT_EQ(refusal(), "");
+  config_.masking.mask_rate = 0.3;
+  EXPECT_EQ(refusal({"mask-rate"}), "--mask-rate has no meaning with --objective causal");
+  config_.masking = {};
+  config_.phases = {"16:50%", "32:50%"};
+  EXPECT_EQ(refusal({"phase"}), "--phase has no meaning with --objective causal");
+  config_.phases = {};
+  config_.short_first = 0.3;
+  EXPECT_EQ(refusal({"short-first"}), "--short-first has no meaning with --objective causal");
+  config_.short_first = {};
+  config_.instances.sequence_objective = SequenceObjective::none;
+  EXPECT_EQ(refusal({"sequence-objective"}), "--sequence-objective has no meaning with --objective causal");
+  config_.objective = PretrainingKind::masked;
+  EXPECT_EQ(refusal({"sequence-objective"}), "");
+  config_.model.cell = LanguageCell::gru;
+  EXPECT_EQ(refusal({"cell"}), "--cell has no meaning with --objective masked");
+}
+
+TEST_F(CausalOptions, ThatReadTheFutureOrHaveAnotherTableAreRefused) {
+  config_.model.stack.block.self_attention = SelfAttentionKind::fourier;
+  EXPECT_NE(refusal().find("which reads the text that a language model is to predict"), std::string::npos);
+  config_.model.stack.block.self_attention = SelfAttentionKind::attention;
+  config_.model.stack.embedding_width = 64;
+  EXPECT_NE(refusal().find("embedding-width is 64"), std::string::npos);
+  config_.model.stack.embedding_width = {};
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(CausalOptions, OfTransformersAreRefusedWithACell) {
+  config_.model.cell = LanguageCell::lstm;
+  BertOptions& stack = config_.model.stack;
+  stack.layers = 3, stack.width = 96, stack.dropout = 0.4, stack.shape = BertShape::base;
+  EXPECT_EQ(refusal({"layers", "width", "dropout", "shape", "heads"}), "") << "--heads auto";
+  const BertOptions read = stack;
+  stack.block.heads = 7;  // which does not divide the width
+  EXPECT_EQ(refusal({"heads"}), "--heads has no meaning with --cell lstm");
+  stack = read, stack.max_positions = 64;
+  EXPECT_EQ(refusal({"max-positions"}), "--max-positions has no meaning with --cell lstm");
+  stack = read, stack.block.norm_kind = NormKind::rms;
+  EXPECT_EQ(refusal({"norm-kind"}), "--norm-kind has no meaning with --cell lstm");
+  stack = read, stack.initial_positions = InitialPositions::random;
+  EXPECT_EQ(refusal({"initial-positions"}), "--initial-positions has no meaning with --cell lstm");
+  stack = read, stack.share_layers = true;
+  EXPECT_EQ(refusal({"share-layers"}), "--share-layers has no meaning with --cell lstm");
+}
+
+TEST_F(CausalOptions, OnlyATableOfPositionsLimitsTheLength) {
+  config_.instances.length = 600;
+  EXPECT_EQ(refusal({"length"}), "--length: 600 tokens, but the model has 512 positions");
+  config_.model.cell = LanguageCell::lstm;
+  EXPECT_EQ(refusal({"length"}), "");
+}
+
+TEST_F(CausalOptions, StateIsCarriedInOneProcess) {
+  config_.trainer.processes = 2;
+  EXPECT_EQ(refusal(), "");
+  config_.model.cell = LanguageCell::lstm;
+  EXPECT_EQ(refusal({"cell"}), "--cell: lstm, whose state of the text is carried on in one process, but there are 2");
+}
+
+}  // namespace
+}  // namespace attend
