@@ -349,7 +349,8 @@ EncoderRun load_encoder(const AttentionConfig& config, const std::filesystem::pa
   const TextRun run = TextRun::load(path, config.use.checkpoint, device);
   const Bert bert = run.model->encoder().bert();
   if (bert.is_empty()) {
-    throw UserError(config.run + ": its encoder is an LSTM, which has no attention", "give a run of --model bert");
+    throw UserError(config.run + ": its encoder is not a BERT, whose attention this command writes",
+                    "give a run of --model bert");
   }
   return {.bert = bert, .tokenizer = run.tokenizer, .tuned = run};
 }

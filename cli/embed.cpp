@@ -71,18 +71,23 @@ void write(const std::vector<std::vector<float>>& vectors, const EmbedConfig& co
   }
 }
 
-std::pair<Bert, Tokenizer> load_encoder(const EmbedConfig& config, const std::filesystem::path& path) {
+std::pair<SentenceEncoder, Tokenizer> load_encoder(const EmbedConfig& config, const std::filesystem::path& path) {
   const torch::Device device = device_named(config.use.device);
   if (kind_of_run(path) != RunKind::finetune) {
     const BertRun run = BertRun::load(path, config.use.checkpoint, device);
-    return {run.model->bert, run.tokenizer};
+    freeze(*run.model->bert, config.use.precision);
+    return {SentenceEncoder::of(run.model->bert), run.tokenizer};
   }
   const TextRun run = TextRun::load(path, config.use.checkpoint, device);
-  const Bert bert = run.model->encoder().bert();
-  if (bert.is_empty()) {
-    throw UserError(path.string() + ": an LSTM encoder, but embeddings need a BERT", "give a run of --model bert");
+  freeze(*run.model, config.use.precision);
+  if (config.sentence.pooling == SentencePooling::cls && run.options.model == TextEncoderKind::language) {
+    throw UserError("--pooling cls: the first token of a language model has not read the text", "use --pooling mean");
   }
-  return {bert, run.tokenizer};
+  const auto states = [model = run.model](const SegmentedSequences& input, Pass& pass,
+                                          const std::optional<Selection>& selected) {
+    return model->encoder().forward(input, pass, selected).hidden_MH;
+  };
+  return {{.states = states, .longest = run.options.longest(), .device = device}, run.tokenizer};
 }
 
 void run(const EmbedConfig& given, const OptionOrigins& origins) {
@@ -90,12 +95,11 @@ void run(const EmbedConfig& given, const OptionOrigins& origins) {
   EmbedConfig config = given;
   LineReader reader(config.input);
   const std::filesystem::path path = run_of_best_seed(config.run);
-  auto [bert, tokenizer] = load_encoder(config, path);
   if (std::filesystem::exists(path / kEmbedFile)) {
     auto theirs = read_config<SentenceOptions>(path / kEmbedFile);
     adopt_options(bind(config.sentence), bind(theirs), origins);
   }
-  freeze(*bert, config.use.precision);
+  const auto [encoder, tokenizer] = load_encoder(config, path);
   std::int64_t num_cut = 0;
   const bool at_once = config.lines.at_once(config.input);
   std::vector<std::string> texts;
@@ -103,7 +107,7 @@ void run(const EmbedConfig& given, const OptionOrigins& origins) {
   WorkProgress progress(work_on_lines({config.input}, config.lines, "texts", texts_in_line));
   const auto add = [&](const std::string& line) { append_texts(line, config, reader.place(), texts); };
   for (; read_together(reader, at_once, add); texts.clear()) {
-    const TextVectors embedded = embed(*bert, tokenizer, texts, config.sentence, &progress);
+    const TextVectors embedded = embed(encoder, tokenizer, texts, config.sentence, &progress);
     num_cut += embedded.num_cut;
     progress.clear();
     write(embedded.vectors, config);
@@ -112,7 +116,7 @@ void run(const EmbedConfig& given, const OptionOrigins& origins) {
   reader.counts().log(config.input);
   if (num_cut > 0) {
     log::warn("{} cut to {} tokens", counted(num_cut, "text"),
-              config.sentence.max_length.value_or(bert->config().max_length));
+              config.sentence.max_length.value_or(encoder.longest));
   }
 }
 

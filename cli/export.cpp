@@ -106,7 +106,8 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   } else if (kind_of_run(run) == RunKind::finetune) {
     const TextRun trained = TextRun::load(run, config.checkpoint);
     if (trained.options.model != TextEncoderKind::bert) {
-      throw UserError(run.string() + ": an LSTM encoder, which Hugging Face transformers do not support",
+      throw UserError(run.string() + ": --model " + std::string(name_of(trained.options.model)) +
+                          ", which attend export does not write with the head of a task",
                       "export a run of --model bert");
     }
     if (const Pooling pooling = trained.options.pooling_of_run(); pooling != Pooling::cls) {

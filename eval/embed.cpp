@@ -25,10 +25,17 @@ std::vector<float> mean_of(const at::Tensor& states_KH, bool normalise) {
 
 }  // namespace
 
-TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::vector<std::string>& texts,
+SentenceEncoder SentenceEncoder::of(const Bert& bert) {
+  return {.states = [bert](const SegmentedSequences& input, Pass& pass,
+                           const std::optional<Selection>& selected) { return bert->forward(input, pass, selected); },
+          .longest = bert->config().max_length,
+          .device = bert->parameters().front().device()};
+}
+
+TextVectors embed(const SentenceEncoder& encoder, const Tokenizer& tokenizer, const std::vector<std::string>& texts,
                   const SentenceOptions& options, WorkProgress* progress) {
   const torch::NoGradGuard no_grad;
-  const std::int64_t longest = bert.config().max_length, length = options.max_length.value_or(longest);
+  const std::int64_t longest = encoder.longest, length = options.max_length.value_or(longest);
   if (length > longest) {
     throw UserError(
         "--max-length " + std::to_string(length) + ": the encoder reads at most " + std::to_string(longest) + " tokens",
@@ -42,17 +49,16 @@ TextVectors embed(const BertImpl& bert, const Tokenizer& tokenizer, const std::v
     }
     return maker.num_cut();
   });
-  const torch::Device device = bert.parameters().front().device();
   TextVectors result{.vectors = std::vector<std::vector<float>>(texts.size()),
                      .num_cut = std::accumulate(cut.begin(), cut.end(), std::int64_t{0})};
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
     if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
-    const SegmentedSequences input = on_device(make_labelled_batch(batch), device).input;
+    const SegmentedSequences input = on_device(make_labelled_batch(batch), encoder.device).input;
     Pass pass = Pass::inference();
     const Layout& layout = input.tokens.layout;
     std::optional<Selection> wanted;
-    if (options.pooling == SentencePooling::cls) wanted = select(first_rows(layout), layout, device);
-    const at::Tensor states_KH = bert.forward(input, pass, wanted).to(at::kFloat).cpu();
+    if (options.pooling == SentencePooling::cls) wanted = select(first_rows(layout), layout, encoder.device);
+    const at::Tensor states_KH = encoder.states(input, pass, wanted).to(at::kFloat).cpu();
     const auto& offsets = (wanted ? wanted->layout : layout).offsets;
     for (std::size_t b = 0; b < batch.size(); ++b) {
       result.vectors[batch[b]->example] = mean_of(states_KH.slice(0, offsets[b], offsets[b + 1]), options.normalise);

@@ -24,6 +24,9 @@
 
 namespace attend {
 
+// Of a sample, whatever the encoder.
+inline constexpr std::int64_t kMostTokensOfSample = 65535;
+
 struct SampleConfig {
   std::optional<std::int64_t> length = {};
   std::int64_t stride = 128;
@@ -39,7 +42,7 @@ struct SampleConfig {
           {.help = "maximum tokens per sequence, including [CLS] and [SEP]; auto: 384 for spans, else 128, and at most "
                    "the encoder's maximum",
            .min = 8,
-           .max = 65535});
+           .max = kMostTokensOfSample});
     visit("stride", self.stride,
           {.help = "stride between the windows of a context, in tokens; at most the length of a window",
            .min = 1,

@@ -44,30 +44,31 @@ struct BertOptions {
   InitialPositions initial_positions = InitialPositions::random;
   Initialiser initialiser = Initialiser::of_family;
 
-  static constexpr Condition kBert = {"model", {"bert"}};  // in fine-tuning; in attend pretrain of every model
+  // In fine-tuning, where an LSTM has none of them; attend pretrain has no such option.
+  static constexpr Condition kBlocks = {"model", {"bert", "language"}};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("shape", self.shape, {.help = "layers/width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
     visit("layers", self.layers, {.help = "layers; auto: from the shape", .min = 1, .max = 96});
     visit("width", self.width, {.help = "size of hidden states; auto: from the shape", .min = 2, .max = 16384});
-    visit("score", self.score, {.help = "score of a position", .only = kBert});
-    BlockOptions::visit(self.block, visit, kBert);
+    visit("score", self.score, {.help = "score of a position", .only = kBlocks});
+    BlockOptions::visit(self.block, visit, kBlocks);
     visit("embedding-width", self.embedding_width,
           {.help = "size of the embeddings, if different from the width (ALBERT); auto: the width",
            .min = 2,
            .max = 16384,
-           .only = kBert});
+           .only = kBlocks});
     visit("max-positions", self.max_positions,
-          {.help = "maximum length of a sequence, in tokens", .min = 8, .max = 65535, .only = kBert});
-    visit("share-layers", self.share_layers, {.help = "all layers share one block (ALBERT)", .only = kBert});
+          {.help = "maximum length of a sequence, in tokens", .min = 8, .max = 65535, .only = kBlocks});
+    visit("share-layers", self.share_layers, {.help = "all layers share one block (ALBERT)", .only = kBlocks});
     visit("dropout", self.dropout, {.help = "dropout on embeddings and on outputs of sub-layers or recurrent layers", .min = 0, .max = 0.95});
     visit("initial-deviation", self.initial_deviation,
           {.help = "standard deviation of the truncated normal initialisation; auto: half of width^-0.5, which "
                    "is BERT's 0.02 at its own width, and Xavier's rule for maps of a score",
            .min = 1e-6,
            .max = 1,
-           .only = kBert});
+           .only = kBlocks});
     visit("initial-positions", self.initial_positions,
           {.help = "initialisation of the learned position table: random or sinusoids",
            .only = {"positions", {"learned"}}});
@@ -75,7 +76,7 @@ struct BertOptions {
         "initialiser", self.initialiser,
         {.help = "initialisation of matrices: normal with --initial-deviation (default), a rule based on their sizes, "
                  "or uniform in ±0.1 including the embeddings",
-         .only = kBert});
+         .only = kBlocks});
   }
 };
 

@@ -25,10 +25,10 @@ TextRun TextRun::load(const fs::path& path, const std::string& checkpoint, torch
   const LabelledTask task = load_run_task(run);
   const Tokenizer tokenizer = load_run_tokenizer(run);
   const auto samples = read_config<SampleConfig>(run / "config.toml", UnknownKeys::ignore);
-  if (!samples.length || (options.model == TextEncoderKind::bert && *samples.length > options.encoder.max_positions)) {
+  if (!samples.length || *samples.length > options.longest()) {
     throw UserError((run / "config.toml").string() + ": length is " +
                         (samples.length ? std::to_string(*samples.length) : "auto") + ", expected at most " +
-                        std::to_string(options.encoder.max_positions),
+                        std::to_string(options.longest()),
                     "it was edited; restore the original");
   }
   const auto make = [&] { return TextModel(options, task, tokenizer.size()); };

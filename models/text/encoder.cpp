@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -19,7 +20,8 @@ bool TextEncoder::owns(std::string_view parameter) const {
 
 std::optional<std::int64_t> TextEncoder::layer_of(std::string_view parameter) const {
   if (!owns(parameter)) return std::nullopt;
-  if (parameter.starts_with(embeddings_)) return 0;
+  const auto begins = [parameter](std::string_view prefix) { return parameter.starts_with(prefix); };
+  if (std::ranges::any_of(embeddings_, begins)) return 0;
   const std::size_t found = parameter.rfind(before_layer_);
   if (found == std::string_view::npos) return std::nullopt;
   std::int64_t layer = 0;
@@ -32,7 +34,7 @@ namespace {
 class BertTextEncoder : public TextEncoder {
  public:
   BertTextEncoder(torch::nn::Module& model, const BertConfig& config)
-      : TextEncoder("bert", "bert.embeddings.", "encoder.layers."),
+      : TextEncoder("bert", {"bert.embeddings."}, "encoder.layers."),
         bert_(model.register_module("bert", Bert(config))) {}
 
   Encoded forward(const SegmentedSequences& input, Pass& pass,
@@ -57,7 +59,7 @@ struct LstmTextConfig {
 class LstmTextEncoder : public TextEncoder {
  public:
   LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)
-      : TextEncoder("lstm", "lstm.embedding.", "_l"), config_(config) {
+      : TextEncoder("lstm", {"lstm.embedding."}, "_l"), config_(config) {
     const auto lstm = model.register_module("lstm", std::make_shared<torch::nn::Module>());
     embedding_ = lstm->register_module(
         "embedding", Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}));
@@ -82,6 +84,32 @@ class LstmTextEncoder : public TextEncoder {
   Recurrence layers_ = nullptr;
 };
 
+// A language model without its output: it reads [CLS] a [SEP] b [SEP] from left to right, so that the state of a token
+// has read that token and those before it, and the state of the last token the whole text (GPT: Radford et al. 2018,
+// section 3.2).
+class LanguageTextEncoder : public TextEncoder {
+ public:
+  LanguageTextEncoder(torch::nn::Module& model, const LanguageOptions& options, std::int64_t vocabulary)
+      : TextEncoder("language", {"language.embedding.", "language.position_embedding."},
+                    options.is_recurrent() ? "_l" : "decoder.layers."),
+        language_(model.register_module("language", make_language_model(options, vocabulary))),
+        deviation_(options.is_recurrent() ? 0 : bert_config(options.stack, vocabulary).block.deviation) {}
+
+  Encoded forward(const SegmentedSequences& input, Pass& pass,
+                  const std::optional<Selection>& selected) const override {
+    const Tensor hidden_MH = language_->forward(input.tokens, pass);
+    if (selected) return {selected->of(hidden_MH), {}};
+    const Layout& layout = input.tokens.layout;
+    return {hidden_MH, hidden_MH.index_select(0, layout.on(hidden_MH.device()).offsets_B1.slice(0, 1) - 1)};
+  }
+  std::int64_t width() const override { return language_->output_table().master().size(1); }
+  double deviation() const override { return deviation_; }
+
+ private:
+  LanguageModel language_;
+  double deviation_;
+};
+
 }  // namespace
 
 std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,
@@ -100,6 +128,8 @@ std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const T
                                                                      .layers = encoder.layers.value_or(1),
                                                                      .dropout = encoder.dropout});
     }
+    case TextEncoderKind::language:
+      return std::make_unique<LanguageTextEncoder>(model, options.language(), vocabulary);
   }
   ensure(false, "the encoder is known");
   return nullptr;

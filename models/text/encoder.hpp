@@ -1,4 +1,4 @@
-// Text encoders below the head of a task: BERT, or a bidirectional LSTM.
+// Text encoders below the head of a task: BERT, a bidirectional LSTM, or a language model.
 //
 // Legend: M tokens (ragged), K selected tokens, H width.
 #pragma once
@@ -9,6 +9,8 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "models/bert/bert.hpp"
 #include "models/text/text_options.hpp"
@@ -20,8 +22,8 @@ class TextEncoder {
  public:
   // `embeddings`: how the names of parameters of the embeddings begin; `before_layer`: what precedes the layer's
   // number.
-  TextEncoder(std::string_view name, std::string_view embeddings, std::string_view before_layer)
-      : name_(name), embeddings_(embeddings), before_layer_(before_layer) {}
+  TextEncoder(std::string_view name, std::vector<std::string_view> embeddings, std::string_view before_layer)
+      : name_(name), embeddings_(std::move(embeddings)), before_layer_(before_layer) {}
   virtual ~TextEncoder() = default;
 
   // The hidden states of all tokens, [M, H], or of the selected ones, [K, H].
@@ -34,13 +36,17 @@ class TextEncoder {
   // The BERT, or null.
   virtual Bert bert() const { return nullptr; }
 
+  std::string_view name() const { return name_; }
+
   // True if a parameter of the model belongs to the encoder; and its layer: 0 for the embeddings, 1 for the lowest
   // layer, nullopt above all layers.
   bool owns(std::string_view parameter) const;
   std::optional<std::int64_t> layer_of(std::string_view parameter) const;
 
  private:
-  std::string_view name_, embeddings_, before_layer_;
+  std::string_view name_;
+  std::vector<std::string_view> embeddings_;
+  std::string_view before_layer_;
 };
 
 // Makes the encoder of the options as a child of `model`. Throws UserError if the options contradict each other.

@@ -60,11 +60,11 @@ class ClsPooling : public PoolingImpl {
   BertPooler pooler_;
 };
 
-// The final states of both directions, concatenated: P = H.
+// The final states of both directions, concatenated; of a language model, the state of the last token: P = H.
 class LastPooling : public PoolingImpl {
  public:
   Tensor forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const override {
-    ensure(encoded.last_BH.defined(), "the encoder is recurrent");
+    ensure(encoded.last_BH.defined(), "the encoder reads in a direction");
     return encoded.last_BH;
   }
 };

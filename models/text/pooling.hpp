@@ -17,7 +17,7 @@ namespace attend {
 // An encoder's output for a batch.
 struct Encoded {
   torch::Tensor hidden_MH;
-  torch::Tensor last_BH;  // final state of a recurrent encoder; undefined for others
+  torch::Tensor last_BH;  // final state of an encoder that reads in a direction; undefined for others
 };
 
 class PoolingImpl : public torch::nn::Module {

@@ -11,9 +11,13 @@ namespace {
 Pooling chosen_pooling(const TextModelOptions& options, const LabelledTask& task) {
   const Pooling pooling = options.pooling_of_run();
   const std::string name = "--pooling " + std::string(name_of(pooling));
-  if (pooling == Pooling::last && options.model != TextEncoderKind::lstm) {
-    throw UserError(name + " needs a recurrent encoder: BERT has no last state",
+  if (pooling == Pooling::last && options.model == TextEncoderKind::bert) {
+    throw UserError(name + " needs an encoder that reads in a direction: BERT has no last state",
                     "choose another pooling, or --model lstm");
+  }
+  if (pooling == Pooling::cls && options.model == TextEncoderKind::language) {
+    throw UserError(name + " reads the state of the first token, which in a language model has not read the text",
+                    "choose --pooling last");
   }
   if (pooling == Pooling::alignment && task.text.size() != 2) {
     throw UserError(name + " compares two texts, and the task reads one", "choose another --pooling");

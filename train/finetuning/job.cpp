@@ -13,6 +13,7 @@
 #include "core/random.hpp"
 #include "data/task/record_format.hpp"
 #include "data/task/task_split.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
@@ -49,6 +50,7 @@ void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) 
 // The run named by --init-from (for several seeds the best one): its properties, read once.
 struct Ancestor {
   fs::path run;
+  RunKind kind;
   TextModelOptions model;
   std::optional<LabelledTask> task;              // the task it was fine-tuned for
   std::optional<PretrainingConfig> pretraining;  // its options, if pretrained by attend
@@ -57,17 +59,21 @@ struct Ancestor {
   static Ancestor read(const fs::path& named) {
     const fs::path run = run_of_best_seed(named);
     Ancestor ancestor{.run = run,
+                      .kind = kind_of_run(run),
                       .model = read_config<TextModelOptions>(run / "config.toml", UnknownKeys::ignore),
                       .task = {},
                       .pretraining = {},
                       .imported = !was_trained(run)};
-    if (kind_of_run(run) != RunKind::pretrain) {
+    if (ancestor.kind == RunKind::language) ancestor.model.model = TextEncoderKind::language;
+    if (!ancestor.is_pretrained()) {
       ancestor.task = load_run_task(run);
     } else if (!ancestor.imported) {
       ancestor.pretraining = read_config<PretrainingConfig>(run / "config.toml", UnknownKeys::ignore);
     }
     return ancestor;
   }
+
+  bool is_pretrained() const { return kind == RunKind::pretrain || kind == RunKind::language; }
 
   // True if its head reads the same vectors as that of `other`, so that its pooling and weights can be reused.
   bool pools_as(const LabelledTask& other) const {
@@ -121,8 +127,7 @@ class FinetuningJob : public Job {
     if (!resumed && !config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
-    const std::int64_t longest =
-        config_.model.model == TextEncoderKind::bert ? config_.model.encoder.max_positions : 65535;
+    const std::int64_t longest = config_.model.longest();
     if (!samples.length) samples.length = std::min(format.default_length(), longest);
     if (*samples.length > longest) {
       throw UserError("--length " + std::to_string(*samples.length) + ": the encoder reads at most " +
@@ -217,10 +222,21 @@ class FinetuningJob : public Job {
   Tokenizer obtain_tokenizer(bool resumed) const {
     if (resumed) return load_run_tokenizer(config_.run.run);
     if (!config_.tokenizer.empty()) return load_encoder_tokenizer(config_.tokenizer);
-    if (ancestor_) return load_run_tokenizer(ancestor_->run);
+    if (ancestor_) return tokenizer_of_ancestor();
     throw UserError(
         "no tokenizer: neither --init-from nor --tokenizer is given",
         "give --init-from RUN of attend pretrain, or, to start from random weights, --tokenizer FILE of attend vocab");
+  }
+
+  // A language model may have a tokenizer that no encoder could have.
+  Tokenizer tokenizer_of_ancestor() const {
+    if (ancestor_->kind != RunKind::language) return load_run_tokenizer(ancestor_->run);
+    const fs::path file = ancestor_->run / "tokenizer" / kJointTokenizer;
+    Tokenizer tokenizer = Tokenizer::load(file);
+    if (tokenizer.special().cls >= 0 && tokenizer.special().sep >= 0) return tokenizer;
+    throw UserError(file.string() + ": no pieces \"[CLS]\" and \"[SEP]\", between which fine-tuning puts texts",
+                    "describe the task in a prompt: attend predict " + ancestor_->run.string() +
+                        " --prompt FILE; or fine-tune a run of attend pretrain with a tokenizer of attend vocab");
   }
 
   TaskSplit open(const std::string& file) const {
@@ -229,17 +245,29 @@ class FinetuningJob : public Job {
     return split;
   }
 
+  // The weights of the model that the ancestor may have, under their names there: a language model is the whole model
+  // of its own run.
+  NamedTensors names_in_ancestor(const TextModelImpl& model) const {
+    NamedTensors weights = weights_of(model);
+    if (ancestor_->kind != RunKind::language) return weights;
+    std::erase_if(weights, [&](const auto& weight) { return !model.encoder().owns(weight.first); });
+    for (auto& [name, tensor] : weights) name.erase(0, model.encoder().name().size() + 1);
+    return weights;
+  }
+
   void load_encoder(const TextModelImpl& model) const {
     const fs::path weights = find_weights(ancestor_->run, "auto");
-    NamedTensors taken = weights_of(model);
+    NamedTensors taken = names_in_ancestor(model);
     // A head for other labels is reinitialised, even if their number is the same.
     const bool other_labels = ancestor_->task && ancestor_->task->labels != task_.labels;
     if (other_labels) std::erase_if(taken, [](const auto& named) { return named.first.starts_with("classifier."); });
     const WeightReport report = load_common_weights(weights, model, taken);
+    const auto is_of_encoder = [&](const std::string& name) {
+      return ancestor_->kind == RunKind::language || model.encoder().owns(name);
+    };
     for (const auto& [names, problem] :
          {std::pair(&report.missing, " is missing"), std::pair(&report.mismatched, "")}) {
-      const auto found =
-          std::ranges::find_if(*names, [&](const std::string& name) { return model.encoder().owns(name); });
+      const auto found = std::ranges::find_if(*names, is_of_encoder);
       if (found == names->end()) continue;
       throw UserError(weights.string() + " does not fit the encoder: " + *found + problem,
                       "leave the model options out: they are adopted with the weights");
