@@ -1,9 +1,10 @@
 // attend evaluate: metrics of a file of translations or other texts; the alignment error rate of a file of word
-// alignments; or the metrics of a fine-tuned run on its task.
+// alignments; or the metrics of a fine-tuned run, or of a language model with a prompt, on a task.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 
 #include "cli/command.hpp"
 #include "cli/model_options.hpp"
+#include "cli/prompted.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/host.hpp"
@@ -33,8 +35,7 @@ namespace attend {
 namespace {
 
 // The groups of options: one for each of the things that are scored.
-constexpr std::string_view kRun = "A run of attend finetune", kTranslations = "Translations",
-                           kAlignments = "Word alignments";
+constexpr std::string_view kRun = "A run", kTranslations = "Translations", kAlignments = "Word alignments";
 
 // Word alignments and their gold standard.
 struct AlignmentFiles {
@@ -63,6 +64,7 @@ struct EvaluateConfig {
   std::string data = ".";
   std::vector<std::string> valid;
   ModelOptions use;
+  PromptConfig prompt = {};
   AnswerConfig answers = {};
   std::string hypothesis;
   std::vector<std::string> reference;
@@ -74,13 +76,15 @@ struct EvaluateConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group(kRun);
     visit("run", self.run,
-          {.help = "run of attend finetune; without one, translations or alignments are scored",
+          {.help = "run of attend finetune, or with --prompt of attend pretrain --objective causal; without one, "
+                   "translations or alignments are scored",
            .placeholder = "DIR",
            .positional = true});
     visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR"});
     visit("valid", self.valid,
           {.help = "labelled files; none: the task's validation files, in --data", .placeholder = "FILE"});
     ModelOptions::visit(self.use, visit);
+    PromptConfig::visit(self.prompt, visit);
     AnswerConfig::visit(self.answers, visit);
 
     visit.group(kTranslations);
@@ -107,7 +111,7 @@ struct EvaluateConfig {
       throw UserError(origins("reference") + ": standard input (-) can be read only once",
                       "write all but one of the texts to files");
     }
-    if (!valid.empty() && origins.given("data")) {
+    if (!valid.empty() && prompt.shots == 0 && origins.given("data")) {
       throw UserError(origins("data") + ": --valid already names the files", "leave one of them out");
     }
     if (alignments.alignment == "-" && alignments.gold.gold == "-") {
@@ -181,24 +185,22 @@ void warn_of_pieces(const std::string& path, const std::vector<std::string>& hyp
     log::warn("{}: \"@@ \" or \"▁\" in {}: is the text split into subword pieces?", path, counted(pieces, "line"));
 }
 
-void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
-  signals::install();
-  const torch::Device device = device_named(config.use.device);
-  const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
-  refuse_inapplicable(config, given_place(origins), facts_of(trained.task.kind));
-  adopt_answers(config.answers, config.run, origins);
-  freeze(*trained.model, config.use.precision);
+// Reads a labelled file, and answers all of its records.
+using ReadSplit = std::function<TaskSplit(const std::string&)>;
+using AnswerSplit = std::function<std::unique_ptr<TaskAnswers>(const TaskSplit&, WorkProgress&)>;
+
+void evaluate_files(const EvaluateConfig& config, const LabelledTask& task, const ReadSplit& read,
+                    const AnswerSplit& answer_all) {
   std::vector<std::string> files = config.valid;
-  for (const std::string& name : config.valid.empty() ? trained.task.valid : std::vector<std::string>()) {
+  for (const std::string& name : config.valid.empty() ? task.valid : std::vector<std::string>()) {
     if (const auto file = find_file(config.data, name)) files.push_back(file->string());
   }
   nlohmann::ordered_json results;
   for (const std::string& file : files) {
-    const TaskSplit split = read_split(file, trained.task, trained.tokenizer, trained.samples, Labelled::yes);
+    const TaskSplit split = read(file);
     log::info("{}: {}", file, split.report());
     WorkProgress progress({.unit = "records", .total = split.size()});
-    const std::unique_ptr<TaskAnswers> answers =
-        answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes, &progress);
+    const std::unique_ptr<TaskAnswers> answers = answer_all(split, progress);
     progress.clear();
     nlohmann::ordered_json& result = results[file];
     for (const MetricValue& metric : score(*answers, /*with_intervals=*/true)) {
@@ -214,6 +216,30 @@ void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
     }
   }
   if (config.json) std::cout << results.dump(2) << '\n';
+}
+
+void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
+  signals::install();
+  if (config.prompt.is_given()) {
+    refuse_inapplicable(config, given_place(origins), facts_of(TaskKind::classification));
+    const PromptedRun run(config.run, config.use, config.prompt, config.data);
+    return evaluate_files(
+        config, run.task(), [&](const std::string& file) { return read_texts(file, run.task(), Labelled::yes); },
+        [&](const TaskSplit& split, WorkProgress& progress) { return run.answer(split, progress); });
+  }
+  const torch::Device device = device_named(config.use.device);
+  const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
+  refuse_inapplicable(config, given_place(origins), facts_of(trained.task.kind));
+  adopt_answers(config.answers, config.run, origins);
+  freeze(*trained.model, config.use.precision);
+  evaluate_files(
+      config, trained.task,
+      [&](const std::string& file) {
+        return read_split(file, trained.task, trained.tokenizer, trained.samples, Labelled::yes);
+      },
+      [&](const TaskSplit& split, WorkProgress& progress) {
+        return answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes, &progress);
+      });
 }
 
 void evaluate_translations(const EvaluateConfig& config) {

@@ -1,5 +1,5 @@
-// attend predict: predictions of a fine-tuned run for lines of text or the test file of its task, and of a pretrained
-// one for masked words.
+// attend predict: predictions of a fine-tuned run, or of a language model with a prompt, for lines of text or the test
+// file of the task, and of a pretrained encoder for masked words.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
+#include "cli/print_answers.hpp"
+#include "cli/prompted.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -38,13 +40,15 @@ struct PredictConfig {
   LineOptions lines;
   AnswerConfig answers = {};
   bool fill_mask = false;
+  PromptConfig prompt = {};
   std::int64_t top = 5;
   bool json = false;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "run of attend finetune; with --fill-mask, of attend pretrain",
+          {.help = "run of attend finetune; with --fill-mask, of attend pretrain; with --prompt, of attend pretrain "
+                   "--objective causal",
            .placeholder = "DIR",
            .required = true,
            .positional = true});
@@ -53,8 +57,10 @@ struct PredictConfig {
                    "by spaces, with --document-context a blank line between documents); -: standard input",
            .placeholder = "FILE"});
     visit("fill-mask", self.fill_mask, {.help = "predict the most likely pieces for every [MASK] of a line"});
+    PromptConfig::visit(self.prompt, visit, {"fill-mask", {"false"}});
     visit("data", self.data,
-          {.help = "directory of the task's test file, to predict in the format of its leaderboard",
+          {.help = "directory of the task's test file, to predict in the format of its leaderboard; with --shots, of "
+                   "its training file",
            .placeholder = "DIR",
            .only = {"fill-mask", {"false"}}});
     visit("test", self.test,
@@ -72,10 +78,13 @@ struct PredictConfig {
 
   void validate(const OptionOrigins& origins) const {
     refuse_inapplicable(*this, given_place(origins),
-                        fill_mask ? OptionTexts{{"tasks of kind", "fill-mask"}} : OptionTexts());
-    if (data.empty() && test.empty()) return;
+                        fill_mask           ? OptionTexts{{"tasks of kind", "fill-mask"}}
+                        : prompt.is_given() ? facts_of(TaskKind::classification)
+                                            : OptionTexts());
+    if (prompt.is_given() && prompt.shots == 0) refuse_given("data", origins, "with --prompt, but without --shots");
+    if ((data.empty() || prompt.is_given()) && test.empty()) return;
     for (const char* option : {"input", "line-buffered"}) refuse_given(option, origins, "with a test file");
-    if (!test.empty()) refuse_given("data", origins, "with --test");
+    if (!test.empty() && !prompt.is_given()) refuse_given("data", origins, "with --test");
   }
 };
 
@@ -85,16 +94,7 @@ void predict_together(const PredictConfig& config, const TextRun& run, torch::De
   const auto is_blank_line = [](const std::optional<std::int64_t>& record) { return !record; };
   progress.add(std::ranges::count_if(lines.records(), is_blank_line));
   progress.clear();
-  for (const std::optional<std::int64_t>& record : lines.records()) {
-    if (!record) {
-      std::cout << (config.json ? "{}\n" : "\n");
-      continue;
-    }
-    const auto i = static_cast<std::size_t>(*record);
-    std::cout << (config.json ? answers->json(i).dump() : answers->text(i));
-    if (const auto p = answers->probability(i); p && !config.json) std::cout << fmt::format("\t{:.4f}", *p);
-    std::cout << '\n';
-  }
+  print_lines(*answers, lines.records(), config.json);
 }
 
 void predict_lines(const PredictConfig& config, const TextRun& run, torch::Device device) {
@@ -122,12 +122,7 @@ void predict_test_file(const PredictConfig& config, const TextRun& run, torch::D
   WorkProgress progress({.unit = "records", .total = split.size()});
   const auto answers = answer(*run.model, split, run.task, config.answers, device, Labelled::no, &progress);
   progress.clear();
-  if (!config.json) return answers->write(std::cout);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(split.size()); ++i) {
-    nlohmann::ordered_json object = answers->name(i);
-    object.update(answers->json(i));
-    std::cout << object.dump() << '\n';
-  }
+  print_records(*answers, config.json);
 }
 
 void fill(const PredictConfig& config, torch::Device device) {
@@ -168,8 +163,16 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
   const torch::Device device = device_named(config.use.device);
   if (config.fill_mask) {
     fill(config, device);
+  } else if (config.prompt.is_given()) {
+    predict_prompted(PromptedRun(config.run, config.use, config.prompt, config.data),
+                     {.input = config.input, .test = config.test, .lines = config.lines, .json = config.json});
   } else {
-    if (kind_of_run(run_of_best_seed(config.run)) == RunKind::pretrain) {
+    const RunKind kind = kind_of_run(run_of_best_seed(config.run));
+    if (kind == RunKind::language) {
+      throw UserError(config.run + ": a language model without a task",
+                      "describe one in words: --prompt FILE, or fine-tune it: attend finetune --init-from " + config.run);
+    }
+    if (kind == RunKind::pretrain) {
       throw UserError(config.run + ": a pretrained encoder without a task",
                       "fill in [MASK] with --fill-mask, or fine-tune it: attend finetune --init-from " + config.run);
     }

@@ -223,6 +223,21 @@ void refuse_deep_keys(std::string_view text, const std::string& file) {
   }
 }
 
+// Throws UserError naming file and line if the text is not TOML.
+toml::table parse_table(std::string_view text, const std::string& file, const std::string& remedy) {
+  refuse_deep_keys(text, file);
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    throw UserError(
+        file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()), remedy);
+  }
+}
+
+std::string place_of(const toml::node& node, const std::string& file) {
+  return file + ":" + std::to_string(node.source().begin.line);
+}
+
 [[noreturn]] void refuse_value(const BoundOption& option, const std::string& where, const std::string& found) {
   throw UserError(where + ": found " + found + ", expected " + expected_of(option),
                   std::string(option.name) + ": " + std::string(option.traits.help));
@@ -324,19 +339,12 @@ void apply_words(BoundOptions& options, std::string_view name, const std::vector
 
 void apply_toml(BoundOptions& options, std::string_view text, const std::string& file, OptionOrigins& origins,
                 UnknownKeys unknown) {
-  refuse_deep_keys(text, file);
-  toml::table table;
-  try {
-    table = toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    throw UserError(
-        file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()),
-        "a config file is TOML, one `name = value` per line; `attend config COMMAND` prints a complete one");
-  }
+  const toml::table table = parse_table(
+      text, file, "a config file is TOML, one `name = value` per line; `attend config COMMAND` prints a complete one");
   std::map<std::string, std::string> seen;  // max_tokens and max-tokens are one key
   for (const auto& [key, node] : table) {
     const std::string name = with_dashes(key.str());
-    const std::string place = file + ":" + std::to_string(node.source().begin.line) + ": ";
+    const std::string place = place_of(node, file) + ": ";
     BoundOption* option = find_option(options, name);
     if (option == nullptr && unknown == UnknownKeys::ignore) continue;
     if (node.is_table()) {
@@ -361,6 +369,36 @@ void apply_toml(BoundOptions& options, std::string_view text, const std::string&
     option->set(*value);
     origins.record(name, place + name);
   }
+}
+
+std::vector<PlacedText> read_placed_texts(const std::filesystem::path& path) {
+  const std::string file = path.string();
+  const toml::table table = parse_table(read_file(path, kMaxConfigBytes), file, "write the file as TOML");
+  std::vector<std::pair<toml::source_position, PlacedText>> found;
+  const auto add = [&](const std::string& name, const toml::key& key, const toml::node& node) {
+    const auto* text = node.as_string();
+    if (text == nullptr) {
+      throw UserError(place_of(node, file) + ": " + std::string(key.str()) + " is " + printed(node) +
+                          ", expected a text",
+                      "write it in quotes");
+    }
+    found.emplace_back(node.source().begin, PlacedText{.table = name,
+                                                       .key = std::string(key.str()),
+                                                       .text = text->get(),
+                                                       .place = place_of(node, file)});
+  };
+  for (const auto& [key, node] : table) {
+    const toml::table* inner = node.as_table();
+    if (inner == nullptr) {
+      add({}, key, node);
+    } else {
+      for (const auto& [name, text] : *inner) add(std::string(key.str()), name, text);
+    }
+  }
+  std::ranges::sort(found, [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<PlacedText> texts;
+  for (auto& [position, text] : found) texts.push_back(std::move(text));
+  return texts;
 }
 
 void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, OptionOrigins& origins,

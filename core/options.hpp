@@ -285,4 +285,14 @@ Config read_config(const std::filesystem::path& file, UnknownKeys unknown = Unkn
   return config;
 }
 
+// A text of a TOML file that describes something other than options, in [table] or, if that is empty, above all tables.
+struct PlacedText {
+  std::string table = {};
+  std::string key = {};
+  std::string text = {};
+  std::string place = {};  // FILE:LINE
+};
+// All of them, in the order of the file. Throws UserError as apply_toml does, and for values that are not texts.
+std::vector<PlacedText> read_placed_texts(const std::filesystem::path& file);
+
 }  // namespace attend

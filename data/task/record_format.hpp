@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
 #include "data/task/labelled_task.hpp"
 #include "data/task/samples.hpp"
 #include "data/task/task_split.hpp"
@@ -43,6 +44,11 @@ class RecordFormat {
   // Reads split.file: its records and their samples.
   virtual void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const = 0;
 
+  // Reads the texts of split.file without making samples; only of tasks on whole texts.
+  virtual void read_texts(TaskSplit& /*split*/, const LabelledTask& /*task*/, Labelled /*labelled*/) const {
+    ensure(false, "the task is on whole texts");
+  }
+
   // Adds an unlabelled record from a line: `place` names it, `document` counts the groups of lines between blank ones.
   // Throws UserError if the line has another number of texts than the task.
   struct Line {
@@ -68,6 +74,7 @@ class TextFormat : public RecordFormat {
   void validate(const LabelledTask& task, const std::string& source) const override;
   std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) const override;
   void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override;
+  void read_texts(TaskSplit& split, const LabelledTask& task, Labelled labelled) const override;
   void add_line(TaskSplit& split, const LabelledTask& task, const Line& line, SampleMaker& maker) const override;
   bool all_alike(const TaskSplit& split) const override;
 
@@ -89,6 +96,9 @@ std::unique_ptr<RecordFormat> multi_label_format();
 std::unique_ptr<RecordFormat> regression_format();
 std::unique_ptr<RecordFormat> span_format();
 std::unique_ptr<RecordFormat> tag_format();
+
+// The one or two texts of a line. Throws UserError naming `place` if the task reads another number of texts.
+LabelledText text_of_line(const std::string& line, const std::string& place, const LabelledTask& task);
 
 // The index of a label of the task. Throws UserError naming `place` if there is none.
 std::size_t number_of_label(const std::string& label, const LabelledTask& task, const std::string& place);

@@ -36,6 +36,13 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
   return split;
 }
 
+TaskSplit read_texts(const std::string& file, const LabelledTask& task, Labelled labelled) {
+  TaskSplit split{.file = file};
+  format_of(task.kind).read_texts(split, task, labelled);
+  split.hash = hash_hex_of_file(file);
+  return split;
+}
+
 std::vector<std::string> labels_of_task(const LabelledTask& task, const std::string& file) {
   return task.labels.empty() ? format_of(task.kind).labels_in(file, task) : task.labels;
 }

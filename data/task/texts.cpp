@@ -54,6 +54,11 @@ std::vector<std::string> TextFormat::split_labels(const std::string& value, cons
 }
 
 void TextFormat::read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const {
+  read_texts(split, task, labelled);
+  for (const LabelledText& text : split.texts) split.samples.push_back(maker.of_text(text, std::ssize(split.samples)));
+}
+
+void TextFormat::read_texts(TaskSplit& split, const LabelledTask& task, Labelled labelled) const {
   const bool own_columns = labelled == Labelled::no && !task.test_text.empty();
   TableShape shape{.columns = own_columns ? task.test_text : task.text,
                    .format = task.format,
@@ -74,7 +79,6 @@ void TextFormat::read_file(TaskSplit& split, const LabelledTask& task, Labelled 
                            .second = num_texts == 2 ? std::optional(record.values[1]) : std::nullopt,
                            .gold = {}});
     if (labelled == Labelled::yes) split.texts.back().gold = gold_of(record.values[num_texts], task, place);
-    split.samples.push_back(maker.of_text(split.texts.back(), std::ssize(split.samples)));
   }
   if (split.texts.empty()) throw UserError(split.file + ": no texts", "check that it is the right file");
   refuse_hidden(split);
@@ -82,15 +86,19 @@ void TextFormat::read_file(TaskSplit& split, const LabelledTask& task, Labelled 
   if (table.num_incomplete() > 0) log::warn("{}: skipped {} incomplete rows", split.file, table.num_incomplete());
 }
 
-void TextFormat::add_line(TaskSplit& split, const LabelledTask& task, const Line& line, SampleMaker& maker) const {
+LabelledText text_of_line(const std::string& line, const std::string& place, const LabelledTask& task) {
   LabelledText text;
   if (task.text.size() == 2) {
-    std::tie(text.first, text.second) = two_texts(line.text, line.place, "the task reads two texts");
+    std::tie(text.first, text.second) = two_texts(line, place, "the task reads two texts");
   } else {
-    refuse_tab(line.text, line.place);
-    text.first = line.text;
+    refuse_tab(line, place);
+    text.first = line;
   }
-  split.texts.push_back(std::move(text));
+  return text;
+}
+
+void TextFormat::add_line(TaskSplit& split, const LabelledTask& task, const Line& line, SampleMaker& maker) const {
+  split.texts.push_back(text_of_line(line.text, line.place, task));
   split.samples.push_back(maker.of_text(split.texts.back(), std::ssize(split.samples)));
 }
 

@@ -1,0 +1,100 @@
+#include "cli/prompted.hpp"
+
+#include <iostream>
+#include <vector>
+
+#include "cli/print_answers.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/number.hpp"
+#include "data/task/record_format.hpp"
+#include "data/text/lines.hpp"
+#include "models/layers/layers.hpp"
+#include "models/run/device.hpp"
+
+namespace attend {
+
+PromptedRun::PromptedRun(const std::filesystem::path& run, const ModelOptions& use, const PromptConfig& config,
+                         const std::string& data)
+    : prompt_(Prompt::load(config.prompt)),
+      run_(LanguageRun::load(run, use.checkpoint, device_named(use.device))) {
+  freeze(*run_.model, use.precision);
+  const std::vector<LabelledText> shots = read_shots(config, data);
+  model_.emplace(*run_.model, run_.tokenizer, prompt_, shots, config.calibrate);
+  if (model_->divides()) {
+    log::info("{}: the labels differ in the number of their pieces, by which their log-probabilities are divided",
+              config.prompt);
+  }
+}
+
+std::vector<LabelledText> PromptedRun::read_shots(const PromptConfig& config, const std::string& data) const {
+  if (config.shots == 0) return {};
+  const std::string file = find_file(data.empty() ? "." : data, task().train)->string();
+  prompt_.check_labels(format_of(task().kind).labels_in(file, task()), file);
+  const TaskSplit split = read_texts(file, task(), Labelled::yes);
+  if (config.shots > split.size()) {
+    throw UserError("--shots " + std::to_string(config.shots) + ": " + file + " has " + counted(split.size(), "text"),
+                    "give at most as many");
+  }
+  std::vector<LabelledText> shots;
+  for (const std::size_t i : draw_shots(split.texts, task().labels.size(), static_cast<std::size_t>(config.shots),
+                                        static_cast<std::uint64_t>(config.shots_seed))) {
+    shots.push_back(split.texts[i]);
+  }
+  log::info("{}: {} of {} in the prompt", file, counted(config.shots, "example"), split.size());
+  return shots;
+}
+
+std::unique_ptr<TaskAnswers> PromptedRun::answer(const TaskSplit& split, WorkProgress& progress) const {
+  std::unique_ptr<TaskAnswers> answers = make_answers(split, task(), {});
+  if (split.texts.empty()) return answers;
+  std::vector<Sample> records(split.texts.size());  // of which answers read the number alone
+  std::vector<const Sample*> in_order;
+  for (Sample& record : records) {
+    record.example = std::ssize(in_order);
+    in_order.push_back(&record);
+  }
+  answers->add(in_order, model_->probabilities(split, &progress));
+  answers->finish();
+  return answers;
+}
+
+namespace {
+
+void label_lines(const PromptedRun& run, const TextsToLabel& texts) {
+  LineReader reader(texts.input);
+  const bool at_once = texts.lines.at_once(texts.input);
+  WorkProgress progress(work_on_lines({texts.input}, texts.lines));
+  while (true) {
+    TaskSplit split{.file = name_of_input(texts.input)};
+    std::vector<std::optional<std::int64_t>> records;
+    const auto add = [&](const std::string& line) {
+      records.emplace_back();
+      if (is_blank(line)) return;
+      records.back() = split.size();
+      split.texts.push_back(text_of_line(line, reader.place(), run.task()));
+      split.texts.back().line = reader.counts().lines;
+    };
+    if (!read_together(reader, at_once, add)) break;
+    const auto answers = run.answer(split, progress);
+    progress.add(std::ssize(records) - split.size());  // blank lines
+    progress.clear();
+    print_lines(*answers, records, texts.json);
+    if (at_once) std::cout.flush();
+  }
+  reader.counts().log(texts.input);
+}
+
+}  // namespace
+
+void predict_prompted(const PromptedRun& run, const TextsToLabel& texts) {
+  if (texts.test.empty()) return label_lines(run, texts);
+  const TaskSplit split = read_texts(texts.test, run.task(), Labelled::no);
+  log::info("{}: {}", texts.test, split.report());
+  WorkProgress progress({.unit = "records", .total = split.size()});
+  const auto answers = run.answer(split, progress);
+  progress.clear();
+  print_records(*answers, texts.json);
+}
+
+}  // namespace attend

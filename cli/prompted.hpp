@@ -1,0 +1,51 @@
+// A run of attend pretrain --objective causal with a prompt: what attend predict and evaluate ask without fine-tuning.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/input.hpp"
+#include "cli/model_options.hpp"
+#include "core/progress.hpp"
+#include "data/task/labelled_task.hpp"
+#include "data/task/labelled_text.hpp"
+#include "data/task/task_split.hpp"
+#include "eval/answers/answers.hpp"
+#include "eval/prompt.hpp"
+#include "models/run/language_run.hpp"
+
+namespace attend {
+
+class PromptedRun {
+ public:
+  // Loads the run and the prompt, with examples from the task's training file in the folder `data`; logs what is asked.
+  PromptedRun(const std::filesystem::path& run, const ModelOptions& use, const PromptConfig& config,
+              const std::string& data);
+  PromptedRun(const PromptedRun&) = delete;  // the model refers to other members
+  PromptedRun& operator=(const PromptedRun&) = delete;
+
+  const LabelledTask& task() const { return prompt_.task(); }
+  // Answers to all texts of a split, which must outlive them.
+  std::unique_ptr<TaskAnswers> answer(const TaskSplit& split, WorkProgress& progress) const;
+
+ private:
+  std::vector<LabelledText> read_shots(const PromptConfig& config, const std::string& data) const;
+
+  Prompt prompt_;
+  LanguageRun run_;
+  std::optional<PromptedModel> model_ = {};
+};
+
+// The texts that attend predict labels, and how it prints them.
+struct TextsToLabel {
+  std::string input = "-";
+  std::string test = {};  // a file of the task, in place of lines of text
+  LineOptions lines = {};
+  bool json = false;
+};
+void predict_prompted(const PromptedRun& run, const TextsToLabel& texts);
+
+}  // namespace attend
