@@ -170,7 +170,8 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
     const RunKind kind = kind_of_run(run_of_best_seed(config.run));
     if (kind == RunKind::language) {
       throw UserError(config.run + ": a language model without a task",
-                      "describe one in words: --prompt FILE, or fine-tune it: attend finetune --init-from " + config.run);
+                      "describe one in words: --prompt FILE; or fine-tune it: attend finetune --init-from " +
+                          config.run);
     }
     if (kind == RunKind::pretrain) {
       throw UserError(config.run + ": a pretrained encoder without a task",

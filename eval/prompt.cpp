@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/freed_memory.hpp"
+#include "core/number.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
@@ -147,7 +148,7 @@ void Prompt::read_template(const PlacedText& given) {
 
 void Prompt::read_labels(const std::vector<PlacedText>& given) {
   if (given.size() < 2) {
-    refuse_prompt(file_, "[labels] has " + std::to_string(given.size()) + " labels, expected two or more",
+    refuse_prompt(file_, "[labels] has " + counted(std::ssize(given), "label") + ", expected two or more",
                   "give each label of the task its words: [labels] and a line such as positive = \"good\"");
   }
   if (task_.labels.empty()) {

@@ -1,6 +1,7 @@
 // A classification task put to a language model in words, with nothing trained (Brown et al. 2020, arXiv 2005.14165,
-// section 2). A template writes a text with its label; the prompt is some examples, written so, and the text in question
-// up to the place of its label. Every label has words, and the words that the model finds likeliest there are the answer.
+// section 2). A template writes a text with its label; the prompt is some examples, written so, and the text in
+// question up to the place of its label. Every label has words, and those that the model finds likeliest there are the
+// answer.
 //
 //   template = "Text: {text}\nSentiment: {label}"      Text: The soup was not bad.
 //   [labels]                                           Sentiment: good
@@ -110,8 +111,8 @@ class Prompt {
   std::vector<std::string> words_ = {}, places_ = {};
 };
 
-// The numbers of `count` of the labelled texts, in random order: of each of the `num_labels` labels equally many, except
-// for a remainder, or for labels that have fewer. `count` is at most the number of texts.
+// The numbers of `count` of the labelled texts, in random order: of each of the `num_labels` labels equally many,
+// except for a remainder, or for labels that have fewer. `count` is at most the number of texts.
 std::vector<std::size_t> draw_shots(std::span<const LabelledText> texts, std::size_t num_labels, std::size_t count,
                                     std::uint64_t seed);
 

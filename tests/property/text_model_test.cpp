@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/layers/layers.hpp"
@@ -17,19 +18,24 @@ struct Case {
   TextEncoderKind encoder;
   TaskKind kind;
   std::optional<Pooling> pooling = {};
+  LanguageCell cell = LanguageCell::transformer;
 };
 
 std::vector<Case> cases() {
   std::vector<Case> result;
-  for (const TextEncoderKind encoder : {TextEncoderKind::bert, TextEncoderKind::lstm}) {
+  using enum TextEncoderKind;
+  for (const auto& [encoder, cell] : {std::pair{bert, LanguageCell::transformer},
+                                      {lstm, LanguageCell::transformer},
+                                      {language, LanguageCell::transformer},
+                                      {language, LanguageCell::gru}}) {
     for (const auto& [pooling, name] : kEnumNames<Pooling>) {
-      if (pooling == Pooling::last && encoder == TextEncoderKind::bert) continue;
+      if (pooling == Pooling::last && encoder == bert) continue;
       // Nothing comes before an LSTM's first state, so it would leave weights without a gradient.
-      if (pooling == Pooling::cls && encoder == TextEncoderKind::lstm) continue;
-      result.push_back({encoder, TaskKind::classification, pooling});
+      if (pooling == Pooling::cls && encoder != bert) continue;
+      result.push_back({encoder, TaskKind::classification, pooling, cell});
     }
     for (const TaskKind kind : {TaskKind::multi_label, TaskKind::regression, TaskKind::spans, TaskKind::tags}) {
-      result.push_back({encoder, kind});
+      result.push_back({encoder, kind, {}, cell});
     }
   }
   return result;
@@ -56,8 +62,9 @@ class TextModelProperty : public testing::TestWithParam<Case> {
   static TextModelOptions options() {
     TextModelOptions options{.model = GetParam().encoder,
                              .pooling = GetParam().pooling,
+                             .cell = GetParam().cell,
                              .encoder = {.layers = 2, .width = 38, .dropout = 0}};
-    if (GetParam().encoder == TextEncoderKind::bert) {
+    if (GetParam().encoder != TextEncoderKind::lstm) {
       options.encoder.block.heads = 2;
       options.encoder.block.feed_forward = 41;
       options.encoder.block.attention_dropout = 0;
@@ -102,6 +109,7 @@ TEST_P(TextModelProperty, EveryParameterHasAGradient) {
 
 std::string name_of_case(const testing::TestParamInfo<Case>& info) {
   std::string name = std::string(name_of(info.param.encoder)) + "_" + std::string(name_of(info.param.kind));
+  if (info.param.cell != LanguageCell::transformer) name += "_" + std::string(name_of(info.param.cell));
   if (info.param.pooling) name += "_" + std::string(name_of(*info.param.pooling));
   std::erase(name, '-');
   return name;
