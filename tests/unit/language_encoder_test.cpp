@@ -18,7 +18,7 @@ namespace {
 
 class LanguageEncoder : public testing::TestWithParam<LanguageCell> {
  protected:
-  LanguageEncoder() : model_(options(), {.labels = {"x", "y"}}, 31) { initialise(*model_, 3); }
+  LanguageEncoder() : model_(options(), LabelledTask{.labels = {"x", "y"}}, 31) { initialise(*model_, 3); }
 
   static TextModelOptions options() {
     TextModelOptions options{.model = TextEncoderKind::language,
@@ -82,11 +82,10 @@ TEST_P(LanguageEncoder, EveryParameterHasItsLayer) {
   std::map<std::int64_t, int> parameters;
   for (const auto& [name, parameter] : parameters_of(*model_)) {
     if (!model_->encoder().owns(name)) continue;
-    const bool is_final_norm = name.starts_with("language.decoder.norm.");
-    EXPECT_EQ(model_->encoder().layer_of(name).has_value(), !is_final_norm) << name;
-    const bool is_embedding = name.find("embedding") != std::string::npos;
-    if (!is_final_norm) EXPECT_EQ(*model_->encoder().layer_of(name) == 0, is_embedding) << name;
-    ++parameters[model_->encoder().layer_of(name).value_or(3)];
+    const std::int64_t layer = model_->encoder().layer_of(name).value_or(3);
+    EXPECT_EQ(layer == 0, name.find("embedding") != std::string::npos) << name;
+    EXPECT_EQ(layer == 3, name.starts_with("language.decoder.norm.")) << name;
+    ++parameters[layer];
   }
   EXPECT_EQ(parameters[0], GetParam() == LanguageCell::transformer ? 2 : 1);
   EXPECT_GT(parameters[1], 0);
