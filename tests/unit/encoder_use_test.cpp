@@ -45,7 +45,8 @@ class EncoderUse : public testing::Test {
   // Of texts that are read together.
   std::vector<torch::Tensor> vectors(const std::vector<std::string>& texts, const SentenceOptions& options) {
     std::vector<torch::Tensor> result;
-    for (const std::vector<float>& vector : embed(SentenceEncoder::of(model_->bert), tokenizer_, texts, options).vectors) {
+    const SentenceEncoder encoder = SentenceEncoder::of(model_->bert);
+    for (const std::vector<float>& vector : embed(encoder, tokenizer_, texts, options).vectors) {
       result.push_back(torch::tensor(vector));
     }
     return result;

@@ -103,7 +103,8 @@ TEST_F(PromptFile, MistakesAreNamedByTheirLine) {
   EXPECT_EQ(refusal(form + "[labels]\nyes = 'good'\nno = ' '\n"), "prompt.toml:4: no has no words");
   EXPECT_EQ(refusal("task = 'sst2'\n" + form + "[labels]\n1 = 'good'\n2 = 'bad'\n"),
             "prompt.toml:5: 2 is not a label of the task");
-  EXPECT_EQ(refusal("task = 'mnli'\ntemplate = '{first} {second} {label}'\n[labels]\nneutral = 'a'\nentailment = 'b'\n"),
+  const std::string inference = "task = 'mnli'\ntemplate = '{first} {second} {label}'\n";
+  EXPECT_EQ(refusal(inference + "[labels]\nneutral = 'a'\nentailment = 'b'\n"),
             "prompt.toml: [labels] has no words for contradiction, a label of the task");
   EXPECT_THROW(load(form + labels).check_labels({"no", "perhaps"}, "train.tsv"), UserError);
 }
@@ -158,7 +159,8 @@ class PromptScores : public PromptFile, public testing::WithParamInterface<Langu
 };
 
 TEST_P(PromptScores, AreThoseOfReadingTokenByToken) {
-  const Prompt prompt = load("template = 'so: {text} is {label}!'\nseparator = ' '\n[labels]\nno = 'bad'\nyes = 'fun'\n");
+  const std::string words = "[labels]\nno = 'bad'\nyes = 'fun'\n";
+  const Prompt prompt = load("template = 'so: {text} is {label}!'\nseparator = ' '\n" + words);
   const torch::Tensor found =
       scores(prompt, {"a dog", "the cats"}, false, {{.first = "rain", .gold = {.label = 0}}});
   ASSERT_EQ(found.sizes(), (std::vector<std::int64_t>{2, 2}));
