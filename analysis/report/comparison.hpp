@@ -49,6 +49,7 @@ struct ComparedMetric {
   std::string name;  // "BLEU"
   bool lower_is_better = false;
   std::string meaning;  // "precision of n-grams up to 4 with a brevity penalty"
+  int decimals = 1;     // shown
 };
 
 struct Quality {
@@ -152,6 +153,7 @@ struct PairTest {
   double p_randomisation = 1;          // Riezler and Maxwell 2005
   double p_holm = 1;                   // the larger of the two, after Holm's correction over the pairs of this metric
   std::optional<SeedTest> seeds = {};  // where both have two or more
+  int decimals = 2;                    // of the difference, shown
 };
 
 // ---- 5. where
@@ -274,12 +276,21 @@ struct Sentence {
   std::vector<SystemSentence> systems = {};  // parallel to systems
 };
 
-struct Comparison {
+// What a report counts.
+struct Units {
+  std::string segment = "sentence";  // of the test set: intervals resample them, and tests of pairs exchange them
+  std::string token = "target token";
+  std::string word = "target word";
+  std::string text = "references";  // what the model is tested on
+};
+
+// What translation systems and language models (language_comparison.hpp) have in common.
+struct ComparedSystems {
   std::string attend;   // the version that made this
   std::string command;  // the command line that made it
   std::string made;     // date
   std::string processor;
-  TestSet test;
+  Units units;
   std::vector<std::string> notes;       // sentences that a reader needs before the numbers
   std::vector<ComparedMetric> metrics;  // at least one
   std::vector<System> systems;
@@ -289,6 +300,10 @@ struct Comparison {
   std::vector<PairTest> tests;
   std::vector<LevelReached> levels;
   std::vector<Breakdown> where;
+};
+
+struct Comparison : ComparedSystems {
+  TestSet test;
   std::vector<NgramDifference> ngrams;
   std::optional<CrossScores> cross_scores;
   std::vector<std::vector<BeamPoint>> beams;            // parallel to systems

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 // A class, since its functions can call each other in any order.
 struct Members {
-  const Comparison& whole;
+  const ComparedSystems& whole;
 
   Json json_of(double value) const { return std::isfinite(value) ? Json(value) : Json(nullptr); }
   Json json_of(std::int64_t value) const { return value; }
@@ -54,8 +54,8 @@ struct Members {
 
   Json json_of(const Quality& it) const {
     Json members = by_metric(it.scores);
-    members["perplexity_piece"] = json_of(it.perplexity_piece);
-    members["perplexity_word"] = json_of(it.perplexity_word);
+    members.emplace("perplexity_piece", json_of(it.perplexity_piece));
+    members.emplace("perplexity_word", json_of(it.perplexity_word));  // unless it is a metric
     return members;
   }
 
@@ -138,6 +138,30 @@ struct Members {
 
   Json json_of(const Sentence& it) const { return {OF(source), OF(reference), OF(systems)}; }
 
+  Json json_of(const TestText& it) const { return {OF(files), OF(documents), OF(words), OF(bytes)}; }
+  Json json_of(const ContextLoss& it) const { return {OF(tokens), OF(loss)}; }
+  Json json_of(const DistanceShares& it) const { return {OF(layer), OF(shares)}; }
+
+  Json json_of(const LanguageComparison& it) const {
+    return {OF(attend),
+            OF(command),
+            OF(made),
+            OF(processor),
+            OF(test),
+            OF(notes),
+            OF(metrics),
+            OF(systems),
+            OF(equal_vocabularies),
+            OF(differences),
+            OF(tests),
+            OF(levels),
+            OF(where),
+            OF(context_words),
+            OF(contexts),
+            OF(distances),
+            OF(attention)};
+  }
+
   Json json_of(const Comparison& it) const {
     return {OF(attend),
             OF(command),
@@ -163,10 +187,14 @@ struct Members {
   }
 };
 
-}  // namespace
-
-std::string report_json(const Comparison& comparison) {
+template <class Whole>
+std::string json_text(const Whole& comparison) {
   return Members{comparison}.json_of(comparison).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+}  // namespace
+
+std::string report_json(const Comparison& comparison) { return json_text(comparison); }
+std::string report_json(const LanguageComparison& comparison) { return json_text(comparison); }
 
 }  // namespace attend

@@ -48,22 +48,30 @@ std::string markdown_of(const Figure& figure) {
   return "### " + plain(figure.title) + "\n\n" + plain(figure.how_to_read) + "\n\n" + markdown_of(figure.numbers);
 }
 
-}  // namespace
-
-std::string report_markdown(const Comparison& comparison) {
+// The title, and the sections.
+std::string beginning(const std::vector<System>& systems, const std::vector<Section>& sections) {
   std::string out = "# Comparison";
-  for (std::size_t s = 0; s < comparison.systems.size(); ++s)
-    out += (s == 0 ? " of " : ", ") + plain(comparison.systems[s].name);
+  for (std::size_t s = 0; s < systems.size(); ++s) out += (s == 0 ? " of " : ", ") + plain(systems[s].name);
   out += "\n\n";
-  for (const Section& section : sections_of(comparison)) {
+  for (const Section& section : sections) {
     out += "## " + section.title + "\n\n";
     if (!section.how_to_read.empty()) out += section.how_to_read + "\n\n";
     for (const Block& block : section.blocks) out += std::visit([](const auto& it) { return markdown_of(it); }, block);
   }
-  out += "## 8. Sentences\n\n";
+  return out;
+}
+
+}  // namespace
+
+std::string report_markdown(const Comparison& comparison) {
+  std::string out = beginning(comparison.systems, sections_of(comparison)) + "## 8. Sentences\n\n";
   if (comparison.sentences.empty()) return out + "This comparison has no sentences.\n";
   return out + "index.html shows all sentences, and attention.\n\n" +
          markdown_of(sentence_table(comparison, kSentences));
+}
+
+std::string report_markdown(const LanguageComparison& comparison) {
+  return beginning(comparison.systems, sections_of(comparison));
 }
 
 }  // namespace attend

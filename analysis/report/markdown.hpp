@@ -4,9 +4,11 @@
 #include <string>
 
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/language_comparison.hpp"
 
 namespace attend {
 
 std::string report_markdown(const Comparison& comparison);
+std::string report_markdown(const LanguageComparison& comparison);
 
 }  // namespace attend

@@ -23,14 +23,18 @@ class Measured : public SectionMaker {
  public:
   using SectionMaker::SectionMaker;
 
-  std::vector<Section> sections() const { return {compared(), differences(), quality(), cost(), curves()}; }
+  std::vector<Section> sections(const std::string& test_set, const std::string& later, Section cost) const {
+    return {compared(test_set, later), differences(), quality(), std::move(cost), curves()};
+  }
 
  private:
+  std::string tokens() const { return it_.units.token + "s"; }
+
   std::string run_name(const System& system, const MeasuredRun& run) const {
     return system.runs.size() == 1 ? system.name : fmt::format("{}, seed {}", system.name, run.facts.seed.value_or(0));
   }
 
-  Section compared() const {
+  Section compared(const std::string& test_set, const std::string& later) const {
     Section section{"compared", "Systems and test set", ""};
     if (!it_.notes.empty()) section.add(Items{it_.notes});
     Table runs{"Runs",
@@ -50,15 +54,9 @@ class Measured : public SectionMaker {
       }
     }
     section.add(std::move(runs));
-    const TestSet& test = it_.test;
-    section.add(Paragraph{fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}",
-                                      test.source, test.target, plural(test.sentences, "sentence"),
-                                      fixed(static_cast<double>(test.source_words), 0),
-                                      fixed(static_cast<double>(test.target_words), 0),
-                                      test.gold.empty() ? "There are no gold links, so no alignment error rate."
-                                                        : "Gold links between words: " + test.gold + ".")});
-    section.add(
-        Paragraph{"Where a system has several runs, all intervals and sections 5 to 8 describe its first run."});
+    section.add(Paragraph{test_set});
+    section.add(Paragraph{fmt::format(
+        "Where a system has several runs, all intervals and sections {} describe its first run.", later)});
     section.add(Paragraph{fmt::format("Made by attend {}, {}, on {}: {}", it_.attend, it_.made,
                                       it_.processor.empty() ? "an unknown processor" : it_.processor, it_.command)});
     return section;
@@ -111,16 +109,17 @@ class Measured : public SectionMaker {
   std::vector<Measure> measures() const {
     std::vector<Measure> all;
     for (std::size_t m = 0; m < it_.metrics.size(); ++m) {
-      all.push_back({it_.metrics[m].name, it_.metrics[m].lower_is_better, 1,
+      all.push_back({it_.metrics[m].name, it_.metrics[m].lower_is_better, it_.metrics[m].decimals,
                      [m](const MeasuredRun& run) { return run.quality.scores[m]; }});
     }
-    const auto add = [&](const char* column, std::optional<double> Quality::*perplexity) {
+    const auto add = [&](const char* key, const char* column, std::optional<double> Quality::*perplexity) {
+      if (std::ranges::find(it_.metrics, key, &ComparedMetric::key) != it_.metrics.end()) return;
       all.push_back({column, true, 2, [perplexity](const MeasuredRun& run) {
                        return Estimate{(run.quality.*perplexity).value_or(kNotMeasured), kNotMeasured, kNotMeasured};
                      }});
     };
-    add("Perplexity by piece", &Quality::perplexity_piece);
-    add("Perplexity by word", &Quality::perplexity_word);
+    add("perplexity_piece", "Perplexity by piece", &Quality::perplexity_piece);
+    add("perplexity_word", "Perplexity by word", &Quality::perplexity_word);
     return all;
   }
 
@@ -134,8 +133,9 @@ class Measured : public SectionMaker {
     Section section{
         "quality", "2. Quality",
         fmt::format("{}Lower is better for {}. The best score of a column is marked. The 95 % intervals are those of "
-                    "resampling the test sentences of the first run; they do not cover other seeds.",
-                    higher.empty() ? "" : "Higher is better for " + listed(higher) + ". ", listed(lower))};
+                    "resampling the test {}s of the first run; they do not cover other seeds.",
+                    higher.empty() ? "" : "Higher is better for " + listed(higher) + ". ", listed(lower),
+                    it_.units.segment)};
     Table scores{"Scores of the first run", {{"System", false}}};
     Table seeds{"Mean ± standard deviation over seeds", {{"System", false}, {"Seeds"}}};
     bool has_seeds = false;
@@ -145,8 +145,9 @@ class Measured : public SectionMaker {
       has_seeds = has_seeds || system.runs.size() > 1;
     }
     Figure figure{listed(names) + " with 95 % intervals",
-                  "Intervals of two systems may overlap although a test finds a difference between them: the test "
-                  "compares them sentence by sentence."};
+                  fmt::format("Intervals of two systems may overlap although a test finds a difference between them: "
+                              "the test compares them {0} by {0}.",
+                              it_.units.segment)};
     for (const Measure& measure : measures()) {
       scores.columns.push_back({measure.name});
       seeds.columns.push_back({measure.name});
@@ -160,7 +161,8 @@ class Measured : public SectionMaker {
         chart.rows.push_back({name(s), s, {first}});
         scores.rows[s].emplace_back(interval(first, measure.decimals));
         seeds.rows[s].emplace_back(over_seeds(
-            systems()[s], [&](const MeasuredRun& run) { return measure.estimate(run).value; }, 2));
+            systems()[s], [&](const MeasuredRun& run) { return measure.estimate(run).value; },
+            std::max(measure.decimals, 2)));
       }
       mark_best(scores, scores.columns.size() - 1, values, !measure.lower_is_better);
       if (figure.charts.size() < names.size()) figure.charts.emplace_back(std::move(chart));
@@ -201,11 +203,12 @@ class Measured : public SectionMaker {
     table.columns.push_back({"Better", false});
     for (const PairTest& test : it_.tests) {
       const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
-      std::vector<TableCell> row{b + " − " + a, test.metric, interval(test.difference, 2), p_value(test.p_bootstrap),
+      std::vector<TableCell> row{b + " − " + a, test.metric, interval(test.difference, test.decimals),
+                                 p_value(test.p_bootstrap),
                                  p_value(test.p_randomisation)};
       if (has_pairs) row.emplace_back(p_value(test.p_holm));
       if (has_seeds) {
-        row.emplace_back(test.seeds ? fixed(test.seeds->difference, 2) : "–");
+        row.emplace_back(test.seeds ? fixed(test.seeds->difference, test.decimals) : "–");
         row.emplace_back(test.seeds ? p_value(test.seeds->p) : "–");
         if (has_pairs) row.emplace_back(test.seeds ? p_value(test.seeds->p_holm) : "–");
       }
@@ -216,13 +219,111 @@ class Measured : public SectionMaker {
     }
     if (systems().size() <= kMostInWords) section.add(std::move(words));
     std::string rule =
-        fmt::format("A difference is called significant where both tests of sentences give p < {}", kSignificant);
+        fmt::format("A difference is called significant where both tests of {}s give p < {}", it_.units.segment,
+                    kSignificant);
     rule += has_pairs ? fmt::format(" after Holm's correction for the {} pairs of a metric.",
                                     systems().size() * (systems().size() - 1) / 2)
                       : ".";
     section.add(Paragraph{rule + " Without a true difference that happens on at most one test set in twenty."});
     section.add(std::move(table));
   }
+
+  Section curves() const {
+    Section section{
+        "curves", "4. Curves",
+        fmt::format("Validation during training, by updates, {} and time. A curve that reaches the same value further "
+                    "to the left learns faster. Runs of one system have different dash patterns.",
+                    tokens())};
+    add_only_texts(section, "Their training is not shown, and they have no curves");
+    if (num_models() == 0) return section;
+    // The names and keys of the loss and of the metrics that validations computed.
+    std::vector<std::pair<std::string, std::string>> shown = {{"loss", ""}};
+    std::set<std::string> computed;
+    for (const System& system : systems()) {
+      for (const MeasuredRun& run : system.runs) {
+        for (const CurvePoint& point : run.curve)
+          std::ranges::copy(std::views::keys(point.scores), std::inserter(computed, computed.end()));
+      }
+    }
+    for (const ComparedMetric& metric : it_.metrics) {
+      if (computed.contains(metric.key)) shown.emplace_back(metric.name, metric.key);
+    }
+    const auto value_of = [](const CurvePoint& point, const std::string& key) {
+      if (key.empty()) return point.loss;
+      const auto found = point.scores.find(key);
+      return found == point.scores.end() ? std::nullopt : std::optional(found->second);
+    };
+    Table numbers{"Points of the curves",
+                  {{"Run", false}, {"Update"}, {capitalised(tokens())}, {"Seconds"}, {"Loss in nats per piece"}}};
+    for (std::size_t v = 1; v < shown.size(); ++v) numbers.columns.push_back({shown[v].first});
+    for (const System& system : systems()) {
+      for (const MeasuredRun& run : system.runs) {
+        for (const CurvePoint& point : run.curve) {
+          std::vector<TableCell>& row = numbers.rows.emplace_back(
+              std::vector<TableCell>{run_name(system, run), fixed(static_cast<double>(point.update), 0),
+                                     fixed(point.tokens, 0), fixed(point.seconds, 0), fixed_or_dash(point.loss, 3)});
+          for (std::size_t v = 1; v < shown.size(); ++v)
+            row.emplace_back(fixed_or_dash(value_of(point, shown[v].second), 1));
+        }
+      }
+    }
+    if (numbers.rows.empty()) {
+      section.add(Paragraph{"The logs of these runs record no validation, so there are no curves."});
+      return section;
+    }
+    std::vector<std::string> names;
+    std::ranges::copy(std::views::keys(shown), std::back_inserter(names));
+    Figure figure{"Validation " + listed(names),
+                  shown.size() == 1
+                      ? "The loss in nats per piece."
+                      : "The loss in nats per piece, and the scores of greedy translations where training measured "
+                        "them.",
+                  {},
+                  numbers};
+    for (const auto& [value, key] : shown) {
+      const std::string y = "Validation " + value;
+      const auto add = [&, &of = key](const std::string& x, const std::function<double(const CurvePoint&)>& at) {
+        LineChart chart{y + " by " + x, capitalised(x), y};
+        for (std::size_t s = 0; s < systems().size(); ++s) {
+          for (std::size_t r = 0; r < systems()[s].runs.size(); ++r) {
+            const MeasuredRun& run = systems()[s].runs[r];
+            Series series{run_name(systems()[s], run), s, r};
+            for (const CurvePoint& point : run.curve) {
+              series.points.push_back({at(point), value_of(point, of).value_or(kNotMeasured)});
+            }
+            chart.series.push_back(std::move(series));
+          }
+        }
+        figure.charts.emplace_back(std::move(chart));
+      };
+      add("updates", [](const CurvePoint& point) { return static_cast<double>(point.update); });
+      add(tokens(), [](const CurvePoint& point) { return point.tokens; });
+      add("seconds", [](const CurvePoint& point) { return point.seconds; });
+    }
+    section.add(std::move(figure));
+    if (it_.levels.empty()) return section;
+    Table levels{
+        fmt::format("Updates / {} / seconds that the first run of each system needed to reach a validation loss",
+                    tokens()),
+        by_system({{"Loss", false}})};
+    for (const LevelReached& level : it_.levels) {
+      std::vector<TableCell> row{fixed(level.loss, 2)};
+      for (const auto& first : level.first) {
+        row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(static_cast<double>(first->update), 0),
+                                             compact(first->tokens), fixed(first->seconds, 0))
+                         : systems()[row.size() - 1].only_text ? "–"
+                                                               : "Not reached");
+      }
+      levels.rows.push_back(std::move(row));
+    }
+    section.add(std::move(levels));
+    return section;
+  }
+};
+
+class TranslationCost : public SectionMaker {
+ public:
+  using SectionMaker::SectionMaker;
 
   Section cost() const {
     Section section{
@@ -231,9 +332,7 @@ class Measured : public SectionMaker {
         "operations do not."};
     Table table{"Cost of training and translation", by_system({{"Quantity", false}})};
     const auto add = [&](const std::string& what, const std::function<std::string(const Cost&)>& number) {
-      std::vector<TableCell> row{what};
-      for (const System& system : systems()) row.emplace_back(number(system.runs.front().cost));
-      table.rows.push_back(std::move(row));
+      add_cost(table, what, number);
     };
     add("Parameters", [](const Cost& cost) { return fixed_or_dash(cost.parameters, 0); });
     const auto operations = [](const std::optional<double>& number) { return number ? compact(*number) : "–"; };
@@ -246,12 +345,7 @@ class Measured : public SectionMaker {
       add("Target pieces per word of the references",
           [](const Cost& cost) { return fixed_or_dash(cost.pieces_per_word, 2); });
     }
-    add("Training: updates", [](const Cost& cost) { return fixed_or_dash(cost.updates, 0); });
-    add("Training: target tokens", [](const Cost& cost) { return fixed_or_dash(cost.tokens, 0); });
-    add("Training: seconds", [](const Cost& cost) { return fixed_or_dash(cost.train_seconds, 0); });
-    add("Training: target tokens per second",
-        [](const Cost& cost) { return fixed_or_dash(cost.train_tokens_per_second, 0); });
-    add("Training: peak memory in MB", [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
+    add_training_costs(table);
     if (it_.equal_vocabularies) {
       add("Translation: target tokens per second",
           [](const Cost& cost) { return fixed_or_dash(cost.translation_tokens_per_second, 0); });
@@ -299,97 +393,25 @@ class Measured : public SectionMaker {
                        numbers});
     return section;
   }
-
-  Section curves() const {
-    Section section{
-        "curves", "4. Curves",
-        "Validation during training, by updates, target tokens and time. A curve that reaches the same value further "
-        "to the left learns faster. Runs of one system have different dash patterns."};
-    add_only_texts(section, "Their training is not shown, and they have no curves");
-    if (num_models() == 0) return section;
-    // The names and keys of the loss and of the metrics that validations computed.
-    std::vector<std::pair<std::string, std::string>> shown = {{"loss", ""}};
-    std::set<std::string> computed;
-    for (const System& system : systems()) {
-      for (const MeasuredRun& run : system.runs) {
-        for (const CurvePoint& point : run.curve)
-          std::ranges::copy(std::views::keys(point.scores), std::inserter(computed, computed.end()));
-      }
-    }
-    for (const ComparedMetric& metric : it_.metrics) {
-      if (computed.contains(metric.key)) shown.emplace_back(metric.name, metric.key);
-    }
-    const auto value_of = [](const CurvePoint& point, const std::string& key) {
-      if (key.empty()) return point.loss;
-      const auto found = point.scores.find(key);
-      return found == point.scores.end() ? std::nullopt : std::optional(found->second);
-    };
-    Table numbers{"Points of the curves",
-                  {{"Run", false}, {"Update"}, {"Target tokens"}, {"Seconds"}, {"Loss in nats per piece"}}};
-    for (std::size_t v = 1; v < shown.size(); ++v) numbers.columns.push_back({shown[v].first});
-    for (const System& system : systems()) {
-      for (const MeasuredRun& run : system.runs) {
-        for (const CurvePoint& point : run.curve) {
-          std::vector<TableCell>& row = numbers.rows.emplace_back(
-              std::vector<TableCell>{run_name(system, run), fixed(static_cast<double>(point.update), 0),
-                                     fixed(point.tokens, 0), fixed(point.seconds, 0), fixed_or_dash(point.loss, 3)});
-          for (std::size_t v = 1; v < shown.size(); ++v)
-            row.emplace_back(fixed_or_dash(value_of(point, shown[v].second), 1));
-        }
-      }
-    }
-    if (numbers.rows.empty()) {
-      section.add(Paragraph{"The logs of these runs record no validation, so there are no curves."});
-      return section;
-    }
-    std::vector<std::string> names;
-    std::ranges::copy(std::views::keys(shown), std::back_inserter(names));
-    Figure figure{"Validation " + listed(names),
-                  "The loss in nats per piece, and the scores of greedy translations where training measured them.",
-                  {},
-                  numbers};
-    for (const auto& [value, key] : shown) {
-      const std::string y = "Validation " + value;
-      const auto add = [&, &of = key](const std::string& x, const std::function<double(const CurvePoint&)>& at) {
-        LineChart chart{y + " by " + x, capitalised(x), y};
-        for (std::size_t s = 0; s < systems().size(); ++s) {
-          for (std::size_t r = 0; r < systems()[s].runs.size(); ++r) {
-            const MeasuredRun& run = systems()[s].runs[r];
-            Series series{run_name(systems()[s], run), s, r};
-            for (const CurvePoint& point : run.curve) {
-              series.points.push_back({at(point), value_of(point, of).value_or(kNotMeasured)});
-            }
-            chart.series.push_back(std::move(series));
-          }
-        }
-        figure.charts.emplace_back(std::move(chart));
-      };
-      add("updates", [](const CurvePoint& point) { return static_cast<double>(point.update); });
-      add("target tokens", [](const CurvePoint& point) { return point.tokens; });
-      add("seconds", [](const CurvePoint& point) { return point.seconds; });
-    }
-    section.add(std::move(figure));
-    if (it_.levels.empty()) return section;
-    Table levels{
-        "Updates / target tokens / seconds that the first run of each system needed to reach a validation loss",
-        by_system({{"Loss", false}})};
-    for (const LevelReached& level : it_.levels) {
-      std::vector<TableCell> row{fixed(level.loss, 2)};
-      for (const auto& first : level.first) {
-        row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(static_cast<double>(first->update), 0),
-                                             compact(first->tokens), fixed(first->seconds, 0))
-                         : systems()[row.size() - 1].only_text ? "–"
-                                                               : "Not reached");
-      }
-      levels.rows.push_back(std::move(row));
-    }
-    section.add(std::move(levels));
-    return section;
-  }
 };
 
 }  // namespace
 
-std::vector<Section> measured_sections(const Comparison& comparison) { return Measured(comparison).sections(); }
+std::vector<Section> measured_sections(const ComparedSystems& compared, const std::string& test_set,
+                                       const std::string& later, Section cost) {
+  return Measured(compared).sections(test_set, later, std::move(cost));
+}
+
+std::vector<Section> translation_sections(const Comparison& comparison) {
+  const TestSet& test = comparison.test;
+  return measured_sections(
+      comparison,
+      fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}", test.source, test.target,
+                  plural(test.sentences, "sentence"), fixed(static_cast<double>(test.source_words), 0),
+                  fixed(static_cast<double>(test.target_words), 0),
+                  test.gold.empty() ? "There are no gold links, so no alignment error rate."
+                                    : "Gold links between words: " + test.gold + "."),
+      "5 to 8", TranslationCost(comparison).cost());
+}
 
 }  // namespace attend

@@ -187,14 +187,43 @@ std::string left_out(const PackedSentences& pack, std::size_t without, std::size
       pack.with_attention, sentences, remedy);
 }
 
+// The sections of a page, and the list of links to them.
+struct PageContent {
+  std::string navigation;
+  std::string content;
+
+  explicit PageContent(const std::vector<Section>& sections) {
+    for (const Section& section : sections) {
+      add_link(section.id, section.title);
+      content += html_of(section);
+    }
+  }
+  void add_link(const std::string& id, const std::string& title) {
+    navigation += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", id, escaped(title));
+  }
+};
+
+std::string title_of(const std::vector<System>& systems) {
+  std::string title;
+  for (std::size_t s = 0; s < systems.size(); ++s) title += (s == 0 ? "Comparison of " : ", ") + systems[s].name;
+  return title;
+}
+
+std::string foot_of(const ComparedSystems& compared) {
+  return fmt::format("Made by attend {}, {}.", compared.attend, compared.made);
+}
+
 }  // namespace
+
+std::string comparison_page(const LanguageComparison& comparison) {
+  const PageContent page(sections_of(comparison));
+  return whole(title_of(comparison.systems), page.navigation, page.content, foot_of(comparison));
+}
 
 std::string comparison_page(const Comparison& comparison) {
   std::vector<ShownSystem> systems;
-  std::string title;
   for (std::size_t s = 0; s < comparison.systems.size(); ++s) {
     ShownSystem& shown = systems.emplace_back(ShownSystem{.name = comparison.systems[s].name});
-    title += (s == 0 ? "Comparison of " : ", ") + shown.name;
     if (s >= comparison.attention.size()) continue;
     if (const HeadStatistics* head = opening_head(comparison.attention[s])) {
       shown.layer = head->layer;
@@ -202,12 +231,8 @@ std::string comparison_page(const Comparison& comparison) {
     }
   }
 
-  std::string navigation, content;
-  for (const Section& section : sections_of(comparison)) {
-    navigation += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", section.id, escaped(section.title));
-    content += html_of(section);
-  }
-  navigation += "<li><a href=\"#sentences\">8. Sentences</a></li>\n";
+  PageContent page(sections_of(comparison));
+  page.add_link("sentences", "8. Sentences");
 
   std::vector<ShownSentence> sentences;
   for (const Sentence& sentence : comparison.sentences) {
@@ -221,16 +246,16 @@ std::string comparison_page(const Comparison& comparison) {
     sentences.push_back(std::move(shown));
   }
   if (sentences.empty()) {
-    content += "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison has no sentences.</p></section>\n";
+    page.content += "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison has no sentences.</p></section>\n";
   } else {
     SentenceView view{"8. Sentences", std::string(kHowToRead), "", sentence_table(comparison, kStaticSentences),
                       packed(systems, {"The reference", "Its own translation"}, comparison.metrics, sentences)};
     view.without_attention =
         left_out(view.packed, view.packed.without_for_budget + static_cast<std::size_t>(comparison.attention_left_out),
                  sentences.size(), "attend attention RUN");
-    content += html_of(view);
+    page.content += html_of(view);
   }
-  return whole(title, navigation, content, fmt::format("Made by attend {}, {}.", comparison.attend, comparison.made));
+  return whole(title_of(comparison.systems), page.navigation, page.content, foot_of(comparison));
 }
 
 std::string sentence_page(const AttentionPage& page) {

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/language_comparison.hpp"
 
 namespace attend {
 
 // index.html of a comparison.
 std::string comparison_page(const Comparison& comparison);
+std::string comparison_page(const LanguageComparison& comparison);
 
 // The attention of one model, sentence by sentence.
 struct AttentionPage {

@@ -17,45 +17,23 @@ constexpr std::array<std::size_t, 10> kShownDistances = {1, 2, 3, 5, 7, 10, 15, 
 
 class Reasons : public SectionMaker {
  public:
-  using SectionMaker::SectionMaker;
+  explicit Reasons(const Comparison& comparison) : SectionMaker(comparison), all_(comparison) {}
 
   std::vector<Section> sections() const { return {where(), why(), probes()}; }
 
  private:
-  Figure figure_of(const Breakdown& breakdown) const {
-    const std::string title = capitalised(breakdown.title);
-    PointChart chart{title, capitalised(breakdown.measure)};
-    Table numbers{title + ": " + breakdown.measure, by_system({{"Group", false}, {capitalised(breakdown.unit)}})};
-    for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s});
-    for (const BreakdownGroup& group : breakdown.groups) {
-      chart.groups.push_back(capitalised(group.name));
-      std::vector<TableCell> row{capitalised(group.name), fixed(static_cast<double>(group.count), 0)};
-      for (std::size_t s = 0; s < systems().size(); ++s) {
-        const std::optional<Estimate> value = s < group.values.size() ? group.values[s] : std::nullopt;
-        chart.rows[s].values.push_back(value);
-        row.emplace_back(value ? interval(*value, 1) : "–");
-      }
-      numbers.rows.push_back(std::move(row));
-    }
-    return {title,
-            fmt::format("{} by group, with 95 % intervals; groups of fewer than 10 sentences have none.",
-                        capitalised(breakdown.measure)),
-            {chart},
-            numbers};
-  }
-
   Section where() const {
     Section section{"where", "5. Breakdown",
                     "One measure by groups of sentences or words, then the n-grams and the sentences in which the "
                     "systems differ most."};
-    for (const Breakdown& breakdown : it_.where) section.add(figure_of(breakdown));
+    for (const Breakdown& breakdown : it_.where) section.add(figure_of(breakdown, 1));
     if (it_.where.empty()) section.add(Paragraph{"The test set was not divided into groups."});
-    if (it_.ngrams.empty()) {
+    if (all_.ngrams.empty()) {
       section.add(Paragraph{"Every n-gram of the references is matched equally often by all systems."});
     } else {
       Table ngrams{"Matches of the n-grams that some systems produce and others miss",
                    by_system({{"N-gram", false}, {"In the references"}})};
-      for (const NgramDifference& ngram : it_.ngrams) {
+      for (const NgramDifference& ngram : all_.ngrams) {
         std::vector<TableCell> row{ngram.text, fixed(static_cast<double>(ngram.in_reference), 0)};
         for (const std::int64_t matched : ngram.matched) row.emplace_back(fixed(static_cast<double>(matched), 0));
         ngrams.rows.push_back(std::move(row));
@@ -69,12 +47,12 @@ class Reasons : public SectionMaker {
   void add_different_sentences(Section& section) const {
     const auto spread = [&](std::size_t i) {
       const auto score = [](const SystemSentence& system) { return system.scores[0]; };
-      const auto [low, high] = std::ranges::minmax(it_.sentences[i].systems, {}, score);
+      const auto [low, high] = std::ranges::minmax(all_.sentences[i].systems, {}, score);
       return score(high) - score(low);
     };
     std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t i = 0; i < it_.sentences.size(); ++i) {
-      if (it_.sentences[i].systems.size() > 1 && spread(i) > 0) order.emplace_back(-spread(i), i);
+    for (std::size_t i = 0; i < all_.sentences.size(); ++i) {
+      if (all_.sentences[i].systems.size() > 1 && spread(i) > 0) order.emplace_back(-spread(i), i);
     }
     if (order.empty()) {
       section.add(Paragraph{"The outputs of every sentence have equal " + metric() + "."});
@@ -85,8 +63,8 @@ class Reasons : public SectionMaker {
                 by_system({{"Sentence"}, {"Source", false}})};
     for (std::size_t k = 0; k < std::min(order.size(), kDifferentSentences); ++k) {
       const std::size_t i = order[k].second;
-      std::vector<TableCell> row{TableCell(static_cast<std::int64_t>(i) + 1), it_.sentences[i].source};
-      for (const SystemSentence& system : it_.sentences[i].systems) row.emplace_back(fixed(system.scores[0], 1));
+      std::vector<TableCell> row{TableCell(static_cast<std::int64_t>(i) + 1), all_.sentences[i].source};
+      for (const SystemSentence& system : all_.sentences[i].systems) row.emplace_back(fixed(system.scores[0], 1));
       table.rows.push_back(std::move(row));
     }
     section.add(std::move(table));
@@ -102,16 +80,16 @@ class Reasons : public SectionMaker {
     add_beams(section);
     add_calibration(section);
     add_attention(section);
-    section.add(depth_block(it_));
+    section.add(depth_block(all_));
     return section;
   }
 
   void add_cross_scores(Section& section) const {
-    if (!it_.cross_scores) {
+    if (!all_.cross_scores) {
       section.add(Paragraph{"The texts were not scored by the models."});
       return;
     }
-    const CrossScores& cross = *it_.cross_scores;
+    const CrossScores& cross = *all_.cross_scores;
     Table table{"Mean log-probability per sentence, in nats", by_system({{"Scored by", false}})};
     table.columns.push_back({"Reference"});
     table.columns.push_back({"Search errors in %"});
@@ -142,9 +120,9 @@ class Reasons : public SectionMaker {
     LineChart quality{metric() + " by beam", "Beam", metric()};
     LineChart log_prob{"Log-probability by beam", "Beam", "Nats per sentence"};
     Table table{"Beams", {{"System", false}, {"Beam"}, {metric()}, {"Log-probability in nats per sentence"}}};
-    for (std::size_t s = 0; s < it_.beams.size() && s < systems().size(); ++s) {
+    for (std::size_t s = 0; s < all_.beams.size() && s < systems().size(); ++s) {
       Series scores{name(s), s, 0}, probs{name(s), s, 0};
-      for (const BeamPoint& point : it_.beams[s]) {
+      for (const BeamPoint& point : all_.beams[s]) {
         scores.points.push_back({static_cast<double>(point.beam), point.score});
         probs.points.push_back({static_cast<double>(point.beam), point.log_prob});
         table.rows.push_back({name(s), std::to_string(point.beam), fixed(point.score, 1), fixed(point.log_prob, 2)});
@@ -170,17 +148,17 @@ class Reasons : public SectionMaker {
     LineChart chart{"Calibration", "Probability of the likeliest piece", "Accuracy", {}, true};
     Table table{"Calibration", {{"System", false}, {"Mean probability"}, {"Accuracy"}, {"Pieces"}}};
     Table errors{"Expected calibration error (ECE)", {{"System", false}, {"ECE"}}};
-    for (std::size_t s = 0; s < it_.calibration.size() && s < systems().size(); ++s) {
-      if (!it_.calibration[s]) continue;
+    for (std::size_t s = 0; s < all_.calibration.size() && s < systems().size(); ++s) {
+      if (!all_.calibration[s]) continue;
       Series series{name(s), s, 0};
-      for (const CalibrationBin& bin : it_.calibration[s]->bins) {
+      for (const CalibrationBin& bin : all_.calibration[s]->bins) {
         if (bin.count == 0) continue;
         series.points.push_back({bin.confidence, bin.accuracy});
         table.rows.push_back(
             {name(s), fixed(bin.confidence, 3), fixed(bin.accuracy, 3), fixed(static_cast<double>(bin.count), 0)});
       }
       chart.series.push_back(std::move(series));
-      errors.rows.push_back({name(s), fixed(it_.calibration[s]->expected_error, 3)});
+      errors.rows.push_back({name(s), fixed(all_.calibration[s]->expected_error, 3)});
     }
     if (errors.rows.empty()) {
       section.add(Paragraph{"Calibration was not measured."});
@@ -220,7 +198,7 @@ class Reasons : public SectionMaker {
         {"Attention to the source",
          {{"System", false}, {"Layer"}, {"Head"}, {"Entropy"}, {"Coverage"}, {"Distance"}, {"Monotonicity"}}}};
     Table& table = figure.numbers;
-    const bool with_error = std::ranges::any_of(it_.attention, [](const auto& heads) {
+    const bool with_error = std::ranges::any_of(all_.attention, [](const auto& heads) {
       return std::ranges::any_of(heads, [](const HeadStatistics& head) { return head.alignment_error.has_value(); });
     });
     if (with_error) {
@@ -229,8 +207,8 @@ class Reasons : public SectionMaker {
     }
     std::vector<std::string> without;
     std::vector<Table> entropies;
-    for (std::size_t s = 0; s < it_.attention.size() && s < systems().size(); ++s) {
-      const std::vector<HeadStatistics>& heads = it_.attention[s];
+    for (std::size_t s = 0; s < all_.attention.size() && s < systems().size(); ++s) {
+      const std::vector<HeadStatistics>& heads = all_.attention[s];
       if (heads.empty() && !systems()[s].only_text) without.push_back(name(s));
       const HeadStatistics* opens = opening_head(heads);
       for (const HeadStatistics& head : heads) {
@@ -267,12 +245,12 @@ class Reasons : public SectionMaker {
         "probes", "7. Probes",
         "Measurements of weaknesses of recurrent models that led to attention and to Transformers: the reach "
         "of the gradient, steps that wait for each other, and words that agree across a distance."};
-    if (!it_.probe) {
+    if (!all_.probe) {
       section.add(Paragraph{"Not measured; pass --probe to attend compare."});
       return section;
     }
     add_only_texts(section, "Only words at a distance are measured of them");
-    const Probe& probe = *it_.probe;
+    const Probe& probe = *all_.probe;
     Figure reach{
         "Reach of the gradient",
         "Norm of the gradient of a target piece's log-probability with respect to source pieces, by their distance in "
@@ -336,11 +314,13 @@ class Reasons : public SectionMaker {
       section.add(std::move(steps));
     else
       section.add(Paragraph{"The time of updates by length was not measured."});
-    for (const Breakdown& breakdown : probe.by_distance) section.add(figure_of(breakdown));
+    for (const Breakdown& breakdown : probe.by_distance) section.add(figure_of(breakdown, 1));
     if (probe.by_distance.empty())
       section.add(Paragraph{"Quality by distance of the words that agree was not measured."});
     return section;
   }
+
+  const Comparison& all_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ std::string fixed_or_dash(const std::optional<T>& value, int decimals) {
 
 class SectionMaker {
  public:
-  explicit SectionMaker(const Comparison& comparison) : it_(comparison) {}
+  explicit SectionMaker(const ComparedSystems& compared) : it_(compared) {}
 
  protected:
   const std::vector<System>& systems() const { return it_.systems; }
@@ -40,11 +41,21 @@ class SectionMaker {
   void add_only_texts(Section& section, const std::string& consequence) const;
   std::size_t num_models() const;
 
-  const Comparison& it_;
+  // A row with a number of the cost of each system's first run.
+  void add_cost(Table& table, const std::string& what, const std::function<std::string(const Cost&)>& number) const;
+  // The rows of the cost of training.
+  void add_training_costs(Table& table) const;
+  Figure figure_of(const Breakdown& breakdown, int decimals) const;
+
+  const ComparedSystems& it_;
 };
 
-std::vector<Section> measured_sections(const Comparison& comparison);  // the facts, and sections 1 to 4
-std::vector<Section> reason_sections(const Comparison& comparison);    // sections 5 to 7
-Block depth_block(const Comparison& comparison);                       // gradients and hidden states, of section 6
+// The facts, with what is said of the test set, and sections 1 to 4, of which the third is given. `later` names the
+// sections of the first run: "5 to 8".
+std::vector<Section> measured_sections(const ComparedSystems& compared, const std::string& test_set,
+                                       const std::string& later, Section cost);
+std::vector<Section> translation_sections(const Comparison& comparison);  // the facts, and sections 1 to 4
+std::vector<Section> reason_sections(const Comparison& comparison);       // sections 5 to 7
+Block depth_block(const Comparison& comparison);                          // of section 6: gradients and hidden states
 
 }  // namespace attend

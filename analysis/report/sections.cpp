@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 
+#include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
 
 namespace attend {
@@ -53,6 +54,45 @@ std::size_t SectionMaker::num_models() const {
   return static_cast<std::size_t>(std::ranges::count(systems(), false, &System::only_text));
 }
 
+void SectionMaker::add_cost(Table& table, const std::string& what,
+                            const std::function<std::string(const Cost&)>& number) const {
+  std::vector<TableCell> row{what};
+  for (const System& system : systems()) row.emplace_back(number(system.runs.front().cost));
+  table.rows.push_back(std::move(row));
+}
+
+void SectionMaker::add_training_costs(Table& table) const {
+  const std::string tokens = "Training: " + it_.units.token + "s";
+  add_cost(table, "Training: updates", [](const Cost& cost) { return fixed_or_dash(cost.updates, 0); });
+  add_cost(table, tokens, [](const Cost& cost) { return fixed_or_dash(cost.tokens, 0); });
+  add_cost(table, "Training: seconds", [](const Cost& cost) { return fixed_or_dash(cost.train_seconds, 0); });
+  add_cost(table, tokens + " per second",
+           [](const Cost& cost) { return fixed_or_dash(cost.train_tokens_per_second, 0); });
+  add_cost(table, "Training: peak memory in MB", [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
+}
+
+Figure SectionMaker::figure_of(const Breakdown& breakdown, int decimals) const {
+  const std::string title = capitalised(breakdown.title);
+  PointChart chart{title, capitalised(breakdown.measure)};
+  Table numbers{title + ": " + breakdown.measure, by_system({{"Group", false}, {capitalised(breakdown.unit)}})};
+  for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s});
+  for (const BreakdownGroup& group : breakdown.groups) {
+    chart.groups.push_back(capitalised(group.name));
+    std::vector<TableCell> row{capitalised(group.name), fixed(static_cast<double>(group.count), 0)};
+    for (std::size_t s = 0; s < systems().size(); ++s) {
+      const std::optional<Estimate> value = s < group.values.size() ? group.values[s] : std::nullopt;
+      chart.rows[s].values.push_back(value);
+      row.emplace_back(value ? interval(*value, decimals) : "–");
+    }
+    numbers.rows.push_back(std::move(row));
+  }
+  return {title,
+          fmt::format("{} by group, with 95 % intervals; groups of fewer than 10 {}s have none.",
+                      capitalised(breakdown.measure), it_.units.segment),
+          {chart},
+          numbers};
+}
+
 std::vector<Column> SectionMaker::by_system(std::vector<Column> first, bool is_number) const {
   for (const System& system : systems()) first.push_back({system.name, is_number});
   return first;
@@ -72,7 +112,7 @@ const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads) {
 }
 
 std::vector<Section> sections_of(const Comparison& comparison) {
-  std::vector<Section> sections = measured_sections(comparison);
+  std::vector<Section> sections = translation_sections(comparison);
   std::ranges::move(reason_sections(comparison), std::back_inserter(sections));
   return sections;
 }

@@ -1,4 +1,4 @@
-// The sections of a report as text, tables and charts, made from a Comparison: the page and the Markdown show the same.
+// The sections of a report as text, tables and charts, made from a comparison: the page and the Markdown show the same.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "analysis/report/chart.hpp"
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/language_comparison.hpp"
 
 namespace attend {
 
@@ -66,6 +67,8 @@ struct Section {
 
 // The comparison's facts, then sections 1 to 7. Section 8, the sentences, is each writer's own.
 std::vector<Section> sections_of(const Comparison& comparison);
+// The comparison's facts, then sections 1 to 6: there are no others.
+std::vector<Section> sections_of(const LanguageComparison& comparison);
 
 // The head at which section 8 opens: that of the lowest alignment error rate or, without gold links, the mean of the
 // last layer's heads. Null without attention.

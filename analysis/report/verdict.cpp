@@ -17,7 +17,7 @@ bool is_zero(double difference) { return std::abs(difference) < 1e-9; }
 
 std::string verdict_of(const PairTest& test, const std::string& a, const std::string& b) {
   const auto better = [&](double difference) { return (difference > 0) != test.lower_is_better ? b : a; };
-  const auto size_of = [](double difference) { return fixed(std::abs(difference), 2); };
+  const auto size_of = [&](double difference) { return fixed(std::abs(difference), test.decimals); };
   const double difference = test.difference.value;
   const double least = std::min(test.p_bootstrap, test.p_randomisation);
   const double greatest = std::max(test.p_bootstrap, test.p_randomisation);

@@ -18,27 +18,33 @@ std::string Metric::signature(std::size_t num_references) const {
 
 nlohmann::ordered_json Metric::parts(std::span<const double>) const { return nlohmann::ordered_json::object(); }
 
-void Tally::add(std::string_view hypothesis, std::span<const std::string_view> references) {
-  ensure(!references.empty(), "the segment has a reference");
-  append(metric_->statistics(hypothesis, references), references.size());
-}
-
-void Tally::append(std::span<const double> row, std::size_t num_references) {
-  ensure(num_references_ == 0 || num_references_ == num_references, "every segment has the same number of references");
-  num_references_ = num_references;
-  ensure(row.size() == sum_.size(), "the row has the width of its metric");
+void Rows::append(std::span<const double> row) {
+  ensure(row.size() == sum_.size(), "the row has the width of its measure");
   rows_.insert(rows_.end(), row.begin(), row.end());
   for (std::size_t column = 0; column < row.size(); ++column) sum_[column] += row[column];
+}
+
+void Tally::add(std::string_view hypothesis, std::span<const std::string_view> references) {
+  ensure(!references.empty(), "the segment has a reference");
+  append_scored(metric_->statistics(hypothesis, references), references.size());
+}
+
+void Tally::append_scored(std::span<const double> row, std::size_t num_references) {
+  ensure(num_references_ == 0 || num_references_ == num_references, "every segment has the same number of references");
+  num_references_ = num_references;
+  append(row);
 }
 
 void Tally::merge(const Tally& later) {
   ensure(metric_ == later.metric_, "only tallies of one metric are merged");
   // Add row by row, not sums, so that rounding does not depend on how the corpus was divided.
-  for (std::size_t segment = 0; segment < later.size(); ++segment) append(later.row(segment), later.num_references_);
+  for (std::size_t segment = 0; segment < later.size(); ++segment) {
+    append_scored(later.row(segment), later.num_references_);
+  }
 }
 
 std::string Tally::line() const {
-  const std::string details = metric_->details(sum_);
+  const std::string details = metric_->details(sum());
   return fmt::format("{}|{} = {:.1f}{}{}", metric_->name(), signature(), value(), details.empty() ? "" : " ", details);
 }
 

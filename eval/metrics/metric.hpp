@@ -19,21 +19,27 @@
 
 namespace attend::metrics {
 
-class Metric {
+// A score of a corpus that is made from the sum of its segments' rows.
+class Measure {
  public:
-  virtual ~Metric() = default;
+  virtual ~Measure() = default;
 
   // Number of statistics in a row.
   virtual std::size_t width() const = 0;
+  // The score from a sum of rows.
+  virtual double value(std::span<const double> statistics) const = 0;
+  virtual std::string name() const = 0;
+};
+
+// A measure of texts beside references, in percent.
+class Metric : public Measure {
+ public:
   // The row of one segment; `references` must not be empty. Thread-safe.
   virtual std::vector<double> statistics(std::string_view hypothesis,
                                          std::span<const std::string_view> references) const = 0;
-  // The score, in percent, from a sum of rows.
-  virtual double value(std::span<const double> statistics) const = 0;
   // The score of one segment's row, if computed differently.
   virtual double segment_value(std::span<const double> statistics) const { return value(statistics); }
 
-  virtual std::string name() const = 0;
   // Describes the computation, to make scores comparable: sacreBLEU's signature with attend's version and that of the
   // program whose scores it equals.
   std::string signature(std::size_t num_references) const;
@@ -48,10 +54,31 @@ class Metric {
   virtual std::string_view equals() const { return "sb2.6.0"; }
 };
 
-// The segments of a corpus under one metric, which must outlive it.
-class Tally {
+// The segments of a corpus under one measure, which must outlive it.
+class Rows {
  public:
-  explicit Tally(const Metric& metric) : metric_(&metric), sum_(metric.width()) {}
+  explicit Rows(const Measure& measure) : measure_(&measure), sum_(measure.width()) {}
+
+  void append(std::span<const double> row);
+
+  const Measure& measure() const { return *measure_; }
+  std::size_t size() const { return rows_.size() / sum_.size(); }
+  std::span<const double> row(std::size_t segment) const {
+    return std::span(rows_).subspan(segment * sum_.size(), sum_.size());
+  }
+  std::span<const double> sum() const { return sum_; }
+  double value() const { return measure_->value(sum_); }
+
+ private:
+  const Measure* measure_;
+  std::vector<double> rows_;  // segment by segment
+  std::vector<double> sum_;
+};
+
+// The same of texts under one metric.
+class Tally : public Rows {
+ public:
+  explicit Tally(const Metric& metric) : Rows(metric), metric_(&metric) {}
 
   // All segments of a tally must have the same number of references.
   void add(std::string_view hypothesis, std::span<const std::string_view> references);
@@ -62,24 +89,16 @@ class Tally {
   void merge(const Tally& later);
 
   const Metric& metric() const { return *metric_; }
-  std::size_t size() const { return rows_.size() / sum_.size(); }
-  std::span<const double> row(std::size_t segment) const {
-    return std::span(rows_).subspan(segment * sum_.size(), sum_.size());
-  }
-  std::span<const double> sum() const { return sum_; }
-
-  double value() const { return metric_->value(sum_); }
   std::string signature() const { return metric_->signature(num_references_); }
   // "NAME|SIGNATURE = SCORE DETAILS" with one decimal, as sacreBLEU prints it.
   std::string line() const;
 
  private:
-  void append(std::span<const double> row, std::size_t num_references);
+  using Rows::append;
+  void append_scored(std::span<const double> row, std::size_t num_references);
 
   const Metric* metric_;
   std::size_t num_references_ = 0;
-  std::vector<double> rows_;  // segment by segment
-  std::vector<double> sum_;
 };
 
 // Scores a corpus on `num_threads` threads; the result does not depend on their number. references[r][i] is the r-th

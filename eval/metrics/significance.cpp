@@ -63,13 +63,13 @@ Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples, std:
   return samples;
 }
 
-std::vector<double> resampled(const Tally& tally, const Resamples& samples) {
+std::vector<double> resampled(const Rows& rows, const Resamples& samples) {
   std::vector<double> scores;
   scores.reserve(samples.size());
   for (const std::vector<std::uint32_t>& sample : samples) {
-    std::vector<double> sum(tally.metric().width());
-    for (const std::uint32_t segment : sample) add(sum, tally.row(segment));
-    scores.push_back(tally.metric().value(sum));
+    std::vector<double> sum(rows.measure().width());
+    for (const std::uint32_t segment : sample) add(sum, rows.row(segment));
+    scores.push_back(rows.measure().value(sum));
   }
   return scores;
 }
@@ -107,17 +107,17 @@ Exchanges draw_exchanges(std::size_t num_segments, std::size_t num_trials, std::
   return trials;
 }
 
-double approximate_randomisation(const Tally& a, const Tally& b, const Exchanges& trials) {
+double approximate_randomisation(const Rows& a, const Rows& b, const Exchanges& trials) {
   ensure(a.size() == b.size(), "both systems have the same segments");
   const double difference = std::abs(b.value() - a.value());
   std::size_t as_large = 0;
   for (const std::vector<bool>& trial : trials) {
-    std::vector<double> one(a.metric().width()), other(a.metric().width());
+    std::vector<double> one(a.measure().width()), other(a.measure().width());
     for (std::size_t segment = 0; segment < a.size(); ++segment) {
       add(trial[segment] ? other : one, a.row(segment));
       add(trial[segment] ? one : other, b.row(segment));
     }
-    if (std::abs(a.metric().value(one) - a.metric().value(other)) >= difference - kSlack) ++as_large;
+    if (std::abs(a.measure().value(one) - a.measure().value(other)) >= difference - kSlack) ++as_large;
   }
   return p_value(as_large, trials.size());
 }

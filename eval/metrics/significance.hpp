@@ -44,7 +44,7 @@ using Resamples = std::vector<std::vector<std::uint32_t>>;
 Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples = 1000, std::uint64_t seed = 12345);
 
 // The score of each sample.
-std::vector<double> resampled(const Tally& tally, const Resamples& samples);
+std::vector<double> resampled(const Rows& rows, const Resamples& samples);
 
 // The 95 % interval of a score from those of its samples: their percentiles 2.5 and 97.5. Bounds are NaN for fewer than
 // kFewestSegments segments, and where all samples have one score.
@@ -62,8 +62,8 @@ using Exchanges = std::vector<std::vector<bool>>;
 Exchanges draw_exchanges(std::size_t num_segments, std::size_t num_trials = 10000, std::uint64_t seed = 12345);
 
 // Two-sided p-value by approximate randomisation (Riezler and Maxwell 2005, W05-0908): how often systems that exchange
-// translations differ by at least as much. Both tallies are of one metric and the same segments.
-double approximate_randomisation(const Tally& a, const Tally& b, const Exchanges& trials);
+// translations differ by at least as much. Both are rows of one measure and the same segments.
+double approximate_randomisation(const Rows& a, const Rows& b, const Exchanges& trials);
 
 // Two-sided p-value of the difference between the means of two groups by the exact permutation test: the share of all
 // ways to divide the values into groups of these sizes whose difference is as large. Groups of at most kMostPermuted
