@@ -119,13 +119,22 @@ Breakdown by_length(const TranslatedSet& set, const metrics::Metric& metric) {
   return breakdown;
 }
 
-Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies) {
+const std::vector<std::string>& frequency_names() {
+  static const std::vector<std::string> names = {"never",      "1 to 9",         "10 to 99",
+                                                 "100 to 999", "1,000 to 9,999", "10,000 and more"};
+  return names;
+}
+
+std::size_t frequency_group(std::int64_t frequency) {
   constexpr std::array<std::int64_t, 6> kBounds = {0, 1, 10, 100, 1000, 10000};
+  return group_at(kBounds, frequency);
+}
+
+Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies) {
   return recall_by(set, {.id = "frequency", .title = "Frequency of the reference word in the training text"},
-                   {"never", "1 to 9", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 and more"},
-                   [&](std::size_t, const Words& words, std::size_t i) {
+                   frequency_names(), [&](std::size_t, const Words& words, std::size_t i) {
                      const auto found = frequencies.find(words[i]);
-                     return std::optional(group_at(kBounds, found == frequencies.end() ? 0 : found->second));
+                     return std::optional(frequency_group(found == frequencies.end() ? 0 : found->second));
                    });
 }
 

@@ -6,6 +6,7 @@
 // sentences.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -27,6 +28,10 @@ struct TranslatedSet {
 using WordFrequencies = std::unordered_map<std::string, std::int64_t>;
 // UserError if the file cannot be read.
 WordFrequencies count_frequencies(const std::string& file);
+
+// Groups of words by their frequency: "never", "1 to 9", …, and the number of the group that holds a frequency.
+const std::vector<std::string>& frequency_names();
+std::size_t frequency_group(std::int64_t frequency);
 
 // Sentences by the number of words in the source, each word between white space.
 struct LengthGroup {

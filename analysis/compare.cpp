@@ -3,12 +3,14 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include "analysis/attention_statistics.hpp"
@@ -43,14 +45,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-std::string processor_name() {
-  std::ifstream lines("/proc/cpuinfo");
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return {};
-}
+// The options that mean something for language models.
+constexpr std::array<std::string_view, 8> kOfLanguageModels = {"runs",       "names",     "test",   "train",
+                                                               "checkpoint", "precision", "device", "threads"};
 
 class Measurement {
  public:
@@ -86,9 +83,7 @@ class Measurement {
     inputs_ = read_compared_inputs(config_.test, config_.gold, config_.hypothesis);
     set_.sources = inputs_.sources;
     set_.references = inputs_.references;
-    result_.attend = version();
-    result_.made = now_utc().substr(0, 10);
-    result_.processor = processor_name();
+    record_making(result_);
     result_.test = {.source = config_.test[0],
                     .target = config_.test[1],
                     .sentences = std::ssize(set_.sources),
@@ -103,10 +98,11 @@ class Measurement {
       runs_.push_back(TrainedRun::load(path, config_.checkpoint, device_named(config_.device)));
       attend::freeze(*runs_.back().run.model, config_.precision);
     }
-    systems_ = group_by_configuration(runs_);
+    const std::vector<RunConditions> conditions = conditions_of(runs_);
+    systems_ = group_by_configuration(conditions);
     rename_systems(systems_, config_.names);
-    result_.differences = option_differences(runs_, systems_);
-    result_.equal_vocabularies = have_equal_vocabularies(runs_);
+    result_.differences = option_differences(conditions, systems_);
+    result_.equal_vocabularies = have_equal_vocabularies(conditions);
     for (std::size_t i = 0; i < inputs_.given.size(); ++i) {
       const GivenSystem& given = inputs_.given[i];
       if (std::ranges::find(systems_, given.name, &SystemRuns::name) != systems_.end()) {
@@ -182,7 +178,7 @@ class Measurement {
     const auto of_runs = static_cast<std::size_t>(
         std::ranges::count_if(systems_, [&](const SystemRuns& system) { return has_model(system); }));
     const std::vector<SystemRuns> trained(systems_.begin(), systems_.begin() + static_cast<std::ptrdiff_t>(of_runs));
-    std::ranges::move(notes_on_conditions(runs_, trained, config_.test), std::back_inserter(notes));
+    std::ranges::move(notes_on_conditions(conditions_of(runs_), trained, config_.test), std::back_inserter(notes));
     for (const SystemRuns& system : trained) {
       const SystemOutputs& outputs = outputs_[system.runs[0]];
       const ScoreTally& scored = outputs.references;
@@ -211,7 +207,7 @@ class Measurement {
         refuse_if_stopped();
         metrics::Tally tally = metrics::evaluate(*metric, texts, references, threads);
         std::vector<double> resampled = metrics::resampled(tally, samples);
-        scored.push_back({.tally = std::move(tally), .resampled = std::move(resampled)});
+        scored.push_back({.rows = std::move(tally), .resampled = std::move(resampled)});
       }
     }
     for (const SystemRuns& system : systems_) {
@@ -228,7 +224,7 @@ class Measurement {
   Estimate estimate(std::size_t output, std::size_t metric) const {
     const ScoredOutput& scored = scored_[output][metric];
     const metrics::Interval interval = metrics::interval_of(scored.resampled, set_.sources.size());
-    return {.value = scored.tally.value(), .low = interval.low, .high = interval.high};
+    return {.value = scored.rows.value(), .low = interval.low, .high = interval.high};
   }
 
   MeasuredRun measured(std::size_t number) const {
@@ -250,25 +246,12 @@ class Measurement {
     return shown;
   }
 
-  // The best validation loss of each system, and where every system passed it. Only where losses can be compared.
   void find_levels() {
-    for (const TrainedRun& trained : runs_) {
-      if (!have_comparable_losses(trained, runs_[0])) return;
+    const std::vector<RunConditions> conditions = conditions_of(runs_);
+    const auto comparable = [&](const RunConditions& run) { return have_comparable_losses(run, conditions[0]); };
+    if (!conditions.empty() && std::ranges::all_of(conditions, comparable)) {
+      result_.levels = levels_reached(result_.systems);
     }
-    if (runs_.empty()) return;
-    for (const System& system : result_.systems) {
-      double best = std::numeric_limits<double>::infinity();
-      for (const CurvePoint& point : system.runs[0].curve) best = std::min(best, point.loss.value_or(best));
-      if (best == std::numeric_limits<double>::infinity()) continue;
-      LevelReached& level = result_.levels.emplace_back(LevelReached{.loss = best});
-      for (const System& other : result_.systems) {
-        const auto& curve = other.runs[0].curve;
-        const auto first =
-            std::ranges::find_if(curve, [&](const CurvePoint& point) { return point.loss && *point.loss <= best; });
-        level.first.push_back(first == curve.end() ? std::nullopt : std::optional(*first));
-      }
-    }
-    std::ranges::sort(result_.levels, std::ranges::greater{}, &LevelReached::loss);
   }
 
   void break_down() {
@@ -283,7 +266,7 @@ class Measurement {
   // The text in which words are counted; empty, with a note, where there is none that can be relied on.
   std::string training_text_or_note() {
     if (!config_.train.empty()) return config_.train.back();
-    const std::string fault = runs_.empty() ? "no training text is given (--train)" : fault_of_training_text(runs_[0]);
+    const std::string fault = runs_.empty() ? "no training text is given (--train)" : fault_of_training_text(conditions_of(runs_[0]));
     if (fault.empty()) return runs_[0].config.train[1];
     result_.notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
     return {};
@@ -361,8 +344,8 @@ class Measurement {
         SystemSentence& shown = sentence.systems.emplace_back(SystemSentence{
             .text = translation.text,
             .log_prob = has_model(system) ? std::optional(translation.hypothesis.log_prob) : std::nullopt});
-        for (const auto& [tally, resampled] : scored_[output]) {
-          shown.scores.push_back(tally.metric().segment_value(tally.row(i)));
+        for (std::size_t m = 0; m < metrics_.size(); ++m) {
+          shown.scores.push_back(metrics_[m]->segment_value(scored_[output][m].rows.row(i)));
         }
       }
     }
@@ -389,7 +372,34 @@ class Measurement {
 
 }  // namespace
 
+void record_making(ComparedSystems& compared) {
+  compared.attend = version();
+  compared.made = now_utc().substr(0, 10);
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; compared.processor.empty() && std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) compared.processor = line.substr(colon + 2);
+  }
+}
+
+bool are_language_models(const std::vector<std::string>& runs) {
+  const auto is_one = [](const std::filesystem::path& run) {
+    return std::filesystem::exists(run / "run.json") && kind_of_run(run) == RunKind::language;
+  };
+  if (std::ranges::none_of(runs, is_one)) return false;
+  for (const std::string& run : runs) check_is_run(run, RunKind::language);
+  return true;
+}
+
 void CompareConfig::validate(const OptionOrigins& origins) const {
+  const bool of_language = are_language_models(runs);
+  if (of_language) {
+    for (const BoundOption& option : bind(*this)) {
+      if (std::ranges::find(kOfLanguageModels, option.name) == kOfLanguageModels.end()) {
+        refuse_given(option.name, origins, "in a comparison of language models");
+      }
+    }
+  }
   translator.validate(origins);
   metrics.validate(origins);
   if (runs.empty() && hypothesis.empty()) {
@@ -400,7 +410,7 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
     throw UserError(origins("search") + ": no run is given", "leave it out, or name a run");
   }
   parse_searches(search, translator);  // refuses
-  if (test.size() != 2) {
+  if (!of_language && test.size() != 2) {
     throw UserError(fmt::format("{}: {} files, expected 2", origins("test"), test.size()), "--test SOURCE TARGET");
   }
   if (translator.search.nbest > 1 && translator.mbr == 0) {
@@ -443,7 +453,7 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
     throw UserError(origins("test") + ": standard input (-) can be read only once",
                     "write all but one of the texts to files");
   }
-  if (train.size() > 2) {
+  if (!of_language && train.size() > 2) {
     throw UserError(fmt::format("{}: {} files, expected 1 or 2", origins("train"), train.size()),
                     "--train SOURCE TARGET, or the target side alone");
   }

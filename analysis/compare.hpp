@@ -1,5 +1,5 @@
 // The measurements of `attend compare`: runs of `attend train` and given translations of one test set, in one
-// Comparison.
+// Comparison; language_comparison.hpp has those of language models.
 #pragma once
 
 #include <string>
@@ -33,7 +33,8 @@ struct CompareConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("runs", self.runs,
-          {.help = "runs of attend train; runs that differ only in their seeds are one system",
+          {.help = "runs of attend train, or of attend pretrain --objective causal; runs that differ only in their "
+                   "seeds are one system",
            .placeholder = "RUN",
            .positional = true});
     visit("names", self.names,
@@ -41,7 +42,10 @@ struct CompareConfig {
                    "their directories",
            .placeholder = "NAME"});
     visit("test", self.test,
-          {.help = "source sentences and their reference translations", .placeholder = "FILE", .required = true});
+          {.help = "source sentences and their reference translations; of language models, documents as in their "
+                   "training text",
+           .placeholder = "FILE",
+           .required = true});
     visit("hypothesis", self.hypothesis,
           {.help = "name and translations of a system without a model, one translation per line; repeatable, with or "
                    "without runs; measures that need a model are left out",
@@ -51,8 +55,8 @@ struct CompareConfig {
                    "repeatable; measures that need a model are left out",
            .placeholder = "NAME = OPTIONS"});
     visit("train", self.train,
-          {.help = "training text, whose last file, the target side, gives the frequencies of words; none: the "
-                   "training text of the first run",
+          {.help = "training text, whose last file, the target side, gives the frequencies of words; of language "
+                   "models, all files; none: the training text of the first run",
            .placeholder = "FILE"});
     GoldConfig::visit(self.gold, visit);
     metrics::MetricChoice::visit(self.metrics, visit);
@@ -73,7 +77,13 @@ struct CompareConfig {
   void validate(const OptionOrigins& origins) const;
 };
 
+// True if some of the runs are language models. UserError if others are not.
+bool are_language_models(const std::vector<std::string>& runs);
+
 // UserError for runs or texts that cannot be compared. Interrupted after SIGINT or SIGTERM.
 Comparison compare(const CompareConfig& config);
+
+// Sets the version, the date and the processor.
+void record_making(ComparedSystems& compared);
 
 }  // namespace attend

@@ -24,7 +24,7 @@ std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b
                                         const Scored& scored) {
   const auto values_of = [&](const SystemRuns& system) {
     std::vector<double> values;
-    for (const std::size_t run : system.runs) values.push_back(scored[run][metric].tally.value());
+    for (const std::size_t run : system.runs) values.push_back(scored[run][metric].rows.value());
     return values;
   };
   const auto has_seeds = [](const SystemRuns& system) {
@@ -36,14 +36,14 @@ std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b
 }
 
 PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Exchanges& exchanges) {
-  const double difference = b.tally.value() - a.tally.value();
+  const double difference = b.rows.value() - a.rows.value();
   std::vector<double> differences(a.resampled.size());
   for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = b.resampled[i] - a.resampled[i];
-  const metrics::Interval interval = metrics::interval_of(differences, a.tally.size());
-  return {.metric = a.tally.metric().name(),
+  const metrics::Interval interval = metrics::interval_of(differences, a.rows.size());
+  return {.metric = a.rows.measure().name(),
           .difference = {.value = difference, .low = interval.low, .high = interval.high},
-          .p_bootstrap = metrics::paired_bootstrap(a.resampled, b.resampled, difference, a.tally.size()),
-          .p_randomisation = metrics::approximate_randomisation(a.tally, b.tally, exchanges)};
+          .p_bootstrap = metrics::paired_bootstrap(a.resampled, b.resampled, difference, a.rows.size()),
+          .p_randomisation = metrics::approximate_randomisation(a.rows, b.rows, exchanges)};
 }
 
 // Holm's correction over the pairs of one metric: metrics of one output agree too much to count as tests of their own.
@@ -68,7 +68,7 @@ void correct_for_several(std::vector<PairTest>& all, const std::string& metric) 
 
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const Scored& scored,
                                  const std::vector<ComparedMetric>& compared) {
-  const metrics::Exchanges exchanges = metrics::draw_exchanges(scored[0][0].tally.size());
+  const metrics::Exchanges exchanges = metrics::draw_exchanges(scored[0][0].rows.size());
   std::vector<PairTest> tests;
   for (std::size_t a = 0; a < systems.size(); ++a) {
     for (std::size_t b = a + 1; b < systems.size(); ++b) {
@@ -79,6 +79,7 @@ std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const S
         test.a = static_cast<std::int64_t>(a);
         test.b = static_cast<std::int64_t>(b);
         test.lower_is_better = compared[metric].lower_is_better;
+        test.decimals = std::max(compared[metric].decimals, 2);
         test.seeds = test_over_seeds(systems[a], systems[b], metric, scored);
       }
     }

@@ -9,9 +9,9 @@
 
 namespace attend {
 
-// One output under one metric.
+// One output under one metric, or the test text of one language model under a measure.
 struct ScoredOutput {
-  metrics::Tally tally;
+  metrics::Rows rows;
   std::vector<double> resampled;  // the scores of the resamples that all outputs share
 };
 

@@ -11,6 +11,33 @@
 
 namespace attend {
 
+// An option of a run, as text.
+struct RecordedOption {
+  std::string name;
+  OptionPart part = OptionPart::conditions;
+  std::string value;
+  std::string usual;    // the default
+  bool matters = true;  // applies to the run, and may change a score
+};
+
+// What makes runs comparable or not, whatever kind of model they have.
+struct RunConditions : TrainingRecord {
+  std::string description = {};                        // "luong: lstm, general, global, soft"
+  std::vector<RecordedOption> options = {};            // in the order of declaration
+  std::vector<std::string> train = {}, valid = {};     // files
+  std::string vocabulary = {}, vocabulary_hash = {};   // "8000 pieces, learnt from train.de"
+  std::string validation = {}, validation_value = {};  // what else its losses depend on, and the value in this run
+};
+RunConditions conditions_of(const TrainedRun& run);
+RunConditions conditions_of(const TrainedLanguageRun& run);
+
+template <class SomeRun>
+std::vector<RunConditions> conditions_of(const std::vector<SomeRun>& runs) {
+  std::vector<RunConditions> all;
+  for (const SomeRun& run : runs) all.push_back(conditions_of(run));
+  return all;
+}
+
 // A system before anything is measured; its runs are numbers of `runs`, in their order.
 struct SystemRuns {
   std::string name;         // given, or the name of the directory where that is unique, else its path
@@ -19,28 +46,31 @@ struct SystemRuns {
 };
 
 // In the order of their first runs. UserError if a run is given twice.
-std::vector<SystemRuns> group_by_configuration(const std::vector<TrainedRun>& runs);
+std::vector<SystemRuns> group_by_configuration(const std::vector<RunConditions>& runs);
 
 // Replaces the names of the systems; no names leave them as they are. UserError unless there is one for each system.
 void rename_systems(std::vector<SystemRuns>& systems, const std::vector<std::string>& names);
 
 // The options that matter to some system and differ between systems. "-" where a system does not have the option.
-std::vector<OptionDifference> option_differences(const std::vector<TrainedRun>& runs,
+std::vector<OptionDifference> option_differences(const std::vector<RunConditions>& runs,
                                                  const std::vector<SystemRuns>& systems);
 
-// True if the runs have the same vocabularies and validated on the same pairs.
-bool have_comparable_losses(const TrainedRun& a, const TrainedRun& b);
+// True if the runs have the same vocabularies and validated on the same text in the same way.
+bool have_comparable_losses(const RunConditions& a, const RunConditions& b);
 
-bool have_equal_vocabularies(const std::vector<TrainedRun>& runs);
+bool have_equal_vocabularies(const std::vector<RunConditions>& runs);
 
 // The reason why the files that the run names as its training text no longer are that text: missing, or changed since.
 // Empty if they still are.
-std::string fault_of_training_text(const TrainedRun& run);
+std::string fault_of_training_text(const RunConditions& run);
 
 // Sentences about conditions that differ, between systems and within them, and about facts that were not recorded.
-// `test` are the files of the test set.
-std::vector<std::string> notes_on_conditions(const std::vector<TrainedRun>& runs,
+// `test` are the source and the target of the test set, if it has them.
+std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& runs,
                                              const std::vector<SystemRuns>& systems,
-                                             const std::vector<std::string>& test);
+                                             const std::vector<std::string>& test, const Units& units = {});
+
+// The best validation loss of each system, and where every system passed it; of systems with comparable losses.
+std::vector<LevelReached> levels_reached(const std::vector<System>& systems);
 
 }  // namespace attend

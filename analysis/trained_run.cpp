@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -49,7 +50,7 @@ std::optional<double> number(const nlohmann::json& event, std::string_view key) 
 }
 
 // Reads the facts of run.json about the training; an imported run has none.
-void read_record(TrainedRun& trained) {
+void read_run_record(TrainingRecord& trained) {
   const nlohmann::json record = run_record(trained.directory);
   trained.facts.attend = recorded_text(record, "attend");
   trained.facts.started = recorded_text(record, "started").substr(0, 10);
@@ -109,7 +110,7 @@ WatchedUpdate watched_update(std::int64_t step, const nlohmann::json& event) {
 
 // The totals, the validations and the watched updates of the log and of the checkpoints. A line that was cut off by a
 // crash is skipped.
-void read_training(TrainedRun& trained) {
+void read_training(TrainingRecord& trained) {
   std::ifstream lines(trained.directory / "train.jsonl");
   TakenByUpdate records;
   for (std::string line; std::getline(lines, line);) {
@@ -168,23 +169,37 @@ void refuse_foreign_checkpoint(const fs::path& run, const std::string& checkpoin
                   "give auto, best, last, or the path of a checkpoint that lies in the run");
 }
 
+TrainingRecord training_record(const fs::path& path, const std::string& checkpoint, std::int64_t seed) {
+  TrainingRecord record{.directory = trained_in(path)};
+  record.facts.path = path.string();
+  record.facts.checkpoint = describe_weights(find_weights(path, checkpoint));
+  record.facts.seed = seed;
+  read_run_record(record);
+  read_training(record);
+  return record;
+}
+
 }  // namespace
 
 TrainedRun TrainedRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   refuse_foreign_checkpoint(path, checkpoint);
-  TrainedRun trained{.run = Run::load(path, checkpoint, device)};
-  if (trained.run.tokenizers.factors.count() > 0) {
+  Run run = Run::load(path, checkpoint, device);
+  if (run.tokenizers.factors.count() > 0) {
     throw UserError(path.string() + ": trained with --source-factors, which a comparison does not read",
                     "use attend translate --source-factors, and attend evaluate for its output");
   }
-  trained.config = read_config<TranslationConfig>(path / "config.toml", UnknownKeys::ignore);
-  trained.facts.path = path.string();
-  trained.facts.checkpoint = describe_weights(find_weights(path, checkpoint));
-  trained.facts.seed = static_cast<std::int64_t>(trained.config.trainer.seed);
-  trained.directory = trained_in(path);
-  read_record(trained);
-  read_training(trained);
-  return trained;
+  const auto config = read_config<TranslationConfig>(path / "config.toml", UnknownKeys::ignore);
+  const auto seed = static_cast<std::int64_t>(config.trainer.seed);
+  return {training_record(path, checkpoint, seed), std::move(run), config};
+}
+
+TrainedLanguageRun TrainedLanguageRun::load(const fs::path& path, const std::string& checkpoint,
+                                            torch::Device device) {
+  refuse_foreign_checkpoint(path, checkpoint);
+  LanguageRun run = LanguageRun::load(path, checkpoint, device);
+  const auto config = read_config<PretrainingConfig>(path / "config.toml", UnknownKeys::ignore);
+  const auto seed = static_cast<std::int64_t>(config.trainer.seed);
+  return {training_record(path, checkpoint, seed), std::move(run), config};
 }
 
 }  // namespace attend

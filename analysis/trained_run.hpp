@@ -1,5 +1,5 @@
-// A translation run in a comparison: its model, and the record of its training. An average has the record of the run
-// that it was made of.
+// The runs of a comparison: their models, and the records of their training. An average has the record of the run that
+// it was made of.
 #pragma once
 
 #include <filesystem>
@@ -9,26 +9,42 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
+#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
+#include "train/pretraining/config.hpp"
 #include "train/translation/config.hpp"
 
 namespace attend {
 
-struct TrainedRun {
-  Run run;
+// What a run records of its training, whatever kind of model it has.
+struct TrainingRecord {
   std::filesystem::path directory = {};  // has the record of its training, and its checkpoints
   RunFacts facts = {};
-  TranslationConfig config = {};
   std::map<std::string, std::string> inputs = {};  // hashes of the texts and tokenizers it was trained with
   std::optional<std::int64_t> updates = {}, tokens = {};
-  double pieces_per_word = 1;  // of the references, by the target's tokenizer
+  double pieces_per_word = 1;  // of the text that it is tested on
   std::optional<double> seconds = {}, tokens_per_second = {}, memory_mb = {};
   std::vector<CurvePoint> curve = {};
   std::vector<WatchedUpdate> watched = {};  // the first and the last
+};
 
-  // UserError unless it is a run of `attend train` with intact weights. `checkpoint` as in Run::load; a path must lie
-  // in the run.
+// A run of `attend train`.
+struct TrainedRun : TrainingRecord {
+  Run run;
+  TranslationConfig config = {};
+
+  // UserError unless it is such a run with intact weights. `checkpoint` as in Run::load; a path must lie in the run.
   static TrainedRun load(const std::filesystem::path& path, const std::string& checkpoint, torch::Device device);
+};
+
+// A run of `attend pretrain --objective causal`.
+struct TrainedLanguageRun : TrainingRecord {
+  LanguageRun run;
+  PretrainingConfig config = {};
+
+  // As TrainedRun::load.
+  static TrainedLanguageRun load(const std::filesystem::path& path, const std::string& checkpoint,
+                                 torch::Device device);
 };
 
 }  // namespace attend

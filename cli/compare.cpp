@@ -1,12 +1,15 @@
-// attend compare: one report on several translation runs over one test set.
+// attend compare: one report on several translation runs, or language models, over one test set.
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "analysis/compare.hpp"
+#include "analysis/language_comparison.hpp"
 #include "analysis/report/json.hpp"
 #include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
@@ -16,6 +19,7 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
+#include "eval/workers.hpp"
 
 namespace attend {
 namespace {
@@ -34,15 +38,22 @@ struct ReportConfig {
   void validate(const OptionOrigins& origins) const { compare.validate(origins); }
 };
 
-void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
-  signals::install();
-  at::set_num_threads(static_cast<int>(config.compare.translator.threads));
+// What is not in the report; empty if it is complete.
+std::string left_out(const Comparison& comparison) {
+  if (comparison.attention_left_out == 0) return {};
+  return fmt::format(", without the attention of {} of {} sentences", comparison.attention_left_out,
+                     comparison.sentences.size());
+}
+std::string left_out(const LanguageComparison& /*comparison*/) { return {}; }
+
+template <class SomeComparison>
+void write_report(const ReportConfig& config, SomeComparison (*compare_runs)(const CompareConfig&)) {
   refuse_existing(config.output, "--output");
   const auto start = std::chrono::steady_clock::now();
   // Created before the work, so that an unwritable path is reported at once; removed if the work fails.
   const NewDirectories parents(std::filesystem::absolute(config.output + "/").parent_path().parent_path());
   StagedDirectory report(config.output);
-  Comparison comparison = compare(config.compare);
+  SomeComparison comparison = compare_runs(config.compare);
   comparison.command = command_line("compare", config);
   const std::string page = comparison_page(comparison), json = report_json(comparison);
   write_file_atomic(report.path() / "index.html", page);
@@ -53,18 +64,25 @@ void run(const ReportConfig& config, const OptionOrigins& /*origins*/) {
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   const auto megabytes = [](const std::string& text) { return static_cast<double>(text.size()) * 1e-6; };
   log::info("{}: open index.html ({:.1f} MB; report.json {:.1f} MB{}; compared in {:.0f} s)", config.output,
-            megabytes(page), megabytes(json),
-            comparison.attention_left_out == 0
-                ? ""
-                : fmt::format(", without the attention of {} of {} sentences", comparison.attention_left_out,
-                              comparison.sentences.size()),
-            taken.count());
+            megabytes(page), megabytes(json), left_out(comparison), taken.count());
+}
+
+void run(const ReportConfig& config, const OptionOrigins& origins) {
+  signals::install();
+  const std::int64_t threads = config.compare.translator.threads;
+  if (are_language_models(config.compare.runs)) {  // read by one worker
+    at::set_num_threads(static_cast<int>(origins.given("threads") ? threads : num_workers(std::nullopt)));
+    write_report(config, compare_language);
+  } else {
+    at::set_num_threads(static_cast<int>(threads));
+    write_report(config, compare);
+  }
 }
 
 }  // namespace
 
 Command compare_command() {
-  return make_command<ReportConfig>("compare", "compare translation runs on a test set and write an HTML report", run);
+  return make_command<ReportConfig>("compare", "compare runs on a test set and write an HTML report", run);
 }
 
 }  // namespace attend

@@ -37,7 +37,7 @@ const std::map<std::string, std::string> kRecordedInputs = {{"the text to learn 
                                                             {"the text to validate on", "22222222bbbb"}};
 
 TrainedRun trained_run(ModelKind kind, const std::string& path, std::int64_t seed = 1) {
-  TrainedRun run{.run = small_run(compared_model(kind), 1)};
+  TrainedRun run{{}, small_run(compared_model(kind), 1)};
   run.facts = {.path = path, .seed = seed, .checkpoint = "auto", .started = {}, .attend = {}};
   run.config.model = run.run.config;
   run.config.trainer.seed = seed;
@@ -61,7 +61,7 @@ TEST(Systems, SeedsOfAConfigurationAreOneSystem) {
   const auto runs =
       runs_of(trained_run(kLuong, "runs/luong/seed-1/average", 1), trained_run(kTransformer, "runs/transformer"),
               trained_run(kLuong, "runs/luong/seed-2/average", 2));
-  const std::vector<SystemRuns> systems = group_by_configuration(runs);
+  const std::vector<SystemRuns> systems = group_by_configuration(conditions_of(runs));
   ASSERT_EQ(systems.size(), 2u);
   EXPECT_EQ(systems[0].name, "luong");
   EXPECT_EQ(systems[0].runs, (Numbers{0, 2}));
@@ -75,7 +75,7 @@ TEST(Systems, AutomaticHeadsAreDescribedByTheirNumber) {
   auto runs = runs_of(trained_run(kTransformer, "a"));
   runs[0].config.model.block.heads.reset();
   runs[0].config.model.width = 128;
-  EXPECT_EQ(group_by_configuration(runs)[0].description,
+  EXPECT_EQ(group_by_configuration(conditions_of(runs))[0].description,
             "transformer: 1 + 1 layers of 128, 2 heads, score scaled-dot, feed-forward 16");
 }
 
@@ -95,7 +95,7 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
   runs[3].inputs["the text to learn from"] = "33333333";
   runs[4].inputs.clear();  // imported: nothing shows that one is a seed of the other
   runs[5].inputs.clear();
-  const std::vector<SystemRuns> systems = group_by_configuration(runs);
+  const std::vector<SystemRuns> systems = group_by_configuration(conditions_of(runs));
   ASSERT_EQ(systems.size(), 5u);
   EXPECT_EQ(systems[0].runs, (Numbers{0, 1}));
   EXPECT_EQ(systems[1].runs, (Numbers{2}));
@@ -106,15 +106,15 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
 
 TEST(Systems, TheWordsOfBleuSeparateThem) {  // they decide which checkpoint is the best
   auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "b", 2));
-  EXPECT_EQ(group_by_configuration(runs).size(), 1u);
+  EXPECT_EQ(group_by_configuration(conditions_of(runs)).size(), 1u);
   runs[1].config.metrics.tokenize = metrics::Tokenization::character;
-  EXPECT_EQ(group_by_configuration(runs).size(), 2u);
+  EXPECT_EQ(group_by_configuration(conditions_of(runs)).size(), 2u);
 }
 
 TEST(Systems, AConfigurationTrainedAgainWithItsSeedIsAnother) {
   const auto runs =
       runs_of(trained_run(kLuong, "x/run", 1), trained_run(kLuong, "y/run", 1), trained_run(kLuong, "z/run", 2));
-  const std::vector<SystemRuns> systems = group_by_configuration(runs);
+  const std::vector<SystemRuns> systems = group_by_configuration(conditions_of(runs));
   ASSERT_EQ(systems.size(), 2u);
   EXPECT_EQ(systems[0].runs, (Numbers{0, 2}));
   EXPECT_EQ(systems[1].runs, (Numbers{1}));
@@ -129,8 +129,8 @@ TEST(Systems, ARunIsGivenOnceHoweverItIsSpelt) {
   fs::create_directory_symlink("a", directory / "link");
   for (const char* again : {"/a", "/a/", "/./a", "/a/../a", "/link", "/link/"}) {
     const std::string path = place + again;
-    EXPECT_THROW(group_by_configuration(runs_of(trained_run(kLuong, place + "/a", 1), trained_run(kLuong, path, 2))),
-                 UserError)
+    const auto runs = runs_of(trained_run(kLuong, place + "/a", 1), trained_run(kLuong, path, 2));
+    EXPECT_THROW(group_by_configuration(conditions_of(runs)), UserError)
         << path;
   }
 }
@@ -146,13 +146,13 @@ TEST(Systems, NamesAreThoseOfDirectories) {
                                                                                    {"a/seedling", "seedling"},
                                                                                    {"average", here},
                                                                                    {"<b>\"q\"", "<b>\"q\""}}) {
-    EXPECT_EQ(group_by_configuration(runs_of(trained_run(kLuong, path)))[0].name, name) << path;
+    EXPECT_EQ(group_by_configuration(conditions_of(runs_of(trained_run(kLuong, path))))[0].name, name) << path;
   }
 }
 
 TEST(Systems, NamesCanBeGiven) {
-  std::vector<SystemRuns> systems = group_by_configuration(
-      runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b"), trained_run(kLuong, "c", 2)));
+  std::vector<SystemRuns> systems = group_by_configuration(conditions_of(
+      runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b"), trained_run(kLuong, "c", 2))));
   rename_systems(systems, {});
   EXPECT_EQ(systems[0].name, "a");
   rename_systems(systems, {"recurrent", "b"});
@@ -164,7 +164,7 @@ TEST(Systems, NamesCanBeGiven) {
 
 std::map<std::string, OptionDifference> differences_of(const std::vector<TrainedRun>& runs) {
   std::map<std::string, OptionDifference> found;
-  for (OptionDifference& difference : option_differences(runs, group_by_configuration(runs))) {
+  for (OptionDifference& difference : option_differences(conditions_of(runs), group_by_configuration(conditions_of(runs)))) {
     found.emplace(difference.option, std::move(difference));
   }
   return found;
@@ -199,7 +199,7 @@ TEST(Systems, ADashStandsForAnOptionThatAFamilyLacks) {
 
 std::string notes_of(const std::vector<TrainedRun>& runs, const std::vector<std::string>& test = {"t", "t"}) {
   std::string all;
-  for (const std::string& note : notes_on_conditions(runs, group_by_configuration(runs), test)) all += note + "\n";
+  for (const std::string& note : notes_on_conditions(conditions_of(runs), group_by_configuration(conditions_of(runs)), test)) all += note + "\n";
   return all;
 }
 
@@ -221,7 +221,7 @@ TEST(Systems, NotesNameUnequalConditions) {
   runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b", 3));
   EXPECT_TRUE(has(notes_of(runs), "The seeds differ: 1 (a), 3 (b).")) << notes_of(runs);
   EXPECT_TRUE(has(notes_of(runs), "A system with one seed")) << notes_of(runs);
-  EXPECT_TRUE(have_comparable_losses(runs[0], runs[1]));
+  EXPECT_TRUE(have_comparable_losses(conditions_of(runs[0]), conditions_of(runs[1])));
   runs[1].updates = runs[1].tokens = std::nullopt;
   EXPECT_TRUE(has(notes_of(runs), "b: its training was not recorded")) << notes_of(runs);
 }
@@ -250,7 +250,7 @@ TEST(Systems, NotesNameTextsByTheirFiles) {
   EXPECT_FALSE(has(notes_of(runs, test), "texts differ") || has(notes_of(runs, test), "to translate"));
   runs[1].inputs["the text to validate on"] = "44444444cccc";
   runs[1].inputs["the text to learn from"] = "55555555cccc";
-  EXPECT_FALSE(have_comparable_losses(runs[0], runs[1]));
+  EXPECT_FALSE(have_comparable_losses(conditions_of(runs[0]), conditions_of(runs[1])));
   const std::string same_names = notes_of(runs, test);
   EXPECT_TRUE(has(same_names,
                   "The training texts differ: data/train.en and data/train.de, XXH3 11111111 (a), data/train.en and "
@@ -275,7 +275,7 @@ TEST(Systems, NotesNameTextsByTheirFiles) {
 
 TEST(Systems, NotesNameVocabulariesByTheirOrigin) {
   auto runs = runs_of(trained_run(kLuong, "a"), trained_run(kTransformer, "b"));
-  EXPECT_TRUE(have_equal_vocabularies(runs));
+  EXPECT_TRUE(have_equal_vocabularies(conditions_of(runs)));
   const TemporaryDirectory directory;
   std::ofstream(directory / "text") << "another text for another vocabulary of words\n";
   runs[1].run.tokenizers.tgt = train_tokenizer({directory / "text"}, {.type = TokenizerType::word, .size = 13});
@@ -285,8 +285,8 @@ TEST(Systems, NotesNameVocabulariesByTheirOrigin) {
   EXPECT_TRUE(
       has(notes, "64 pieces, learnt from train.en and train.de (a), 64 and 13 pieces, en.model and de.model (b)."))
       << notes;
-  EXPECT_FALSE(have_equal_vocabularies(runs));
-  EXPECT_FALSE(have_comparable_losses(runs[0], runs[1]));
+  EXPECT_FALSE(have_equal_vocabularies(conditions_of(runs)));
+  EXPECT_FALSE(have_comparable_losses(conditions_of(runs[0]), conditions_of(runs[1])));
 
   // Pieces of two vocabularies are made words before they are compared.
   runs[0].pieces_per_word = 2;
@@ -302,9 +302,9 @@ TEST(Systems, NotesNameVocabulariesByTheirOrigin) {
 // Validation skips long pairs, so losses are of other sentences.
 TEST(Systems, LossesOfOtherPairsCannotBeCompared) {
   auto runs = runs_of(trained_run(kLuong, "a"), trained_run(kTransformer, "b"));
-  EXPECT_TRUE(have_comparable_losses(runs[0], runs[1]));
+  EXPECT_TRUE(have_comparable_losses(conditions_of(runs[0]), conditions_of(runs[1])));
   runs[1].config.corpus.max_length = 20;
-  EXPECT_FALSE(have_comparable_losses(runs[0], runs[1]));
+  EXPECT_FALSE(have_comparable_losses(conditions_of(runs[0]), conditions_of(runs[1])));
   EXPECT_TRUE(has(notes_of(runs), "so validation losses cannot be compared: 256 (a), 20 (b).")) << notes_of(runs);
 }
 
@@ -316,13 +316,13 @@ TEST(Systems, ATrainingTextThatWasChangedIsNotTheTrainingText) {
   TrainedRun run = trained_run(kLuong, "a");
   run.config.train = {source, target};
   run.inputs["the text to learn from"] = hash_hex_of_files(run.config.train);
-  EXPECT_EQ(fault_of_training_text(run), "");
+  EXPECT_EQ(fault_of_training_text(conditions_of(run)), "");
   std::ofstream(target, std::ios::app) << "eine Katze\n";
-  EXPECT_TRUE(has(fault_of_training_text(run), "no longer hold what a learnt from")) << fault_of_training_text(run);
+  EXPECT_TRUE(has(fault_of_training_text(conditions_of(run)), "no longer hold what a learnt from")) << fault_of_training_text(conditions_of(run));
   fs::remove(target);
-  EXPECT_EQ(fault_of_training_text(run), target + ", which a learnt from, is not there");
+  EXPECT_EQ(fault_of_training_text(conditions_of(run)), target + ", which a learnt from, is not there");
   run.inputs.clear();
-  EXPECT_EQ(fault_of_training_text(run), "a does not record its training text");
+  EXPECT_EQ(fault_of_training_text(conditions_of(run)), "a does not record its training text");
 }
 
 // ---- a run of a directory

@@ -1,0 +1,378 @@
+#include "analysis/language_comparison.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <numbers>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "analysis/breakdowns.hpp"
+#include "analysis/context_loss.hpp"
+#include "analysis/pair_tests.hpp"
+#include "analysis/run_groups.hpp"
+#include "analysis/test_documents.hpp"
+#include "analysis/trained_run.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/signals.hpp"
+#include "data/text/documents.hpp"
+#include "eval/metrics/significance.hpp"
+#include "eval/metrics/text.hpp"
+#include "eval/metrics/tokenizers.hpp"
+#include "eval/token_log_probs.hpp"
+#include "models/layers/weights_io.hpp"
+#include "models/run/device.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::size_t kContextWords = 1000;  // of the loss by length of context
+constexpr std::size_t kAttendedTexts = 32;   // beginnings of documents whose attention is measured
+
+// The test text as one run reads it.
+struct ReadText {
+  std::vector<DocumentPieces> pieces;         // of each document
+  std::vector<std::vector<double>> losses;    // of each document: -log p of each word, its end the last one
+  std::int64_t num_pieces = 0, num_unknown = 0;  // the ends of documents are pieces
+  double loss = 0;
+};
+
+class LanguageMeasurement {
+ public:
+  explicit LanguageMeasurement(const CompareConfig& config) : config_(config) {
+    result_.units = {.segment = "document", .token = "token", .word = "word", .text = "test text"};
+    result_.metrics = {{.key = "perplexity_word",
+                        .name = perplexity_.name(),
+                        .lower_is_better = true,
+                        .meaning = "exp(-log p / words)",
+                        .decimals = 2},
+                       {.key = "bits_per_byte",
+                        .name = bits_.name(),
+                        .lower_is_better = true,
+                        .meaning = "-log2 p / bytes",
+                        .decimals = 3}};
+  }
+
+  LanguageComparison run() {
+    read_test_text();
+    load_runs();
+    for (TrainedLanguageRun& run : runs_) read(run);
+    note_conditions();
+    measure_systems();
+    result_.tests = test_pairs(systems_, scored_, result_.metrics);
+    find_levels();
+    break_down();
+    measure_contexts();
+    measure_attention();
+    return std::move(result_);
+  }
+
+ private:
+  static void refuse_if_stopped() {
+    if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
+  }
+
+  const TrainedLanguageRun& first_run(const SystemRuns& system) const { return runs_[system.runs[0]]; }
+  const ReadText& text_of(const SystemRuns& system) const { return texts_[system.runs[0]]; }
+
+  void read_test_text() {
+    documents_ = read_test_documents(config_.test);
+    record_making(result_);
+    TestText& test = result_.test;
+    test = {.files = name_of_files(config_.test), .documents = std::ssize(documents_)};
+    for (const TestDocument& document : documents_) {
+      test.words += std::ssize(document.words);
+      test.bytes += document.bytes;
+    }
+  }
+
+  void load_runs() {
+    for (const std::string& path : config_.runs) {
+      runs_.push_back(TrainedLanguageRun::load(path, config_.checkpoint, device_named(config_.device)));
+      attend::freeze(*runs_.back().run.model, config_.precision);
+    }
+    const std::vector<RunConditions> conditions = conditions_of(runs_);
+    systems_ = group_by_configuration(conditions);
+    rename_systems(systems_, config_.names);
+    result_.differences = option_differences(conditions, systems_);
+    result_.equal_vocabularies = have_equal_vocabularies(conditions);
+  }
+
+  void read(TrainedLanguageRun& trained) {
+    const Tokenizer& tokenizer = trained.run.tokenizer;
+    log::info("{}: reading {} documents", trained.facts.path, documents_.size());
+    ReadText& text = texts_.emplace_back();
+    std::vector<std::vector<std::int32_t>> ids;
+    for (const TestDocument& document : documents_) {
+      text.pieces.push_back(pieces_of(document, tokenizer));
+      ids.push_back(text.pieces.back().ids);
+    }
+    const auto log_probs =
+        text_log_probs(*trained.run.model, ids, tokenizer.special().eos, [] { refuse_if_stopped(); });
+    for (std::size_t d = 0; d < documents_.size(); ++d) {
+      std::vector<double>& losses = text.losses.emplace_back(
+          by_word(text.pieces[d], log_probs[d], documents_[d].words.size() + 1));
+      for (double& loss : losses) text.loss += loss = -loss;
+      text.num_pieces += std::ssize(ids[d]);
+      text.num_unknown += std::ranges::count(ids[d], tokenizer.special().unk);
+    }
+    trained.pieces_per_word = static_cast<double>(text.num_pieces) / static_cast<double>(num_words());
+  }
+
+  // The words of the text and the ends of its documents.
+  std::int64_t num_words() const { return result_.test.words + result_.test.documents; }
+
+  void note_conditions() {
+    std::vector<std::string>& notes = result_.notes;
+    if (systems_.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
+    std::ranges::move(notes_on_conditions(conditions_of(runs_), systems_, {}, result_.units),
+                      std::back_inserter(notes));
+    for (const SystemRuns& system : systems_) {
+      const ReadText& text = text_of(system);
+      if (text.num_unknown == 0) continue;
+      notes.push_back(fmt::format(
+          "{}: its vocabulary lacks {:.1f} % of the pieces of the test text. Each is read as <unk>, a single piece "
+          "that is easy to predict, so its numbers are too low to be compared with those of a vocabulary that can "
+          "spell every word.",
+          system.name, 100 * static_cast<double>(text.num_unknown) / static_cast<double>(text.num_pieces)));
+    }
+  }
+
+  void measure_systems() {
+    const metrics::Resamples samples = metrics::draw_resamples(documents_.size());
+    for (const ReadText& text : texts_) {
+      std::vector<ScoredOutput>& scored = scored_.emplace_back();
+      metrics::Rows by_word(perplexity_), by_byte(bits_);
+      for (std::size_t d = 0; d < documents_.size(); ++d) {
+        double loss = 0;
+        for (const double of_word : text.losses[d]) loss += of_word;
+        by_word.append(std::array{loss, static_cast<double>(text.losses[d].size())});
+        by_byte.append(std::array{loss, static_cast<double>(documents_[d].bytes)});
+      }
+      for (metrics::Rows* rows : {&by_word, &by_byte}) {
+        std::vector<double> resampled = metrics::resampled(*rows, samples);
+        scored.push_back({.rows = std::move(*rows), .resampled = std::move(resampled)});
+      }
+    }
+    for (const SystemRuns& system : systems_) {
+      System& shown =
+          result_.systems.emplace_back(System{.name = system.name, .description = system.description});
+      for (const std::size_t run : system.runs) shown.runs.push_back(measured(run));
+    }
+  }
+
+  MeasuredRun measured(std::size_t number) const {
+    const TrainedLanguageRun& trained = runs_[number];
+    const ReadText& text = texts_[number];
+    MeasuredRun shown{.facts = trained.facts, .quality = {}, .cost = {}, .curve = trained.curve, .watched = {}};
+    for (const ScoredOutput& scored : scored_[number]) {
+      const metrics::Interval interval = metrics::interval_of(scored.resampled, documents_.size());
+      shown.quality.scores.push_back({.value = scored.rows.value(), .low = interval.low, .high = interval.high});
+    }
+    shown.quality.perplexity_piece = std::exp(text.loss / static_cast<double>(text.num_pieces));
+    shown.cost.parameters = count_parameters(*trained.run.model);
+    shown.cost.pieces_per_word = trained.pieces_per_word;
+    shown.cost.tokens = trained.tokens;
+    shown.cost.updates = trained.updates;
+    shown.cost.train_seconds = trained.seconds;
+    shown.cost.train_tokens_per_second = trained.tokens_per_second;
+    shown.cost.train_memory_mb = trained.memory_mb;
+    return shown;
+  }
+
+  void find_levels() {
+    const std::vector<RunConditions> conditions = conditions_of(runs_);
+    const auto comparable = [&](const RunConditions& run) { return have_comparable_losses(run, conditions[0]); };
+    if (std::ranges::all_of(conditions, comparable)) result_.levels = levels_reached(result_.systems);
+  }
+
+  // The mean loss of the words of each group, without the ends of documents, with intervals over documents.
+  // `group_of` gets the number of a document and of a word of it.
+  using GroupOf = std::function<std::size_t(std::size_t document, std::size_t word)>;
+  void add_breakdown(Breakdown breakdown, const std::vector<std::string>& names, const GroupOf& group_of) {
+    breakdown.measure = "loss in nats per word";
+    breakdown.unit = "words";
+    struct Sum {
+      double loss = 0, words = 0;
+    };
+    // [group][system][document that has words of the group]
+    std::vector<std::vector<std::vector<Sum>>> sums(names.size(), std::vector<std::vector<Sum>>(systems_.size()));
+    for (std::size_t d = 0; d < documents_.size(); ++d) {
+      std::vector<std::vector<Sum>> of_document(names.size(), std::vector<Sum>(systems_.size()));
+      for (std::size_t word = 0; word < documents_[d].words.size(); ++word) {
+        std::vector<Sum>& group = of_document[group_of(d, word)];
+        for (std::size_t s = 0; s < systems_.size(); ++s) {
+          group[s].loss += text_of(systems_[s]).losses[d][word];
+          ++group[s].words;
+        }
+      }
+      for (std::size_t group = 0; group < names.size(); ++group) {
+        if (of_document[group][0].words == 0) continue;
+        for (std::size_t s = 0; s < systems_.size(); ++s) sums[group][s].push_back(of_document[group][s]);
+      }
+    }
+    for (std::size_t group = 0; group < names.size(); ++group) {
+      const std::size_t documents = sums[group][0].size();
+      if (documents == 0) continue;
+      BreakdownGroup& shown = breakdown.groups.emplace_back(BreakdownGroup{.name = names[group]});
+      for (const Sum& sum : sums[group][0]) shown.count += static_cast<std::int64_t>(sum.words);
+      for (const std::vector<Sum>& of_system : sums[group]) {
+        const auto mean_of = [&](const auto& chosen) {
+          Sum all;
+          for (const std::size_t i : chosen) all.loss += of_system[i].loss, all.words += of_system[i].words;
+          return all.loss / all.words;
+        };
+        shown.values.push_back(estimate(documents, mean_of));
+      }
+    }
+    result_.where.push_back(std::move(breakdown));
+  }
+
+  // A mean over n items, whose numbers `mean_of` gets, with its interval.
+  template <class MeanOf>
+  static Estimate estimate(std::size_t n, const MeanOf& mean_of) {
+    std::vector<std::size_t> all(n);
+    for (std::size_t i = 0; i < n; ++i) all[i] = i;
+    Estimate found{.value = mean_of(all), .low = std::nan(""), .high = std::nan("")};
+    if (n < metrics::kFewestSegments) return found;
+    const metrics::Interval interval = metrics::bootstrap(n, mean_of);
+    found.low = interval.low;
+    found.high = interval.high;
+    return found;
+  }
+
+  void break_down() {
+    const std::vector<std::string> files = training_text_or_note();
+    if (!files.empty()) {
+      WordFrequencies frequencies;
+      for (const std::string& file : files) {
+        for (const auto& [word, count] : count_frequencies(file)) frequencies[word] += count;
+      }
+      add_breakdown({.id = "frequency", .title = "Frequency of the word in the training text"}, frequency_names(),
+                    [&](std::size_t d, std::size_t word) {
+                      const auto found = frequencies.find(without_marks(documents_[d].words[word]));
+                      return frequency_group(found == frequencies.end() ? 0 : found->second);
+                    });
+    }
+    add_breakdown({.id = "position", .title = "Place in the document"},
+                  {"words 1 to 16", "17 to 32", "33 to 64", "65 to 128", "129 to 256", "257 to 512", "513 and later"},
+                  [](std::size_t, std::size_t word) {
+                    constexpr std::array<std::size_t, 6> kEnds = {16, 32, 64, 128, 256, 512};
+                    return static_cast<std::size_t>(std::ranges::upper_bound(kEnds, word) - kEnds.begin());
+                  });
+  }
+
+  // The longest of the words into which 13a divides a text between white space: without its punctuation.
+  static std::string without_marks(const std::string& word) {
+    const std::string tokens = metrics::tokenize(word, metrics::Tokenization::mteval_13a);
+    const std::vector<std::string_view> parts = metrics::split_words(tokens);
+    const auto longest = std::ranges::max_element(parts, {}, &std::string_view::size);
+    return longest == parts.end() ? word : std::string(*longest);
+  }
+
+  // The files in which words are counted; none, with a note, where there are none that can be relied on.
+  std::vector<std::string> training_text_or_note() {
+    if (!config_.train.empty()) return config_.train;
+    const RunConditions first = conditions_of(runs_[0]);
+    const std::string fault = fault_of_training_text(first);
+    if (fault.empty()) return first.train;
+    result_.notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
+    return {};
+  }
+
+  TokenStream stream_of(const SystemRuns& system) const {
+    TokenStream stream{.ids = {first_run(system).run.tokenizer.special().eos}, .words = {}};
+    for (std::size_t d = 0; d < documents_.size(); ++d) {
+      const DocumentPieces& pieces = text_of(system).pieces[d];
+      const std::size_t before = stream.ids.size(), words_before = stream.words.size();
+      stream.words.resize(words_before + documents_[d].words.size() + 1, {.begin = before, .end = before});
+      for (std::size_t i = 0; i < pieces.ids.size(); ++i) {
+        TokenStream::Word& word = stream.words[words_before + pieces.word[i]];
+        if (word.begin == word.end) word.begin = before + i;
+        word.end = before + i + 1;
+      }
+      stream.ids.insert(stream.ids.end(), pieces.ids.begin(), pieces.ids.end());
+    }
+    return stream;
+  }
+
+  void measure_contexts() {
+    std::vector<TokenStream> streams;
+    std::vector<std::optional<std::int64_t>> longest;
+    for (const SystemRuns& system : systems_) {
+      streams.push_back(stream_of(system));
+      longest.push_back(first_run(system).run.model->longest());
+    }
+    const std::vector<std::int64_t> lengths = context_lengths(streams, longest);
+    if (lengths.empty()) return;
+    const std::vector<std::size_t> words = draw_words(streams, lengths.back(), kContextWords);
+    result_.context_words = std::ssize(words);
+    for (const std::int64_t tokens : lengths) result_.contexts.push_back({.tokens = tokens});
+    for (std::size_t s = 0; s < systems_.size(); ++s) {
+      log::info("{}: {} words with contexts of up to {} tokens", systems_[s].name, words.size(), lengths.back());
+      for (ContextLoss& context : result_.contexts) {
+        if (context.tokens > longest[s].value_or(context.tokens)) {
+          context.loss.emplace_back();
+          continue;
+        }
+        const std::vector<double> losses =
+            losses_after(*first_run(systems_[s]).run.model, streams[s], words, context.tokens);
+        context.loss.emplace_back(estimate(losses.size(), [&](const auto& chosen) {
+          double sum = 0;
+          for (const std::size_t i : chosen) sum += losses[i];
+          return sum / static_cast<double>(chosen.size());
+        }));
+      }
+    }
+  }
+
+  void measure_attention() {
+    std::size_t distances = 0;
+    for (const SystemRuns& system : systems_) {
+      std::vector<std::vector<std::int64_t>> texts;
+      for (const DocumentPieces& pieces : text_of(system).pieces) {
+        if (texts.size() == kAttendedTexts) break;
+        std::vector<std::int64_t>& text = texts.emplace_back();
+        text.push_back(pieces.ids.back());  // the end token, which is read first
+        text.insert(text.end(), pieces.ids.begin(), pieces.ids.end() - 1);
+      }
+      const std::vector<DistanceShares>& layers =
+          result_.attention.emplace_back(attention_by_distance(*first_run(system).run.model, texts));
+      for (const DistanceShares& layer : layers) distances = std::max(distances, layer.shares.size());
+    }
+    for (std::vector<DistanceShares>& layers : result_.attention) {
+      for (DistanceShares& layer : layers) layer.shares.resize(distances);
+    }
+    result_.distances = distance_names(distances);
+  }
+
+  const CompareConfig& config_;
+  PerplexityByWord perplexity_;
+  BitsPerByte bits_;
+  std::vector<TestDocument> documents_;
+  std::vector<TrainedLanguageRun> runs_;
+  std::vector<ReadText> texts_;  // parallel to runs_
+  std::vector<SystemRuns> systems_;
+  std::vector<std::vector<ScoredOutput>> scored_;  // [run][metric]
+  LanguageComparison result_;
+};
+
+}  // namespace
+
+double PerplexityByWord::value(std::span<const double> statistics) const {
+  return std::exp(statistics[0] / statistics[1]);
+}
+
+double BitsPerByte::value(std::span<const double> statistics) const {
+  return statistics[0] / statistics[1] / std::numbers::ln2;
+}
+
+LanguageComparison compare_language(const CompareConfig& config) { return LanguageMeasurement(config).run(); }
+
+}  // namespace attend

@@ -1,0 +1,100 @@
+#include "eval/token_log_probs.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/padded.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+constexpr std::int64_t kMostLogitBytes = std::int64_t{32} << 20;  // of a block of logits
+constexpr std::int64_t kBatchTokens = 8192;
+
+// [M] fp32 on the CPU, for hidden states [M, H].
+Tensor log_probs_of_labels(const LanguageModelImpl& model, const Tensor& hidden_MH, const Tensor& labels_M) {
+  const ops::Weight& table_VH = model.output_table();
+  const std::int64_t rows = hidden_MH.size(0), row_bytes = table_VH.master().size(0) * std::int64_t{sizeof(float)};
+  const std::int64_t block = std::max<std::int64_t>(1, kMostLogitBytes / row_bytes);
+  std::vector<Tensor> blocks;
+  for (std::int64_t first = 0; first < rows; first += block) {
+    const std::int64_t count = std::min(block, rows - first);
+    const Tensor logits_KV = ops::logits(hidden_MH.narrow(0, first, count), table_VH, model.output_bias());
+    const Tensor given_K = logits_KV.gather(1, labels_M.narrow(0, first, count).unsqueeze(1)).squeeze(1);
+    blocks.push_back((given_K - logits_KV.logsumexp(1)).cpu());
+  }
+  return at::cat(blocks);
+}
+
+}  // namespace
+
+Tensor token_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_M,
+                       Carried* carried) {
+  ensure(labels_M.size(0) == tokens.layout.num_tokens(), "a label for every token");
+  const c10::InferenceMode inference;
+  Pass pass = Pass::inference();
+  return log_probs_of_labels(model, model.forward(tokens, pass, carried), labels_M);
+}
+
+Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_B) {
+  ensure(labels_B.size(0) == tokens.layout.size(), "a label for every sequence");
+  const c10::InferenceMode inference;
+  Pass pass = Pass::inference();
+  const Tensor last_B = tokens.layout.on(tokens.ids_M.device()).offsets_B1.slice(0, 1) - 1;
+  return log_probs_of_labels(model, model.forward(tokens, pass).index_select(0, last_B), labels_B);
+}
+
+std::int64_t segment_length(const LanguageModelImpl& model) { return model.longest().value_or(kSegmentTokens); }
+
+std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
+                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
+                                                const std::function<void()>& before_batch) {
+  const auto segment = static_cast<std::size_t>(segment_length(model));
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kBatchTokens / segment_length(model)));
+  std::vector<std::size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // The longest first, so that the texts which continue are the first rows of what is carried.
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return texts[i].size(); });
+  const Tensor& table = model.output_table().master();
+  std::vector<std::vector<double>> log_probs(texts.size());
+  for (std::size_t first = 0; first < order.size(); first += most) {
+    std::span<const std::size_t> rows = std::span(order).subspan(first, std::min(most, order.size() - first));
+    Carried carried;
+    for (std::size_t begin = 0;; begin += segment) {
+      const auto ends = std::ranges::find_if(rows, [&](std::size_t i) { return texts[i].size() <= begin; });
+      rows = rows.first(static_cast<std::size_t>(ends - rows.begin()));
+      if (rows.empty()) break;
+      before_batch();
+      for (Tensor& part : carried.parts) part = part.narrow(0, 0, std::ssize(rows));
+      std::vector<std::int64_t> ids, labels;
+      Sequences tokens;
+      for (const std::size_t i : rows) {
+        const std::size_t stop = std::min(begin + segment, texts[i].size());
+        for (std::size_t t = begin; t < stop; ++t) {
+          ids.push_back(t == 0 ? end : texts[i][t - 1]);
+          labels.push_back(texts[i][t]);
+        }
+        tokens.layout.append(static_cast<std::int64_t>(stop - begin));
+      }
+      tokens.ids_M = ops::to_tensor(ids, table);
+      const Tensor found_M = token_log_probs(model, tokens, ops::to_tensor(labels, table), &carried);
+      const float* found = found_M.const_data_ptr<float>();
+      for (const std::size_t i : rows) {
+        const std::size_t stop = std::min(begin + segment, texts[i].size());
+        log_probs[i].insert(log_probs[i].end(), found, found + (stop - begin));
+        found += stop - begin;
+      }
+    }
+  }
+  return log_probs;
+}
+
+}  // namespace attend

@@ -1,0 +1,37 @@
+// log p of given tokens under a language model: one forward pass over a text gives that of every token.
+//
+// Legend: docs/architecture.md.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "data/batch/batch.hpp"
+#include "models/language/language_model.hpp"
+
+namespace attend {
+
+// log p(label | the tokens up to and including its row's) for each token, [M] fp32 on the CPU. labels_M is int64, on
+// the model's device. `carried` as in LanguageModelImpl::forward.
+torch::Tensor token_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const torch::Tensor& labels_M,
+                              Carried* carried = nullptr);
+
+// log p of the label that follows the last token of each sequence, [B]; no sequence may be empty.
+torch::Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const torch::Tensor& labels_B);
+
+// The longest segment in which texts are read where the model has no limit of its own.
+inline constexpr std::int64_t kSegmentTokens = 512;
+std::int64_t segment_length(const LanguageModelImpl& model);
+
+// log p of every token of each text, which follow the end token: log p(t_1 | end), log p(t_2 | end t_1), and so on. A
+// text of more than segment_length() tokens is read in consecutive segments: a recurrent model carries its state from
+// one to the next, a Transformer begins anew. `before_batch` is called before every forward pass.
+std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
+                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
+                                                const std::function<void()>& before_batch = [] {});
+
+}  // namespace attend
