@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -118,7 +119,8 @@ class LanguageMeasurement {
     for (std::size_t d = 0; d < documents_.size(); ++d) {
       std::vector<double>& losses = text.losses.emplace_back(
           by_word(text.pieces[d], log_probs[d], documents_[d].words.size() + 1));
-      for (double& loss : losses) text.loss += loss = -loss;
+      for (double& loss : losses) loss = -loss;
+      text.loss += std::accumulate(losses.begin(), losses.end(), 0.0);
       text.num_pieces += std::ssize(ids[d]);
       text.num_unknown += std::ranges::count(ids[d], tokenizer.special().unk);
     }
@@ -148,14 +150,13 @@ class LanguageMeasurement {
     const metrics::Resamples samples = metrics::draw_resamples(documents_.size());
     for (const ReadText& text : texts_) {
       std::vector<ScoredOutput>& scored = scored_.emplace_back();
-      metrics::Rows by_word(perplexity_), by_byte(bits_);
+      metrics::Rows words(perplexity_), bytes(bits_);
       for (std::size_t d = 0; d < documents_.size(); ++d) {
-        double loss = 0;
-        for (const double of_word : text.losses[d]) loss += of_word;
-        by_word.append(std::array{loss, static_cast<double>(text.losses[d].size())});
-        by_byte.append(std::array{loss, static_cast<double>(documents_[d].bytes)});
+        const double loss = std::accumulate(text.losses[d].begin(), text.losses[d].end(), 0.0);
+        words.append(std::array{loss, static_cast<double>(text.losses[d].size())});
+        bytes.append(std::array{loss, static_cast<double>(documents_[d].bytes)});
       }
-      for (metrics::Rows* rows : {&by_word, &by_byte}) {
+      for (metrics::Rows* rows : {&words, &bytes}) {
         std::vector<double> resampled = metrics::resampled(*rows, samples);
         scored.push_back({.rows = std::move(*rows), .resampled = std::move(resampled)});
       }
@@ -238,7 +239,7 @@ class LanguageMeasurement {
   template <class MeanOf>
   static Estimate estimate(std::size_t n, const MeanOf& mean_of) {
     std::vector<std::size_t> all(n);
-    for (std::size_t i = 0; i < n; ++i) all[i] = i;
+    std::iota(all.begin(), all.end(), std::size_t{0});
     Estimate found{.value = mean_of(all), .low = std::nan(""), .high = std::nan("")};
     if (n < metrics::kFewestSegments) return found;
     const metrics::Interval interval = metrics::bootstrap(n, mean_of);
