@@ -189,7 +189,8 @@ std::string direction_of(const std::vector<std::string>& files) {
 }
 
 // Runs of one system that were ended at different times: their mean is not that of a configuration.
-void note_unequal_runs(std::vector<std::string>& notes, const std::vector<RunConditions>& runs, const SystemRuns& system) {
+void note_unequal_runs(std::vector<std::string>& notes, const std::vector<RunConditions>& runs,
+                       const SystemRuns& system) {
   constexpr double kTolerance = 0.02;
   std::vector<double> updates;
   NamedValues values;
@@ -374,8 +375,7 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
   note_unless_equal(notes, "The validation texts differ, so the curves cannot be compared", names,
                     known_of(text_of_run(kValidationText, &RunConditions::valid)));
   note_unless_equal(
-      notes,
-      fmt::format("{}, which differs, so validation losses cannot be compared", first(systems[0]).validation),
+      notes, fmt::format("{}, which differs, so validation losses cannot be compared", first(systems[0]).validation),
       values_of([&](const SystemRuns& system) { return first(system).validation_value; }));
   for (const SystemRuns& system : systems) note_unequal_runs(notes, runs, system);
   // Batches are cut by pieces, so equal configurations see within a few per cent of the same tokens.
@@ -390,12 +390,12 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
                       }));
   };
   if (have_equal_vocabularies(runs)) {
-    unequal(fmt::format("The {}s seen in training differ", units.token), 0.02, [](const RunConditions& run) { return run.tokens; });
+    unequal(fmt::format("The {}s seen in training differ", units.token), 0.02,
+            [](const RunConditions& run) { return run.tokens; });
   } else {
     unequal(fmt::format("The {}s seen in training differ (tokens over the pieces per word of the {})", units.word,
                         units.text),
-            0.05,
-            [](const RunConditions& run) {
+            0.05, [](const RunConditions& run) {
               return run.tokens ? std::optional(std::llround(static_cast<double>(*run.tokens) / run.pieces_per_word))
                                 : std::nullopt;
             });

@@ -246,7 +246,8 @@ std::string comparison_page(const Comparison& comparison) {
     sentences.push_back(std::move(shown));
   }
   if (sentences.empty()) {
-    page.content += "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison has no sentences.</p></section>\n";
+    page.content +=
+        "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison has no sentences.</p></section>\n";
   } else {
     SentenceView view{"8. Sentences", std::string(kHowToRead), "", sentence_table(comparison, kStaticSentences),
                       packed(systems, {"The reference", "Its own translation"}, comparison.metrics, sentences)};

@@ -68,7 +68,8 @@ void SectionMaker::add_training_costs(Table& table) const {
   add_cost(table, "Training: seconds", [](const Cost& cost) { return fixed_or_dash(cost.train_seconds, 0); });
   add_cost(table, tokens + " per second",
            [](const Cost& cost) { return fixed_or_dash(cost.train_tokens_per_second, 0); });
-  add_cost(table, "Training: peak memory in MB", [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
+  add_cost(table, "Training: peak memory in MB",
+           [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
 }
 
 Figure SectionMaker::figure_of(const Breakdown& breakdown, int decimals) const {

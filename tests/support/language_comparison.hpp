@@ -1,5 +1,5 @@
-// A synthetic comparison of language models: a Transformer with two seeds, an LSTM with a hostile name, and a model that
-// cannot read the longest context.
+// A synthetic comparison of language models: a Transformer with two seeds, an LSTM with a hostile name, and a
+// Transformer that cannot read the longest context.
 #pragma once
 
 #include <cmath>
@@ -57,9 +57,10 @@ inline LanguageComparison synthetic_language_comparison() {
                  .lower_is_better = true,
                  .meaning = "-log2 p / bytes",
                  .decimals = 3}};
-  it.systems = {{.name = "lm", .description = "transformer: 4 layers of 256, 4 heads", .runs = {run_of(2, 1), run_of(2.2, 2)}},
-                {.name = "lstm <b>&", .description = "lstm: 1 layer of 256", .runs = {run_of(0, 1)}},
-                {.name = "short", .description = "transformer: 2 layers of 128, 2 heads", .runs = {run_of(1, 1)}}};
+  it.systems = {
+      {.name = "lm", .description = "transformer: 4 layers of 256, 4 heads", .runs = {run_of(2, 1), run_of(2.2, 2)}},
+      {.name = "lstm <b>&", .description = "lstm: 1 layer of 256", .runs = {run_of(0, 1)}},
+      {.name = "short", .description = "transformer: 2 layers of 128, 2 heads", .runs = {run_of(1, 1)}}};
   it.differences = {{"cell", OptionPart::architecture, {"transformer", "lstm", "transformer"}},
                     {"learning-rate", OptionPart::conditions, {"0.001", "0.002", "0.001"}}};
   it.tests = {{.a = 0,

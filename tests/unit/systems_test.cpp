@@ -164,7 +164,8 @@ TEST(Systems, NamesCanBeGiven) {
 
 std::map<std::string, OptionDifference> differences_of(const std::vector<TrainedRun>& runs) {
   std::map<std::string, OptionDifference> found;
-  for (OptionDifference& difference : option_differences(conditions_of(runs), group_by_configuration(conditions_of(runs)))) {
+  const std::vector<RunConditions> conditions = conditions_of(runs);
+  for (OptionDifference& difference : option_differences(conditions, group_by_configuration(conditions))) {
     found.emplace(difference.option, std::move(difference));
   }
   return found;
@@ -199,7 +200,10 @@ TEST(Systems, ADashStandsForAnOptionThatAFamilyLacks) {
 
 std::string notes_of(const std::vector<TrainedRun>& runs, const std::vector<std::string>& test = {"t", "t"}) {
   std::string all;
-  for (const std::string& note : notes_on_conditions(conditions_of(runs), group_by_configuration(conditions_of(runs)), test)) all += note + "\n";
+  const std::vector<RunConditions> conditions = conditions_of(runs);
+  for (const std::string& note : notes_on_conditions(conditions, group_by_configuration(conditions), test)) {
+    all += note + "\n";
+  }
   return all;
 }
 
@@ -318,7 +322,8 @@ TEST(Systems, ATrainingTextThatWasChangedIsNotTheTrainingText) {
   run.inputs["the text to learn from"] = hash_hex_of_files(run.config.train);
   EXPECT_EQ(fault_of_training_text(conditions_of(run)), "");
   std::ofstream(target, std::ios::app) << "eine Katze\n";
-  EXPECT_TRUE(has(fault_of_training_text(conditions_of(run)), "no longer hold what a learnt from")) << fault_of_training_text(conditions_of(run));
+  const std::string fault = fault_of_training_text(conditions_of(run));
+  EXPECT_TRUE(has(fault, "no longer hold what a learnt from")) << fault;
   fs::remove(target);
   EXPECT_EQ(fault_of_training_text(conditions_of(run)), target + ", which a learnt from, is not there");
   run.inputs.clear();
