@@ -127,7 +127,8 @@ std::vector<DistanceShares> attention_by_distance(const LanguageModelImpl& model
   for (const std::vector<std::int64_t>& text : texts) {
     if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
     const std::size_t length = std::min(text.size(), static_cast<std::size_t>(segment_length(model)));
-    Sequences tokens{.ids_M = ops::to_tensor(std::span(text).first(length), model.output_table().master())};
+    Sequences tokens;
+    tokens.ids_M = ops::to_tensor(std::span(text).first(length), model.output_table().master());
     tokens.layout.append(static_cast<std::int64_t>(length));
     Pass pass = Pass::inference(&observer);
     model.forward(tokens, pass);

@@ -105,9 +105,10 @@ TEST(TextLogProbs, OfATransformerAreThoseOfItsSegments) {
   const LanguageModel model = compared_language_model(options);
   EXPECT_EQ(segment_length(*model), 8);
   const std::vector<std::int32_t> text = compared_tokens(20, 6);
-  const std::vector<double> found = text_log_probs(*model, std::vector{text}, kComparedEnd)[0];
+  const std::vector<double> found = text_log_probs(*model, std::span(&text, 1), kComparedEnd)[0];
   ASSERT_EQ(found.size(), 20U);
-  Sequences window{.ids_M = torch::tensor({std::int64_t{text[7]}, std::int64_t{text[8]}, std::int64_t{text[9]}})};
+  Sequences window;
+  window.ids_M = torch::tensor({std::int64_t{text[7]}, std::int64_t{text[8]}, std::int64_t{text[9]}});
   window.layout.append(3);
   const torch::Tensor next_1 = next_log_probs(*model, window, torch::tensor({std::int64_t{text[10]}}));
   EXPECT_NEAR(found[10], next_1[0].item<double>(), 1e-5);
@@ -259,7 +260,8 @@ TEST(LanguageMeasures, AreDefinedByTheirSums) {
 // Identical documents have no interval, and identical runs no difference.
 TEST(LanguageMeasures, FindNoDifferenceWhereThereIsNone) {
   const PerplexityByWord measure;
-  const std::vector<ComparedMetric> compared = {{.key = "perplexity_word", .name = measure.name()}};
+  const std::vector<ComparedMetric> compared = {
+      {.key = "perplexity_word", .name = measure.name(), .lower_is_better = true, .meaning = {}}};
   const std::vector<SystemRuns> systems = {{.name = "a", .description = {}, .runs = {0}},
                                            {.name = "b", .description = {}, .runs = {1}}};
   const metrics::Resamples samples = metrics::draw_resamples(12);
