@@ -267,8 +267,8 @@ class Measurement {
   // The text in which words are counted; empty, with a note, where there is none that can be relied on.
   std::string training_text_or_note() {
     if (!config_.train.empty()) return config_.train.back();
-    const std::string fault = runs_.empty() ? "no training text is given (--train)"
-                                            : fault_of_training_text(conditions_of(runs_[0]));
+    const std::string fault =
+        runs_.empty() ? "no training text is given (--train)" : fault_of_training_text(conditions_of(runs_[0]));
     if (fault.empty()) return runs_[0].config.train[1];
     result_.notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
     return {};

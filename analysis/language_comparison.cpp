@@ -38,8 +38,8 @@ constexpr std::size_t kAttendedTexts = 32;   // beginnings of documents whose at
 
 // The test text as one run reads it.
 struct ReadText {
-  std::vector<DocumentPieces> pieces;         // of each document
-  std::vector<std::vector<double>> losses;    // of each document: -log p of each word, its end the last one
+  std::vector<DocumentPieces> pieces;            // of each document
+  std::vector<std::vector<double>> losses;       // of each document: -log p of each word, its end the last one
   std::int64_t num_pieces = 0, num_unknown = 0;  // the ends of documents are pieces
   double loss = 0;
 };
@@ -117,8 +117,8 @@ class LanguageMeasurement {
     const auto log_probs =
         text_log_probs(*trained.run.model, ids, tokenizer.special().eos, [] { refuse_if_stopped(); });
     for (std::size_t d = 0; d < documents_.size(); ++d) {
-      std::vector<double>& losses = text.losses.emplace_back(
-          by_word(text.pieces[d], log_probs[d], documents_[d].words.size() + 1));
+      std::vector<double>& losses =
+          text.losses.emplace_back(by_word(text.pieces[d], log_probs[d], documents_[d].words.size() + 1));
       for (double& loss : losses) loss = -loss;
       text.loss += std::accumulate(losses.begin(), losses.end(), 0.0);
       text.num_pieces += std::ssize(ids[d]);
@@ -162,8 +162,7 @@ class LanguageMeasurement {
       }
     }
     for (const SystemRuns& system : systems_) {
-      System& shown =
-          result_.systems.emplace_back(System{.name = system.name, .description = system.description});
+      System& shown = result_.systems.emplace_back(System{.name = system.name, .description = system.description});
       for (const std::size_t run : system.runs) shown.runs.push_back(measured(run));
     }
   }

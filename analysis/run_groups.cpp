@@ -364,9 +364,8 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
     notes.push_back(fmt::format("{} was trained to translate {} ({}), but the test set is {} ({}).", system.name,
                                 direction, in_words(first(system).train), tested, in_words(test)));
   }
-  const std::vector<Known> vocabularies = known_of([](const RunConditions& run) {
-    return Known{.shown = run.vocabulary, .hash = run.vocabulary_hash};
-  });
+  const std::vector<Known> vocabularies =
+      known_of([](const RunConditions& run) { return Known{.shown = run.vocabulary, .hash = run.vocabulary_hash}; });
   note_unless_equal(
       notes, "The vocabularies differ, so losses, perplexities by piece and numbers of pieces cannot be compared",
       names, vocabularies);

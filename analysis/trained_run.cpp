@@ -193,8 +193,7 @@ TrainedRun TrainedRun::load(const fs::path& path, const std::string& checkpoint,
   return {training_record(path, checkpoint, seed), std::move(run), config};
 }
 
-TrainedLanguageRun TrainedLanguageRun::load(const fs::path& path, const std::string& checkpoint,
-                                            torch::Device device) {
+TrainedLanguageRun TrainedLanguageRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
   refuse_foreign_checkpoint(path, checkpoint);
   LanguageRun run = LanguageRun::load(path, checkpoint, device);
   const auto config = read_config<PretrainingConfig>(path / "config.toml", UnknownKeys::ignore);

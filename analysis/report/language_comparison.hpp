@@ -34,9 +34,9 @@ struct DistanceShares {
 
 struct LanguageComparison : ComparedSystems {
   TestText test;
-  std::int64_t context_words = 0;     // words of each ContextLoss
-  std::vector<ContextLoss> contexts;  // the shortest first; empty for a text that is too short
-  std::vector<std::string> distances;  // to the token that is attended to: "0", "1", "2 to 3"
+  std::int64_t context_words = 0;                      // words of each ContextLoss
+  std::vector<ContextLoss> contexts;                   // the shortest first; empty for a text that is too short
+  std::vector<std::string> distances;                  // to the token that is attended to: "0", "1", "2 to 3"
   std::vector<std::vector<DistanceShares>> attention;  // parallel to systems; empty without attention
 };
 

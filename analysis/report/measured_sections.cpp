@@ -55,8 +55,8 @@ class Measured : public SectionMaker {
     }
     section.add(std::move(runs));
     section.add(Paragraph{test_set});
-    section.add(Paragraph{fmt::format(
-        "Where a system has several runs, all intervals and sections {} describe its first run.", later)});
+    section.add(Paragraph{
+        fmt::format("Where a system has several runs, all intervals and sections {} describe its first run.", later)});
     section.add(Paragraph{fmt::format("Made by attend {}, {}, on {}: {}", it_.attend, it_.made,
                                       it_.processor.empty() ? "an unknown processor" : it_.processor, it_.command)});
     return section;
@@ -99,6 +99,10 @@ class Measured : public SectionMaker {
     return fmt::format("{} ± {}", fixed(mean, decimals), fixed(std::sqrt(squares / (count - 1)), decimals));
   }
 
+  bool is_metric(const char* key) const {
+    return std::ranges::find(it_.metrics, key, &ComparedMetric::key) != it_.metrics.end();
+  }
+
   // A column of section 2: a metric, with its interval, or a perplexity.
   struct Measure {
     std::string name;
@@ -113,7 +117,7 @@ class Measured : public SectionMaker {
                      [m](const MeasuredRun& run) { return run.quality.scores[m]; }});
     }
     const auto add = [&](const char* key, const char* column, std::optional<double> Quality::*perplexity) {
-      if (std::ranges::find(it_.metrics, key, &ComparedMetric::key) != it_.metrics.end()) return;
+      if (is_metric(key)) return;
       all.push_back({column, true, 2, [perplexity](const MeasuredRun& run) {
                        return Estimate{(run.quality.*perplexity).value_or(kNotMeasured), kNotMeasured, kNotMeasured};
                      }});
@@ -129,7 +133,7 @@ class Measured : public SectionMaker {
       names.push_back(metric.name);
       (metric.lower_is_better ? lower : higher).push_back(metric.name + " (" + metric.meaning + ")");
     }
-    lower.emplace_back("perplexity");
+    lower.emplace_back(is_metric("perplexity_word") ? "perplexity by piece" : "perplexity");
     Section section{
         "quality", "2. Quality",
         fmt::format("{}Lower is better for {}. The best score of a column is marked. The 95 % intervals are those of "
@@ -204,8 +208,7 @@ class Measured : public SectionMaker {
     for (const PairTest& test : it_.tests) {
       const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
       std::vector<TableCell> row{b + " − " + a, test.metric, interval(test.difference, test.decimals),
-                                 p_value(test.p_bootstrap),
-                                 p_value(test.p_randomisation)};
+                                 p_value(test.p_bootstrap), p_value(test.p_randomisation)};
       if (has_pairs) row.emplace_back(p_value(test.p_holm));
       if (has_seeds) {
         row.emplace_back(test.seeds ? fixed(test.seeds->difference, test.decimals) : "–");
@@ -218,9 +221,8 @@ class Measured : public SectionMaker {
       words.texts.push_back(verdict_of(test, a, b));
     }
     if (systems().size() <= kMostInWords) section.add(std::move(words));
-    std::string rule =
-        fmt::format("A difference is called significant where both tests of {}s give p < {}", it_.units.segment,
-                    kSignificant);
+    std::string rule = fmt::format("A difference is called significant where both tests of {}s give p < {}",
+                                   it_.units.segment, kSignificant);
     rule += has_pairs ? fmt::format(" after Holm's correction for the {} pairs of a metric.",
                                     systems().size() * (systems().size() - 1) / 2)
                       : ".";

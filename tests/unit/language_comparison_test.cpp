@@ -79,8 +79,8 @@ void expect_compared_near(const std::vector<double>& found, const std::vector<do
 
 // Texts of several lengths, one of them of several segments: a recurrent model remembers the segments before.
 TEST(TextLogProbs, AreThoseOfSteps) {
-  const std::vector<std::vector<std::int32_t>> texts = {compared_tokens(3, 1), compared_tokens(1100, 2),
-                                                        compared_tokens(600, 3), {}, compared_tokens(1, 4)};
+  const std::vector<std::vector<std::int32_t>> texts = {
+      compared_tokens(3, 1), compared_tokens(1100, 2), compared_tokens(600, 3), {}, compared_tokens(1, 4)};
   for (const LanguageCell cell : {LanguageCell::lstm, LanguageCell::gru, LanguageCell::transformer}) {
     const LanguageModel model = compared_language_model(compared_language_options(cell));
     const auto found = text_log_probs(*model, texts, kComparedEnd);
@@ -118,10 +118,9 @@ TEST(TextLogProbs, OfATransformerAreThoseOfItsSegments) {
 class ComparedOrderOne : public LanguageModelImpl {
  public:
   ComparedOrderOne()
-      : table_(register_parameter("table", torch::linspace(-1, 1, kComparedVocabulary * 4)
-                                               .reshape({4, kComparedVocabulary})
-                                               .t()
-                                               .contiguous())) {}
+      : table_(register_parameter(
+            "table",
+            torch::linspace(-1, 1, kComparedVocabulary * 4).reshape({4, kComparedVocabulary}).t().contiguous())) {}
   torch::Tensor forward(const Sequences& tokens, Pass& /*pass*/, Carried* /*carried*/) const override {
     return table_.master().index_select(0, tokens.ids_M);
   }

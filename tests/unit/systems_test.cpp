@@ -130,8 +130,7 @@ TEST(Systems, ARunIsGivenOnceHoweverItIsSpelt) {
   for (const char* again : {"/a", "/a/", "/./a", "/a/../a", "/link", "/link/"}) {
     const std::string path = place + again;
     const auto runs = runs_of(trained_run(kLuong, place + "/a", 1), trained_run(kLuong, path, 2));
-    EXPECT_THROW(group_by_configuration(conditions_of(runs)), UserError)
-        << path;
+    EXPECT_THROW(group_by_configuration(conditions_of(runs)), UserError) << path;
   }
 }
 
@@ -151,8 +150,8 @@ TEST(Systems, NamesAreThoseOfDirectories) {
 }
 
 TEST(Systems, NamesCanBeGiven) {
-  std::vector<SystemRuns> systems = group_by_configuration(conditions_of(
-      runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b"), trained_run(kLuong, "c", 2))));
+  std::vector<SystemRuns> systems = group_by_configuration(
+      conditions_of(runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b"), trained_run(kLuong, "c", 2))));
   rename_systems(systems, {});
   EXPECT_EQ(systems[0].name, "a");
   rename_systems(systems, {"recurrent", "b"});

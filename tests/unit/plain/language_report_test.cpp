@@ -32,9 +32,9 @@ TEST(LanguageReport, WritesAPageToLookAt) {
 TEST(LanguageReport, JsonHoldsEveryNumber) {
   const LanguageComparison it = synthetic_language_comparison();
   const nlohmann::json json = parse_json(report_json(it), "report.json");
-  for (const char* member : {"attend",  "command",     "made",        "processor", "test",          "notes",
-                             "metrics", "systems",     "differences", "tests",     "levels",        "where",
-                             "context_words", "contexts", "distances", "attention", "equal_vocabularies"}) {
+  for (const char* member :
+       {"attend", "command", "made", "processor", "test", "notes", "metrics", "systems", "differences", "tests",
+        "levels", "where", "context_words", "contexts", "distances", "attention", "equal_vocabularies"}) {
     EXPECT_TRUE(json.contains(member)) << member;
   }
   EXPECT_EQ(json["test"]["documents"], 120);
