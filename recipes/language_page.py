@@ -1,0 +1,53 @@
+"""The page of recipes/language."""
+
+from page_parts import made, speed, spread, table
+
+NAMES = {
+    "gpt": "GPT",
+    "gpt_rotary": "GPT, rotary positions",
+    "gpt_half_length": "GPT, segments of half the length",
+    "lstm": "LSTM",
+    "gru": "GRU",
+    "tanh": "tanh cells",
+}
+
+
+def scores(results):
+    rows = []
+    for row in results:
+        score = row["score"]
+        rows.append([NAMES[row["kind"]], f"{row['parameters'] / 1e6:.2f} M", speed(row), f"{row['valid_loss']:.3f}",
+                     f"{score['perplexity_word']:,.0f}", f"{score['bits_per_byte']:.3f}"])
+    return table(["model", "parameters", "tokens/s", "held-out loss", "perplexity by word", "bits per byte"], rows)
+
+
+def contexts(results):
+    def loss(row, tokens):
+        value = row["loss_by_context"].get(tokens)
+        return "" if value is None else f"{value:.2f}"
+
+    lengths = sorted({tokens for row in results for tokens in row["loss_by_context"]}, key=int)
+    return table(["model", *lengths], [[NAMES[row["kind"]], *(loss(row, tokens) for tokens in lengths)] for row in results])
+
+
+def page(results):
+    score = results[0]["score"]
+    return "\n".join([
+        "# Language models\n",
+        made(results, "language", "English Wikipedia", "language"),
+        f"Every row has the settings of recipes/wikipedia_causal.toml, the options below and the same tokenizer of 8,192 pieces, and "
+        f"sees {spread(row['tokens'] / 1e6 for row in results)} million tokens with one seed: there is no estimate of the noise of seeds. "
+        "Held-out loss: nats per piece at the end of the training, in segments of the length of the training; recurrent models carry "
+        f"their state from one to the next. Perplexity and bits per byte: of {score['lines']:,} held-out documents, "
+        f"{score['words']:,} words with their ends, each read from its beginning: by a table of positions in overlapping windows of the "
+        "length of the training, by the others at once, also where they are longer.\n",
+        scores(results),
+        "## Length of context\n\nNats per word if exactly so many tokens precede each piece; blank where there are fewer positions.\n",
+        contexts(results),
+        "## Options\n",
+        table(["model", "options"], [[NAMES[row["kind"]], f"`{' '.join(row['options'])}`"] for row in results]),
+    ])
+
+
+def files(results):
+    return {"language.md": page(sorted(results, key=lambda row: list(NAMES).index(row["kind"])))}
