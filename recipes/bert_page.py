@@ -1,22 +1,14 @@
 """The page of recipes/bert_variants."""
 
-import statistics
-
 from page_parts import by_kind, made, sorted_set, speed, table
-from scores import cell
+from scores import cell, mean_and_deviation
 
 BASELINE = "baseline"
 TASKS = {"sst2": "SST-2 accuracy", "conll2003": "CoNLL-2003 F1"}
 
 
-def mean_and_spread(row, task):
-    """Over the seeds of fine-tuning, in percent."""
-    scores = [100 * score for score in row["tasks"][task]]
-    return statistics.mean(scores), statistics.stdev(scores) if len(scores) > 1 else 0
-
-
 def difference(row, base, task):
-    (ours, spread), (theirs, other) = (mean_and_spread(of, task) for of in (row, base))
+    (ours, spread), (theirs, other) = (mean_and_deviation(of["tasks"][task]) for of in (row, base))
     beyond = abs(ours - theirs) > spread + other
     return f"{ours - theirs:+.1f}" + (" better" if beyond and ours > theirs else " worse" if beyond else "")
 
@@ -29,7 +21,7 @@ def scores(kinds):
         cells = [kind.replace("_", " "), f"{row['parameters'] / 1e6:.2f} M", f"{row['tokens'] / 1e6:.1f} M", speed(row),
                  f"{row['valid_loss']:.3f}", f"{row['valid_loss'] - base['valid_loss']:+.3f}" if compared else ""]
         for task in TASKS:
-            cells += [cell(*mean_and_spread(row, task)), difference(row, base, task) if compared else ""]
+            cells += [cell(*mean_and_deviation(row["tasks"][task])), difference(row, base, task) if compared else ""]
         rows.append(cells)
     heads = [head for name in TASKS.values() for head in (name, "difference")]
     return table(["encoder", "parameters", "tokens seen", "tokens/s", "held-out loss", "difference", *heads], rows)

@@ -39,8 +39,8 @@ def page(results):
         f"sees {spread(row['tokens'] / 1e6 for row in results)} million tokens with one seed: there is no estimate of the noise of seeds. "
         "Held-out loss: nats per piece at the end of the training, in segments of the length of the training; recurrent models carry "
         f"their state from one to the next. Perplexity and bits per byte: of {score['lines']:,} held-out documents, "
-        f"{score['words']:,} words with their ends, each read from its beginning: by a table of positions in overlapping windows of the "
-        "length of the training, by the others at once, also where they are longer.\n",
+        f"{score['words']:,} words with their ends. A model with a table of positions reads them in overlapping windows of the length of "
+        "its training; the others read them at once, although most are longer.\n",
         scores(results),
         "## Length of context\n\nNats per word if exactly so many tokens precede each piece; blank where there are fewer positions.\n",
         contexts(results),

@@ -22,10 +22,15 @@ def validations(run):
             yield seconds / 60, tokens, event
 
 
+def mean_and_deviation(values, factor=100):
+    """Mean and standard deviation, times the factor."""
+    values = [factor * value for value in values]
+    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0
+
+
 def over_seeds(run, metric, factor=100):
     """Mean and standard deviation over the seeds of a metric in RUN/dev.json, times the factor."""
-    values = [factor * scores[metric] for scores in json.loads((run / "dev.json").read_text())]
-    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0
+    return mean_and_deviation([scores[metric] for scores in json.loads((run / "dev.json").read_text())], factor)
 
 
 def cell(mean, spread):
