@@ -7,7 +7,7 @@ train: segments of 128 tokens, 16 per batch, of documents with the end token bef
 steps and the held-out loss per token of the first 50,000 tokens of VALID. generate: the lines of PROMPTS, which have equally many
 pieces, are one batch, continued BATCHES times after a warm-up; prints generated tokens per second.
 """
-import json, random, sys, time
+import json, sys, time
 import sentencepiece, torch
 from transformers import GPT2Config, GPT2LMHeadModel, logging
 
@@ -46,7 +46,7 @@ def step(number):
 
 job, tokenizer = sys.argv[1], sentencepiece.SentencePieceProcessor(model_file=sys.argv[2])
 end = tokenizer.eos_id()
-torch.set_num_threads(int(sys.argv[3])); torch.manual_seed(0); random.seed(0)
+torch.set_num_threads(int(sys.argv[3])); torch.manual_seed(0)
 if job == "train":
     (layers, width, heads), (steps, warm_up) = SHAPES[sys.argv[4]], map(int, sys.argv[5:7])
     model = GPT2LMHeadModel(GPT2Config(vocab_size=tokenizer.get_piece_size(), n_positions=POSITIONS, n_embd=width, n_layer=layers, n_head=heads,
