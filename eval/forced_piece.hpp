@@ -28,6 +28,10 @@ struct ForcedPiece {
 std::vector<ForcedPiece> forced_pieces(const torch::Tensor& hidden_MH, const ops::Weight& table_VH,
                                        const torch::Tensor& bias_V, const torch::Tensor& labels_M);
 
+// The same, but log p of the given pieces alone: [M] fp32, on the CPU.
+torch::Tensor log_probs_of_labels(const torch::Tensor& hidden_MH, const ops::Weight& table_VH,
+                                  const torch::Tensor& bias_V, const torch::Tensor& labels_M);
+
 // Σ log p of the pieces; 0 of none.
 double log_prob_of(std::span<const ForcedPiece> pieces);
 

@@ -18,15 +18,12 @@
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
 #include "data/text/lines.hpp"
-#include "models/ops/ops.hpp"
+#include "eval/forced_piece.hpp"
 
 namespace attend {
 namespace {
 
 using torch::Tensor;
-
-// Memory limit of the logits of one block of pieces.
-constexpr std::int64_t kPromptLogitsBytes = std::int64_t{32} << 20;
 
 // Σ log p of the pieces from Sample::first on, for each sample.
 std::vector<double> log_probs_of_words(const LanguageModelImpl& model, const std::vector<const Sample*>& batch) {
@@ -49,18 +46,11 @@ std::vector<double> log_probs_of_words(const LanguageModelImpl& model, const std
   const auto on_model = [&](const std::vector<std::int64_t>& numbers) {
     return torch::tensor(numbers, torch::kLong).to(model.device());
   };
-  const Tensor hidden_KH = model.forward(tokens, pass).index_select(0, on_model(rows)), pieces_K = on_model(pieces);
-  const ops::Weight& table_VH = model.output_table();
-  const std::int64_t row_bytes = table_VH.master().size(0) * std::int64_t{sizeof(float)};
-  const std::int64_t block = std::max<std::int64_t>(1, kPromptLogitsBytes / row_bytes), count = std::ssize(rows);
+  const Tensor hidden_KH = model.forward(tokens, pass).index_select(0, on_model(rows));
+  const Tensor log_p_K =
+      log_probs_of_labels(hidden_KH, model.output_table(), model.output_bias(), on_model(pieces));
   std::vector<double> sums(batch.size());
-  for (std::int64_t first = 0; first < count; first += block) {
-    const std::int64_t here = std::min(block, count - first);
-    const Tensor logits_KV = ops::logits(hidden_KH.narrow(0, first, here), table_VH, model.output_bias());
-    const Tensor given_K = logits_KV.gather(1, pieces_K.narrow(0, first, here).unsqueeze(1)).squeeze(1);
-    const Tensor log_p_K = (given_K - logits_KV.logsumexp(1)).to(at::kDouble).cpu();
-    for (std::int64_t k = 0; k < here; ++k) sums[owners[first + k]] += log_p_K.const_data_ptr<double>()[k];
-  }
+  for (std::size_t k = 0; k < owners.size(); ++k) sums[owners[k]] += log_p_K.const_data_ptr<float>()[k];
   return sums;
 }
 

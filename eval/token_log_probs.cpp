@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/error.hpp"
-#include "models/ops/ops.hpp"
+#include "eval/forced_piece.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {
@@ -16,23 +16,7 @@ using torch::Tensor;
 
 namespace {
 
-constexpr std::int64_t kMostLogitBytes = std::int64_t{32} << 20;  // of a block of logits
 constexpr std::int64_t kBatchTokens = 8192;
-
-// [M] fp32 on the CPU, for hidden states [M, H].
-Tensor log_probs_of_labels(const LanguageModelImpl& model, const Tensor& hidden_MH, const Tensor& labels_M) {
-  const ops::Weight& table_VH = model.output_table();
-  const std::int64_t rows = hidden_MH.size(0), row_bytes = table_VH.master().size(0) * std::int64_t{sizeof(float)};
-  const std::int64_t block = std::max<std::int64_t>(1, kMostLogitBytes / row_bytes);
-  std::vector<Tensor> blocks;
-  for (std::int64_t first = 0; first < rows; first += block) {
-    const std::int64_t count = std::min(block, rows - first);
-    const Tensor logits_KV = ops::logits(hidden_MH.narrow(0, first, count), table_VH, model.output_bias());
-    const Tensor given_K = logits_KV.gather(1, labels_M.narrow(0, first, count).unsqueeze(1)).squeeze(1);
-    blocks.push_back((given_K - logits_KV.logsumexp(1)).cpu());
-  }
-  return at::cat(blocks);
-}
 
 }  // namespace
 
@@ -41,7 +25,7 @@ Tensor token_log_probs(const LanguageModelImpl& model, const Sequences& tokens, 
   ensure(labels_M.size(0) == tokens.layout.num_tokens(), "a label for every token");
   const c10::InferenceMode inference;
   Pass pass = Pass::inference();
-  return log_probs_of_labels(model, model.forward(tokens, pass, carried), labels_M);
+  return log_probs_of_labels(model.forward(tokens, pass, carried), model.output_table(), model.output_bias(), labels_M);
 }
 
 Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_B) {
@@ -49,7 +33,8 @@ Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, c
   const c10::InferenceMode inference;
   Pass pass = Pass::inference();
   const Tensor last_B = tokens.layout.on(tokens.ids_M.device()).offsets_B1.slice(0, 1) - 1;
-  return log_probs_of_labels(model, model.forward(tokens, pass).index_select(0, last_B), labels_B);
+  return log_probs_of_labels(model.forward(tokens, pass).index_select(0, last_B), model.output_table(),
+                             model.output_bias(), labels_B);
 }
 
 std::int64_t segment_length(const LanguageModelImpl& model) { return model.longest().value_or(kSegmentTokens); }
