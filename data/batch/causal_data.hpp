@@ -13,8 +13,8 @@
 // Segments that go on (lanes 1, 2, …), for models that carry their state from one to the next: each of the lanes * R
 // rows reads a share of the stream of its own, from its beginning to its end. Batch n belongs to lane n % lanes; its
 // rows go on where those of batch n - lanes ended. If an update has `lanes` batches, they read different shares. The
-// tokens after the last share, fewer than `lanes` batches have, are left out; in validation, too, where they are the end
-// of the text.
+// tokens after the last share, fewer than `lanes` batches have, are left out; in validation, too, where they end the
+// text.
 //
 //   two lanes, R = 2, 13 segments:   batch      0      1      2      3      4      5
 //                                    segments   0 3    6 9    1 4    7 10   2 5    8 11     12 is left out
