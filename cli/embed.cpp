@@ -37,7 +37,10 @@ struct EmbedConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "run of attend pretrain or finetune", .placeholder = "DIR", .required = true, .positional = true});
+          {.help = "run of attend finetune, or of attend pretrain with --objective masked",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
     visit("input", self.input, {.help = "one text per line; -: standard input", .placeholder = "FILE"});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);

@@ -317,7 +317,7 @@ void run(const EvaluateConfig& config, const OptionOrigins& origins) {
 
 Command evaluate_command() {
   return make_command<EvaluateConfig>("evaluate",
-                                      "score translations, word alignments, or a fine-tuned run on its task", run);
+                                      "score translations, word alignments, or the answers of a run to a task", run);
 }
 
 }  // namespace attend

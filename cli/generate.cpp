@@ -43,10 +43,9 @@ struct GenerateCommandConfig {
            .required = true,
            .positional = true});
     visit("prompt", self.prompt,
-          {.help = "texts to continue, in place of lines; an empty one begins a document", .placeholder = "TEXT"});
+          {.help = "texts to continue, instead of --input; an empty text begins a document", .placeholder = "TEXT"});
     visit("input", self.input,
-          {.help = "file with a text to continue in each line, plain or .gz; a blank line begins a document; -: "
-                   "standard input",
+          {.help = "texts to continue, one per line, plain or .gz; a blank line begins a document; -: standard input",
            .placeholder = "FILE"});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);

@@ -22,7 +22,7 @@ PromptedRun::PromptedRun(const std::filesystem::path& run, const ModelOptions& u
   const std::vector<LabelledText> shots = read_shots(config, data);
   model_.emplace(*run_.model, run_.tokenizer, prompt_, shots, config.calibrate);
   if (model_->divides()) {
-    log::info("{}: the labels differ in the number of their pieces, by which their log-probabilities are divided",
+    log::info("{}: the words of the labels have different numbers of pieces, by which log-probabilities are divided",
               config.prompt);
   }
 }

@@ -40,22 +40,23 @@ struct ScoreCommandConfig {
     visit("run", self.run,
           {.help = "run of attend train or pretrain", .placeholder = "DIR", .required = true, .positional = true});
     visit("source", self.source,
-          {.help = "source text, one sentence per line, plain or .gz; -: standard input; must be given",
+          {.help = "source text, one sentence per line, plain or .gz; -: standard input; required",
            .placeholder = "FILE",
            .only = kTranslations});
     visit("target", self.target,
-          {.help = "translations of the source text, line by line; must be given",
+          {.help = "translations of the source text, line by line; required",
            .placeholder = "FILE",
            .only = kTranslations});
     visit("input", self.input,
           {.help = "one text per line, plain or .gz; -: standard input", .placeholder = "FILE", .only = kTexts});
     visit("contrast", self.contrast,
-          {.help = "of translations: contrastive ones (with an error), line by line; the accuracy is the fraction of "
-                   "lines whose translation in --target has the higher probability. Of texts: lines with a better and "
-                   "a worse sentence, separated by a tab, perhaps after their kind, or their kind and a distance",
+          {.help = "minimal pairs; the accuracy is the fraction of pairs whose better text has the higher probability. "
+                   "Translation model: a file with a worse translation for each line of --target. Others: lines with "
+                   "a better and a worse sentence, optionally after the kind of the error, or its kind and distance; "
+                   "all separated by tabs",
            .placeholder = "FILE"});
     visit("within-word", self.within_word,
-          {.help = "with each piece, also mask the pieces to its right in the same word, which tell it",
+          {.help = "with each piece, also mask the later pieces of its word, which would give it away",
            .only = {kModel, {kBert}}});
     FactorFiles::visit(self.factors, visit, kTranslations);
     ModelOptions::visit(self.use, visit);

@@ -44,13 +44,12 @@ struct GenerateConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Length");
     visit("max-new-tokens", self.max_new_tokens,
-          {.help = "most pieces of a continuation, which may end before", .min = 1, .max = 1e6});
+          {.help = "maximum number of pieces of a continuation", .min = 1, .max = 1e6});
     visit("stop", self.stop,
-          {.help = "texts at the first of which a continuation ends, without it; default: none",
-           .placeholder = "TEXT"});
+          {.help = "texts before the first of which a continuation ends", .placeholder = "TEXT"});
     visit.group("Search");
     visit("beam", self.beam,
-          {.help = "the best of a beam of this size, in place of samples; 1: greedy search; 0: samples",
+          {.help = "beam size of a search for the best continuation; 1: greedy search; 0: draw samples instead",
            .min = 0,
            .max = 1000});
     visit("length-penalty", self.length_penalty,
@@ -68,12 +67,9 @@ struct GenerateConfig {
     visit.group("Sampling");
     constexpr Condition kSamples = {"beam", {"0"}};
     visit("samples", self.samples,
-          {.help = "continuations of each prompt; without other options one, drawn piece by piece at temperature 1",
-           .min = 1,
-           .max = 1000,
-           .only = kSamples});
+          {.help = "number of samples for each prompt", .min = 1, .max = 1000, .only = kSamples});
     visit("temperature", self.temperature,
-          {.help = "divisor of log p; below 1, likely pieces become likelier; 0: greedy search",
+          {.help = "divisor of log p; below 1, likely pieces become more likely; 0: greedy search",
            .min = 0,
            .max = 100,
            .only = kSamples});

@@ -131,7 +131,7 @@ void Prompt::read_template(const PlacedText& given) {
   }
   const auto behind = std::ranges::find(parts_, label, &Part::kind);
   if (std::any_of(behind, parts_.end(), [](const Part& part) { return part.kind == first || part.kind == second; })) {
-    refuse_prompt(given.place, "template has a text behind {label}, where the model has not read it yet",
+    refuse_prompt(given.place, "template has a text after {label}, where the model has not read it yet",
                   "write the texts before {label}");
   }
 }

@@ -55,7 +55,7 @@ struct PromptConfig {
            .placeholder = "FILE",
            .only = only});
     visit("shots", self.shots,
-          {.help = "examples in the prompt, as many of each label, from the task's training file in --data",
+          {.help = "examples in the prompt, equally many of each label, from the task's training file in --data",
            .min = 0,
            .max = 10000,
            .only = {"prompt"}});
@@ -71,7 +71,7 @@ class Prompt {
   // Reads the keys template, separator ("\n" between examples) and task (a name or file as of attend finetune; none:
   // one text in the column `sentence` and its label in `label`), and the table [labels] with the words of each label.
   // Throws UserError naming file and line for other keys; a template without {label}, without {text} (pairs: {first}
-  // and {second}), or with a text behind the label; labels that differ from the task's, have no words or the same ones;
+  // and {second}), or with a text after the label; labels that differ from the task's, have no words or the same ones;
   // and a task of another kind than classification.
   static Prompt load(const std::filesystem::path& file);
 

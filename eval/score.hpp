@@ -32,7 +32,7 @@ struct ScoreConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Speed");
     visit("batch-size", self.batch_size,
-          {.help = "sentence pairs per forward pass of a worker; lines of a language model, masked copies of a BERT",
+          {.help = "sequences per forward pass of a worker: sentence pairs, lines of text, or masked copies (BERT)",
            .min = 1,
            .max = 10000});
     visit("workers", self.workers, {.help = "parallel forward passes; auto: one per processor", .min = 1, .max = 1024});

@@ -28,8 +28,9 @@ inline constexpr std::int64_t kSegmentTokens = 512;
 std::int64_t segment_length(const LanguageModelImpl& model);
 
 // log p of every token of each text, which follow the end token: log p(t_1 | end), log p(t_2 | end t_1), and so on. A
-// text of more than segment_length() tokens is read in consecutive segments: a recurrent model carries its state from
-// one to the next, a Transformer begins anew. `before_batch` is called before every forward pass.
+// text of more than segment_length() tokens is read in consecutive segments: a recurrent model, or a Transformer with a
+// memory, carries its state from one to the next; any other Transformer begins anew. `before_batch` is called before
+// every forward pass.
 std::vector<std::vector<double>> text_log_probs(
     const LanguageModelImpl& model, std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
     const std::function<void()>& before_batch = [] {});

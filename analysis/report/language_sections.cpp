@@ -81,8 +81,9 @@ class LanguageSections : public SectionMaker {
         "Loss by length of context",
         fmt::format("The same {} at random places of the text; each of their pieces is predicted from exactly that "
                     "many tokens before it, which may begin in an earlier document. Where a curve stops falling, the "
-                    "model makes no use of more context. A dash: the model cannot read that many tokens. Intervals "
-                    "hold for other words of the text; the words are the same in every row and column.",
+                    "model does not use more context. A dash: the model cannot read that many tokens. The words are "
+                    "the same in every row and column. Intervals are those of drawing other words, as if these were "
+                    "independent.",
                     plural(all_.context_words, "word")),
         {chart},
         table});
@@ -105,7 +106,8 @@ class LanguageSections : public SectionMaker {
       }
       section.add(Figure{"Attention of " + name(s) + " by distance",
                          "The share of a layer's attention that goes to tokens at each distance, the mean over heads "
-                         "and tokens; 0 is the token itself. Layers are numbered from 0, the lowest.",
+                         "and tokens of the beginnings of documents; 0 is the token itself. Layers are numbered from "
+                         "0, the lowest.",
                          {},
                          std::move(table)});
     }

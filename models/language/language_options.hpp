@@ -30,8 +30,8 @@ struct LanguageOptions {
   static void visit(Self& self, Visitor& visit) {
     visit_cell(self.cell, visit);
     visit("memory", self.memory,
-          {.help = "positions before each segment that it attends to as well, without a gradient (Transformer-XL), "
-                   "where --positions are none or those of distances; 0: none",
+          {.help = "number of positions before each segment that are attended to as well, without a gradient "
+                   "(Transformer-XL); needs --positions of distances, or none; 0: no memory",
            .min = 0,
            .max = 65535,
            .only = {"cell", {"transformer"}}});
@@ -39,7 +39,7 @@ struct LanguageOptions {
   }
   static void visit_cell(auto& cell, auto& visit) {
     visit("cell", cell,
-          {.help = "a Transformer, or a recurrent model with this cell, which remembers the text before each segment",
+          {.help = "a Transformer, or recurrent layers with this cell, which carry their state between segments",
            .only = {"objective", {"causal"}}});
   }
 

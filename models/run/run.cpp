@@ -66,8 +66,12 @@ nlohmann::ordered_json record_of_kind(RunKind kind) { return {{"format", kRunFor
 void check_is_run(const fs::path& path, RunKind expected) {
   const RunKind found = kind_of_run(path);
   if (found == expected) return;
-  throw UserError(fmt::format("{}: a run of attend {}, expected one of attend {}", path.string(), command_of(found),
-                              command_of(expected)),
+  // Both objectives of attend pretrain are named where one is taken for the other.
+  const auto command = [](RunKind kind, RunKind other) {
+    return kind == RunKind::pretrain && other == RunKind::language ? "pretrain --objective masked" : command_of(kind);
+  };
+  throw UserError(fmt::format("{}: a run of attend {}, expected one of attend {}", path.string(),
+                              command(found, expected), command(expected, found)),
                   "give the RUN directory of such a training");
 }
 

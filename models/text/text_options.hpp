@@ -29,7 +29,7 @@ struct TextModelOptions {
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model,
           {.help = "the encoder: BERT, a bidirectional LSTM, which uses only the width of a shape, or a language "
-                   "model, whose states of a token have read what precedes it"});
+                   "model, which reads from left to right"});
     visit(
         "pooling", self.pooling,
         {.help = "vector from which labels are computed: the state of [CLS] (cls), the last states (last), their mean, "
@@ -40,8 +40,7 @@ struct TextModelOptions {
     visit("head-dropout", self.head_dropout,
           {.help = "dropout on the input of the label layer; auto: dropout", .min = 0, .max = 0.95});
     visit("cell", self.cell,
-          {.help = "the language model is a Transformer, or has recurrent layers of this cell",
-           .only = {"model", {"language"}}});
+          {.help = "a Transformer, or recurrent layers with this cell", .only = {"model", {"language"}}});
     BertOptions::visit(self.encoder, visit);
   }
 

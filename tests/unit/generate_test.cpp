@@ -139,7 +139,7 @@ TEST_P(Generation, GreedySearchIsAPlainLoopOverForward) {
 }
 
 void expect_equal_continuations(const std::vector<std::vector<Continuation>>& ours,
-                  const std::vector<std::vector<Continuation>>& theirs) {
+                                const std::vector<std::vector<Continuation>>& theirs) {
   ASSERT_EQ(ours.size(), theirs.size());
   for (std::size_t i = 0; i < ours.size(); ++i) {
     ASSERT_EQ(ours[i].size(), theirs[i].size());

@@ -89,7 +89,7 @@ TEST_F(PromptFile, MistakesAreNamedByTheirLine) {
   EXPECT_EQ(refusal("template = '{text} {label} {label}'\n" + labels),
             "prompt.toml:1: template has {label} more than once");
   EXPECT_EQ(refusal("template = '{label} {text}'\n" + labels),
-            "prompt.toml:1: template has a text behind {label}, where the model has not read it yet");
+            "prompt.toml:1: template has a text after {label}, where the model has not read it yet");
   EXPECT_EQ(refusal(pair + "template = '{first} {label}'\n" + labels), "prompt.toml:2: template has no {second}");
   EXPECT_EQ(refusal(pair + "template = '{first} {second} {text} {label}'\n" + labels),
             "prompt.toml:2: template has {text}, but the task reads two");

@@ -41,7 +41,8 @@ TEST_F(RunKindTest, OfALanguageModelIsNamedByItsCommand) {
     FAIL();
   } catch (const UserError& error) {
     EXPECT_EQ(error.what(), run_.path().string() +
-                                ": a run of attend pretrain --objective causal, expected one of attend pretrain");
+                                ": a run of attend pretrain --objective causal, expected one of attend pretrain "
+                                "--objective masked");
   }
 }
 

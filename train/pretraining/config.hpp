@@ -55,16 +55,16 @@ struct PretrainingConfig {
 
     visit.group("Data");
     visit("objective", self.objective,
-          {.help = "what to predict: masked tokens from both sides (masked, a BERT encoder), or each token from those "
-                   "before it (causal, a language model, whose --norm is pre unless it is given)"});
+          {.help = "what to predict: masked tokens from both sides (masked: a BERT), or each token from those before "
+                   "it (causal: a language model, whose default --norm is pre)"});
     visit("train", self.train,
           {.help = "training text: one sentence or paragraph per line, a blank line between documents; plain or .gz",
            .placeholder = "FILE",
            .required = true,
            .may_change = true});
     visit("valid", self.valid,
-          {.help = "validation text; tokens to predict are masked as in the BERT paper, with the same masks at every "
-                   "validation; with --objective causal, all tokens are predicted",
+          {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation; "
+                   "with --objective causal, all tokens are predicted",
            .placeholder = "FILE",
            .may_change = true});
     visit("tokenizer", self.tokenizer,

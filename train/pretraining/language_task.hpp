@@ -30,8 +30,8 @@ class LanguageTask : public StreamTask<LanguageBatch> {
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
   std::vector<std::string> metrics() const override;
-  // Loss and perplexity of a token, and the share of tokens that are predicted, over the beginning of the text. A model
-  // that carries its state does so here.
+  // Loss and perplexity of a token, and the share of tokens that are predicted, over --valid-tokens tokens: the
+  // beginning of the text, or of each of its shares for a model that carries its state, which it does here, too.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
