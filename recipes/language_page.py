@@ -42,7 +42,9 @@ def page(results):
         f"{score['words']:,} words with their ends. A model with a table of positions reads them in overlapping windows of the length of "
         "its training; the others read them at once, although most are longer.\n",
         scores(results),
-        "## Length of context\n\nNats per word if exactly so many tokens precede each piece; blank where there are fewer positions.\n",
+        "## Length of context\n\nNats per word if exactly so many tokens precede each piece, the mean of 1,000 words that have at least as "
+        "many tokens before them as the last column of their row. Rows that end in different columns are of different words. Blank where "
+        "there are fewer positions.\n",
         contexts(results),
         "## Options\n",
         table(["model", "options"], [[NAMES[row["kind"]], f"`{' '.join(row['options'])}`"] for row in results]),
