@@ -114,6 +114,20 @@ TEST(TextLogProbs, OfATransformerAreThoseOfItsSegments) {
   EXPECT_NEAR(found[10], next_1[0].item<double>(), 1e-5);
 }
 
+// A memory that holds the whole text makes its segments one.
+TEST(TextLogProbs, OfATransformerWithAMemoryGoOn) {
+  LanguageOptions options = compared_language_options(LanguageCell::transformer);
+  options.memory = 1200;
+  const LanguageModel model = compared_language_model(options);
+  const std::vector<std::vector<std::int32_t>> texts = {compared_tokens(3, 1), compared_tokens(1100, 2),
+                                                        compared_tokens(600, 3)};
+  const auto found = text_log_probs(*model, texts, kComparedEnd);
+  ASSERT_EQ(found.size(), texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    expect_compared_near(found[i], compared_steps(*model, texts[i]), 1e-4);
+  }
+}
+
 // log p(next | last) alone: a model that does not look at what is before the last token.
 class ComparedOrderOne : public LanguageModelImpl {
  public:

@@ -252,7 +252,12 @@ TEST_F(CausalOptions, StateIsCarriedInOneProcess) {
   config_.trainer.processes = 2;
   EXPECT_EQ(refusal(), "");
   config_.model.cell = LanguageCell::lstm;
-  EXPECT_EQ(refusal({"cell"}), "--cell: lstm, whose state of the text is carried on in one process, but there are 2");
+  const std::string said = ": what the model remembers of a text is kept in one process, but there are 2";
+  EXPECT_EQ(refusal({"cell"}), "--cell" + said);
+  config_.model.cell = LanguageCell::transformer;
+  config_.model.memory = 8;
+  config_.model.stack.block.positions = PositionKind::transformer_xl;
+  EXPECT_EQ(refusal({"memory"}), "--memory" + said);
 }
 
 }  // namespace
