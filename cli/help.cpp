@@ -119,7 +119,7 @@ std::vector<std::string> shared_rows(const std::vector<Command>& commands) {
 
 std::string program_help(const std::vector<Command>& commands) {
   std::string text =
-      "attend: train, compare and use RNN attention, Transformers and BERT\n\n"
+      "attend: train, compare and use translation models, language models and text encoders\n\n"
       "Usage: attend COMMAND [options]\n\nCommands\n";
   for (const Command& command : commands) text += row(command.name, command.help);
   text += row("config COMMAND", "print the options a command would use, as a TOML file for --config");
