@@ -82,8 +82,8 @@ std::vector<std::size_t> draw_words(std::span<const TokenStream> streams, std::i
     };
     if (std::ranges::all_of(streams, has_context)) words.push_back(word);
   }
-  RandomStream random(seed);
-  shuffle(words, random);
+  // Those with the smallest hashes, so that a word's place in the draw does not depend on which others have a context.
+  std::ranges::sort(words, {}, [seed](std::size_t word) { return combine_keys(seed, word); });
   words.resize(std::min(words.size(), most));
   std::ranges::sort(words);
   return words;

@@ -30,7 +30,8 @@ std::vector<TestDocument> read_test_documents(const std::vector<std::string>& fi
 DocumentPieces pieces_of(const TestDocument& document, const Tokenizer& tokenizer) {
   DocumentPieces pieces;
   std::size_t words_before = 0;
-  for (const std::string& sentence : document.sentences) {
+  for (const std::string& plain : document.sentences) {
+    const std::string sentence = tokenizer.in_document(plain, words_before == 0);
     std::vector<std::size_t> ends;  // of the words of the sentence
     for (const std::string_view word : metrics::split_words(sentence)) {
       ends.push_back(static_cast<std::size_t>(word.data() - sentence.data()) + word.size());

@@ -93,7 +93,7 @@ class ContinuationPrinter {
     }
     const nlohmann::ordered_json object = {{"prompt", prompt.text},
                                            {"text", continuation.text},
-                                           {"tokens", continuation.ids.size()},
+                                           {"pieces", continuation.ids.size()},
                                            {"log_prob", continuation.log_prob},
                                            {"ended", name_of(continuation.ended)}};
     std::cout << object.dump() << '\n';

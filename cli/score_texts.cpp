@@ -63,12 +63,13 @@ class TextScorer {
   TextJson json_of(const LanguageTally& tally) const {
     TextJson object = sums_json(tally, bert_ ? "pseudo_" : "");
     object["bytes"] = tally.bytes;
-    object["bits_per_byte"] = tally.bits_per_byte();
+    object[bert_ ? "pseudo_bits_per_byte" : "bits_per_byte"] = tally.bits_per_byte();
     return object;
   }
 
   void report(const std::string& name, const LanguageTally& tally) const {
-    log::info("{}: {}; {:.3f} bits per byte", name, sums_text(tally, bert_ ? "pseudo-" : ""), tally.bits_per_byte());
+    log::info("{0}: {1}; {3:.3f} {2}bits per byte", name, sums_text(tally, bert_ ? "pseudo-" : ""),
+              bert_ ? "pseudo-" : "", tally.bits_per_byte());
   }
 
  private:

@@ -16,9 +16,9 @@
 namespace attend {
 namespace {
 
-// Pieces that all hypotheses of a batch may grow to, as if all prompts were as long as the longest: bounds what one
-// search keeps of them, keys and values in every layer.
-constexpr std::int64_t kContinuedPiecesInBatch = 32768;
+// Pieces that all hypotheses of the batches at work may grow to, as if all prompts were as long as the longest: bounds
+// what is kept of them, keys and values in every layer.
+constexpr std::int64_t kContinuedPieces = 32768;
 
 // A lower temperature is meant to be 0.
 constexpr double kLeastTemperature = 0.01;
@@ -36,7 +36,7 @@ std::vector<std::vector<std::size_t>> batches_of_prompts(const std::vector<Wante
   for (const std::size_t i : order) {
     if (batches.empty() || std::ssize(batches.back()) >= most) {
       const std::int64_t pieces = std::ssize(wanted[i].prompt) + config.search().rows() * wanted[i].longest;
-      most = std::clamp<std::int64_t>(kContinuedPiecesInBatch / pieces, 1, config.batch_size);
+      most = std::clamp<std::int64_t>(kContinuedPieces / num_workers(config.workers) / pieces, 1, config.batch_size);
       batches.emplace_back();
     }
     batches.back().push_back(i);

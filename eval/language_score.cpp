@@ -1,68 +1,23 @@
 #include "eval/language_score.hpp"
 
-#include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <numbers>
 
 #include "core/error.hpp"
-#include "data/batch/batch.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/score_batches.hpp"
+#include "eval/scored_window.hpp"
 #include "models/layers/pass.hpp"
 
 namespace attend {
 namespace {
 
-// A window of one of the lines.
-struct WindowOfLine {
-  std::size_t line = 0;
-  ScoredWindow window = {};
-};
-
-// The windows of a batch as one input: the token after each, and the rows that predict.
-struct WindowBatch {
-  Sequences tokens = {};
-  Selection scored = {};
-  torch::Tensor labels_K = {};
-};
-
-// `texts` have the pieces of each line.
-WindowBatch make_window_batch(const std::vector<std::vector<std::int32_t>>& texts,
-                              const std::vector<WindowOfLine>& windows, std::span<const std::size_t> chosen,
-                              std::int32_t end, torch::Device device) {
-  WindowBatch batch;
-  std::vector<std::int64_t> ids, rows, labels;
-  for (const std::size_t w : chosen) {
-    const std::vector<std::int32_t>& text = texts[windows[w].line];
-    const ScoredWindow& window = windows[w].window;
-    for (std::int64_t t = window.begin; t < window.end; ++t) {
-      if (t >= window.scored) {
-        rows.push_back(std::ssize(ids));
-        labels.push_back(t < std::ssize(text) ? text[static_cast<std::size_t>(t)] : end);
-      }
-      ids.push_back(t == 0 ? end : text[static_cast<std::size_t>(t - 1)]);
-    }
-    batch.tokens.layout.append(window.length());
-  }
-  batch.tokens.ids_M = at::tensor(ids, at::kLong).to(device);
-  batch.scored = select(rows, batch.tokens.layout, device);
-  batch.labels_K = at::tensor(labels, at::kLong).to(device);
-  return batch;
-}
+// Of other Transformers than those with a table of positions: attention needs memory for all pairs of its tokens.
+constexpr std::int64_t kLongestWindow = 4096;
 
 }  // namespace
-
-std::vector<ScoredWindow> scored_windows(std::int64_t tokens, std::optional<std::int64_t> longest) {
-  const std::int64_t most = longest.value_or(tokens);
-  std::vector<ScoredWindow> windows = {{.begin = 0, .scored = 0, .end = std::min(tokens, most)}};
-  while (windows.back().end < tokens) {
-    const std::int64_t scored = windows.back().end, begin = scored - most / 2;
-    windows.push_back({.begin = begin, .scored = scored, .end = std::min(tokens, begin + most)});
-  }
-  return windows;
-}
 
 std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<const std::string> lines,
                                           const ScoreConfig& config, WorkProgress* progress) {
@@ -71,16 +26,19 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
   ensure(end >= 0, "the tokenizer of a language model has an end token");
   std::vector<LanguageScore> scores(lines.size());
   std::vector<std::vector<std::int32_t>> texts(lines.size());
-  std::vector<WindowOfLine> windows;
+  std::optional<std::int64_t> longest = model.longest();
+  if (!longest && !run.options.is_recurrent()) longest = kLongestWindow;
+  std::vector<WindowOfText> windows;
   std::vector<std::int64_t> lengths;  // of the windows
   for (std::size_t i = 0; i < lines.size(); ++i) {
     texts[i] = run.tokenizer.encode(lines[i]);
-    const std::int64_t tokens = std::ssize(texts[i]) + 1;
+    texts[i].push_back(end);
+    const std::int64_t tokens = std::ssize(texts[i]);
     scores[i] = {.pieces = std::vector<ForcedPiece>(static_cast<std::size_t>(tokens)),
                  .words = std::ssize(metrics::split_words(lines[i])) + 1,
                  .bytes = std::ssize(lines[i]) + 1};
-    for (const ScoredWindow& window : scored_windows(tokens, model.longest())) {
-      windows.push_back({.line = i, .window = window});
+    for (const ScoredWindow& window : scored_windows(tokens, longest)) {
+      windows.push_back({.text = i, .window = window});
       lengths.push_back(window.length());
     }
   }
@@ -94,9 +52,8 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
     auto next = forced.begin();
     for (const std::size_t w : chosen) {
       const auto& [line, window] = windows[w];
-      const std::int64_t count = window.end - window.scored;
-      std::copy_n(next, count, scores[line].pieces.begin() + window.scored);
-      next += count;
+      std::copy_n(next, window.num_scored(), scores[line].pieces.begin() + window.scored);
+      next += window.num_scored();
       if (progress != nullptr && window.end == std::ssize(scores[line].pieces)) progress->add();
     }
   });

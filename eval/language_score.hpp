@@ -5,9 +5,9 @@
 //
 //   x = "a dog"     ▁a -1.20   ▁dog -4.31   </s> -2.05     log p(x) = -7.56
 //
-// A model that reads at most L tokens reads a longer line in overlapping windows of L tokens. Each starts L / 2 tokens
-// before the first that it predicts from, so that every piece is predicted from at least L / 2 + 1 tokens, or from all
-// before it. Nothing is cut; for lines of at most L tokens, and models without a limit, the sum is exact.
+// A line that is longer than the model reads at once is read in overlapping windows (scored_window.hpp), for
+// Transformers without a table of positions of 4096 tokens. Nothing is cut; for shorter lines, and recurrent models, the
+// sum is exact.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +33,6 @@ struct LanguageScore {
 
   double log_prob() const { return log_prob_of(pieces); }
 };
-
-// What one forward pass reads of a text: its tokens begin … end - 1, of which those from `scored` predict.
-struct ScoredWindow {
-  std::int64_t begin = 0, scored = 0, end = 0;
-
-  std::int64_t length() const { return end - begin; }
-  bool operator==(const ScoredWindow&) const = default;
-};
-
-// The windows of a text of `tokens` tokens, the first end token included; every token predicts in exactly one.
-std::vector<ScoredWindow> scored_windows(std::int64_t tokens, std::optional<std::int64_t> longest);
 
 // The score of every line, in order. An empty line is </s> alone. The sums depend on batches only by rounding.
 // `progress` counts lines. Interrupted after SIGINT or SIGTERM.

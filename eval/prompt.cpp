@@ -25,6 +25,9 @@ namespace {
 
 using torch::Tensor;
 
+// Texts whose prompts are kept at a time.
+constexpr std::size_t kTextsTogether = 256;
+
 // Σ log p of the pieces from Sample::first on, for each sample.
 std::vector<double> log_probs_of_words(const LanguageModelImpl& model, const std::vector<const Sample*>& batch) {
   std::vector<std::span<const std::int32_t>> read;
@@ -264,22 +267,24 @@ Sample PromptedModel::sample(const TaskSplit& split, std::size_t text, std::size
 Tensor PromptedModel::raw_scores(const TaskSplit& split, WorkProgress* progress) const {
   const c10::InferenceMode inference;
   const std::size_t num_labels = prompt_.words().size();
-  std::vector<Sample> samples;
-  for (std::size_t text = 0; text < split.texts.size(); ++text) {
-    for (std::size_t label = 0; label < num_labels; ++label) samples.push_back(sample(split, text, label));
-  }
-  Tensor scores_N = at::empty({std::ssize(samples)}, at::kDouble);
-  for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all texts were labelled");
-    const std::vector<double> sums = log_probs_of_words(model_, batch);
-    std::int64_t texts = 0;
-    for (std::size_t s = 0; s < batch.size(); ++s) {
-      const auto pieces = static_cast<double>(batch[s]->ids.size() - batch[s]->first);
-      scores_N.mutable_data_ptr<double>()[batch[s]->example] = divides_ ? sums[s] / pieces : sums[s];
-      texts += batch[s]->example % static_cast<std::int64_t>(num_labels) == 0 ? 1 : 0;
+  const std::size_t num_texts = split.texts.size();
+  Tensor scores_N = at::empty({static_cast<std::int64_t>(num_texts * num_labels)}, at::kDouble);
+  for (std::size_t first = 0; first < num_texts; first += kTextsTogether) {
+    const std::size_t end = std::min(first + kTextsTogether, num_texts);
+    std::vector<Sample> samples;
+    for (std::size_t text = first; text < end; ++text) {
+      for (std::size_t label = 0; label < num_labels; ++label) samples.push_back(sample(split, text, label));
+    }
+    for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
+      if (signals::stop_requested()) throw Interrupted("stopped before all texts were labelled");
+      const std::vector<double> sums = log_probs_of_words(model_, batch);
+      for (std::size_t s = 0; s < batch.size(); ++s) {
+        const auto pieces = static_cast<double>(batch[s]->ids.size() - batch[s]->first);
+        scores_N.mutable_data_ptr<double>()[batch[s]->example] = divides_ ? sums[s] / pieces : sums[s];
+      }
     }
     return_freed_memory();
-    if (progress != nullptr) progress->add(texts);
+    if (progress != nullptr) progress->add(static_cast<std::int64_t>(end - first));
   }
   return scores_N.view({-1, static_cast<std::int64_t>(num_labels)});
 }

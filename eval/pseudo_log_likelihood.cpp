@@ -59,7 +59,7 @@ MaskedCopy masked_copy(std::span<const std::int32_t> ids, std::int64_t piece, st
   const std::int64_t count = std::ssize(ids), width = std::min(count, longest - 2);
   const std::int64_t begin = std::clamp<std::int64_t>(piece - width / 2, 0, count - width);
   MaskedCopy copy{.begin = begin, .end = begin + width, .first = piece, .last = piece + 1};
-  while (within_word && copy.last < count && !tokenizer.begins_word(ids[static_cast<std::size_t>(copy.last)])) {
+  while (within_word && copy.last < copy.end && !tokenizer.begins_word(ids[static_cast<std::size_t>(copy.last)])) {
     ++copy.last;
   }
   return copy;

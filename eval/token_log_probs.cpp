@@ -8,6 +8,8 @@
 
 #include "core/error.hpp"
 #include "eval/forced_piece.hpp"
+#include "eval/score_batches.hpp"
+#include "eval/scored_window.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {
@@ -18,32 +20,43 @@ namespace {
 
 constexpr std::int64_t kBatchTokens = 8192;
 
-}  // namespace
-
-Tensor token_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_M,
-                       Carried* carried) {
-  ensure(labels_M.size(0) == tokens.layout.num_tokens(), "a label for every token");
-  const c10::InferenceMode inference;
-  Pass pass = Pass::inference();
-  return log_probs_of_labels(model.forward(tokens, pass, carried), model.output_table(), model.output_bias(), labels_M);
+// Of models that carry nothing: in windows of `longest` tokens.
+std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,
+                                            std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
+                                            std::int64_t longest, const std::function<void()>& before_batch) {
+  std::vector<std::vector<double>> log_probs(texts.size());
+  std::vector<WindowOfText> windows;
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    log_probs[i].resize(texts[i].size());
+    if (texts[i].empty()) continue;
+    for (const ScoredWindow& window : scored_windows(std::ssize(texts[i]), longest)) {
+      windows.push_back({.text = i, .window = window});
+      lengths.push_back(window.length());
+    }
+  }
+  for (const std::vector<std::size_t>& chosen : batches_of_lengths(lengths, std::ssize(windows), kBatchTokens)) {
+    before_batch();
+    const c10::InferenceMode inference;
+    const WindowBatch batch = make_window_batch(texts, windows, chosen, end, model.device());
+    Pass pass = Pass::inference();
+    const Tensor found_K = log_probs_of_labels(batch.scored.of(model.forward(batch.tokens, pass)),
+                                               model.output_table(), model.output_bias(), batch.labels_K);
+    const float* found = found_K.const_data_ptr<float>();
+    for (const std::size_t w : chosen) {
+      const auto& [text, window] = windows[w];
+      std::copy_n(found, window.num_scored(), log_probs[text].begin() + window.scored);
+      found += window.num_scored();
+    }
+  }
+  return log_probs;
 }
 
-Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_B) {
-  ensure(labels_B.size(0) == tokens.layout.size(), "a label for every sequence");
-  const c10::InferenceMode inference;
-  Pass pass = Pass::inference();
-  const Tensor last_B = tokens.layout.on(tokens.ids_M.device()).offsets_B1.slice(0, 1) - 1;
-  return log_probs_of_labels(model.forward(tokens, pass).index_select(0, last_B), model.output_table(),
-                             model.output_bias(), labels_B);
-}
-
-std::int64_t segment_length(const LanguageModelImpl& model) { return model.longest().value_or(kSegmentTokens); }
-
-std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
-                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
-                                                const std::function<void()>& before_batch) {
-  const auto segment = static_cast<std::size_t>(segment_length(model));
-  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kBatchTokens / segment_length(model)));
+// Of models that carry their state from one segment of `segment` tokens to the next.
+std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
+                                             std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
+                                             std::size_t segment, const std::function<void()>& before_batch) {
+  const std::size_t most = std::max<std::size_t>(1, static_cast<std::size_t>(kBatchTokens) / segment);
   std::vector<std::size_t> order(texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // The longest first, so that the texts which continue are the first rows of what is carried.
@@ -80,6 +93,36 @@ std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
     }
   }
   return log_probs;
+}
+
+}  // namespace
+
+Tensor token_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_M,
+                       Carried* carried) {
+  ensure(labels_M.size(0) == tokens.layout.num_tokens(), "a label for every token");
+  const c10::InferenceMode inference;
+  Pass pass = Pass::inference();
+  return log_probs_of_labels(model.forward(tokens, pass, carried), model.output_table(), model.output_bias(), labels_M);
+}
+
+Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_B) {
+  ensure(labels_B.size(0) == tokens.layout.size(), "a label for every sequence");
+  const c10::InferenceMode inference;
+  Pass pass = Pass::inference();
+  const Tensor last_B = tokens.layout.on(tokens.ids_M.device()).offsets_B1.slice(0, 1) - 1;
+  return log_probs_of_labels(model.forward(tokens, pass).index_select(0, last_B), model.output_table(),
+                             model.output_bias(), labels_B);
+}
+
+std::int64_t segment_length(const LanguageModelImpl& model) { return model.longest().value_or(kSegmentTokens); }
+
+std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
+                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
+                                                const std::function<void()>& before_batch) {
+  const std::int64_t segment = segment_length(model);
+  return model.beginning(/*rows=*/1).empty()
+             ? in_windows(model, texts, end, segment, before_batch)
+             : in_segments(model, texts, end, static_cast<std::size_t>(segment), before_batch);
 }
 
 }  // namespace attend

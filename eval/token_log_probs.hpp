@@ -23,14 +23,13 @@ torch::Tensor token_log_probs(const LanguageModelImpl& model, const Sequences& t
 // log p of the label that follows the last token of each sequence, [B]; no sequence may be empty.
 torch::Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const torch::Tensor& labels_B);
 
-// The longest segment in which texts are read where the model has no limit of its own.
+// How many tokens of a text are read at once where the model has no limit of its own.
 inline constexpr std::int64_t kSegmentTokens = 512;
 std::int64_t segment_length(const LanguageModelImpl& model);
 
 // log p of every token of each text, which follow the end token: log p(t_1 | end), log p(t_2 | end t_1), and so on. A
-// text of more than segment_length() tokens is read in consecutive segments: a recurrent model, or a Transformer with a
-// memory, carries its state from one to the next; any other Transformer begins anew. `before_batch` is called before
-// every forward pass.
+// model that carries its state reads a text of more than segment_length() tokens in consecutive segments, any other in
+// overlapping windows of that length (scored_window.hpp). `before_batch` is called before every forward pass.
 std::vector<std::vector<double>> text_log_probs(
     const LanguageModelImpl& model, std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
     const std::function<void()>& before_batch = [] {});

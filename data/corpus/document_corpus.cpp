@@ -53,8 +53,10 @@ void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, co
   const auto make_encoder = [&] {
     return [&, splitter = SentenceSplitter()](const DocumentLine& line) mutable {
       EncodedLine encoded;
+      bool is_first = line.first;  // of its document
       for (const std::string& sentence : splitter.split(line.text)) {
-        const Ids ids = tokenizer.encode(sentence);
+        const Ids ids = tokenizer.encode(tokenizer.in_document(sentence, is_first));
+        is_first = false;
         encoded.cut += ids.size() > DocumentCorpus::kLongestSentence;
         add_parts(ids, begins_word, encoded.sentences);
       }

@@ -123,7 +123,7 @@ void ByteLevelBpe::add_pieces(const std::vector<std::int32_t>& special, const st
     std::string character;
     append_utf8(character, kByteCharacters[byte]);
     const auto found = ids_.find(character);
-    if (found == ids_.end()) {
+    if (found == ids_.end() || is_special_piece(found->second)) {
       throw UserError(name + ": no piece \"" + character + "\" for the byte " + std::to_string(byte), kBpeRemedy);
     }
     byte_ids_[byte] = found->second;
@@ -140,7 +140,7 @@ void ByteLevelBpe::add_merges(const std::vector<std::pair<std::string, std::stri
     };
     const auto id = [&](const std::string& piece) {
       const auto found = ids_.find(piece);
-      if (found == ids_.end()) refuse("needs a piece \"" + piece + "\"");
+      if (found == ids_.end() || is_special_piece(found->second)) refuse("needs a piece \"" + piece + "\"");
       return found->second;
     };
     const std::int32_t left_id = id(left), right_id = id(right), result = id(left + right);

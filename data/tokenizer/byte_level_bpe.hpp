@@ -40,7 +40,8 @@ struct ByteLevelBpeFile {
 class ByteLevelBpe : public TokenizerModel {
  public:
   // Throws UserError naming the file `name` for an empty or duplicate piece, or one with a character that stands for no
-  // byte, for a byte without a piece, and for a merge that is given twice or whose parts or result are no pieces.
+  // byte, for a byte without a piece, and for a merge that is given twice or whose parts or result are no pieces or special
+  // ones.
   ByteLevelBpe(ByteLevelBpeFile file, const std::string& name);
   ByteLevelBpe(ByteLevelBpe&&) = default;
   ByteLevelBpe(const ByteLevelBpe&) = delete;
@@ -57,6 +58,7 @@ class ByteLevelBpe : public TokenizerModel {
   // True for pieces that start with white space, and for special ones.
   bool begins_word(std::int32_t id) const override;
   std::int32_t id_of(std::string_view piece) const override;
+  bool separates_texts() const override { return space_first_; }
 
  private:
   // A piece and its byte range [begin, end) in the text.
@@ -76,6 +78,7 @@ class ByteLevelBpe : public TokenizerModel {
   void add_pieces(const std::vector<std::int32_t>& special, const std::string& name);
   void add_merges(const std::vector<std::pair<std::string, std::string>>& merges, const std::string& name);
   std::vector<Character> characters_of(std::string_view text) const;
+  bool is_special_piece(std::int32_t id) const { return bytes_[static_cast<std::size_t>(id)].empty(); }
   const Merge* merge_of(std::int32_t left, std::int32_t right) const;
   std::vector<Place> places_of(std::string_view text) const;
   void add_word(std::span<const Character> word, std::vector<Place>& places) const;

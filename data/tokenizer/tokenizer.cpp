@@ -76,6 +76,10 @@ std::string_view beginning_of(std::string_view text, std::size_t most) {
   return text.substr(0, end);
 }
 
+std::string Tokenizer::in_document(std::string_view sentence, bool is_first) const {
+  return (is_first || content_->model->separates_texts() ? "" : " ") + std::string(sentence);
+}
+
 Beginning Tokenizer::encode_beginning(std::string_view text, std::size_t most) const {
   const std::string_view read = beginning_of(text, most);
   Beginning beginning{.ids = content_->model->encode(read), .cut = read.size() < text.size()};

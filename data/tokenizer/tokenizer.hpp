@@ -72,6 +72,9 @@ class Tokenizer {
   // Ids without bos and eos. Any bytes are accepted; invalid UTF-8 counts as U+FFFD.
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<Piece> encode_pieces(std::string_view text) const;
+  // A sentence as part of a document, of which it is the first or not: what separates it from the one before, if the
+  // tokenizer does not do so itself, is added in front of it.
+  std::string in_document(std::string_view sentence, bool is_first) const;
   // At most the first `most` pieces of a text, read only as far as necessary.
   Beginning encode_beginning(std::string_view text, std::size_t most) const;
 

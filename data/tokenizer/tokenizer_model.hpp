@@ -25,6 +25,8 @@ class TokenizerModel {
   virtual const std::string& piece(std::int32_t id) const = 0;
   virtual bool begins_word(std::int32_t id) const = 0;
   virtual std::int32_t id_of(std::string_view piece) const = 0;
+  // True if a text is read as if white space preceded it, so that texts encoded one by one are separate words.
+  virtual bool separates_texts() const { return true; }
 };
 
 }  // namespace attend

@@ -1,5 +1,6 @@
 #include "models/language/language_options.hpp"
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "models/language/causal_transformer.hpp"
 #include "models/language/recurrent_language.hpp"
@@ -46,6 +47,14 @@ LanguageModel make_transformer(const BertConfig& config, std::int64_t memory) {
 }
 
 }  // namespace
+
+void refuse_unread(const LanguageOptions& options, const OptionTexts& defaults, const OptionOrigins& origins) {
+  for (const BoundOption& option : bind(options)) {
+    const auto usual = defaults.find(std::string(option.name));
+    if (options.reads(option) || usual == defaults.end() || text_of(option.get()) == usual->second) continue;
+    refuse_given(option.name, origins, "with --cell " + std::string(name_of(options.cell)));
+  }
+}
 
 void check_language_options(const LanguageOptions& options) {
   const BertConfig stack = bert_config(options.stack, /*vocabulary=*/1);

@@ -28,7 +28,9 @@ struct LanguageOptions {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit_cell(self.cell, visit);
+    visit("cell", self.cell,
+          {.help = "a Transformer, or a recurrent model with this cell, which remembers the text before each segment",
+           .only = {"objective", {"causal"}}});
     visit("memory", self.memory,
           {.help = "number of positions before each segment that are attended to as well, without a gradient "
                    "(Transformer-XL); needs --positions of distances, or none; 0: no memory",
@@ -36,11 +38,6 @@ struct LanguageOptions {
            .max = 65535,
            .only = {"cell", {"transformer"}}});
     BertOptions::visit(self.stack, visit);
-  }
-  static void visit_cell(auto& cell, auto& visit) {
-    visit("cell", cell,
-          {.help = "a Transformer, or recurrent layers with this cell, which carry their state between segments",
-           .only = {"objective", {"causal"}}});
   }
 
   bool is_recurrent() const { return cell != LanguageCell::transformer; }
@@ -55,6 +52,8 @@ struct LanguageOptions {
 // The eps of a language model's norms: GPT-2's, and PyTorch's. That of BERT is smaller.
 inline constexpr double kLanguageNormEps = 1e-5;
 
+// Throws UserError for an option that was given, but that a recurrent model does not read, unless it is the default.
+void refuse_unread(const LanguageOptions& options, const OptionTexts& defaults, const OptionOrigins& origins);
 // Throws UserError if the options contradict each other.
 void check_language_options(const LanguageOptions& options);
 // Checks them, too.

@@ -87,7 +87,7 @@ TEST(TextLogProbs, AreThoseOfSteps) {
     ASSERT_EQ(found.size(), texts.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
       std::vector<double> expected = compared_steps(*model, texts[i]), all = found[i];
-      if (cell == LanguageCell::transformer && texts[i].size() > kSegmentTokens) {  // begins anew
+      if (cell == LanguageCell::transformer && texts[i].size() > kSegmentTokens) {  // windows, from the second on
         expected.resize(kSegmentTokens);
         ASSERT_EQ(all.size(), texts[i].size());
         all.resize(kSegmentTokens);
@@ -97,8 +97,8 @@ TEST(TextLogProbs, AreThoseOfSteps) {
   }
 }
 
-// A Transformer with a table of 8 positions begins anew after every eighth token, with the token before.
-TEST(TextLogProbs, OfATransformerAreThoseOfItsSegments) {
+// A Transformer with a table of 8 positions predicts the eleventh token in its second window, which begins with the fourth.
+TEST(TextLogProbs, OfATransformerAreThoseOfItsWindows) {
   LanguageOptions options = compared_language_options(LanguageCell::transformer);
   options.stack.block.positions = PositionKind::learned;
   options.stack.max_positions = 8;
@@ -108,8 +108,8 @@ TEST(TextLogProbs, OfATransformerAreThoseOfItsSegments) {
   const std::vector<double> found = text_log_probs(*model, std::span(&text, 1), kComparedEnd)[0];
   ASSERT_EQ(found.size(), 20U);
   Sequences window;
-  window.ids_M = torch::tensor({std::int64_t{text[7]}, std::int64_t{text[8]}, std::int64_t{text[9]}});
-  window.layout.append(3);
+  window.ids_M = torch::tensor(std::vector<std::int64_t>(text.begin() + 3, text.begin() + 10));
+  window.layout.append(7);
   const torch::Tensor next_1 = next_log_probs(*model, window, torch::tensor({std::int64_t{text[10]}}));
   EXPECT_NEAR(found[10], next_1[0].item<double>(), 1e-5);
 }

@@ -12,7 +12,11 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
   if (!tokenizer.empty() && !run.init_from.empty()) {
     throw UserError(origins("tokenizer") + ": --init-from already determines the tokenizer", "leave one of them out");
   }
-  if (model.model != TextEncoderKind::lstm) bert_config(model.encoder, /*vocabulary=*/1);
+  if (model.model == TextEncoderKind::bert) bert_config(model.encoder, /*vocabulary=*/1);
+  if (model.model == TextEncoderKind::language) {
+    refuse_unread(model.language(), default_texts<FinetuningConfig>(), origins);
+    check_language_options(model.language());
+  }
   trainer.refuse_several(model.encoder.block.norm_kind, origins);
   if (examples == 0) throw UserError(origins("examples") + ": no training examples", "set a share above 0");
 }

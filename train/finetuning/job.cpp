@@ -233,8 +233,9 @@ class FinetuningJob : public Job {
     if (ancestor_->kind != RunKind::language) return load_run_tokenizer(ancestor_->run);
     const fs::path file = ancestor_->run / "tokenizer" / kJointTokenizer;
     Tokenizer tokenizer = Tokenizer::load(file);
-    if (tokenizer.special().cls >= 0 && tokenizer.special().sep >= 0) return tokenizer;
-    throw UserError(file.string() + ": no pieces \"[CLS]\" and \"[SEP]\", between which fine-tuning puts texts",
+    const SpecialIds& ids = tokenizer.special();
+    if (ids.cls >= 0 && ids.sep >= 0 && ids.mask >= 0) return tokenizer;
+    throw UserError(file.string() + ": no pieces \"[CLS]\", \"[SEP]\" and \"[MASK]\", which fine-tuning needs",
                     "describe the task in a prompt: attend predict " + ancestor_->run.string() +
                         " --prompt FILE; or fine-tune a run of attend pretrain with a tokenizer of attend vocab");
   }
@@ -276,7 +277,8 @@ class FinetuningJob : public Job {
               weights_of(model).size() - report.loaded, report.unused.size());
     if (other_labels) log::info("  the head is randomly initialised: the labels differ");
     for (const std::string& other : report.mismatched) log::info("  randomly initialised: {}", other);
-    if (ancestor_->pretraining) warn_of_length(ancestor_->pretraining->longest());
+    const bool has_positions = ancestor_->kind != RunKind::language || !ancestor_->model.language().is_recurrent();
+    if (ancestor_->pretraining && has_positions) warn_of_length(ancestor_->pretraining->longest());
   }
 
   void warn_of_length(std::int64_t longest) const {

@@ -3,23 +3,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 
 namespace attend {
 namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-
-// Throws UserError for options that a recurrent language model does not read.
-void refuse_of_recurrent(const PretrainingConfig& config, const OptionOrigins& origins) {
-  const std::string cell = "--cell " + std::string(name_of(config.model.cell));
-  const OptionTexts defaults = default_texts<PretrainingConfig>();
-  for (const BoundOption& option : bind(config.model)) {
-    const bool is_default = text_of(option.get()) == defaults.at(std::string(option.name));
-    if (!config.model.reads(option) && !is_default) refuse_given(option.name, origins, "with " + cell);
-  }
-}
 
 // Throws UserError for several processes if the model remembers the text before a segment.
 void refuse_carrying(const PretrainingConfig& config, const OptionOrigins& origins) {
@@ -48,7 +37,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
   }
   const bool recurrent = is_causal() && model.is_recurrent();
   if (recurrent) {
-    refuse_of_recurrent(*this, origins);
+    refuse_unread(model, default_texts<PretrainingConfig>(), origins);
   } else {
     trainer.refuse_several(model.stack.block.norm_kind, origins);
   }
@@ -70,8 +59,11 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
   if (!phases.empty() && origins.given("length")) {
     throw UserError(origins("length") + ": every --phase sets its own length", "leave it out");
   }
+  const bool has_table = recipe_of(model.stack.block.positions).adds_table ||
+                         recipe_of(model.stack.block.self_attention).has_table;
+  const bool counts_positions = !is_causal() || (!recurrent && has_table);
   for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
-    if (recurrent || phase.length <= model.stack.max_positions) continue;
+    if (!counts_positions || phase.length <= model.stack.max_positions) continue;
     throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
                         " tokens, but the model has " + std::to_string(model.stack.max_positions) + " positions",
                     "raise --max-positions or use shorter sequences");

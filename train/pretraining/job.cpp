@@ -9,12 +9,14 @@
 #include "core/log.hpp"
 #include "data/text/documents.hpp"
 #include "data/text/lines.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/bert/bert_config.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 #include "train/pretraining/language_task.hpp"
 #include "train/pretraining/task.hpp"
@@ -83,7 +85,10 @@ class PretrainingJob : public Job {
   }
 
  protected:
-  // Checks and resolves what only this kind has; the tokenizer is loaded.
+  // A tokenizer with the pieces that this kind needs.
+  virtual Tokenizer load_tokenizer(const fs::path& file) const = 0;
+  Tokenizer tokenizer_of(const fs::path& run) const { return load_tokenizer(run / "tokenizer" / kJointTokenizer); }
+  // Checks and resolves what only this kind has.
   virtual void resolve(bool resumed) = 0;
   // Of the learning rate at a width, beside that of a BERT.
   virtual double factor_of_rate() const { return 1; }
@@ -94,7 +99,7 @@ class PretrainingJob : public Job {
     initialise(model, {.matrices = config_.model.stack.initialiser}, static_cast<std::uint64_t>(config_.trainer.seed));
     if (!initial || config_.run.init_from.empty()) return;
     const fs::path from = config_.run.init_from;
-    if (load_run_tokenizer(from).hash() != tokenizer_->hash()) {
+    if (tokenizer_of(from).hash() != tokenizer_->hash()) {
       throw UserError("--init-from " + from.string() + ": that run has another tokenizer than --tokenizer",
                       "leave --tokenizer out: the tokenizer is adopted with the weights");
     }
@@ -115,13 +120,13 @@ class PretrainingJob : public Job {
 
  private:
   Tokenizer tokenizer(bool resumed) const {
-    if (resumed) return load_run_tokenizer(config_.run.run);
+    if (resumed) return tokenizer_of(config_.run.run);
     if (config_.tokenizer.empty() && config_.run.init_from.empty()) {
       log::info("training a tokenizer on {}", name_of_files(config_.train));
       return train_tokenizer(config_.train, config_.vocabulary);
     }
-    const Tokenizer given = config_.tokenizer.empty() ? load_run_tokenizer(config_.run.init_from)
-                                                      : load_encoder_tokenizer(config_.tokenizer[0]);
+    const Tokenizer given =
+        config_.tokenizer.empty() ? tokenizer_of(config_.run.init_from) : load_tokenizer(config_.tokenizer[0]);
     warn_of_other(config_.vocabulary, given);
     return given;
   }
@@ -153,6 +158,8 @@ class MaskedJob final : public PretrainingJob {
   }
 
  private:
+  Tokenizer load_tokenizer(const fs::path& file) const override { return load_encoder_tokenizer(file); }
+
   void resolve(bool resumed) override {
     if (config_.short_first) return;
     const bool from_nothing =
@@ -185,11 +192,13 @@ class CausalJob final : public PretrainingJob {
   }
 
  private:
+  Tokenizer load_tokenizer(const fs::path& file) const override {
+    Tokenizer tokenizer = Tokenizer::load(file);
+    check_ends_texts(tokenizer, file);
+    return tokenizer;
+  }
+
   void resolve(bool resumed) override {
-    if (tokenizer_->special().eos < 0) {
-      throw UserError("--tokenizer " + name_of_files(config_.tokenizer) + ": no end token, before the first of a text",
-                      "train a tokenizer with attend vocab, which adds all special pieces");
-    }
     if (!resumed || !config_.model.carries()) return;
     // The text is read by as many streams as there are batches in an update, each with a state of its own.
     const auto began = read_config<TrainerConfig>(fs::path(config_.run.run) / "config.toml", UnknownKeys::ignore);
@@ -220,6 +229,9 @@ void pretrain(const PretrainingConfig& given, const OptionOrigins& origins, cons
     return train(job, origins, hooks);
   }
   if (!config.model.is_recurrent() && !origins.given("norm")) config.model.stack.block.norm = NormPlace::pre;
+  if (!config.model.is_recurrent() && config.model.stack.block.norm == NormPlace::post) {
+    log::info("{}: post; the default of --objective causal, and GPT-2's, is pre", origins("norm"));
+  }
   CausalJob job(config);
   train(job, origins, hooks);
 }

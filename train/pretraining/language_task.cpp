@@ -35,10 +35,11 @@ LanguageTask::LanguageTask(LanguageModel model, const Tokenizer& tokenizer, cons
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data().num_batches();
   if (!valid_) return;
+  const bool carries = !model_->beginning(/*rows=*/1).empty();  // in one stream, so that all models read the same text
   held_out_.emplace(*valid_, end_,
                     CausalDataConfig{.length = config.instances.length,
-                                     .max_tokens = *config.max_tokens,
-                                     .lanes = lanes_of(*model_, 1)});
+                                     .max_tokens = carries ? config.instances.length : *config.max_tokens,
+                                     .lanes = carries ? 1 : 0});
 }
 
 CausalData LanguageTask::training_data() const {
@@ -47,6 +48,17 @@ CausalData LanguageTask::training_data() const {
                            .max_tokens = *config_.max_tokens,
                            .lanes = lanes_of(*model_, config_.trainer.accumulate),
                            .seed = static_cast<std::uint64_t>(config_.trainer.seed)}};
+}
+
+MicroBatch LanguageTask::largest() {
+  LanguageBatch batch = training_data().batch(0);
+  batch.begins = config_.model.memory == 0;
+  if (!batch.begins) {
+    for (const auto& [name, part] : objective_state()) {
+      if (part.dim() == 1) part.fill_(static_cast<double>(config_.model.memory));  // all of it is known
+    }
+  }
+  return micro_batch(std::move(batch));
 }
 
 std::vector<std::string> LanguageTask::metrics() const {

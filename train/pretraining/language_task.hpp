@@ -26,12 +26,13 @@ class LanguageTask : public StreamTask<LanguageBatch> {
 
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }
-  MicroBatch largest() override { return micro_batch(training_data().batch(0)); }
+  // With a memory, after that is full. The state of the objective is then no longer that of the training.
+  MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
   std::vector<std::string> metrics() const override;
-  // Loss and perplexity of a token, and the share of tokens that are predicted, over --valid-tokens tokens: the
-  // beginning of the text, or of each of its shares for a model that carries its state, which it does here, too.
+  // Loss and perplexity of a token, and the share of tokens that are the likeliest, over the first --valid-tokens
+  // tokens of the text; a model that carries its state does so here, too.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
