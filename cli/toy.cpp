@@ -19,6 +19,10 @@ void run(const ToyConfig& config, const OptionOrigins&) {
     log::info("{}/{}: {} training {}, {} dev, {} test", config.directory, part.name, part.train, part.unit, part.dev,
               part.test);
   }
+  if (config.challenge) {
+    log::info("{}/challenge/{{english,german}}.tsv: {} English and {} German minimal pairs", config.directory,
+              corpus.english_pairs, corpus.german_pairs);
+  }
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <span>
 #include <utility>
 
-#include "core/error.hpp"
 #include "data/toy/tasks.hpp"
 
 namespace attend::toy {
@@ -10,21 +8,9 @@ namespace {
 
 using Words = std::vector<Word>;
 
-bool expresses(const Word& word, const void* node, Part part) {
-  return std::ranges::any_of(word.concepts,
-                             [&](const Concept& concept_) { return concept_.node == node && concept_.part == part; });
-}
-
-// The index of the first word that expresses the part; there must be one.
-std::size_t find(const Words& words, const void* node, Part part) {
-  const auto found = std::ranges::find_if(words, [&](const Word& word) { return expresses(word, node, part); });
-  ensure(found != words.end(), "the sentence expresses the part");
-  return static_cast<std::size_t>(found - words.begin());
-}
-
 // The index of the last word of a noun phrase, without modifiers after its noun.
 std::size_t find_noun(const Words& words, const NounPhrase& phrase) {
-  std::size_t at = find(words, &phrase, Part::noun);
+  std::size_t at = position_of(words, &phrase, Part::noun);
   while (at + 1 < words.size() && expresses(words[at + 1], &phrase, Part::noun)) ++at;
   return at;
 }
@@ -56,7 +42,7 @@ class Breakable {
   explicit Breakable(Draw& draw) : draw_(draw) {
     sentence_.clauses.push_back(statement());
     words_ = without_dress(to_english(sentence_));
-    const std::size_t finite = find(words_, &clause(), Part::finite);
+    const std::size_t finite = position_of(words_, &clause(), Part::finite);
     Number& number = clause().subject.number;
     const Number own = std::exchange(number, number == Number::plural ? Number::singular : Number::plural);
     other_number_ = without_dress(to_english(sentence_))[finite].text;
@@ -68,7 +54,7 @@ class Breakable {
   // The rules that can be broken.
   std::vector<Break> breaks() const {
     std::vector<Break> breaks = {Break::determiner};
-    if (other_number_ != words_[find(words_, &clause(), Part::finite)].text) {
+    if (other_number_ != words_[position_of(words_, &clause(), Part::finite)].text) {
       breaks.insert(breaks.end(), {Break::agreement, Break::agreement, Break::agreement, Break::agreement});
     }
     if (clause().object && !clause().object->adjectives.empty()) breaks.push_back(Break::adjective);
@@ -80,15 +66,15 @@ class Breakable {
   std::string broken(Break rule) const {
     Words words = words_;
     const auto move_behind_noun = [&](const void* node, Part part, const NounPhrase& phrase) {
-      move_word(words, find(words, node, part), find_noun(words, phrase));
+      move_word(words, position_of(words, node, part), find_noun(words, phrase));
     };
     const NounPhrase& phrase = clause().object ? *clause().object : clause().subject;
-    if (rule == Break::agreement) words[find(words, &clause(), Part::finite)].text = other_number_;
+    if (rule == Break::agreement) words[position_of(words, &clause(), Part::finite)].text = other_number_;
     if (rule == Break::determiner) move_behind_noun(&phrase, Part::determiner, phrase);
     if (rule == Break::adjective) move_behind_noun(&phrase, Part::adjective, phrase);
     if (rule == Break::verb) move_behind_noun(&clause(), Part::finite, phrase);
     if (rule == Break::negation) {
-      const std::size_t at = find(words, &clause(), Part::negation);
+      const std::size_t at = position_of(words, &clause(), Part::negation);
       move_word(words, at, at + 1);
     }
     return with_dress(words);

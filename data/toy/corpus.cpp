@@ -1,5 +1,7 @@
 #include "data/toy/corpus.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -8,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
+#include "data/toy/challenge.hpp"
 #include "data/toy/world.hpp"
 
 namespace attend {
@@ -98,6 +101,20 @@ class CorpusWriting {
   std::unordered_set<std::string> seen_;  // English sentences of all sets
 };
 
+constexpr const char* kEnglishChallenge = "challenge/english.tsv";
+constexpr const char* kGermanChallenge = "challenge/german.tsv";
+
+std::size_t write_challenge(const std::filesystem::path& path, toy::Language language, std::int64_t seed) {
+  const std::vector<MinimalPair> pairs = toy::draw_challenge(language, static_cast<std::uint64_t>(seed));
+  make_directories(path.parent_path());
+  AtomicFile file(path);
+  for (const MinimalPair& pair : pairs) {
+    file.write(fmt::format("{}\t{}\t{}\t{}\n", pair.kind, pair.distance.value(), pair.better, pair.worse));
+  }
+  file.commit();
+  return pairs.size();
+}
+
 }  // namespace
 
 ToyReport write_toy_corpus(const ToyConfig& config) {
@@ -105,6 +122,7 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
   std::vector<std::string> files = toy_set_files();
   files.insert(files.begin(), {"train.en", "train.de", "train.en.tags", "valid.en", "valid.de", "valid.en.tags",
                                "test.en", "test.de", "test.en.tags", "test.align"});
+  if (config.challenge) files.insert(files.end(), {kEnglishChallenge, kGermanChallenge});
   for (const std::string& name : files) {
     if (!config.overwrite && std::filesystem::exists(directory / name)) {
       throw UserError((directory / name).string() + ": already exists",
@@ -130,6 +148,10 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
                                             .dev = examples(config.valid_sentences, 2000),
                                             .test = examples(config.test_sentences, 2000)});
   report.translation = {train, valid, test};
+  if (config.challenge) {
+    report.english_pairs = write_challenge(directory / kEnglishChallenge, toy::Language::english, config.seed);
+    report.german_pairs = write_challenge(directory / kGermanChallenge, toy::Language::german, config.seed);
+  }
   return report;
 }
 

@@ -4,6 +4,7 @@
 //   train.en train.de   valid.en valid.de   test.en test.de   one sentence a line, raw text, line-aligned
 //   train.en.tags   valid.en.tags   test.en.tags              a part of speech for each English word
 //   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
+//   challenge/english.tsv challenge/german.tsv     minimal pairs (challenge.hpp), if wanted
 //
 // Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw
 // text. Every word on both sides is aligned.
@@ -27,6 +28,7 @@ struct ToyConfig {
   std::int64_t train_sentences = 20000;
   std::int64_t valid_sentences = 500;
   std::int64_t test_sentences = 1000;
+  bool challenge = false;
   bool overwrite = false;
 
   template <class Self, class Visitor>
@@ -46,6 +48,8 @@ struct ToyConfig {
           {.help = "validation sentence pairs, and number of examples per task (12 to 2000)", .min = 1, .max = 1e6});
     visit("test-sentences", self.test_sentences,
           {.help = "test sentence pairs, and number of examples per task (12 to 2000)", .min = 1, .max = 1e6});
+    visit("challenge", self.challenge,
+          {.help = "also write minimal pairs for attend score --contrast: challenge/english.tsv and german.tsv"});
     visit("overwrite", self.overwrite, {.help = "overwrite the files of an existing corpus"});
   }
 };
@@ -60,8 +64,9 @@ struct ToySet {
 
 // Statistics of the corpus.
 struct ToyReport {
-  std::vector<ToySet> translation;  // train, valid, test
-  std::vector<ToyPart> parts;       // documents, summaries, then the tasks
+  std::vector<ToySet> translation;                  // train, valid, test
+  std::vector<ToyPart> parts;                       // documents, summaries, then the tasks
+  std::size_t english_pairs = 0, german_pairs = 0;  // minimal pairs
 };
 
 // Writes all files. Throws UserError if one exists (without overwrite) or cannot be written.

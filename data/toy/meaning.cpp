@@ -62,6 +62,17 @@ std::string to_text(const std::vector<Word>& words) {
   return text;
 }
 
+bool expresses(const Word& word, const void* node, Part part) {
+  return std::ranges::any_of(word.concepts,
+                             [&](const Concept& concept_) { return concept_.node == node && concept_.part == part; });
+}
+
+std::size_t position_of(const std::vector<Word>& words, const void* node, Part part) {
+  const auto found = std::ranges::find_if(words, [&](const Word& word) { return expresses(word, node, part); });
+  ensure(found != words.end(), "the sentence expresses the part");
+  return static_cast<std::size_t>(found - words.begin());
+}
+
 std::string to_english_text(Clause clause) {
   Sentence sentence;
   sentence.clauses.push_back(std::move(clause));

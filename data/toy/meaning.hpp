@@ -139,6 +139,11 @@ struct SentencePair {
 SentencePair render(const Sentence& sentence);
 
 std::string to_text(const std::vector<Word>& words);
+// True if the word expresses the part of a node of the tree.
+bool expresses(const Word& word, const void* node, Part part);
+// The index of the first word that does; there must be one.
+std::size_t position_of(const std::vector<Word>& words, const void* node, Part part);
+
 // The English of a sentence of one clause.
 std::string to_english_text(Clause clause);
 

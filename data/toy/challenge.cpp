@@ -1,0 +1,292 @@
+#include "data/toy/challenge.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "core/random.hpp"
+#include "data/toy/plain_clauses.hpp"
+
+namespace attend::toy {
+namespace {
+
+constexpr std::size_t kPairs = 100;  // of each kind and distance
+
+// Second component of the random streams' keys, after the seed; corpus.cpp and sets.cpp have lower ones.
+constexpr std::uint64_t kChallengeStream = 200;
+
+Sentence of_clause(Clause clause) {
+  Sentence sentence;
+  sentence.clauses.push_back(std::move(clause));
+  return sentence;
+}
+
+// The sentence with a word moved from one position to another; commas and the full stop keep their places.
+std::string with_moved(const std::vector<Word>& words, std::size_t from, std::size_t to) {
+  std::vector<std::string> texts, marks;
+  for (const Word& word : words) {
+    const std::size_t end = std::min(word.text.find_first_of(".,"), word.text.size());
+    texts.push_back(word.text.substr(0, end));
+    marks.push_back(word.text.substr(end));
+  }
+  std::string text = std::move(texts[from]);
+  texts.erase(texts.begin() + static_cast<std::ptrdiff_t>(from));
+  texts.insert(texts.begin() + static_cast<std::ptrdiff_t>(to), std::move(text));
+  std::string moved;
+  for (std::size_t i = 0; i < texts.size(); ++i) moved += (i > 0 ? " " : "") + texts[i] + marks[i];
+  return moved;
+}
+
+std::string with_word(std::vector<Word> words, std::size_t at, const std::vector<Word>& other) {
+  words[at].text = other[at].text;
+  return to_text(words);
+}
+
+std::int64_t between(std::size_t a, std::size_t b) {
+  return static_cast<std::int64_t>(std::max(a, b)) - static_cast<std::int64_t>(std::min(a, b)) - 1;
+}
+
+// Draws pairs, one member function for each kind. A pair may have another distance than the wanted one.
+class Contrasts : private PlainClauses {
+ public:
+  Contrasts(RandomStream& random, Language language, std::int64_t distance)
+      : PlainClauses(random), english_(language == Language::english), distance_(distance) {}
+
+  MinimalPair agreement(bool plural) {
+    const bool adverb = english_ && distance_ == 1, alone = english_ && distance_ == 2;
+    const bool last = !english_ && distance_ <= 2;
+    Clause clause;
+    clause.tense = adverb ? Tense::present : alone ? Tense::past : any_tense();
+    const unsigned kinds = adverb || alone || chance(0.6) ? unsigned{kPerson} : unsigned{kGoods | kText | kAnimal};
+    clause.subject = phrase(kinds, plural ? Number::plural : Number::singular);
+    if (alone) {
+      clause.subject.relative =
+          owned(intransitive(standing_for(clause.subject, NounPhraseKind::relative), clause.tense));
+    } else if (!adverb && !last) {
+      keep_apart(clause.subject, clause.tense);
+    }
+    const bool past_be = english_ && clause.tense == Tense::past;  // the only past form with two numbers
+    if (adverb || (!last && !past_be && clause.subject.person && chance(0.6))) {
+      // No object in German, where it could be taken for the subject.
+      clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
+        return is_intransitive(verb) || (english_ && verb.object == Object::accusative && !verb.recipient);
+      });
+      complete(clause, any_number());
+      if (adverb) clause.frequency = &pick(frequencies());
+    } else {
+      clause.predicate = &adjective_for(clause.subject.noun->kinds);
+      clause.very = last && distance_ == 2;
+    }
+    const Number others = opposite(clause.subject.number);
+    Sentence sentence = of_clause(last ? reported(std::move(clause), others) : std::move(clause));
+    Clause& said_of = last ? sentence.clauses[0].subordinates[0].clause : sentence.clauses[0];
+    const std::vector<Word> better = say(sentence);
+    const std::size_t finite = position_of(better, &said_of, Part::finite);
+    const std::size_t noun = position_of(better, &said_of.subject, Part::noun);
+    said_of.subject.number = others;
+    return pair(better, with_word(better, finite, say(sentence)), between(noun, finite));
+  }
+
+  MinimalPair pronoun(bool plural) {
+    const auto is_of_things = [](const Verb& verb) {
+      return verb.object == Object::accusative && !verb.recipient && (verb.objects & (kPerson | kAnimal)) == 0;
+    };
+    Clause clause, other;
+    clause.tense = other.tense = any_tense();
+    const bool past = clause.tense == Tense::past;
+    clause.subject = phrase(kPerson, Number::singular);  // not the antecedent of "them"
+    clause.verb = &pick_where(verbs(), is_of_things);
+    clause.object = owned(phrase(clause.verb->objects, plural ? Number::plural : Number::singular));
+    if (past && chance(0.5)) clause.time = fixed(pick(past_times()));
+    other.subject = phrase(kPerson, any_number());
+    if (chance(0.3)) {
+      other.subject = standing_for(other.subject, NounPhraseKind::pronoun);
+      other.subject.first_person = true;
+    }
+    const unsigned kinds = clause.object->noun->kinds;
+    other.verb = &pick_where(verbs(), [&](const Verb& verb) {
+      return is_of_things(verb) && (verb.objects & kinds) != 0 && &verb != clause.verb;
+    });
+    other.object = owned(standing_for(*clause.object, NounPhraseKind::pronoun));
+    NounPhrase& it = *other.object;
+    const Noun& subject = *clause.subject.noun;
+    const NounPhrase* const antecedent = clause.object.get();
+    clause.subordinates.push_back({&pick(subordinators(past)), std::move(other)});
+    const Sentence sentence = of_clause(std::move(clause));
+    const std::vector<Word> better = say(sentence);
+    if (plural || chance(0.5)) {
+      it.number = opposite(it.number);
+    } else {
+      it.person = true;
+      it.gender = subject.gender == Gender::feminine ? Gender::masculine : Gender::feminine;
+    }
+    return pair(better, to_text(say(sentence)),
+                between(position_of(better, antecedent, Part::noun), position_of(better, &it, Part::noun)));
+  }
+
+  MinimalPair tense(bool future) {
+    Sentence sentence = of_clause(deed(future ? Tense::present : Tense::past));
+    Clause& clause = sentence.clauses[0];
+    if (future) clause.modal = &modal("will");
+    // The first times of the past and of the future differ in their first words: yesterday, tomorrow.
+    const std::size_t time = below(future_times().size());
+    const Phrase &past = past_times()[time], &coming = future_times()[time];
+    clause.time = fixed(future ? coming : past);
+    clause.time_first = chance(0.45);
+    const std::vector<Word> better = say(sentence);
+    clause.time = fixed(future ? past : coming);
+    return pair(better, to_text(say(sentence)),
+                between(position_of(better, &clause, Part::finite), position_of(better, &clause, Part::time)));
+  }
+
+  MinimalPair negation(bool) {
+    Sentence sentence = of_clause(deed(any_tense()));
+    sentence.clauses[0].negated = true;
+    const std::vector<Word> better = say(sentence);
+    const std::size_t at = position_of(better, &sentence.clauses[0], Part::negation);
+    return pair(better, with_moved(better, at, at + 1), 0);
+  }
+
+  MinimalPair article(bool of_object) {
+    Clause clause;
+    clause.tense = any_tense();
+    if (of_object) {
+      clause.subject = phrase(kPerson, any_number());
+      clause.verb =
+          &pick_where(verbs(), [](const Verb& verb) { return verb.object == Object::accusative && !verb.recipient; });
+      clause.object = owned(with_gendered_article(clause.verb->objects));
+    } else {
+      clause.subject = with_gendered_article(kPerson | kAnimal | kGoods | kText | kPlace);
+      clause.predicate = &adjective_for(clause.subject.noun->kinds);
+    }
+    Sentence sentence = of_clause(std::move(clause));
+    NounPhrase& phrase = of_object ? *sentence.clauses[0].object : sentence.clauses[0].subject;
+    const std::vector<Word> better = say(sentence);
+    const std::size_t article = position_of(better, &phrase, Part::determiner);
+    const std::size_t noun = position_of(better, &phrase, Part::noun);
+    // "der Frau" is a dative, and "die Lehrer" a plural.
+    Noun other = *phrase.noun;
+    const bool masculine = other.gender == Gender::neuter || (other.gender == Gender::feminine && of_object);
+    other.gender = masculine ? Gender::masculine : Gender::neuter;
+    phrase.noun = &other;
+    return pair(better, with_word(better, article, say(sentence)), between(article, noun));
+  }
+
+  MinimalPair particle(bool) {
+    // Prefixes with which German has no such verb. It has all of those of "werfen".
+    static constexpr std::pair<std::string_view, std::string_view> kWrong[] = {
+        {"call", "ein"},   {"invite", "an"},  {"open", "zurück"}, {"close", "zurück"}, {"pick", "an"},  {"try", "zu"},
+        {"prepare", "ab"}, {"arrive", "ein"}, {"wake", "ab"},     {"get", "weg"},      {"return", "an"}};
+    const auto& [english, prefix] = pick(std::span(kWrong));
+    Clause clause;
+    clause.subject = phrase(kPerson, any_number());
+    clause.verb = &verb(english);
+    complete(clause, any_number());
+    if (chance(0.5)) {
+      clause.time = fixed(pick(present_times()));
+      clause.time_first = chance(0.45);
+    } else if (chance(0.5)) {
+      clause.frequency = &pick(frequencies());
+    }
+    Sentence sentence = of_clause(std::move(clause));
+    Clause& said = sentence.clauses[0];
+    const std::vector<Word> better = say(sentence);
+    Verb other = *said.verb;
+    other.prefix = prefix;
+    const std::size_t finite = position_of(better, &said, Part::finite);
+    said.verb = &other;
+    return pair(better, to_text(say(sentence)), between(finite, better.size() - 1));
+  }
+
+  MinimalPair verb_position(bool) {
+    Clause last = deed(any_tense());
+    Clause clause;
+    if (chance(0.5)) {
+      clause = reported(std::move(last), any_number());
+    } else {
+      clause.tense = last.tense;
+      clause.subject = phrase(kPerson, any_number());
+      clause.predicate = &adjective_for(kPerson);
+      const Conjunction& conjunction =
+          pick_where(subordinators(clause.tense == Tense::past), [](const Conjunction& candidate) {
+            return candidate.german == "bevor" || candidate.german == "als" || candidate.german == "wenn";
+          });
+      clause.subordinates.push_back({&conjunction, std::move(last), chance(0.4)});
+    }
+    const Sentence sentence = of_clause(std::move(clause));
+    const Clause& moved = sentence.clauses[0].subordinates[0].clause;
+    const std::vector<Word> better = say(sentence);
+    const std::size_t subject = position_of(better, &moved.subject, Part::noun);
+    return pair(better, with_moved(better, position_of(better, &moved, Part::finite), subject + 1), 0);
+  }
+
+ private:
+  std::vector<Word> say(const Sentence& sentence) const {
+    return english_ ? to_english(sentence) : to_german(sentence);
+  }
+
+  static MinimalPair pair(const std::vector<Word>& better, std::string worse, std::int64_t distance) {
+    return {.distance = distance, .better = to_text(better), .worse = std::move(worse)};
+  }
+
+  static Time fixed(const Phrase& phrase) { return {std::string(phrase.english), std::string(phrase.german)}; }
+
+  NounPhrase with_gendered_article(unsigned kinds) {
+    // "das Junge" and "das Bauer" are words, and "der Messer" is one.
+    static constexpr std::string_view kOfTwoGenders[] = {"boy", "farmer", "knife"};
+    while (true) {
+      NounPhrase drawn = phrase(kinds, Number::singular);
+      if (drawn.determiner == Determiner::possessive) continue;  // "mein" is masculine and neuter
+      if (std::ranges::find(kOfTwoGenders, drawn.noun->english) == std::end(kOfTwoGenders)) return drawn;
+    }
+  }
+
+  bool english_;
+  std::int64_t distance_;
+};
+
+struct ChallengeKind {
+  Language language;
+  const char* name;
+  std::int64_t nearest, farthest;
+  MinimalPair (Contrasts::*draw)(bool turned);
+};
+
+constexpr ChallengeKind kChallengeKinds[] = {
+    {Language::english, "agreement", 1, 8, &Contrasts::agreement},
+    {Language::english, "pronoun", 3, 8, &Contrasts::pronoun},
+    {Language::english, "tense", 1, 6, &Contrasts::tense},
+    {Language::english, "negation", 0, 0, &Contrasts::negation},
+    {Language::german, "agreement", 1, 8, &Contrasts::agreement},
+    {Language::german, "article", 0, 1, &Contrasts::article},
+    {Language::german, "particle", 1, 6, &Contrasts::particle},
+    {Language::german, "verb_position", 0, 0, &Contrasts::verb_position},
+};
+
+}  // namespace
+
+std::vector<MinimalPair> draw_challenge(Language language, std::uint64_t seed) {
+  std::vector<MinimalPair> pairs;
+  std::uint64_t number = 0;
+  for (const ChallengeKind& kind : kChallengeKinds) {
+    ++number;
+    if (kind.language != language) continue;
+    for (std::int64_t distance = kind.nearest; distance <= kind.farthest; ++distance) {
+      RandomStream random(combine_keys(seed, kChallengeStream, number, distance));
+      Contrasts contrasts(random, language, distance);
+      std::unordered_set<std::string> seen;
+      while (seen.size() < kPairs) {
+        MinimalPair pair = (contrasts.*kind.draw)(seen.size() % 2 == 1);
+        // A clause of subject and verb alone has its verb last and second.
+        if (pair.distance != distance || pair.better == pair.worse || !seen.insert(pair.better).second) continue;
+        pair.kind = kind.name;
+        pairs.push_back(std::move(pair));
+      }
+    }
+  }
+  return pairs;
+}
+
+}  // namespace attend::toy

@@ -1,0 +1,43 @@
+// Minimal pairs in the language of the built-in corpus: a sentence of a form that the sentence pairs and documents
+// have, and the same with one error of a known kind.
+//
+//   agreement  4  The boys whom the teacher saw were tired.  The boys whom the teacher saw was tired.
+//
+// English kinds, and the two words between which the distance counts the others:
+//   agreement      noun - finite verb; the verb has the other number. Noun phrases between them have it too, so that
+//   the
+//                  nearest noun misleads; at distances 1 and 2 there are none.
+//   pronoun        noun - "it" or "them", the object of an action that no person undergoes; the pronoun has the other
+//                  number, or is "him" or "her", whom the sentence does not mention.
+//   tense          finite verb - time; "tomorrow" with the past, "last week" with the future.
+//   negation       "not" and the word after it change places. No distance: 0.
+// German kinds:
+//   agreement      as in English; at distances 1 and 2 in a clause with its verb last.
+//   article        article - noun; the article has another gender, such that the noun has it in no case and number:
+//   "das
+//                  Frau", not "der Frau".
+//   particle       finite verb - separable prefix; the prefix is one that the verb does not have ("ruft … ein"). None
+//   is
+//                  missing, since "ruft" is a verb, too.
+//   verb_position  the finite verb of a subordinate clause follows its subject instead of coming last. Not after weil,
+//                  obwohl and während, where spoken German allows it. No distance: 0.
+//
+// The corpus has neither reflexives nor negative polarity, and a pronoun may refer to somebody of another sentence:
+// there are no pairs of these. The words are those of the lexicon, without names and numbers. Half of the pairs of a
+// kind and distance have a plural noun (agreement, pronoun), the future (tense) or an object (article), so that no
+// form is always right.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/text/minimal_pairs.hpp"
+
+namespace attend::toy {
+
+enum class Language { english, german };
+
+// 100 pairs of each kind and distance, without repetition, in this order. A short sentence may occur in the corpus.
+std::vector<MinimalPair> draw_challenge(Language language, std::uint64_t seed);
+
+}  // namespace attend::toy
