@@ -39,6 +39,7 @@ std::string with_moved(const std::vector<Word>& words, std::size_t from, std::si
   return moved;
 }
 
+// The sentence with one word of another sentence in its place.
 std::string with_word(std::vector<Word> words, std::size_t at, const std::vector<Word>& other) {
   words[at].text = other[at].text;
   return to_text(words);
@@ -48,7 +49,8 @@ std::int64_t between(std::size_t a, std::size_t b) {
   return static_cast<std::int64_t>(std::max(a, b)) - static_cast<std::int64_t>(std::min(a, b)) - 1;
 }
 
-// Draws pairs, one member function for each kind. A pair may have another distance than the wanted one.
+// Draws pairs, one member function for each kind. Its argument turns every second pair around (see challenge.hpp). A
+// pair may have another distance than the wanted one.
 class Contrasts : private PlainClauses {
  public:
   Contrasts(RandomStream& random, Language language, std::int64_t distance)
@@ -162,16 +164,16 @@ class Contrasts : private PlainClauses {
       clause.predicate = &adjective_for(clause.subject.noun->kinds);
     }
     Sentence sentence = of_clause(std::move(clause));
-    NounPhrase& phrase = of_object ? *sentence.clauses[0].object : sentence.clauses[0].subject;
+    NounPhrase& target = of_object ? *sentence.clauses[0].object : sentence.clauses[0].subject;
     const std::vector<Word> better = say(sentence);
-    const std::size_t article = position_of(better, &phrase, Part::determiner);
-    const std::size_t noun = position_of(better, &phrase, Part::noun);
-    // "der Frau" is a dative, and "die Lehrer" a plural.
-    Noun other = *phrase.noun;
+    const std::size_t determiner = position_of(better, &target, Part::determiner);
+    const std::size_t noun = position_of(better, &target, Part::noun);
+    // Not "der Frau", a dative, and not "die Lehrer", a plural.
+    Noun other = *target.noun;
     const bool masculine = other.gender == Gender::neuter || (other.gender == Gender::feminine && of_object);
     other.gender = masculine ? Gender::masculine : Gender::neuter;
-    phrase.noun = &other;
-    return pair(better, with_word(better, article, say(sentence)), between(article, noun));
+    target.noun = &other;
+    return pair(better, with_word(better, determiner, say(sentence)), between(determiner, noun));
   }
 
   MinimalPair particle(bool) {

@@ -4,21 +4,18 @@
 //   agreement  4  The boys whom the teacher saw were tired.  The boys whom the teacher saw was tired.
 //
 // English kinds, and the two words between which the distance counts the others:
-//   agreement      noun - finite verb; the verb has the other number. Noun phrases between them have it too, so that
-//   the
-//                  nearest noun misleads; at distances 1 and 2 there are none.
+//   agreement      noun - finite verb; the verb has the other number, as have the nouns and pronouns between, so that
+//                  the nearest one misleads. At distances 1 and 2 there are none.
 //   pronoun        noun - "it" or "them", the object of an action that no person undergoes; the pronoun has the other
 //                  number, or is "him" or "her", whom the sentence does not mention.
 //   tense          finite verb - time; "tomorrow" with the past, "last week" with the future.
 //   negation       "not" and the word after it change places. No distance: 0.
 // German kinds:
 //   agreement      as in English; at distances 1 and 2 in a clause with its verb last.
-//   article        article - noun; the article has another gender, such that the noun has it in no case and number:
-//   "das
-//                  Frau", not "der Frau".
-//   particle       finite verb - separable prefix; the prefix is one that the verb does not have ("ruft … ein"). None
-//   is
-//                  missing, since "ruft" is a verb, too.
+//   article        article - noun; the article has another gender, and no case or number of the noun has this form:
+//                  "das Frau", not "der Frau".
+//   particle       finite verb - separable prefix; the verb does not have this prefix: "ruft … ein". None is missing,
+//                  since "ruft" is a verb, too.
 //   verb_position  the finite verb of a subordinate clause follows its subject instead of coming last. Not after weil,
 //                  obwohl and während, where spoken German allows it. No distance: 0.
 //

@@ -54,7 +54,7 @@ bool is_plural_noun(const std::string& word) {
 
 bool is_singular_noun(const std::string& word) { return is_noun(word) && !is_plural_noun(word); }
 
-// Nominative forms and those that end in n; words_of makes them lower-case, umlauts aside.
+// A singular or plural as words_of writes it: all forms that subjects and accusative objects have.
 bool is_german_noun(const std::string& word) {
   return std::ranges::any_of(nouns(), [&](const Noun& noun) {
     const Strings forms = words_of(std::string(noun.german) + ' ' + std::string(noun.german_plural));
