@@ -353,9 +353,8 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
     return all;
   };
   const auto text_of_run = [](const char* input, const std::vector<std::string> RunConditions::*files) {
-    return [=](const RunConditions& run) {
-      return Known{.shown = in_words(run.*files), .hash = input_hash(run, input)};
-    };
+    return
+        [=](const RunConditions& run) { return Known{.shown = in_words(run.*files), .hash = input_hash(run, input)}; };
   };
 
   for (const SystemRuns& system : systems) {

@@ -22,9 +22,9 @@ Command translate_command();
 Command vocab_command();
 
 std::vector<Command> all_commands() {
-  return {toy_command(),      vocab_command(),     tokenize_command(), train_command(),    translate_command(),
-          compare_command(),  attention_command(), evaluate_command(), score_command(),    generate_command(),
-          pretrain_command(), finetune_command(),  predict_command(),  embed_command(),    export_command(),
+  return {toy_command(),      vocab_command(),     tokenize_command(), train_command(), translate_command(),
+          compare_command(),  attention_command(), evaluate_command(), score_command(), generate_command(),
+          pretrain_command(), finetune_command(),  predict_command(),  embed_command(), export_command(),
           import_command(),   average_command(),   info_command()};
 }
 

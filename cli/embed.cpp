@@ -118,8 +118,7 @@ void run(const EmbedConfig& given, const OptionOrigins& origins) {
   }
   reader.counts().log(config.input);
   if (num_cut > 0) {
-    log::warn("{} cut to {} tokens", counted(num_cut, "text"),
-              config.sentence.max_length.value_or(encoder.longest));
+    log::warn("{} cut to {} tokens", counted(num_cut, "text"), config.sentence.max_length.value_or(encoder.longest));
   }
 }
 

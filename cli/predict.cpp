@@ -169,9 +169,9 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
   } else {
     const RunKind kind = kind_of_run(run_of_best_seed(config.run));
     if (kind == RunKind::language) {
-      throw UserError(config.run + ": a language model without a task",
-                      "describe one in words: --prompt FILE; or fine-tune it: attend finetune --init-from " +
-                          config.run);
+      throw UserError(
+          config.run + ": a language model without a task",
+          "describe one in words: --prompt FILE; or fine-tune it: attend finetune --init-from " + config.run);
     }
     if (kind == RunKind::pretrain) {
       throw UserError(config.run + ": a pretrained encoder without a task",

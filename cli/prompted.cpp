@@ -16,8 +16,7 @@ namespace attend {
 
 PromptedRun::PromptedRun(const std::filesystem::path& run, const ModelOptions& use, const PromptConfig& config,
                          const std::string& data)
-    : prompt_(Prompt::load(config.prompt)),
-      run_(LanguageRun::load(run, use.checkpoint, device_named(use.device))) {
+    : prompt_(Prompt::load(config.prompt)), run_(LanguageRun::load(run, use.checkpoint, device_named(use.device))) {
   freeze(*run_.model, use.precision);
   const std::vector<LabelledText> shots = read_shots(config, data);
   model_.emplace(*run_.model, run_.tokenizer, prompt_, shots, config.calibrate);

@@ -229,8 +229,8 @@ toml::table parse_table(std::string_view text, const std::string& file, const st
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
-    throw UserError(
-        file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()), remedy);
+    throw UserError(file + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()),
+                    remedy);
   }
 }
 
@@ -270,8 +270,9 @@ void OptionBinder::add(BoundOption option) {
   if (const BoundOption* other = find_option(options, option.traits.only.option)) {
     for (const std::string_view value : option.traits.only.values) {
       const bool known = std::ranges::find(other->choices, value) != other->choices.end();
-      ensure(value.empty() || known || (other->kind == OptionKind::flag && value == "false"),
-             "conditions name values: " + name);
+      const bool is_none =
+          (other->kind == OptionKind::flag && value == "false") || (other->kind == OptionKind::integer && value == "0");
+      ensure(value.empty() || known || is_none, "conditions name values: " + name);
     }
   }
   options.push_back(std::move(option));
@@ -378,14 +379,13 @@ std::vector<PlacedText> read_placed_texts(const std::filesystem::path& path) {
   const auto add = [&](const std::string& name, const toml::key& key, const toml::node& node) {
     const auto* text = node.as_string();
     if (text == nullptr) {
-      throw UserError(place_of(node, file) + ": " + std::string(key.str()) + " is " + printed(node) +
-                          ", expected a text",
-                      "write it in quotes");
+      throw UserError(
+          place_of(node, file) + ": " + std::string(key.str()) + " is " + printed(node) + ", expected a text",
+          "write it in quotes");
     }
-    found.emplace_back(node.source().begin, PlacedText{.table = name,
-                                                       .key = std::string(key.str()),
-                                                       .text = text->get(),
-                                                       .place = place_of(node, file)});
+    found.emplace_back(
+        node.source().begin,
+        PlacedText{.table = name, .key = std::string(key.str()), .text = text->get(), .place = place_of(node, file)});
   };
   for (const auto& [key, node] : table) {
     const toml::table* inner = node.as_table();

@@ -20,6 +20,8 @@ namespace {
 // what is kept of them, keys and values in every layer.
 constexpr std::int64_t kContinuedPieces = 32768;
 
+constexpr std::int64_t kUsualNewTokens = 100;
+
 // A lower temperature is meant to be 0.
 constexpr double kLeastTemperature = 0.01;
 
@@ -87,9 +89,8 @@ void GenerateConfig::validate(const OptionOrigins& origins) const {
 }
 
 SearchConfig GenerateConfig::search() const {
-  SearchConfig found{.length_penalty = length_penalty,
-                     .repetition_penalty = repetition_penalty,
-                     .no_repeat_ngram = no_repeat_ngram};
+  SearchConfig found{
+      .length_penalty = length_penalty, .repetition_penalty = repetition_penalty, .no_repeat_ngram = no_repeat_ngram};
   if (beam > 0) {
     found.beam = beam;
   } else if (temperature > 0) {
@@ -106,11 +107,7 @@ SearchConfig GenerateConfig::search() const {
 
 Generator::Generator(const LanguageModelImpl& model, Tokenizer tokenizer, const GenerateConfig& config,
                      WorkProgress* progress)
-    : model_(model),
-      tokenizer_(std::move(tokenizer)),
-      config_(config),
-      search_(config.search()),
-      progress_(progress) {}
+    : model_(model), tokenizer_(std::move(tokenizer)), config_(config), search_(config.search()), progress_(progress) {}
 
 std::vector<std::vector<Continuation>> Generator::generate(std::span<const GenerationPrompt> prompts) {
   std::vector<Wanted> wanted;
@@ -147,15 +144,17 @@ Continuation Generator::stream(const GenerationPrompt& prompt, const OnText& on_
 }
 
 Wanted Generator::wanted_after(const GenerationPrompt& prompt) {
-  Wanted wanted{.longest = config_.max_new_tokens, .line = num_prompts_++, .prompt = tokenizer_.encode(prompt.text)};
+  Wanted wanted{.line = num_prompts_++, .prompt = tokenizer_.encode(prompt.text)};
   // The end token is read first, and the last piece of the continuation not at all.
   const std::int64_t pieces = std::ssize(wanted.prompt);
-  if (const auto longest = model_.longest(); longest && pieces + config_.max_new_tokens > *longest) {
-    const std::int64_t room = *longest - pieces;
-    throw UserError(fmt::format("{}: a prompt of {} and {} new ones (--max-new-tokens), but the model has {} positions",
-                                prompt.place, counted(pieces, "piece"), config_.max_new_tokens, *longest),
-                    room > 0 ? fmt::format("give a shorter prompt, or --max-new-tokens {}", room)
-                             : std::string("give a shorter prompt"));
+  const std::int64_t room = model_.longest().value_or(pieces + kUsualNewTokens) - pieces;
+  wanted.longest = config_.max_new_tokens.value_or(std::clamp<std::int64_t>(room, 1, kUsualNewTokens));
+  if (model_.longest() && wanted.longest > room) {
+    throw UserError(
+        fmt::format("{}: a prompt of {} and {} (--max-new-tokens), but the model has {} positions", prompt.place,
+                    counted(pieces, "piece"), counted(wanted.longest, "new one"), *model_.longest()),
+        room > 0 ? fmt::format("give a shorter prompt, or --max-new-tokens {}", room)
+                 : std::string("give a shorter prompt"));
   }
   if (!config_.stop.empty()) {
     wanted.stops = [this, prompt_ids = wanted.prompt](std::span<const std::int32_t> ids) {

@@ -23,7 +23,7 @@
 namespace attend {
 
 struct GenerateConfig {
-  std::int64_t max_new_tokens = 100;
+  std::optional<std::int64_t> max_new_tokens = {};
   std::vector<std::string> stop = {};
   std::int64_t beam = 0;
   double length_penalty = 1;
@@ -44,9 +44,10 @@ struct GenerateConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Length");
     visit("max-new-tokens", self.max_new_tokens,
-          {.help = "maximum number of pieces of a continuation", .min = 1, .max = 1e6});
-    visit("stop", self.stop,
-          {.help = "texts before the first of which a continuation ends", .placeholder = "TEXT"});
+          {.help = "maximum number of pieces of a continuation; auto: 100, or as many as the model has positions for",
+           .min = 1,
+           .max = 1e6});
+    visit("stop", self.stop, {.help = "texts before the first of which a continuation ends", .placeholder = "TEXT"});
     visit.group("Search");
     visit("beam", self.beam,
           {.help = "beam size of a search for the best continuation; 1: greedy search; 0: draw samples instead",

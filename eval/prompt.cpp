@@ -50,8 +50,7 @@ std::vector<double> log_probs_of_words(const LanguageModelImpl& model, const std
     return torch::tensor(numbers, torch::kLong).to(model.device());
   };
   const Tensor hidden_KH = model.forward(tokens, pass).index_select(0, on_model(rows));
-  const Tensor log_p_K =
-      log_probs_of_labels(hidden_KH, model.output_table(), model.output_bias(), on_model(pieces));
+  const Tensor log_p_K = log_probs_of_labels(hidden_KH, model.output_table(), model.output_bias(), on_model(pieces));
   std::vector<double> sums(batch.size());
   for (std::size_t k = 0; k < owners.size(); ++k) sums[owners[k]] += log_p_K.const_data_ptr<float>()[k];
   return sums;

@@ -40,8 +40,8 @@ std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,
     const c10::InferenceMode inference;
     const WindowBatch batch = make_window_batch(texts, windows, chosen, end, model.device());
     Pass pass = Pass::inference();
-    const Tensor found_K = log_probs_of_labels(batch.scored.of(model.forward(batch.tokens, pass)),
-                                               model.output_table(), model.output_bias(), batch.labels_K);
+    const Tensor found_K = log_probs_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(),
+                                               model.output_bias(), batch.labels_K);
     const float* found = found_K.const_data_ptr<float>();
     for (const std::size_t w : chosen) {
       const auto& [text, window] = windows[w];

@@ -40,8 +40,8 @@ struct ByteLevelBpeFile {
 class ByteLevelBpe : public TokenizerModel {
  public:
   // Throws UserError naming the file `name` for an empty or duplicate piece, or one with a character that stands for no
-  // byte, for a byte without a piece, and for a merge that is given twice or whose parts or result are no pieces or special
-  // ones.
+  // byte, for a byte without a piece, and for a merge that is given twice or whose parts or result are no pieces or
+  // special ones.
   ByteLevelBpe(ByteLevelBpeFile file, const std::string& name);
   ByteLevelBpe(ByteLevelBpe&&) = default;
   ByteLevelBpe(const ByteLevelBpe&) = delete;

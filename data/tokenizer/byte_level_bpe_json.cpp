@@ -59,7 +59,7 @@ std::vector<std::int32_t> add_tokens(const json& file, json& vocabulary, const s
     }
     const auto known = vocabulary.find(content);
     if (known == vocabulary.end()) {
-      vocabulary[content] = id;
+      vocabulary[content] = token["id"];
     } else if (*known != id) {
       throw UserError(name + ": the added token \"" + content + "\" has the id " + std::to_string(id) +
                           ", but in the vocabulary " + known->dump(),

@@ -41,8 +41,7 @@ std::shared_ptr<Score> score_of(const HeadsConfig& config) {
 // Queries that are not all of their sentence's tokens are told by distances what is ahead of them.
 void mask_by_distance(ops::HeadsForm& form) {
   const Tensor ahead_1D = at::arange(1 - form.longest, form.longest, at::kLong).gt(0).unsqueeze(0);
-  const Tensor biases_1D =
-      at::zeros(ahead_1D.sizes()).masked_fill_(ahead_1D, -std::numeric_limits<float>::infinity());
+  const Tensor biases_1D = at::zeros(ahead_1D.sizes()).masked_fill_(ahead_1D, -std::numeric_limits<float>::infinity());
   form.biases_ND = form.biases_ND.defined() ? form.biases_ND + biases_1D.to(form.biases_ND.device()) : biases_1D;
   form.causal = false;
 }

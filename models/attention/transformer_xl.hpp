@@ -34,8 +34,7 @@ class TransformerXlScope : public Scope {
     Window result = scope_->window(queries_TH, places);
     const std::int64_t longest = places.padding_1S.size(-1), ahead = causal_ ? 0 : longest - 1;
     // Of the distances i - j from -ahead on.
-    const torch::Tensor distances_CH =
-        sinusoids(-ahead, ahead + longest, positions_.size(2)).to(queries_TH.device());
+    const torch::Tensor distances_CH = sinusoids(-ahead, ahead + longest, positions_.size(2)).to(queries_TH.device());
     const torch::Tensor keys_NDC = torch::matmul(positions_, distances_CH.t());
     const torch::Tensor energies_TC =
         torch::matmul(queries_TH + bias_, keys_NDC) / std::sqrt(static_cast<double>(bias_.size(2)));

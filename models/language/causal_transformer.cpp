@@ -25,10 +25,7 @@ struct CausalState final : DecoderState {
 };
 
 EmbeddingConfig table(const CausalTransformerConfig& config, std::int64_t rows, bool sinusoids = false) {
-  return {.vocabulary = rows,
-          .width = config.block.width,
-          .deviation = config.block.deviation,
-          .sinusoids = sinusoids};
+  return {.vocabulary = rows, .width = config.block.width, .deviation = config.block.deviation, .sinusoids = sinusoids};
 }
 
 }  // namespace

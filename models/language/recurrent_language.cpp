@@ -26,12 +26,12 @@ struct RecurrentTextState final : DecoderState {
 
 RecurrentLanguageImpl::RecurrentLanguageImpl(const RecurrentLanguageConfig& config)
     : config_(config),
-      embedding_(register_module(
-          "embedding", Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}))),
-      layers_(register_module("layers", Recurrence(RecurrenceConfig{.cell = config.cell,
-                                                                    .input = config.width,
-                                                                    .hidden = config.width,
-                                                                    .layers = config.layers}))) {}
+      embedding_(register_module("embedding",
+                                 Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}))),
+      layers_(register_module(
+          "layers",
+          Recurrence(RecurrenceConfig{
+              .cell = config.cell, .input = config.width, .hidden = config.width, .layers = config.layers}))) {}
 
 Tensor RecurrentLanguageImpl::embed(const Sequences& tokens, Pass& pass) const {
   const double scale = std::sqrt(static_cast<double>(config_.width));

@@ -128,8 +128,7 @@ std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const T
                                                                      .layers = encoder.layers.value_or(1),
                                                                      .dropout = encoder.dropout});
     }
-    case TextEncoderKind::language:
-      return std::make_unique<LanguageTextEncoder>(model, options.language(), vocabulary);
+    case TextEncoderKind::language: return std::make_unique<LanguageTextEncoder>(model, options.language(), vocabulary);
   }
   ensure(false, "the encoder is known");
   return nullptr;

@@ -1,7 +1,7 @@
 // A block of the Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3.1): a list of sub-layers, each around a
 // residual sum and a norm. Encoder, BERT and language model have self-attention and a feed-forward network, a decoder
-// has attention to the encoder's output between them. The norm stands after the sum (post, as in the paper), before the sub-layer
-// (pre, 2002.04745), or is left out (none). An ablation leaves out the residual sum: "x + " below.
+// has attention to the encoder's output between them. The norm stands after the sum (post, as in the paper), before the
+// sub-layer (pre, 2002.04745), or is left out (none). An ablation leaves out the residual sum: "x + " below.
 //
 //   post:  x = norm(x + dropout(sub-layer(x)))
 //   pre:   x = x + dropout(sub-layer(norm(x))), and a last norm after the last block

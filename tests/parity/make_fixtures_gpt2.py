@@ -79,7 +79,10 @@ tensors = {"ids": torch.tensor([i for ids in texts for i in ids[:-1]]), "lengths
            "logits": logits().detach(), "loss": loss.detach()}
 tensors |= {f"gradient.{name}": parameter.grad.clone() for name, parameter in model.named_parameters()}
 prompt = [end, *piece_ids(tokenizer, PROMPT)]
-greedy = model.generate(torch.tensor([prompt]), max_new_tokens=STEPS, do_sample=False, eos_token_id=None, pad_token_id=end)[0, len(prompt):].tolist()
+read = torch.tensor([prompt])
+# The first token is an end token, which would be taken for padding without a mask.
+greedy = model.generate(read, attention_mask=torch.ones_like(read), max_new_tokens=STEPS, do_sample=False, eos_token_id=None,
+                        pad_token_id=end)[0, len(prompt):].tolist()
 spaced = Tokenizer.from_str(tokenizer.to_str())
 spaced.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
 spaced.encode_special_tokens = True

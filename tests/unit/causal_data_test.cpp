@@ -63,9 +63,7 @@ class CausalDataTest : public testing::Test {
     return (directory_ / name).string();
   }
 
-  CausalData make(const CausalDataConfig& config) const {
-    return {corpus_, static_cast<std::int32_t>(end_), config};
-  }
+  CausalData make(const CausalDataConfig& config) const { return {corpus_, static_cast<std::int32_t>(end_), config}; }
   // What was said of data that cannot be made.
   std::string refusal(const CausalDataConfig& config) const {
     try {

@@ -24,6 +24,7 @@
 #include "eval/token_log_probs.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
+#include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace attend {
@@ -97,7 +98,8 @@ TEST(TextLogProbs, AreThoseOfSteps) {
   }
 }
 
-// A Transformer with a table of 8 positions predicts the eleventh token in its second window, which begins with the fourth.
+// A Transformer with a table of 8 positions predicts the eleventh token in its second window, which begins with the
+// fourth.
 TEST(TextLogProbs, OfATransformerAreThoseOfItsWindows) {
   LanguageOptions options = compared_language_options(LanguageCell::transformer);
   options.stack.block.positions = PositionKind::learned;
@@ -243,7 +245,7 @@ TEST(TestDocuments, AreReadInWordsAndPieces) {
   EXPECT_EQ(documents[0].words, (std::vector<std::string>{"the", "dog", "sees", "a", "cat", "7", "birds"}));
   EXPECT_EQ(documents[0].bytes, 19 + 9);
   EXPECT_EQ(documents[1].bytes, 13);
-  const Tokenizer tokenizer = small_run({}, 1).tokenizers.src;
+  const Tokenizer tokenizer = small_run(families(0)[0].config, 1).tokenizers.src;
   for (const TestDocument& document : documents) {
     const DocumentPieces pieces = pieces_of(document, tokenizer);
     ASSERT_EQ(pieces.ids.size(), pieces.word.size());

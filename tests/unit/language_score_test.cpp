@@ -1,6 +1,7 @@
 // The probability of a text, in one forward pass, is what stepping through it says; windows, batches and workers change
 // nothing that they should not.
 #include "eval/language_score.hpp"
+#include "eval/scored_window.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

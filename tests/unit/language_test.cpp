@@ -91,8 +91,8 @@ TEST(LanguageOptions, AMemoryNeedsPositionsOfDistances) {
   expect_refused(with(PositionKind::learned, attention), "positions is learned", "--positions transformer-xl");
   expect_refused(with(PositionKind::sinusoidal, attention), "positions is sinusoidal", "--positions transformer-xl");
   expect_refused(with(PositionKind::alibi, random), "self-attention is random", "--self-attention attention");
-  for (const PositionKind positions : {PositionKind::none, PositionKind::relative, PositionKind::t5,
-                                       PositionKind::rotary, PositionKind::alibi}) {
+  for (const PositionKind positions :
+       {PositionKind::none, PositionKind::relative, PositionKind::t5, PositionKind::rotary, PositionKind::alibi}) {
     EXPECT_NO_THROW(make_language_model(with(positions, attention), 23)) << name_of(positions);
   }
 }
@@ -130,8 +130,8 @@ TEST(LanguageOptions, ARecurrentModelIsItsTableAndItsCells) {
     std::int64_t gates;
     std::size_t parts;  // of a layer's state
   };
-  for (const auto& [cell, gates, parts] : {Kind{LanguageCell::lstm, 4, 2}, Kind{LanguageCell::gru, 3, 1},
-                                           Kind{LanguageCell::tanh, 1, 1}}) {
+  for (const auto& [cell, gates, parts] :
+       {Kind{LanguageCell::lstm, 4, 2}, Kind{LanguageCell::gru, 3, 1}, Kind{LanguageCell::tanh, 1, 1}}) {
     SCOPED_TRACE(name_of(cell));
     LanguageOptions options = small_language();
     options.cell = cell;

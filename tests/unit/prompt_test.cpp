@@ -95,8 +95,7 @@ TEST_F(PromptFile, MistakesAreNamedByTheirLine) {
             "prompt.toml:2: template has {text}, but the task reads two");
   EXPECT_EQ(refusal("temple = 'x'\n" + form + labels), "prompt.toml:1: temple: no such key");
   EXPECT_EQ(refusal("separator = 3\n" + form + labels), "prompt.toml:1: separator is 3, expected a text");
-  EXPECT_EQ(refusal("task = 'stsb'\n" + form + labels),
-            "prompt.toml:1: task is stsb, which is of kind regression");
+  EXPECT_EQ(refusal("task = 'stsb'\n" + form + labels), "prompt.toml:1: task is stsb, which is of kind regression");
   EXPECT_EQ(refusal(form + "[labels]\nyes = 'good'\n"), "prompt.toml: [labels] has 1 label, expected two or more");
   EXPECT_EQ(refusal(form + "[labels]\nyes = 'good'\nno = ' good'\n"),
             "prompt.toml:4: no has the words \"good\", which yes has too");
@@ -161,8 +160,7 @@ class PromptScores : public PromptFile, public testing::WithParamInterface<Langu
 TEST_P(PromptScores, AreThoseOfReadingTokenByToken) {
   const std::string words = "[labels]\nno = 'bad'\nyes = 'fun'\n";
   const Prompt prompt = load("template = 'so: {text} is {label}!'\nseparator = ' '\n" + words);
-  const torch::Tensor found =
-      scores(prompt, {"a dog", "the cats"}, false, {{.first = "rain", .gold = {.label = 0}}});
+  const torch::Tensor found = scores(prompt, {"a dog", "the cats"}, false, {{.first = "rain", .gold = {.label = 0}}});
   ASSERT_EQ(found.sizes(), (std::vector<std::int64_t>{2, 2}));
   const std::string shot = "so: rain is bad! so: ";
   // Four pieces: the space belongs to the words.

@@ -81,7 +81,8 @@ TEST(Watch, MeansAreOverTokens) {
   weights_BNTS[0][0][0].fill_(0.25);
   weights_BNTS[0][1][0][3] = 1;
   watch.on_attention(AttentionPlace::cross, 1, weights_BNTS);
-  watch.on_sub_layer(AttentionPlace::decoder, 2, "cross_attention", torch::tensor({{3.0, 4.0}}), torch::tensor({{0.0, 10.0}}));
+  watch.on_sub_layer(AttentionPlace::decoder, 2, "cross_attention", torch::tensor({{3.0, 4.0}}),
+                     torch::tensor({{0.0, 10.0}}));
   watch.on_hidden(AttentionPlace::encoder, 0, torch::tensor({{3.0, 4.0}, {0.0, 1.0}, {0.0, 1.0}, {0.0, 1.0}}));
   const Numbers numbers = numbers_of(watch);
   EXPECT_NEAR(numbers.at("entropy/cross.1.0"), std::log(4.0), 1e-9);

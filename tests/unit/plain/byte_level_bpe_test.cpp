@@ -172,7 +172,9 @@ TEST(ByteLevelBpeTest, RefusesWhatIsAnotherTokenizer) {
               ids.erase("q");
             }),
             "t: no piece \"q\" for the byte 113");
-  EXPECT_EQ(refusal([](json& file) { file["normalizer"] = {{"type", "NFC"}}; }),
+  EXPECT_EQ(refusal([](json& file) {
+              file["normalizer"] = {{"type", "NFC"}};
+            }),
             "t: \"normalizer\" is {\"type\":\"NFC\"}, expected null");
   EXPECT_EQ(refusal([](json& file) { file["pre_tokenizer"]["type"] = "Metaspace"; }),
             "t: \"pre_tokenizer\" is not of type ByteLevel");
