@@ -40,7 +40,7 @@ def page(results):
         "Held-out loss: nats per piece at the end of the training, in segments of the length of the training; recurrent models carry "
         f"their state from one to the next. Perplexity and bits per byte: of {score['lines']:,} held-out documents, "
         f"{score['words']:,} words with their ends. A model with a table of positions reads them in overlapping windows of the length of "
-        "its training; the others read them at once, although most are longer.\n",
+        "its training, one without a table in windows of 4,096 tokens; recurrent models read them at once.\n",
         scores(results),
         "## Length of context\n\nNats per word if exactly so many tokens precede each piece, the mean of 1,000 words that have at least as "
         "many tokens before them as the last column of their row. Rows that end in different columns are of different words. Blank where "
