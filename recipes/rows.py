@@ -172,7 +172,8 @@ def finish(args, name, row, result_of):
     run = args.runs / name
     result = {"row": name, "kind": row.kind, "options": row.options, "seed": row.seed, **result_of(args, name, row)}
     made = json.loads((run / "run.json").read_text())
-    result |= {"attend": made["attend"], "started": made["started"][:10], "processor": processor(), "rows_at_a_time": args.jobs,
+    result |= {"attend": made["attend"], "started": made["started"][:10], "processor": processor(result["config"]["device"]),
+               "rows_at_a_time": args.jobs,
                "tokens_per_second": None if args.shared else speed(run)}
     save(args, name, result)
 

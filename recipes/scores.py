@@ -3,6 +3,7 @@ import json
 import pathlib
 import platform
 import statistics
+import subprocess
 
 
 def results_folder():
@@ -37,8 +38,11 @@ def cell(mean, spread):
     return f"{mean:.1f} ± {spread:.1f}"
 
 
-def processor():
-    """The model of the processor."""
+def processor(device="cpu"):
+    """The model of the processor, or of the GPU where that is the device."""
+    if device != "cpu":
+        names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, check=True, text=True)
+        return names.stdout.splitlines()[int(device.partition(":")[2] or 0)].strip()
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()

@@ -1,0 +1,125 @@
+"""The page of recipes/curves: BLEU against training and against text, one line for each kind of model."""
+
+import math
+
+from page_parts import TEST, interval, made, table, test_bleu, text_at
+
+NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "without attention", "transformer": "Transformer, 4 + 4 layers of 128",
+         "transformer_wide": "Transformer, 2 + 2 layers of 256"}
+COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
+           "transformer": ("#1a7f37", "#3fb950"), "transformer_wide": ("#8250df", "#ab7df8")}
+WHOLE = 29000  # pairs of the text
+WIDTH, HEIGHT, LEFT, GAP, TOP = 300, 280, 48, 90, 44
+
+
+def amount(row):
+    """Of training, in millions of target tokens rounded as in the row's name, or of text, in pairs."""
+    return row["pairs"] or float(row["row"].rsplit("_", 1)[1].removesuffix("M"))
+
+
+def lines_of(results, text):
+    """By kind, the (amount, row) of the chart of text or of training. The whole text is the row of 8 million tokens."""
+    lines = {}
+    for row in results:
+        if text and row["pairs"] is None and amount(row) == 8:
+            lines.setdefault(row["kind"], []).append((WHOLE, row))
+        elif (row["pairs"] is not None) == text:
+            lines.setdefault(row["kind"], []).append((amount(row), row))
+    return {kind: sorted(lines[kind], key=lambda point: point[0]) for kind in NAMES if kind in lines}
+
+
+def small_chart(left, title, lines, label):
+    amounts = sorted({place for points in lines.values() for place, _ in points})
+    top_score = 5 * math.ceil(max(test_bleu(row)["score"] for points in lines.values() for _, row in points) / 5)
+
+    def x(place):
+        return left + WIDTH * math.log(place / amounts[0]) / math.log(amounts[-1] / amounts[0])
+
+    def y(score):
+        return TOP + HEIGHT * (1 - score / top_score)
+
+    drawn = [text_at(left, TOP - 18, "start", title)]
+    for score in range(0, top_score + 1, 5):
+        drawn += [f'<line class="grid" x1="{left}" x2="{left + WIDTH}" y1="{y(score):.1f}" y2="{y(score):.1f}"/>',
+                  text_at(left - 8, f"{y(score) + 4:.1f}", "end", str(score))]
+    drawn += [text_at(f"{x(place):.1f}", TOP + HEIGHT + 20, "middle", label(place)) for place in amounts]
+    for kind, points in lines.items():
+        path = " ".join(f"{x(place):.1f},{y(test_bleu(row)['score']):.1f}" for place, row in points)
+        drawn.append(f'<polyline class="{kind}" points="{path}"/>')
+        drawn += [f'<circle class="{kind}" cx="{x(place):.1f}" cy="{y(test_bleu(row)["score"]):.1f}" r="3"><title>{NAMES[kind]}, '
+                  f'{label(place)}: {test_bleu(row)["score"]:.1f}</title></circle>' for place, row in points]
+    return drawn
+
+
+def of_pairs(pairs):
+    return f"{pairs / 1000:g}k"
+
+
+def of_tokens(millions):
+    return f"{millions:g} M"
+
+
+def picture(results):
+    training, text = lines_of(results, False), lines_of(results, True)
+    width, height = LEFT + 2 * WIDTH + GAP + 24, TOP + HEIGHT + 40 + 20 * len(NAMES)
+    style = "".join(f".{kind}{{stroke:{light};--fill:{light}}}" for kind, (light, _) in COLOURS.items())
+    dark = "".join(f".{kind}{{stroke:{shade};--fill:{shade}}}" for kind, (_, shade) in COLOURS.items())
+    drawn = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+        "<title>BLEU on the test set against target tokens of training, and against sentence pairs of text</title>",
+        "<style>text{font:13px sans-serif;fill:#1f2328}.grid{stroke:#d1d9e0}polyline{fill:none;stroke-width:2}circle{fill:var(--fill)}"
+        f"{style}@media(prefers-color-scheme:dark){{text{{fill:#e6edf3}}.grid{{stroke:#3d444d}}{dark}}}</style>",
+        *small_chart(LEFT, "BLEU by target tokens of training", training, of_tokens),
+        *(small_chart(LEFT + WIDTH + GAP, "BLEU by sentence pairs of text", text, of_pairs) if text else [])]
+    for place, kind in enumerate(training):
+        y = TOP + HEIGHT + 50 + 20 * place
+        drawn += [f'<polyline class="{kind}" points="{LEFT},{y - 4} {LEFT + 28},{y - 4}"/>', text_at(LEFT + 36, y, "start", NAMES[kind])]
+    return "\n".join([*drawn, "</svg>\n"])
+
+
+def scores(lines, label):
+    amounts = sorted({place for points in lines.values() for place, _ in points})
+    rows = []
+    for kind, points in lines.items():
+        found = {place: interval(test_bleu(row)) for place, row in points}
+        rows.append([NAMES[kind], *(found.get(place, "") for place in amounts)])
+    return table(["model", *map(label, amounts)], rows)
+
+
+def crossings(lines):
+    """In words: between which amounts of training each Transformer overtakes each recurrent model."""
+    said = []
+    for kind in (kind for kind in lines if kind.startswith("transformer")):
+        for other in (other for other in ("fixed", "luong", "bahdanau") if other in lines):
+            ours, theirs = ({place: test_bleu(row)["score"] for place, row in lines[name]} for name in (kind, other))
+            places = sorted(ours.keys() & theirs.keys())
+            ahead = [ours[place] > theirs[place] for place in places]
+            changes = [(places[n - 1], places[n]) for n in range(1, len(places)) if ahead[n] and not ahead[n - 1]]
+            if changes:
+                first, second = changes[-1]
+                said.append(f"{NAMES[kind]} overtakes {NAMES[other]} between {first:g} and {second:g} million tokens.")
+            elif places:
+                said.append(f"{NAMES[kind]} is {'ahead of' if all(ahead) else 'behind'} {NAMES[other]} at every amount." if len(set(ahead)) == 1
+                            else f"{NAMES[kind]} falls behind {NAMES[other]}.")
+    return " ".join(said) + "\n"
+
+
+def page(results):
+    training, text = lines_of(results, False), lines_of(results, True)
+    return "\n".join([
+        "# Where the curves cross\n",
+        made(results, "curves", "Multi30k English-German", "curves"),
+        f"BLEU on {TEST} with its 95 % interval, one seed. Left: all 29,000 pairs, the joint tokenizer of 8,000 pieces, and a schedule as long "
+        "as the training. Right: the first pairs of the text, a hundred times but for at most 8 million target tokens, with a joint tokenizer "
+        "of 1,000, 2,000 and 4,000 pieces for 1,000, 3,000 and 10,000 pairs. Translations use the average of the last three checkpoints and "
+        "beam 5; the settings of each kind are below and do not depend on the amount.\n",
+        "![BLEU by the amount of training and of text](curves.svg)\n",
+        "## By training\n", crossings(training), scores(training, of_tokens),
+        *(["## By text\n", scores(text, of_pairs)] if text else []),
+        "## Settings\n\nBeside those of recipes/rnn_attention.toml.\n",
+        table(["model", "options"], [[NAMES[kind], f"`{' '.join(points[-1][1]['options'])}`"] for kind, points in training.items()]),
+    ])
+
+
+def files(results):
+    return {"curves.md": page(results), "curves.svg": picture(results)}
