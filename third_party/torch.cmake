@@ -28,11 +28,13 @@ if(TORCH_CUDA_LIBRARIES)
   list(TRANSFORM attend_wheel_headers PREPEND "SHELL:-idirafter ")
   target_compile_options(dep_torch INTERFACE ${attend_wheel_headers})
 endif()
-# SentencePiece must come first on the link line: it and libc10 both export FLAGS_minloglevel, as a 32-byte object and an int.
-# The first definition is used by both, and the object must not be constructed over the int and the memory after it. A
-# linker that drops libraries without a use so far would move it back.
+# Two libraries must come first on the link line; a linker that drops libraries without a use so far would move them back.
+# libstdc++: LibTorch exports parts of an older one's std::filesystem, and remove_all of the wheel for CUDA crashes.
+# SentencePiece: it and libc10 both export FLAGS_minloglevel, as a 32-byte object and an int. The first definition is used by
+# both, and the object must not be constructed over the int and the memory after it.
 get_target_property(attend_sentencepiece PkgConfig::sentencepiece INTERFACE_LINK_LIBRARIES)
-target_link_options(dep_torch INTERFACE LINKER:--push-state,--no-as-needed ${attend_sentencepiece} LINKER:--pop-state)
+target_link_options(dep_torch INTERFACE
+  LINKER:--push-state,--no-as-needed -lstdc++ ${attend_sentencepiece} LINKER:--pop-state)
 target_link_libraries(dep_torch INTERFACE ${TORCH_LIBRARIES})
 # at::parallel_for is a template: compiled without OpenMP it silently runs on one thread. Link the runtime bundled with
 # LibTorch, whatever its name: adding the system's would give two thread pools.
