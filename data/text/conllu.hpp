@@ -15,7 +15,7 @@ struct TreeWord {
   std::string part_of_speech = {};                                 // UPOS: NOUN
   std::vector<std::pair<std::string, std::string>> features = {};  // FEATS: {"Number", "Plur"}
   std::size_t head = 0;       // number of the word it depends on, from 1; 0: the root
-  std::string relation = {};  // DEPREL without a subtype: nsubj of nsubj:pass
+  std::string relation = {};  // DEPREL; without a subtype where it was read: nsubj of nsubj:pass
 };
 
 struct TreeSentence {
@@ -26,9 +26,13 @@ struct TreeSentence {
                                                                  // of a multiword token share those of the token
 };
 
-// The sentences of a file, which may be .gz. Throws UserError naming file and line for another number of columns,
-// numbers that do not count from 1, a head outside the sentence, none or several roots, a cycle, or a text that does
-// not contain the forms in order; or naming the file, if it has no sentence.
+// The sentences of a file, which may be .gz. Throws UserError naming file and line for another number of columns or an
+// empty one, numbers that do not count from 1, a range that reaches into another or beyond the sentence, a feature that
+// is no Name=Value, a head outside the sentence, none or several roots, a cycle, or a text that does not consist of the
+// forms in order; or naming the file, if it has no sentence.
 std::vector<TreeSentence> read_conllu(const std::string& file);
+
+// The lines of a sentence, the blank one included; what TreeSentence lacks (LEMMA, XPOS, DEPS) is _.
+std::string to_conllu(const TreeSentence& sentence);
 
 }  // namespace attend
