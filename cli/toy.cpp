@@ -15,6 +15,11 @@ void run(const ToyConfig& config, const OptionOrigins&) {
   }
   log::info("{}/{{train,valid,test}}.en.tags: a part of speech for each English word", config.directory);
   log::info("{}/test.align: gold word alignments of the test set", config.directory);
+  for (const ToySet& set : corpus.translation) {
+    if (set.trees == 0) continue;
+    log::info("{}/trees.{}.{{en,de}}.conllu: dependency trees of the first {} sentence pairs", config.directory,
+              set.name, set.trees);
+  }
   for (const ToyPart& part : corpus.parts) {
     log::info("{}/{}: {} training {}, {} dev, {} test", config.directory, part.name, part.train, part.unit, part.dev,
               part.test);

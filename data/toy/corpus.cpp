@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/toy/challenge.hpp"
+#include "data/toy/trees.hpp"
 #include "data/toy/world.hpp"
 
 namespace attend {
@@ -54,6 +56,11 @@ std::string to_tags(const std::vector<toy::Word>& words) {
 
 enum class CorpusSet { test, valid, train };  // in the order of generation
 constexpr std::string_view kCorpusSets[] = {"test", "valid", "train"};
+constexpr std::int64_t kTrees[] = {0, 500, 2000};  // at most, of each set
+
+std::string trees_file(std::string_view set, std::string_view language) {
+  return fmt::format("trees.{}.{}.conllu", set, language);
+}
 
 class CorpusWriting {
  public:
@@ -66,12 +73,23 @@ class CorpusWriting {
     AtomicFile tags(directory_ / (written.name + ".en.tags"));
     std::optional<AtomicFile> alignment;
     if (set == CorpusSet::test) alignment.emplace(directory_ / "test.align");
+    written.trees = std::min(sentences, kTrees[static_cast<std::size_t>(set)]);
+    std::optional<AtomicFile> english_trees, german_trees;
+    if (written.trees > 0) {
+      english_trees.emplace(directory_ / trees_file(written.name, "en"));
+      german_trees.emplace(directory_ / trees_file(written.name, "de"));
+    }
     for (std::int64_t i = 0; i < sentences; ++i) {
-      const toy::SentencePair pair = new_pair(set, i);
+      const auto [meaning, pair] = new_pair(set, i);
       english.write(toy::to_text(pair.english) + '\n');
       german.write(toy::to_text(pair.german) + '\n');
       tags.write(to_tags(pair.english) + '\n');
       if (alignment) alignment->write(to_text(pair.alignment) + '\n');
+      if (i < written.trees) {
+        const std::string id = fmt::format("# sent_id = {}-{}\n", written.name, i + 1);
+        english_trees->write(id + to_conllu(toy::to_tree(pair.english)));
+        german_trees->write(id + to_conllu(toy::to_tree(pair.german)));
+      }
       written.english_words += static_cast<std::int64_t>(pair.english.size());
       written.german_words += static_cast<std::int64_t>(pair.german.size());
       written.longest = std::max(written.longest, static_cast<std::int64_t>(pair.english.size()));
@@ -80,19 +98,27 @@ class CorpusWriting {
     german.commit();
     tags.commit();
     if (alignment) alignment->commit();
+    if (english_trees) english_trees->commit();
+    if (german_trees) german_trees->commit();
     return written;
   }
 
  private:
+  // A meaning, whose nodes the words of the pair point to.
+  struct Drawn {
+    toy::Sentence meaning;
+    toy::SentencePair pair;
+  };
+
   // The pair at a position of a set: the first candidate that has the right length and is new.
-  toy::SentencePair new_pair(CorpusSet set, std::int64_t position) {
+  Drawn new_pair(CorpusSet set, std::int64_t position) {
     RandomStream random(combine_keys(static_cast<std::uint64_t>(config_.seed), set, position));
     const std::size_t words = toy::invent_length(random);
     while (true) {
-      const toy::Sentence sentence = toy::invent_sentence(random, words);
+      toy::Sentence sentence = toy::invent_sentence(random, words);
       toy::SentencePair pair = toy::render(sentence);
       if (!fits(pair.english.size()) || !fits(pair.german.size())) continue;
-      if (seen_.insert(toy::to_text(pair.english)).second) return pair;
+      if (seen_.insert(toy::to_text(pair.english)).second) return {std::move(sentence), std::move(pair)};
     }
   }
 
@@ -122,6 +148,9 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
   std::vector<std::string> files = toy_set_files();
   files.insert(files.begin(), {"train.en", "train.de", "train.en.tags", "valid.en", "valid.de", "valid.en.tags",
                                "test.en", "test.de", "test.en.tags", "test.align"});
+  for (const std::string_view set : {"train", "valid"}) {
+    for (const std::string_view language : {"en", "de"}) files.push_back(trees_file(set, language));
+  }
   if (config.challenge) files.insert(files.end(), {kEnglishChallenge, kGermanChallenge});
   for (const std::string& name : files) {
     if (!config.overwrite && std::filesystem::exists(directory / name)) {

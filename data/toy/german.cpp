@@ -33,6 +33,17 @@ Column column(const NounPhrase& phrase) {
   return static_cast<Column>(phrase.noun != nullptr ? phrase.noun->gender : phrase.gender);
 }
 
+// "Masc"; nothing in the plural, whose forms do not tell genders apart.
+std::string_view gender_name(Column column) {
+  static constexpr std::string_view kGenders[] = {"Masc", "Fem", "Neut", ""};
+  return kGenders[column];
+}
+
+std::string_view case_name(Case case_) {
+  static constexpr std::string_view kCases[] = {"Nom", "Acc", "Dat"};
+  return kCases[static_cast<int>(case_)];
+}
+
 std::string operator+(std::string_view a, std::string_view b) { return std::string(a).append(b); }
 
 std::string noun_form(const NounPhrase& phrase, Case case_) {
@@ -82,12 +93,16 @@ class German {
  public:
   std::vector<Word> sentence(const Sentence& sentence) {
     for (std::size_t i = 0; i < sentence.clauses.size(); ++i) {
-      if (i > 0) {
-        const Conjunction& joiner = *sentence.joiners[i - 1];
-        if (joiner.german != "und") writer_.comma();
-        writer_.phrase(joiner.german, &sentence.clauses[i], Part::conjunction);
+      const Clause& clause = sentence.clauses[i];
+      if (i == 0) {
+        this->clause(clause, Order::verb_second, {"root"});
+        continue;
       }
-      clause(sentence.clauses[i], Order::verb_second);
+      const Concept head = head_of(clause);
+      const Conjunction& joiner = *sentence.joiners[i - 1];
+      if (joiner.german != "und") writer_.comma(head);
+      writer_.phrase(joiner.german, &clause, Part::conjunction, {"CCONJ", {"cc", head}});
+      this->clause(clause, Order::verb_second, {"conj", head_of(sentence.clauses[0])});
     }
     return writer_.finish(sentence.clauses.back().mood == Mood::question ? '?' : '.');
   }
@@ -95,40 +110,64 @@ class German {
  private:
   enum class Order { verb_second, verb_last };
 
-  void pronoun(const NounPhrase& phrase, Case case_, std::vector<Concept> concepts) {
+  void pronoun(const NounPhrase& phrase, Case case_, const Dependency& dependency, std::vector<Concept> concepts) {
     const int row = static_cast<int>(case_);
     static constexpr std::string_view kFirst[2][3] = {{"ich", "mich", "mir"}, {"wir", "uns", "uns"}};
     static constexpr std::string_view kWho[3] = {"wer", "wen", "wem"};
-    std::string_view text = kPersonal[row][column(phrase)];
+    const Column col = column(phrase);
+    std::string_view text = kPersonal[row][col];
+    Features features = {{"Case", case_name(case_)},
+                         {"Gender", phrase.first_person ? "" : gender_name(col)},
+                         {"Number", number_of(phrase)},
+                         {"Person", phrase.first_person ? "1" : "3"},
+                         {"PronType", "Prs"}};
     if (phrase.kind == NounPhraseKind::interrogative) {
       text = phrase.person ? kWho[row] : "was";
+      features = {{"Case", case_name(case_)}, {"PronType", "Int"}};
     } else if (phrase.kind == NounPhraseKind::relative) {
-      text = kRelative[row][column(phrase)];
+      text = kRelative[row][col];
+      features = {
+          {"Case", case_name(case_)}, {"Gender", gender_name(col)}, {"Number", number_of(phrase)}, {"PronType", "Rel"}};
     } else if (phrase.first_person) {
       text = kFirst[is_plural(phrase)][row];
     }
     concepts.push_back({&phrase, Part::noun});
-    writer_.word(std::string(text), std::move(concepts));
+    writer_.word(std::string(text), std::move(concepts), {"PRON", dependency, std::move(features)});
   }
 
   // Writes the determiner, if any; returns true if a word was written.
   bool determiner(const NounPhrase& phrase, Case case_, std::vector<Concept> concepts, bool negated) {
     const int row = static_cast<int>(case_);
     const Column col = column(phrase);
-    const auto say = [&](std::string_view stem, std::string_view ending) {
+    const bool possessive = phrase.determiner == Determiner::possessive;
+    const bool of_first_person = phrase.owner == Owner::me || phrase.owner == Owner::us;
+    const auto say = [&](std::string_view stem, std::string_view ending, std::string_view type,
+                         std::string_view definite = {}) {
       concepts.push_back({&phrase, Part::determiner});
-      writer_.word(stem + ending, std::move(concepts));
+      writer_.word(stem + ending, std::move(concepts),
+                   {"DET",
+                    {possessive ? "det:poss" : "det", head_of(phrase)},
+                    {{"Case", case_name(case_)},
+                     {"Definite", definite},
+                     {"Gender", gender_name(col)},
+                     {"Number", number_of(phrase)},
+                     {"Person", !possessive       ? ""
+                                : of_first_person ? "1"
+                                                  : "3"},
+                     {"Poss", possessive ? "Yes" : ""},
+                     {"PronType", type}}});
       return true;
     };
+    const auto say_none = [&] { return say("kein", kEin[row][col], "Neg"); };
     switch (phrase.determiner) {
-      case Determiner::definite: return say("", kDefinite[row][col]);
-      case Determiner::indefinite: return say(negated ? "kein" : "ein", kEin[row][col]);
-      case Determiner::demonstrative: return say("dies", kDieser[row][col]);
-      case Determiner::every: return say("jed", kDieser[row][col]);
-      case Determiner::possessive: return say(kOwners[static_cast<int>(phrase.owner)], kEin[row][col]);
+      case Determiner::definite: return say("", kDefinite[row][col], "Art", "Def");
+      case Determiner::indefinite: return negated ? say_none() : say("ein", kEin[row][col], "Art", "Ind");
+      case Determiner::demonstrative: return say("dies", kDieser[row][col], "Dem");
+      case Determiner::every: return say("jed", kDieser[row][col], "Tot");
+      case Determiner::possessive: return say(kOwners[static_cast<int>(phrase.owner)], kEin[row][col], "Prs");
       case Determiner::bare: break;
     }
-    return negated && say("kein", kEin[row][col]);
+    return negated && say_none();
   }
 
   static std::string_view adjective_ending(const NounPhrase& phrase, Case case_, bool negated) {
@@ -146,86 +185,111 @@ class German {
     return {};
   }
 
-  void noun_phrase(const NounPhrase& phrase, Case case_, const Context& context = {}) {
+  void noun_phrase(const NounPhrase& phrase, Case case_, const Dependency& dependency, const Context& context = {}) {
+    const Concept head = head_of(phrase);
     std::vector<Concept> first;  // also said by the phrase's first word
     if (context.negated) first.push_back({context.negated, Part::negation});
     if (context.recipient) first.push_back({context.recipient, Part::recipient});
     if (phrase.kind == NounPhraseKind::noun) {
       const bool negated = context.negated != nullptr;
       if (!context.article_said && determiner(phrase, case_, first, negated)) first.clear();
-      const auto add = [&](std::string text, Concept concept_) {
+      const auto add = [&](std::string text, Concept concept_, Syntax syntax) {
         first.push_back(concept_);
-        writer_.word(std::move(text), std::move(first));
+        writer_.word(std::move(text), std::move(first), std::move(syntax));
         first.clear();
       };
-      if (phrase.count) add(std::to_string(*phrase.count), {&phrase, Part::count});
-      for (std::size_t i = 0; i < phrase.adjectives.size(); ++i) {
-        add(phrase.adjectives[i]->stem + adjective_ending(phrase, case_, negated), {&phrase, Part::adjective, i});
+      if (phrase.count) {
+        add(std::to_string(*phrase.count), {&phrase, Part::count}, {"NUM", {"nummod", head}, {{"NumType", "Card"}}});
       }
-      add(noun_form(phrase, case_), {&phrase, Part::noun});
+      for (std::size_t i = 0; i < phrase.adjectives.size(); ++i) {
+        add(phrase.adjectives[i]->stem + adjective_ending(phrase, case_, negated), {&phrase, Part::adjective, i},
+            {"ADJ",
+             {"amod", head},
+             {{"Case", case_name(case_)},
+              {"Degree", "Pos"},
+              {"Gender", gender_name(column(phrase))},
+              {"Number", number_of(phrase)}}});
+      }
+      add(noun_form(phrase, case_), {&phrase, Part::noun},
+          {"NOUN", dependency, nominal_features(phrase, case_, static_cast<Column>(phrase.noun->gender))});
     } else if (!phrase.name.empty()) {
+      const Column col = phrase.kind == NounPhraseKind::person_name ? column(phrase) : kPlural;
       if (phrase.titled) {
         first.push_back({&phrase, Part::determiner});
         const bool feminine = phrase.gender == Gender::feminine;
-        writer_.word(feminine ? "Frau" : case_ == Case::nominative ? "Herr" : "Herrn", std::move(first));
+        writer_.word(feminine                    ? "Frau"
+                     : case_ == Case::nominative ? "Herr"
+                                                 : "Herrn",
+                     std::move(first), {"NOUN", {"nmod", head}, nominal_features(phrase, case_, col)});
         first.clear();
       }
       first.push_back({&phrase, Part::noun});
-      writer_.word(phrase.name, std::move(first));
+      writer_.word(phrase.name, std::move(first), {"PROPN", dependency, nominal_features(phrase, case_, col)});
     } else {
-      pronoun(phrase, case_, std::move(first));
+      pronoun(phrase, case_, dependency, std::move(first));
     }
     if (phrase.with) {
-      writer_.phrase(kWith.german, &phrase, Part::with);
-      noun_phrase(*phrase.with, kWith.governs);
+      writer_.phrase(kWith.german, &phrase, Part::with, {"ADP", {"case", head_of(*phrase.with)}});
+      noun_phrase(*phrase.with, kWith.governs, {"nmod", head});
     }
-    if (phrase.relative && !context.relative_later) enclosed(*phrase.relative);
+    if (phrase.relative && !context.relative_later) enclosed(*phrase.relative, phrase);
     if (phrase.other) {
-      writer_.word("und", {{&phrase, Part::join}});
-      noun_phrase(*phrase.other, case_);
+      writer_.word("und", {{&phrase, Part::join}}, {"CCONJ", {"cc", head_of(*phrase.other)}});
+      noun_phrase(*phrase.other, case_, {"conj", head});
     }
   }
 
-  void adverbial(const Adverbial& adverbial) {
+  static Features nominal_features(const NounPhrase& phrase, Case case_, Column gender) {
+    return {{"Case", case_name(case_)}, {"Gender", gender_name(gender)}, {"Number", number_of(phrase)}};
+  }
+
+  void adverbial(const Adverbial& adverbial, Concept head) {
     const Preposition& preposition = *adverbial.preposition;
     const NounPhrase& phrase = adverbial.phrase;
     const bool article = phrase.kind == NounPhraseKind::noun && phrase.determiner == Determiner::definite;
     const std::string joined =
         article ? contraction(preposition.german, kDefinite[static_cast<int>(preposition.governs)][column(phrase)])
                 : "";
+    const Syntax syntax = {"ADP", {"case", head_of(phrase)}};  // "im", too, is one word
     if (joined.empty()) {
-      writer_.phrase(preposition.german, &adverbial, Part::preposition);
+      writer_.phrase(preposition.german, &adverbial, Part::preposition, syntax);
     } else {
-      writer_.word(joined, {{&adverbial, Part::preposition}, {&phrase, Part::determiner}});
+      writer_.word(joined, {{&adverbial, Part::preposition}, {&phrase, Part::determiner}}, syntax);
     }
-    noun_phrase(phrase, preposition.governs, {.article_said = !joined.empty()});
+    noun_phrase(phrase, preposition.governs, {"obl", head}, {.article_said = !joined.empty()});
   }
 
-  // A verb-last clause between commas.
-  void enclosed(const Clause& clause) {
-    writer_.comma();
-    this->clause(clause, Order::verb_last);
-    writer_.comma();
+  // The relative clause of a phrase, its verb last, between commas.
+  void enclosed(const Clause& clause, const NounPhrase& phrase) {
+    writer_.comma(head_of(clause));
+    this->clause(clause, Order::verb_last, {"acl:relcl", head_of(phrase)});
+    writer_.comma(head_of(clause));
   }
 
-  void subordinate(const Subordinate& subordinate) {
-    if (!subordinate.first) writer_.comma();  // "aber als ..."
-    writer_.phrase(subordinate.conjunction->german, &subordinate, Part::conjunction);
+  // A clause that depends on `on`.
+  void subordinate(const Subordinate& subordinate, Concept on) {
+    const Clause& clause = subordinate.clause;
+    const Concept head = head_of(clause);
+    const bool is_object = subordinate.conjunction == &kThat || subordinate.conjunction == &kWhether;
+    const Dependency dependency = {is_object ? "ccomp" : "advcl", on};
+    if (!subordinate.first) writer_.comma(head);  // "aber als ..."
+    writer_.phrase(subordinate.conjunction->german, &subordinate, Part::conjunction, {"SCONJ", {"mark", head}});
     if (subordinate.conjunction == &kPurpose) {
-      const Concept conjunction{&subordinate, Part::conjunction}, meaning{&subordinate.clause, Part::verb};
-      const Verb& verb = *subordinate.clause.verb;
-      middle(subordinate.clause);
+      const Concept conjunction{&subordinate, Part::conjunction};
+      const Verb& verb = *clause.verb;
+      const Syntax infinitive = {"VERB", dependency, {{"VerbForm", "Inf"}}};
+      middle(clause, dependency);
       if (verb.prefix.empty()) {
-        writer_.word("zu", {conjunction});
-        writer_.word(std::string(verb.infinitive), {meaning});
+        writer_.word("zu", {conjunction}, {"PART", {"mark", head}});
+        writer_.word(std::string(verb.infinitive), {head}, infinitive);
       } else {
-        writer_.word(verb.prefix + ("zu" + verb.infinitive), {meaning, conjunction});
+        writer_.word(verb.prefix + ("zu" + verb.infinitive), {head, conjunction}, infinitive);
       }
-      extraposed(subordinate.clause);
+      extraposed(clause);
     } else {
-      clause(subordinate.clause, Order::verb_last);
+      this->clause(clause, Order::verb_last, dependency);
     }
-    writer_.comma();
+    writer_.comma(head);
   }
 
   // The verb of a clause: the finite form that moves, and what stays at the end.
@@ -234,36 +298,48 @@ class German {
     std::vector<Word> last;
   };
 
-  static Verbs verbs(const Clause& clause) {
+  static Verbs verbs(const Clause& clause, const Dependency& dependency) {
     const Concept finite{&clause, Part::finite}, meaning{&clause, Part::verb};
     const NounPhrase& subject = clause.subject;
+    const bool past = clause.tense == Tense::past;
     if (clause.verb == nullptr) {
-      const std::string_view form =
-          clause.tense == Tense::past ? agree(subject, "war", "waren", "war") : agree(subject, "ist", "sind", "bin");
-      return {{std::string(form), {finite}}, {}};
+      const std::string_view form = past ? agree(subject, "war", "waren", "war") : agree(subject, "ist", "sind", "bin");
+      const Syntax copula = {"AUX", {"cop", head_of(clause)}, finite_features(subject, past ? "Past" : "Pres")};
+      return {{std::string(form), {finite}, copula}, {}};
     }
     const Verb& verb = *clause.verb;
+    const auto with_auxiliary = [&](std::string_view auxiliary, std::string_view tense, std::string last,
+                                    std::string_view form_of_last) {
+      Word other{std::move(last), {meaning}, {"VERB", dependency, {{"VerbForm", form_of_last}}}};
+      return Verbs{{std::string(auxiliary), {finite}, {"AUX", {"aux", meaning}, finite_features(subject, tense)}},
+                   {std::move(other)}};
+    };
     if (clause.modal != nullptr) {
       const std::string_view form = agree(subject, clause.modal->singular, clause.modal->plural, clause.modal->first);
-      return {{std::string(form), {finite}}, {{verb.prefix + verb.infinitive, {meaning}}}};
+      return with_auxiliary(form, {}, verb.prefix + verb.infinitive, "Inf");  // "sollte" has the form of a past
     }
-    if (clause.tense == Tense::past) {
+    if (past) {
       const std::string_view form =
           verb.with_sein ? agree(subject, "ist", "sind", "bin") : agree(subject, "hat", "haben", "habe");
-      return {{std::string(form), {finite}}, {{std::string(verb.participle), {meaning}}}};
+      return with_auxiliary(form, "Pres", std::string(verb.participle), "Part");
     }
-    Verbs present{{std::string(agree(subject, verb.german_third, verb.infinitive, verb.first)), {meaning, finite}}, {}};
-    if (!verb.prefix.empty()) present.last.push_back({std::string(verb.prefix), {meaning}});
+    Verbs present{{std::string(agree(subject, verb.german_third, verb.infinitive, verb.first)),
+                   {meaning, finite},
+                   {"VERB", dependency, finite_features(subject, "Pres")}},
+                  {}};
+    if (!verb.prefix.empty()) {
+      present.last.push_back({std::string(verb.prefix), {meaning}, {"ADP", {"compound:prt", meaning}}});
+    }
     return present;
   }
 
-  void write(const Word& word) { writer_.word(word.text, word.concepts); }
+  void write(const Word& word) { writer_.word(word.text, word.concepts, word.syntax); }
 
-  void clause(const Clause& clause, Order order) {
-    const Verbs verbs = German::verbs(clause);
+  void clause(const Clause& clause, Order order, const Dependency& dependency) {
+    const Verbs verbs = German::verbs(clause, dependency);
     bool subject_said = false;
     const auto subject = [&] {
-      noun_phrase(clause.subject, Case::nominative);
+      noun_phrase(clause.subject, Case::nominative, {"nsubj", head_of(clause)});
       subject_said = true;
     };
     const bool object_first = clause.object && is_fronted(*clause.object);
@@ -279,11 +355,11 @@ class German {
     }
     if (order == Order::verb_second) write(verbs.finite);
     if (!subject_said) subject();
-    middle(clause);
+    middle(clause, dependency);
     if (order == Order::verb_second) {
       for (const Word& word : verbs.last) write(word);
     } else if (clause.verb != nullptr && clause.modal == nullptr && clause.tense == Tense::present) {
-      writer_.word(clause.verb->prefix + verbs.finite.text, verbs.finite.concepts);  // anruft
+      writer_.word(clause.verb->prefix + verbs.finite.text, verbs.finite.concepts, verbs.finite.syntax);  // anruft
     } else {
       for (const Word& word : verbs.last) write(word);
       write(verbs.finite);
@@ -295,46 +371,60 @@ class German {
   bool first_place(const Clause& clause) {
     for (const Subordinate& subordinate : clause.subordinates) {
       if (!subordinate.first) continue;
-      this->subordinate(subordinate);
+      this->subordinate(subordinate, head_of(clause));
       return true;
     }
     if (clause.time_first) {
-      writer_.phrase(clause.time->german, &clause, Part::time);
+      time(clause);
     } else if (clause.question_word) {
-      writer_.phrase(clause.question_word->german, &clause, Part::question);
+      writer_.phrase(clause.question_word->german, &clause, Part::question,
+                     {"ADV", {"advmod", head_of(clause)}, {{"PronType", "Int"}}});
     } else {
       return false;
     }
     return true;
   }
 
+  void time(const Clause& clause) { writer_.time(clause.time->german, clause, head_of(clause), "NOUN"); }
+
   void object(const Clause& clause) {
     const Case case_ = clause.verb->object == Object::dative ? Case::dative : Case::accusative;
-    noun_phrase(*clause.object, case_, {.negated = takes_negation(clause) ? &clause : nullptr, .relative_later = true});
+    noun_phrase(*clause.object, case_, {"obj", head_of(clause)},
+                {.negated = takes_negation(clause) ? &clause : nullptr, .relative_later = true});
   }
 
-  // Writes everything between the subject and the last verb.
-  void middle(const Clause& clause) {
+  // Writes everything between the subject and the last verb; `dependency` is that of the clause.
+  void middle(const Clause& clause, const Dependency& dependency) {
+    const Concept head = head_of(clause);
     const auto is_pronoun = [](const NounPhrase& phrase) { return phrase.kind == NounPhraseKind::pronoun; };
-    const auto recipient = [&] { noun_phrase(*clause.recipient, Case::dative, {.recipient = &clause}); };
+    const auto recipient = [&] {
+      noun_phrase(*clause.recipient, Case::dative, {"iobj", head}, {.recipient = &clause});
+    };
     const bool has_object = clause.object && !is_fronted(*clause.object);
     if (has_object && is_pronoun(*clause.object)) object(clause);
     if (clause.recipient && is_pronoun(*clause.recipient)) recipient();
-    if (clause.time && !clause.time_first) writer_.phrase(clause.time->german, &clause, Part::time);
-    if (clause.frequency) writer_.phrase(clause.frequency->german, &clause, Part::frequency);
+    if (clause.time && !clause.time_first) time(clause);
+    if (clause.frequency) {
+      writer_.phrase(clause.frequency->german, &clause, Part::frequency, {"ADV", {"advmod", head}});
+    }
     if (clause.recipient && !is_pronoun(*clause.recipient)) recipient();
     if (has_object && !is_pronoun(*clause.object)) object(clause);
-    if (clause.negated && !takes_negation(clause)) writer_.word("nicht", {{&clause, Part::negation}});
-    for (const Adverbial& each : clause.adverbials) adverbial(each);
-    if (clause.very) writer_.word("sehr", {{&clause, Part::very}});
-    if (clause.predicate) writer_.word(std::string(clause.predicate->german), {{&clause, Part::predicate}});
+    if (clause.negated && !takes_negation(clause)) {
+      writer_.word("nicht", {{&clause, Part::negation}}, {"PART", {"advmod", head}, {{"Polarity", "Neg"}}});
+    }
+    for (const Adverbial& each : clause.adverbials) adverbial(each, head);
+    if (clause.very) writer_.word("sehr", {{&clause, Part::very}}, {"ADV", {"advmod", head}});
+    if (clause.predicate) {
+      writer_.word(std::string(clause.predicate->german), {{&clause, Part::predicate}},
+                   {"ADJ", dependency, {{"Degree", "Pos"}}});
+    }
   }
 
   // Writes everything after the last verb.
   void extraposed(const Clause& clause) {
-    if (clause.object && clause.object->relative) enclosed(*clause.object->relative);
+    if (clause.object && clause.object->relative) enclosed(*clause.object->relative, *clause.object);
     for (const Subordinate& subordinate : clause.subordinates) {
-      if (!subordinate.first) this->subordinate(subordinate);
+      if (!subordinate.first) this->subordinate(subordinate, head_of(clause));
     }
   }
 

@@ -14,7 +14,7 @@ const Preposition kFor{"for", "für", Case::accusative};
 
 const Conjunction kThat{"that", "dass"};
 const Conjunction kWhether{"whether", "ob"};
-const Conjunction kPurpose{"in+order+to", "um"};
+const Conjunction kPurpose{"in+order", "um"};  // and, before the infinitive, "to" and "zu"
 
 const Noun kEuro{"euro", "euros", "Euro", "Euro", Gender::masculine, 0};
 const Verb kCost{"cost", "costs", "cost", "", "kosten", "koste", "kostet", "gekostet", "", Object::accusative,

@@ -1,10 +1,71 @@
 #include "data/toy/meaning.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.hpp"
 
 namespace attend::toy {
+namespace {
+
+// A word of a fixed phrase, and the number of its unit.
+struct UnitWord {
+  std::string_view text;
+  std::size_t unit;
+};
+
+std::vector<UnitWord> words_of_units(std::string_view units) {
+  std::vector<UnitWord> words;
+  std::size_t unit = 0;
+  while (true) {
+    const std::size_t end = std::min(units.find_first_of(" +"), units.size());
+    words.push_back({units.substr(0, end), unit});
+    if (end == units.size()) return words;
+    if (units[end] == ' ') ++unit;
+    units.remove_prefix(end + 1);
+  }
+}
+
+// How a word of a time depends on the time's main word.
+struct TimeWord {
+  std::string_view part_of_speech, relation;
+};
+
+TimeWord time_word(std::string_view text, std::string_view capitalised) {
+  static constexpr TimeWord kAdposition{"ADP", "case"}, kDeterminer{"DET", "det"}, kAdjective{"ADJ", "amod"},
+      kNumeral{"NUM", "nummod"}, kAdverb{"ADV", "advmod"};
+  static constexpr std::pair<std::string_view, TimeWord> kWords[] = {
+      {"in", kAdposition},     {"on", kAdposition},      {"at", kAdposition},     {"ago", kAdposition},
+      {"um", kAdposition},     {"am", kAdposition},      {"im", kAdposition},     {"vor", kAdposition},
+      {"the", kDeterminer},    {"every", kDeterminer},   {"jeden", kDeterminer},  {"last", kAdjective},
+      {"next", kAdjective},    {"letzte", kAdjective},   {"letztes", kAdjective}, {"letzten", kAdjective},
+      {"nächste", kAdjective}, {"nächstes", kAdjective}, {"two", kNumeral},       {"zwei", kNumeral},
+      {"yesterday", kAdverb},  {"today", kAdverb},       {"now", kAdverb},        {"tomorrow", kAdverb},
+      {"gestern", kAdverb},    {"heute", kAdverb},       {"jetzt", kAdverb},      {"morgen", kAdverb}};
+  if (text[0] >= '0' && text[0] <= '9') return kNumeral;
+  const auto* const found = std::ranges::find(kWords, text, &std::pair<std::string_view, TimeWord>::first);
+  if (found != std::end(kWords)) return found->second;
+  return {text[0] >= 'A' && text[0] <= 'Z' ? capitalised : "NOUN", "obl"};
+}
+
+}  // namespace
+
+Concept head_of(const NounPhrase& phrase) { return {&phrase, Part::noun}; }
+
+Concept head_of(const Clause& clause) {
+  if (clause.verb != nullptr) return {&clause, Part::verb};
+  return clause.predicate != nullptr ? Concept{&clause, Part::predicate} : head_of(*clause.object);
+}
+
+std::string_view number_of(const NounPhrase& phrase) { return phrase.number == Number::plural ? "Plur" : "Sing"; }
+
+Features finite_features(const NounPhrase& subject, std::string_view tense) {
+  return {{"Mood", "Ind"},
+          {"Number", is_plural(subject) ? "Plur" : "Sing"},
+          {"Person", subject.first_person ? "1" : "3"},
+          {"Tense", tense},
+          {"VerbForm", "Fin"}};
+}
 
 bool is_plural(const NounPhrase& phrase) { return phrase.number == Number::plural || phrase.other != nullptr; }
 
@@ -12,21 +73,37 @@ bool is_fronted(const NounPhrase& phrase) {
   return phrase.kind == NounPhraseKind::relative || phrase.kind == NounPhraseKind::interrogative;
 }
 
-void Writer::word(std::string text, std::vector<Concept> concepts) {
-  if (comma_due_) words_.back().text += ',';
-  comma_due_ = false;
-  words_.push_back({std::move(text), std::move(concepts)});
+void Writer::word(std::string text, std::vector<Concept> concepts, Syntax syntax) {
+  if (comma_) {
+    words_.back().text += ',';
+    words_.back().mark = std::exchange(comma_, {});
+  }
+  words_.push_back({std::move(text), std::move(concepts), std::move(syntax)});
 }
 
-void Writer::phrase(std::string_view units, const void* node, Part part) {
-  std::size_t unit = 0;
-  while (!units.empty()) {
-    const std::size_t end = std::min(units.find_first_of(" +"), units.size());
-    word(std::string(units.substr(0, end)), {{node, part, unit}});
-    if (end == units.size()) return;
-    if (units[end] == ' ') ++unit;
-    units.remove_prefix(end + 1);
+void Writer::phrase(std::string_view units, const void* node, Part part, Syntax syntax) {
+  for (const UnitWord& each : words_of_units(units)) {
+    word(std::string(each.text), {{node, part, each.unit}}, syntax);
+    syntax = {syntax.part_of_speech, {"fixed", {node, part}}};
   }
+}
+
+void Writer::time(std::string_view units, const Clause& clause, Concept head, std::string_view capitalised) {
+  const std::vector<UnitWord> words = words_of_units(units);
+  std::size_t main = words.size() - 1;  // "in 1998", "yesterday", or the noun of "the morning", "im Jahr 1998"
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (time_word(words[i].text, capitalised).relation == "obl") main = i;
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    auto [part_of_speech, relation] = time_word(words[i].text, capitalised);
+    if (i == main && relation != "advmod") relation = "obl";
+    word(std::string(words[i].text), {{&clause, Part::time, words[i].unit}},
+         {part_of_speech, {relation, i == main ? head : Concept{&clause, Part::time, words[main].unit}}});
+  }
+}
+
+void Writer::comma(Concept head) {
+  if (!words_.empty()) comma_ = head;
 }
 
 std::vector<Word> Writer::finish(char mark) {
@@ -38,6 +115,7 @@ std::vector<Word> Writer::finish(char mark) {
     first[1] = static_cast<char>(first[1] - 0x20);  // ä ö ü in UTF-8
   }
   words_.back().text += mark;
+  words_.back().mark = Concept{};
   return std::move(words_);
 }
 

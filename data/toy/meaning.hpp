@@ -1,6 +1,6 @@
 // The meaning of a sentence of the built-in world, as a small tree, and its realisation as a sentence in English
 // (english.cpp) and in German (german.cpp). Every realised word carries the concepts that it expresses, and two words
-// are aligned if they share one.
+// are aligned if they share one; and its part in the dependency tree of its sentence (trees.hpp).
 //
 //   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
 //   Sentence sentence; sentence.clauses.push_back(std::move(sleep));
@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -125,10 +126,29 @@ struct Concept {
   bool operator==(const Concept&) const = default;
 };
 
+// What a word or a phrase depends on: the first word that expresses the concept and does not depend on it itself. The
+// root depends on no node. Relations are those of Universal Dependencies.
+struct Dependency {
+  std::string_view relation = {};
+  Concept head = {};
+};
+
+// Names and values of Universal Dependencies in the order of the names; those without a value do not hold.
+using Features = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// A word in the dependency tree.
+struct Syntax {
+  std::string_view part_of_speech = {};  // UPOS
+  Dependency dependency = {};
+  Features features = {};
+};
+
 // Words are separated by spaces; punctuation is attached to the preceding word, as in raw text.
 struct Word {
   std::string text;
   std::vector<Concept> concepts;
+  Syntax syntax = {};
+  std::optional<Concept> mark = {};  // the text ends with a punctuation mark: what that depends on, no node: the root
 };
 
 struct SentencePair {
@@ -151,25 +171,38 @@ std::string to_english_text(Clause clause);
 std::vector<Word> to_english(const Sentence& sentence);
 std::vector<Word> to_german(const Sentence& sentence);
 
+// What depends on a noun phrase depends on its noun; on a clause, on its verb or what is said by "to be".
+Concept head_of(const NounPhrase& phrase);
+Concept head_of(const Clause& clause);
+
 // True if the verb agrees with a plural.
 bool is_plural(const NounPhrase& phrase);
+// "Sing" or "Plur".
+std::string_view number_of(const NounPhrase& phrase);
+// The features of a finite verb.
+Features finite_features(const NounPhrase& subject, std::string_view tense);
 // True if the phrase opens its clause in both languages.
 bool is_fronted(const NounPhrase& phrase);
 
 // A sentence under construction: appends words, and attaches punctuation to the word before it.
 class Writer {
  public:
-  void word(std::string text, std::vector<Concept> concepts);
-  // The units of a fixed phrase (see lexicon.hpp), each a concept (node, part, unit).
-  void phrase(std::string_view units, const void* node, Part part);
-  // A comma before the next word, unless the sentence ends or one is pending.
-  void comma() { comma_due_ = !words_.empty(); }
+  void word(std::string text, std::vector<Concept> concepts, Syntax syntax = {});
+  // The units of a fixed phrase (see lexicon.hpp), each a concept (node, part, unit). Of several words, the first
+  // depends on what the phrase does, and the others on it.
+  void phrase(std::string_view units, const void* node, Part part, Syntax syntax);
+  // The units of a clause's time, which depends on `head`; a capitalised word is a `capitalised`. Words of times are
+  // without features.
+  void time(std::string_view units, const Clause& clause, Concept head, std::string_view capitalised);
+  // A comma before the next word, unless the sentence ends; in the tree it depends on `head`, that of the clause which
+  // it sets off. Of two commas at one place the later one counts.
+  void comma(Concept head);
   // Ends the sentence with `mark` and capitalises its first letter.
   std::vector<Word> finish(char mark);
 
  private:
   std::vector<Word> words_;
-  bool comma_due_ = false;
+  std::optional<Concept> comma_;  // due before the next word
 };
 
 }  // namespace attend::toy

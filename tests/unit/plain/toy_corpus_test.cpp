@@ -13,57 +13,14 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "data/text/conllu.hpp"
 #include "data/toy/world.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/toy_meanings.hpp"
 #include "tests/support/toy_words.hpp"
 
 namespace attend::toy {
 namespace {
-
-NounPhrase the(std::string_view word, Number number = Number::singular) {
-  NounPhrase phrase;
-  phrase.noun = &noun(word);
-  phrase.number = number;
-  return phrase;
-}
-
-NounPhrase some(NounPhrase phrase, Determiner determiner, std::vector<const Adjective*> adjectives = {}) {
-  phrase.determiner = determiner;
-  phrase.adjectives = std::move(adjectives);
-  return phrase;
-}
-
-NounPhrase stand_in(NounPhraseKind kind, std::string_view word, bool person, Number number = Number::singular) {
-  NounPhrase phrase = the(word, number);
-  phrase.kind = kind;
-  phrase.gender = phrase.noun->gender;
-  phrase.person = person;
-  return phrase;
-}
-
-std::unique_ptr<NounPhrase> owned(NounPhrase phrase) { return std::make_unique<NounPhrase>(std::move(phrase)); }
-
-Clause action(NounPhrase subject, std::string_view word, Tense tense = Tense::present) {
-  Clause clause;
-  clause.subject = std::move(subject);
-  clause.verb = &verb(word);
-  clause.tense = tense;
-  return clause;
-}
-
-Clause action(NounPhrase subject, std::string_view word, NounPhrase object, Tense tense = Tense::present) {
-  Clause clause = action(std::move(subject), word, tense);
-  clause.object = owned(std::move(object));
-  return clause;
-}
-
-Clause state(NounPhrase subject, std::string_view word, Tense tense = Tense::present) {
-  Clause clause;
-  clause.subject = std::move(subject);
-  clause.predicate = &adjective(word);
-  clause.tense = tense;
-  return clause;
-}
 
 void expect_pair(Clause clause, const std::string& english, const std::string& german, const std::string& alignment) {
   Sentence sentence;
@@ -73,8 +30,6 @@ void expect_pair(Clause clause, const std::string& english, const std::string& g
   EXPECT_EQ(to_text(pair.german), german);
   EXPECT_EQ(to_text(pair.alignment), alignment) << english << "\n" << german;
 }
-
-const Conjunction& because() { return subordinators(true)[0]; }
 
 TEST(ToyGrammar, PerfectHasItsParticipleAtTheEnd) {
   Clause clause =
@@ -269,6 +224,23 @@ TEST_F(ToyCorpus, EveryEnglishWordHasAPartOfSpeech) {
   }
   EXPECT_EQ(seen, (std::set<std::string>{"ADJ", "ADV", "ASK", "AUX", "CONJ", "DET", "NOT", "NOUN", "NUM", "PREP",
                                          "TIME", "VERB"}));
+}
+
+TEST_F(ToyCorpus, TreesAreThoseOfTheFirstSentences) {
+  const std::vector<ToySet> sets = write_toy_corpus(config_).translation;
+  const std::map<std::string, std::size_t> trees_of_sets = {{"train", 2000}, {"valid", 200}, {"test", 0}};
+  for (const ToySet& set : sets) {
+    EXPECT_EQ(static_cast<std::size_t>(set.trees), trees_of_sets.at(set.name));
+    for (const std::string language : {".en", ".de"}) {
+      const std::filesystem::path file = directory_ / ("trees." + set.name + language + ".conllu");
+      ASSERT_EQ(std::filesystem::exists(file), set.trees > 0) << file;
+      if (set.trees == 0) continue;
+      const std::vector<TreeSentence> trees = read_conllu(file.string());
+      ASSERT_EQ(trees.size(), trees_of_sets.at(set.name)) << file;
+      const std::vector<std::string> sentences = lines(set.name + language);
+      for (std::size_t i = 0; i < trees.size(); ++i) EXPECT_EQ(trees[i].text, sentences[i]);
+    }
+  }
 }
 
 TEST_F(ToyCorpus, SetsAreWholeAndDisjoint) {

@@ -1,0 +1,60 @@
+// Meanings of the built-in world, as tests of its grammars write them.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/toy/meaning.hpp"
+
+namespace attend::toy {
+
+inline NounPhrase the(std::string_view word, Number number = Number::singular) {
+  NounPhrase phrase;
+  phrase.noun = &noun(word);
+  phrase.number = number;
+  return phrase;
+}
+
+inline NounPhrase some(NounPhrase phrase, Determiner determiner, std::vector<const Adjective*> adjectives = {}) {
+  phrase.determiner = determiner;
+  phrase.adjectives = std::move(adjectives);
+  return phrase;
+}
+
+inline NounPhrase stand_in(NounPhraseKind kind, std::string_view word, bool person, Number number = Number::singular) {
+  NounPhrase phrase = the(word, number);
+  phrase.kind = kind;
+  phrase.gender = phrase.noun->gender;
+  phrase.person = person;
+  return phrase;
+}
+
+inline std::unique_ptr<NounPhrase> owned(NounPhrase phrase) { return std::make_unique<NounPhrase>(std::move(phrase)); }
+
+inline Clause action(NounPhrase subject, std::string_view word, Tense tense = Tense::present) {
+  Clause clause;
+  clause.subject = std::move(subject);
+  clause.verb = &verb(word);
+  clause.tense = tense;
+  return clause;
+}
+
+inline Clause action(NounPhrase subject, std::string_view word, NounPhrase object, Tense tense = Tense::present) {
+  Clause clause = action(std::move(subject), word, tense);
+  clause.object = owned(std::move(object));
+  return clause;
+}
+
+inline Clause state(NounPhrase subject, std::string_view word, Tense tense = Tense::present) {
+  Clause clause;
+  clause.subject = std::move(subject);
+  clause.predicate = &adjective(word);
+  clause.tense = tense;
+  return clause;
+}
+
+inline const Conjunction& because() { return subordinators(true)[0]; }
+
+}  // namespace attend::toy
