@@ -42,13 +42,13 @@ class English {
 
   void pronoun(const NounPhrase& phrase, bool subject, const Dependency& dependency) {
     const char* text = nullptr;
-    Features features = {{"Case", subject ? "Nom" : "Acc"},
-                         {"Gender", phrase.first_person || is_plural(phrase) ? ""
-                                    : phrase.person                          ? gender(phrase.gender)
-                                                                             : "Neut"},
-                         {"Number", number_of(phrase)},
-                         {"Person", phrase.first_person ? "1" : "3"},
-                         {"PronType", "Prs"}};
+    WordFeatures features = {{"Case", subject ? "Nom" : "Acc"},
+                             {"Gender", phrase.first_person || is_plural(phrase) ? ""
+                                        : phrase.person                          ? gender(phrase.gender)
+                                                                                 : "Neut"},
+                             {"Number", number_of(phrase)},
+                             {"Person", phrase.first_person ? "1" : "3"},
+                             {"PronType", "Prs"}};
     if (phrase.kind == NounPhraseKind::interrogative) {
       text = phrase.person ? "who" : "what";
       features = {{"PronType", "Int"}};
@@ -68,7 +68,7 @@ class English {
   }
 
   void determiner(const NounPhrase& phrase) {
-    const auto say = [&](const char* text, Features features) {
+    const auto say = [&](const char* text, WordFeatures features) {
       writer_.word(text, {{&phrase, Part::determiner}}, {"DET", {"det", head_of(phrase)}, std::move(features)});
     };
     switch (phrase.determiner) {
@@ -171,7 +171,7 @@ class English {
 
   // A form of the clause's verb; the "for" of "look for" belongs to the object.
   void verb_words(const Clause& clause, std::string_view form, const std::vector<Concept>& concepts,
-                  const Dependency& dependency, Features features) {
+                  const Dependency& dependency, WordFeatures features) {
     const Syntax preposition = {"ADP", {"case", clause.object ? head_of(*clause.object) : head_of(clause)}};
     verb_words(form, concepts, {"VERB", dependency, std::move(features)}, preposition);
   }
@@ -179,7 +179,7 @@ class English {
   // The words after subject, auxiliary, negation and frequency.
   void main_verb(const Clause& clause, bool has_auxiliary, const Dependency& dependency) {
     const Concept finite{&clause, Part::finite}, meaning{&clause, Part::verb};
-    static const Features kInfinitive = {{"VerbForm", "Inf"}};
+    static const WordFeatures kInfinitive = {{"VerbForm", "Inf"}};
     if (clause.verb == nullptr) return;
     bool inflected = !has_auxiliary;
     Dependency of_verb = dependency;
@@ -207,7 +207,7 @@ class English {
     const bool modal = clause.modal != nullptr && !clause.modal->do_support;
     return {"AUX",
             {"aux", main_head(clause)},
-            modal ? Features{{"VerbForm", "Fin"}} : finite_features(clause.subject, tense)};
+            modal ? WordFeatures{{"VerbForm", "Fin"}} : finite_features(clause.subject, tense)};
   }
 
   void clause(const Clause& clause, const Dependency& dependency) {

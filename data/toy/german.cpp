@@ -116,11 +116,11 @@ class German {
     static constexpr std::string_view kWho[3] = {"wer", "wen", "wem"};
     const Column col = column(phrase);
     std::string_view text = kPersonal[row][col];
-    Features features = {{"Case", case_name(case_)},
-                         {"Gender", phrase.first_person ? "" : gender_name(col)},
-                         {"Number", number_of(phrase)},
-                         {"Person", phrase.first_person ? "1" : "3"},
-                         {"PronType", "Prs"}};
+    WordFeatures features = {{"Case", case_name(case_)},
+                             {"Gender", phrase.first_person ? "" : gender_name(col)},
+                             {"Number", number_of(phrase)},
+                             {"Person", phrase.first_person ? "1" : "3"},
+                             {"PronType", "Prs"}};
     if (phrase.kind == NounPhraseKind::interrogative) {
       text = phrase.person ? kWho[row] : "was";
       features = {{"Case", case_name(case_)}, {"PronType", "Int"}};
@@ -239,7 +239,7 @@ class German {
     }
   }
 
-  static Features nominal_features(const NounPhrase& phrase, Case case_, Column gender) {
+  static WordFeatures nominal_features(const NounPhrase& phrase, Case case_, Column gender) {
     return {{"Case", case_name(case_)}, {"Gender", gender_name(gender)}, {"Number", number_of(phrase)}};
   }
 

@@ -54,12 +54,12 @@ Concept head_of(const NounPhrase& phrase) { return {&phrase, Part::noun}; }
 
 Concept head_of(const Clause& clause) {
   if (clause.verb != nullptr) return {&clause, Part::verb};
-  return clause.predicate != nullptr ? Concept{&clause, Part::predicate} : head_of(*clause.object);
+  return clause.object ? head_of(*clause.object) : Concept{&clause, Part::predicate};
 }
 
 std::string_view number_of(const NounPhrase& phrase) { return phrase.number == Number::plural ? "Plur" : "Sing"; }
 
-Features finite_features(const NounPhrase& subject, std::string_view tense) {
+WordFeatures finite_features(const NounPhrase& subject, std::string_view tense) {
   return {{"Mood", "Ind"},
           {"Number", is_plural(subject) ? "Plur" : "Sing"},
           {"Person", subject.first_person ? "1" : "3"},

@@ -134,13 +134,13 @@ struct Dependency {
 };
 
 // Names and values of Universal Dependencies in the order of the names; those without a value do not hold.
-using Features = std::vector<std::pair<std::string_view, std::string_view>>;
+using WordFeatures = std::vector<std::pair<std::string_view, std::string_view>>;
 
 // A word in the dependency tree.
 struct Syntax {
   std::string_view part_of_speech = {};  // UPOS
   Dependency dependency = {};
-  Features features = {};
+  WordFeatures features = {};
 };
 
 // Words are separated by spaces; punctuation is attached to the preceding word, as in raw text.
@@ -180,7 +180,7 @@ bool is_plural(const NounPhrase& phrase);
 // "Sing" or "Plur".
 std::string_view number_of(const NounPhrase& phrase);
 // The features of a finite verb.
-Features finite_features(const NounPhrase& subject, std::string_view tense);
+WordFeatures finite_features(const NounPhrase& subject, std::string_view tense);
 // True if the phrase opens its clause in both languages.
 bool is_fronted(const NounPhrase& phrase);
 
@@ -189,7 +189,7 @@ class Writer {
  public:
   void word(std::string text, std::vector<Concept> concepts, Syntax syntax = {});
   // The units of a fixed phrase (see lexicon.hpp), each a concept (node, part, unit). Of several words, the first
-  // depends on what the phrase does, and the others on it.
+  // depends on what the phrase does, and the others, of the same part of speech, on it.
   void phrase(std::string_view units, const void* node, Part part, Syntax syntax);
   // The units of a clause's time, which depends on `head`; a capitalised word is a `capitalised`. Words of times are
   // without features.

@@ -154,6 +154,18 @@ TEST(ToyTrees, MainClausesDependOnTheFirstAndCommasOnWhatTheySetOff) {
                "alt(advcl 12) ist(cop 9) ,(punct 9) schläft(conj 3) der(det 14) Mann(nsubj 12) .(punct 3)");
 }
 
+TEST(ToyTrees, WhatIsSaidByToBeIsTheHead) {
+  expect_trees(state(the("dog", Number::plural), "hungry", Tense::past),
+               "The(det 2) dogs(nsubj 4) were(cop 4) hungry(root 0) .(punct 4)",
+               "Die(det 2) Hunde(nsubj 4) waren(cop 4) hungrig(root 0) .(punct 4)");
+  Sentence occupation;  // said in English alone
+  occupation.clauses.emplace_back();
+  occupation.clauses[0].subject = the("man");
+  occupation.clauses[0].object = owned(some(the("doctor"), Determiner::indefinite));
+  EXPECT_EQ(tree_outline(to_tree(to_english(occupation))),
+            "The(det 2) man(nsubj 5) is(cop 5) a(det 5) doctor(root 0) .(punct 5)");
+}
+
 TEST(ToyTrees, TheFirstHalfOfACompoundAndTitlesDependOnTheirNoun) {
   NounPhrase tables = some(the("table", Number::plural), Determiner::bare);
   tables.count = 47;
