@@ -217,10 +217,9 @@ class German {
       if (phrase.titled) {
         first.push_back({&phrase, Part::determiner});
         const bool feminine = phrase.gender == Gender::feminine;
-        writer_.word(feminine                    ? "Frau"
-                     : case_ == Case::nominative ? "Herr"
-                                                 : "Herrn",
-                     std::move(first), {"NOUN", {"nmod", head}, nominal_features(phrase, case_, col)});
+        const char* const male = case_ == Case::nominative ? "Herr" : "Herrn";
+        writer_.word(feminine ? "Frau" : male, std::move(first),
+                     {"NOUN", {"nmod", head}, nominal_features(phrase, case_, col)});
         first.clear();
       }
       first.push_back({&phrase, Part::noun});
