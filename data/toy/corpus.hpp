@@ -4,8 +4,8 @@
 //   train.en train.de   valid.en valid.de   test.en test.de   one sentence a line, raw text, line-aligned
 //   train.en.tags   valid.en.tags   test.en.tags              a part of speech for each English word
 //   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
-//   trees.{train,valid}.{en,de}.conllu             dependency trees of the first 2,000 and 500 pairs (trees.hpp),
-//   CoNLL-U challenge/english.tsv challenge/german.tsv     minimal pairs (challenge.hpp), if wanted
+//   trees.train.en.conllu trees.train.de.conllu trees.valid.*   trees of the first 2,000 and 500 pairs (trees.hpp)
+//   challenge/english.tsv challenge/german.tsv     minimal pairs (challenge.hpp), if wanted
 //
 // Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw
 // text. Every word on both sides is aligned.
