@@ -5,7 +5,6 @@
 #include "cli/command.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/manifest.hpp"
 #include "core/tensor_directory.hpp"
@@ -22,6 +21,7 @@
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "models/text/sentence.hpp"
+#include "models/transformer/hf_config.hpp"
 #include "models/translation/factory.hpp"
 #include "models/translation/marian.hpp"
 
@@ -252,7 +252,7 @@ void import_bert(const ImportConfig& config) {
 void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
   refuse_existing(config.run, "--run");
   const fs::path file = fs::path(config.directory) / "config.json";
-  const auto type = json_member<std::string>(read_json(file, kMostHfConfigBytes), "model_type", file.string());
+  const auto type = HfConfigFile(file, {}).get<std::string>("model_type");
   (type == "marian" ? import_marian : type == "gpt2" ? import_gpt2 : import_bert)(config);
   log::info("imported {} to {}", config.directory, config.run);
 }

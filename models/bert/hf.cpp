@@ -2,13 +2,10 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <ranges>
-#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -16,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "models/layers/layers.hpp"
+#include "models/transformer/hf_config.hpp"
 
 namespace attend {
 namespace {
@@ -85,7 +83,6 @@ constexpr std::array kHeads = {
 };
 // The activations of config.json, the usual name of each first. RoBERTa's language modelling head always has gelu, so
 // that its other layers have only forms of it.
-using HfActivation = std::pair<std::string_view, FeedForwardKind>;
 constexpr auto kActivations = std::to_array<HfActivation>({
     {"gelu", FeedForwardKind::gelu},
     {"gelu_pytorch_tanh", FeedForwardKind::gelu_tanh},
@@ -94,17 +91,12 @@ constexpr auto kActivations = std::to_array<HfActivation>({
     {"silu", FeedForwardKind::swish},
     {"swish", FeedForwardKind::swish},
 });
+constexpr auto kFlags = std::to_array<HfFlag>(
+    {{"tie_word_embeddings", true, true}, {"is_decoder", false, false}, {"add_cross_attention", false, false}});
 constexpr std::size_t kFormsOfGelu = 3;
 std::span<const HfActivation> activations_of(NormPlace norm) {
   return std::span(kActivations).first(norm == NormPlace::pre ? kFormsOfGelu : kActivations.size());
 }
-
-// Options with which an encoder can be exported: config.json has them, or they only matter in training. With any other
-// value of the rest than BERT's own, an encoder is of a form that Hugging Face does not have.
-constexpr auto kExported = std::to_array<std::string_view>({"shape", "layers", "width", "heads", "feed-forward", "norm",
-                                                            "activation", "embedding-width", "max-positions", "dropout",
-                                                            "attention-dropout", "activation-dropout", "layer-drop",
-                                                            "initial-deviation", "initial-positions", "initialiser"});
 
 const HfHead& head_of(TaskKind task) { return *std::ranges::find(kHeads, task, &HfHead::task); }
 
@@ -227,55 +219,32 @@ WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn:
                              const NamedTensors& parameters, const HfConfig& config) {
   const SafetensorsFile file(path);
   const at::NoGradGuard no_grad;
-  WeightReport report;
-  std::set<std::string> used;
+  WeightTaker taker(path);
   for (const auto& [name, tensor] : parameters) {
     for (const HfPart& part : hf_parts_of(name, config)) {
       const at::Tensor target = part.third ? third_of(tensor, *part.third) : tensor;
-      const TensorView* found = find(file, part.name);
-      if (found == nullptr) {
-        report.missing.push_back(part.name);
-        continue;
-      }
-      used.insert(found->name);
       std::vector<std::int64_t> expected = target.sizes().vec();
       expected[0] += part.rows_before;
-      if (!is_float(found->dtype) || found->shape != expected) {
-        report.mismatched.push_back(found->name + " (" + std::string(name_of(found->dtype)) + " " +
-                                    c10::str(at::IntArrayRef(found->shape)) + ", expected F32 " +
-                                    c10::str(at::IntArrayRef(expected)) + ")");
-        continue;
-      }
-      target.copy_(as_fp32(*found).slice(0, part.rows_before));
-      refuse_nonfinite(target, path.string() + ": " + found->name);
-      ++report.loaded;
+      const at::Tensor theirs = taker.take(find(file, part.name), part.name, expected);
+      if (theirs.defined()) target.copy_(theirs.slice(0, part.rows_before));
     }
   }
-  for (const TensorView& view : file.tensors()) {
-    if (!used.contains(view.name) && !is_copy(view.name)) report.unused.push_back(view.name);
-  }
   refresh_weights(model);
-  return report;
+  return std::move(taker).report(std::span(&file, 1), is_copy);
 }
 
 std::string to_hf_config(const HfConfig& theirs) {
   const BertConfig config = bert_config(theirs.options, theirs.vocabulary);
-  const auto refuse = [](const std::string& what) {
-    throw UserError("cannot be exported: Hugging Face's encoders of this kind have no " + what,
+  static constexpr const char* kThey = "encoders of this kind have";
+  check_hf_options(kThey, texts_of(bind(theirs.options)), default_texts<BertOptions>(), kHfExportedOfStack);
+  const std::string_view activation = hf_name_of(config.block.activation, activations_of(config.block.norm));
+  if (config.block.norm == NormPlace::none) refuse_hf_form(kThey, "norm", "none");
+  if (config.block.feed_forward == 0) refuse_hf_form(kThey, "feed-forward", "0");
+  if (activation.empty()) refuse_hf_form(kThey, "activation", name_of(config.block.activation));
+  const auto refuse = [](const char* what) {
+    throw UserError(fmt::format("cannot be exported: Hugging Face's {} no {}", kThey, what),
                     "use the model with attend");
   };
-  const auto refuse_option = [&](std::string_view name, std::string_view text) {
-    refuse(fmt::format("form with {} = {}", name, text));
-  };
-  const OptionTexts usual = default_texts<BertOptions>();
-  for (const auto& [name, text] : texts_of(bind(theirs.options))) {
-    if (text != usual.at(name) && std::ranges::find(kExported, name) == kExported.end()) refuse_option(name, text);
-  }
-  if (config.block.norm == NormPlace::none) refuse_option("norm", "none");
-  if (config.block.feed_forward == 0) refuse_option("feed-forward", "0");
-  const auto activations = activations_of(config.block.norm);
-  const auto activation = std::ranges::find(activations, config.block.activation, &HfActivation::second);
-  if (activation == activations.end()) refuse_option("activation", name_of(config.block.activation));
   if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
   if (is_pre(theirs) && theirs.pad < 0) refuse("tokenizer without a padding piece");
   const Family& family = family_of(theirs);
@@ -289,7 +258,7 @@ std::string to_hf_config(const HfConfig& theirs) {
                        {"num_hidden_layers", config.layers},
                        {"num_attention_heads", config.block.heads},
                        {"intermediate_size", config.block.feed_forward},
-                       {"hidden_act", activation->first},
+                       {"hidden_act", activation},
                        {"hidden_dropout_prob", config.block.dropout},
                        {"attention_probs_dropout_prob", config.block.attention_dropout},
                        {"max_position_embeddings", config.max_length + unused_positions(theirs)},
@@ -308,70 +277,37 @@ std::string to_hf_config(const HfConfig& theirs) {
 }
 
 HfConfig read_hf_config(const std::filesystem::path& path) {
-  const std::string file = path.string();
-  const nlohmann::json json = read_json(path, kMostHfConfigBytes);
-  const auto refuse = [&](const std::string& key, const std::string& found, const std::string& expected) {
-    throw UserError(file + ": \"" + key + "\" is " + found + ", expected " + expected,
-                    "attend import reads BERT and RoBERTa-PreLayerNorm encoders");
-  };
-  const auto type = json_member<std::string>(json, "model_type", file);
+  const HfConfigFile file(path, "attend import reads BERT and RoBERTa-PreLayerNorm encoders");
+  const nlohmann::json& json = file.json();
+  const auto type = file.get<std::string>("model_type");
   const bool pre = type == kPreLayerNorm.type;
-  if (!pre && type != kBert.type) refuse("model_type", type, fmt::format("{} or {}", kBert.type, kPreLayerNorm.type));
-  if (json.contains("position_embedding_type") && json["position_embedding_type"] != "absolute") {
-    refuse("position_embedding_type", json["position_embedding_type"].dump(), "absolute");
+  if (!pre && type != kBert.type) {
+    file.refuse("model_type", type, fmt::format("{} or {}", kBert.type, kPreLayerNorm.type));
   }
-  const auto size = [&](const char* key, std::int64_t least, std::int64_t most) {
-    const auto value = json_member<std::int64_t>(json, key, file);
-    if (value < least || value > most)
-      refuse(key, std::to_string(value), fmt::format("an integer from {} to {}", least, most));
-    return value;
-  };
-  if (json.contains("layer_norm_eps") && json_member<double>(json, "layer_norm_eps", file) != 1e-12) {
-    refuse("layer_norm_eps", json["layer_norm_eps"].dump(), "1e-12");
+  if (const char* key = "position_embedding_type"; file.has(key) && json[key] != "absolute") {
+    file.refuse(key, json[key].dump(), "absolute");
   }
-  if (json.contains("type_vocab_size") && size("type_vocab_size", 1, 2) != 2) refuse("type_vocab_size", "1", "2");
-  if (json.contains("tie_word_embeddings") && json["tie_word_embeddings"] == false) {
-    refuse("tie_word_embeddings", "false", "true");
-  }
-  for (const char* key : {"is_decoder", "add_cross_attention"}) {
-    if (json.contains(key) && json[key] == true) refuse(key, "true", "false");
-  }
+  file.check_number("layer_norm_eps", 1e-12);
+  if (const char* key = "type_vocab_size"; file.has(key) && file.size(key, 1, 2) != 2) file.refuse(key, "1", "2");
+  file.check_flags(kFlags);
   HfConfig config;
-  config.vocabulary = size("vocab_size", 1, 10'000'000);
+  config.vocabulary = file.size("vocab_size", 1, 10'000'000);
   BertOptions& options = config.options;
-  options.layers = size("num_hidden_layers", 1, 96);
-  options.width = size("hidden_size", 2, 16384);
-  options.block.heads = size("num_attention_heads", 1, 256);
-  if (*options.width % *options.block.heads != 0) {
-    refuse("num_attention_heads", std::to_string(*options.block.heads),
-           fmt::format("a divisor of {}, \"hidden_size\"", *options.width));
-  }
-  options.block.feed_forward = size("intermediate_size", 1, 65536);
+  options.layers = file.size("num_hidden_layers", 1, 96);
+  options.width = file.size("hidden_size", 2, 16384);
+  options.block.heads = file.size("num_attention_heads", 1, 256);
+  file.check_divisor("num_attention_heads", "hidden_size");
+  options.block.feed_forward = file.size("intermediate_size", 1, 65536);
   options.block.norm = pre ? NormPlace::pre : NormPlace::post;
-  std::int64_t pad = pre ? 1 : 0;  // the defaults of transformers
-  if (json.contains("pad_token_id") && !json["pad_token_id"].is_null()) {
-    pad = json_member<std::int64_t>(json, "pad_token_id", file);
-  }
-  if (pad < 0 || pad >= config.vocabulary) refuse("pad_token_id", std::to_string(pad), "the id of a piece");
+  const auto pad = file.get<std::int64_t>("pad_token_id", pre ? 1 : 0);  // the defaults of transformers
+  if (pad < 0 || pad >= config.vocabulary) file.refuse("pad_token_id", std::to_string(pad), "the id of a piece");
   config.pad = static_cast<std::int32_t>(pad);
   const std::int64_t unused = unused_positions(config);
-  options.max_positions = size("max_position_embeddings", 8 + unused, 65535 + unused) - unused;
-  const auto name_of_activation = json_member<std::string>(json, "hidden_act", file);
-  const auto activations = activations_of(options.block.norm);
-  const auto activation = std::ranges::find(activations, name_of_activation, &HfActivation::first);
-  if (activation == activations.end()) {
-    refuse("hidden_act", name_of_activation, fmt::format("one of {}", fmt::join(activations | std::views::keys, ", ")));
-  }
-  options.block.activation = activation->second;
-  const auto number = [&](const char* key, double least, double most, double usual) {
-    if (!json.contains(key)) return usual;
-    const auto value = json_member<double>(json, key, file);
-    if (!(value >= least && value <= most)) refuse(key, json[key].dump(), fmt::format("from {} to {}", least, most));
-    return value;
-  };
-  options.initial_deviation = number("initializer_range", 1e-6, 1, 0.02);
-  options.dropout = number("hidden_dropout_prob", 0, 0.95, 0.1);
-  options.block.attention_dropout = number("attention_probs_dropout_prob", 0, 0.95, 0.1);
+  options.max_positions = file.size("max_position_embeddings", 8 + unused, 65535 + unused) - unused;
+  options.block.activation = file.activation("hidden_act", activations_of(options.block.norm));
+  options.initial_deviation = file.number("initializer_range", 1e-6, 1, 0.02);
+  options.dropout = file.number("hidden_dropout_prob", 0, 0.95, 0.1);
+  options.block.attention_dropout = file.number("attention_probs_dropout_prob", 0, 0.95, 0.1);
   bert_config(options, config.vocabulary);  // throws if the sizes are incompatible
 
   std::string architecture;
@@ -391,7 +327,8 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   if (!config.task) return config;
   if (json.contains("id2label") && json["id2label"].is_object()) {
     for (std::size_t i = 0; i < json["id2label"].size(); ++i) {
-      config.labels.push_back(json_member<std::string>(json["id2label"], std::to_string(i), file + ": id2label"));
+      config.labels.push_back(
+          json_member<std::string>(json["id2label"], std::to_string(i), file.file() + ": id2label"));
     }
   }
   if (config.task == TaskKind::classification && config.labels.size() == 1) config.task = TaskKind::regression;

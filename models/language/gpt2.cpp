@@ -2,38 +2,29 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <ranges>
-#include <set>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
 #include "models/layers/layers.hpp"
-#include "models/transformer/hf_names.hpp"
+#include "models/transformer/hf_config.hpp"
 
 namespace attend {
 namespace {
 
 using at::Tensor;
 
-constexpr const char* kGpt2Form = "attend import reads GPT-2 models whose output table is that of the embeddings";
 constexpr std::string_view kGpt2Prefix = "transformer.";
 
-// Flags of config.json: the only value that is read, which a missing one has too.
-constexpr auto kGpt2Flags =
-    std::to_array<std::pair<std::string_view, bool>>({{"scale_attn_weights", true},
-                                                      {"tie_word_embeddings", true},
-                                                      {"scale_attn_by_inverse_layer_idx", false},
-                                                      {"add_cross_attention", false},
-                                                      {"is_encoder_decoder", false}});
+constexpr auto kGpt2Flags = std::to_array<HfFlag>({{"scale_attn_weights", true, true},
+                                                   {"tie_word_embeddings", true, true},
+                                                   {"scale_attn_by_inverse_layer_idx", false, false},
+                                                   {"add_cross_attention", false, false},
+                                                   {"is_encoder_decoder", false, false}});
 
 // Other fields that are read, and those of this model alone that do not change what it computes.
 constexpr auto kGpt2Fields = std::to_array<std::string_view>(
@@ -46,13 +37,6 @@ constexpr auto kGpt2Fields = std::to_array<std::string_view>(
      "summary_first_dropout", "classifier_dropout",
      // what Hugging Face ignores, a padding that no text has, and the order in which it rounds
      "is_decoder", "predict_special_tokens", "pad_token_id", "reorder_and_upcast_attn"});
-
-// Options with which a model can be exported: config.json has them, or they only matter in training. All others must
-// have their defaults, except for the norm, which must be pre.
-constexpr auto kGpt2Exported = std::to_array<std::string_view>(
-    {"shape", "layers", "width", "heads", "feed-forward", "norm", "activation", "embedding-width", "max-positions",
-     "dropout", "attention-dropout", "activation-dropout", "layer-drop", "initial-deviation", "initial-positions",
-     "initialiser"});
 
 // The beginnings of names: of the model's parts, and of a parameter within a layer.
 using Gpt2Name = std::pair<std::string_view, std::string_view>;
@@ -96,74 +80,33 @@ bool follows_from_others(std::string_view name) {
 }  // namespace
 
 Gpt2Config read_gpt2_config(const std::filesystem::path& path) {
-  const std::string file = path.string();
-  const nlohmann::json json = read_json(path, kMostHfConfigBytes);
-  const auto refuse = [&](std::string_view key, const std::string& found, const std::string& expected) {
-    throw UserError(fmt::format("{}: \"{}\" is {}, expected {}", file, key, found, expected), kGpt2Form);
-  };
-  const auto has = [&](std::string_view key) { return json.contains(key) && !json[std::string(key)].is_null(); };
-  if (const auto type = json_member<std::string>(json, "model_type", file); type != "gpt2") {
-    refuse("model_type", type, "gpt2");
-  }
-  for (const auto& [key, expected] : kGpt2Flags) {
-    if (has(key) && json_member<bool>(json, std::string(key), file) != expected) {
-      refuse(key, expected ? "false" : "true", expected ? "true" : "false");
-    }
-  }
-  for (const auto& [key, value] : json.items()) {
-    if (value.is_null()) continue;  // as a missing one
-    if (std::ranges::find(kGpt2Flags, key, [](const auto& flag) { return flag.first; }) != kGpt2Flags.end()) continue;
-    if (std::ranges::find(kGpt2Fields, key) != kGpt2Fields.end()) continue;
-    if (std::ranges::find(kHfFieldsWithoutEffect, key) != kHfFieldsWithoutEffect.end()) continue;
-    throw UserError(file + ": \"" + key + "\" is not a field of GPT-2 that attend import knows",
-                    "remove it if it does not change what the model computes");
-  }
-  const auto size = [&](const char* key, std::int64_t least, std::int64_t most) {
-    const auto value = json_member<std::int64_t>(json, key, file);
-    if (value < least || value > most) {
-      refuse(key, std::to_string(value), fmt::format("an integer from {} to {}", least, most));
-    }
-    return value;
-  };
-  const auto number = [&](const char* key, double least, double most, double usual) {
-    if (!has(key)) return usual;
-    const auto value = json_member<double>(json, key, file);
-    if (!(value >= least && value <= most)) refuse(key, json[key].dump(), fmt::format("from {} to {}", least, most));
-    return value;
-  };
+  const HfConfigFile file(path, "attend import reads GPT-2 models whose output table is that of the embeddings");
+  if (const auto type = file.get<std::string>("model_type"); type != "gpt2") file.refuse("model_type", type, "gpt2");
+  file.check_flags(kGpt2Flags);
+  file.check_known("GPT-2", kGpt2Flags, kGpt2Fields);
   Gpt2Config config;
   BertOptions& stack = config.options.stack;
-  stack.layers = size("n_layer", 1, 96);
-  stack.width = size("n_embd", 2, 16384);
-  stack.block.heads = size("n_head", 1, 256);
-  if (*stack.width % *stack.block.heads != 0) {
-    refuse("n_head", std::to_string(*stack.block.heads), fmt::format("a divisor of {}, \"n_embd\"", *stack.width));
-  }
-  stack.block.feed_forward = has("n_inner") ? size("n_inner", 1, 65536) : 4 * *stack.width;
-  stack.max_positions = size("n_positions", 8, 65535);
+  stack.layers = file.size("n_layer", 1, 96);
+  stack.width = file.size("n_embd", 2, 16384);
+  stack.block.heads = file.size("n_head", 1, 256);
+  file.check_divisor("n_head", "n_embd");
+  stack.block.feed_forward = file.has("n_inner") ? file.size("n_inner", 1, 65536) : 4 * *stack.width;
+  stack.max_positions = file.size("n_positions", 8, 65535);
   stack.block.norm = NormPlace::pre;
-  const std::string name = has("activation_function") ? json_member<std::string>(json, "activation_function", file)
-                                                      : std::string("gelu_new");
-  const auto* const activation = std::ranges::find(kHfActivations, name, [](const auto& entry) { return entry.first; });
-  if (activation == kHfActivations.end()) {
-    refuse("activation_function", name, fmt::format("one of {}", fmt::join(kHfActivations | std::views::keys, ", ")));
-  }
-  stack.block.activation = activation->second;
-  stack.dropout = number("resid_pdrop", 0, 0.95, 0.1);
-  stack.block.attention_dropout = number("attn_pdrop", 0, 0.95, 0.1);
-  stack.initial_deviation = number("initializer_range", 1e-6, 1, 0.02);
-  if (has("layer_norm_epsilon") && json_member<double>(json, "layer_norm_epsilon", file) != kLanguageNormEps) {
-    refuse("layer_norm_epsilon", json["layer_norm_epsilon"].dump(), fmt::format("{}", kLanguageNormEps));
-  }
-  config.vocabulary = size("vocab_size", 1, 10'000'000);
+  constexpr const char* kActivation = "activation_function";
+  stack.block.activation = file.has(kActivation) ? file.activation(kActivation) : FeedForwardKind::gelu_tanh;
+  stack.dropout = file.number("resid_pdrop", 0, 0.95, 0.1);
+  stack.block.attention_dropout = file.number("attn_pdrop", 0, 0.95, 0.1);
+  stack.initial_deviation = file.number("initializer_range", 1e-6, 1, 0.02);
+  file.check_number("layer_norm_epsilon", kLanguageNormEps);
+  config.vocabulary = file.size("vocab_size", 1, 10'000'000);
   constexpr std::int32_t kUsualEnd = 50256;
-  const auto id = [&](const char* key) { return has(key) ? json_member<std::int32_t>(json, key, file) : kUsualEnd; };
-  config.eos = id("eos_token_id");
+  config.eos = file.get("eos_token_id", kUsualEnd);
   if (config.eos < 0 || config.eos >= config.vocabulary) {
-    refuse("eos_token_id", std::to_string(config.eos), fmt::format("an id from 0 to {}", config.vocabulary - 1));
+    file.refuse("eos_token_id", std::to_string(config.eos), fmt::format("an id from 0 to {}", config.vocabulary - 1));
   }
-  if (id("bos_token_id") != config.eos) {
-    refuse("bos_token_id", std::to_string(id("bos_token_id")), fmt::format("{}, as \"eos_token_id\"", config.eos));
+  if (const std::int32_t bos = file.get("bos_token_id", kUsualEnd); bos != config.eos) {
+    file.refuse("bos_token_id", std::to_string(bos), fmt::format("{}, as \"eos_token_id\"", config.eos));
   }
   return config;
 }
@@ -178,59 +121,31 @@ void refuse_larger_model(const Gpt2Config& config, const TensorDirectory& tensor
 
 WeightReport load_gpt2_weights(const TensorDirectory& tensors, const LanguageModelImpl& model) {
   const at::NoGradGuard no_grad;
-  WeightReport report;
-  std::set<std::string, std::less<>> used;
+  WeightTaker taker(tensors.path());
   for (const auto& [parameter, target] : parameters_of(model)) {
     const std::string name = gpt2_name_of(parameter);
     const TensorView* found = tensors.find(name);
     if (found == nullptr) found = tensors.find(std::string_view(name).substr(kGpt2Prefix.size()));
-    if (found == nullptr) {
-      report.missing.push_back(name);
-      continue;
-    }
-    used.insert(found->name);
-    const std::vector<std::int64_t> expected = in_other_layout(target, parameter).sizes().vec();
-    if (!is_float(found->dtype) || found->shape != expected) {
-      report.mismatched.push_back(found->name + " (" + std::string(name_of(found->dtype)) + " " +
-                                  c10::str(at::IntArrayRef(found->shape)) + ", expected F32 " +
-                                  c10::str(at::IntArrayRef(expected)) + ")");
-      continue;
-    }
-    target.copy_(in_other_layout(as_fp32(*found), parameter));
-    refuse_nonfinite(target, tensors.path().string() + ": " + found->name);
-    ++report.loaded;
-  }
-  for (const SafetensorsFile& file : tensors.files()) {
-    for (const TensorView& view : file.tensors()) {
-      if (!used.contains(view.name) && !follows_from_others(view.name)) report.unused.push_back(view.name);
-    }
+    const Tensor theirs = taker.take(found, name, in_other_layout(target, parameter).sizes());
+    if (theirs.defined()) target.copy_(in_other_layout(theirs, parameter));
   }
   refresh_weights(model);
-  return report;
+  return std::move(taker).report(tensors.files(), follows_from_others);
 }
 
 void check_gpt2_form(const LanguageOptions& options) {
-  const auto refuse = [](std::string_view name, std::string_view text) {
-    throw UserError(fmt::format("cannot be exported: Hugging Face's GPT-2 has no form with {} = {}", name, text),
-                    "use the model with attend");
-  };
+  constexpr const char* kThey = "GPT-2 has";
   const BlockOptions& block = options.stack.block;
-  if (options.is_recurrent()) refuse("cell", name_of(options.cell));
-  if (block.norm != NormPlace::pre) refuse("norm", name_of(block.norm));
-  if (is_gated(block.activation)) refuse("activation", name_of(block.activation));
-  if (block.feed_forward == 0) refuse("feed-forward", "0");
-  const OptionTexts usual = default_texts<LanguageOptions>();
-  for (const auto& [name, text] : texts_of(bind(options))) {
-    if (text != usual.at(name) && std::ranges::find(kGpt2Exported, name) == kGpt2Exported.end()) refuse(name, text);
-  }
+  if (options.is_recurrent()) refuse_hf_form(kThey, "cell", name_of(options.cell));
+  if (block.norm != NormPlace::pre) refuse_hf_form(kThey, "norm", name_of(block.norm));
+  if (is_gated(block.activation)) refuse_hf_form(kThey, "activation", name_of(block.activation));
+  if (block.feed_forward == 0) refuse_hf_form(kThey, "feed-forward", "0");
+  check_hf_options(kThey, texts_of(bind(options)), default_texts<LanguageOptions>(), kHfExportedOfStack);
 }
 
 std::string to_gpt2_config(const Gpt2Config& config) {
   const BertConfig stack = bert_config(config.options.stack, config.vocabulary);
   const BlockConfig& block = stack.block;
-  const auto* const activation =
-      std::ranges::find(kHfActivations, block.activation, [](const auto& entry) { return entry.second; });
-  ensure(activation != kHfActivations.end(), "GPT-2 has the activation");
   const nlohmann::ordered_json json = {{"architectures", {"GPT2LMHeadModel"}},
                                        {"model_type", "gpt2"},
                                        {"vocab_size", config.vocabulary},
@@ -239,7 +154,7 @@ std::string to_gpt2_config(const Gpt2Config& config) {
                                        {"n_layer", stack.layers},
                                        {"n_head", block.heads},
                                        {"n_inner", block.feed_forward},
-                                       {"activation_function", activation->first},
+                                       {"activation_function", hf_name_of(block.activation)},
                                        {"layer_norm_epsilon", kLanguageNormEps},
                                        {"scale_attn_weights", true},
                                        {"tie_word_embeddings", true},

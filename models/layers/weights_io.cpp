@@ -22,7 +22,10 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string describe(std::string_view type, at::IntArrayRef shape) { return c10::str(type, " ", shape); }
+std::string mismatch(const TensorView& found, at::IntArrayRef expected) {
+  return c10::str(found.name, " (", name_of(found.dtype), " ", at::IntArrayRef(found.shape), ", expected F32 ",
+                  expected, ")");
+}
 
 bool fits(const TensorView& view, const torch::Tensor& tensor) {
   return view.dtype == DType::f32 && view.shape == tensor.sizes().vec();
@@ -43,8 +46,7 @@ WeightReport compare(const SafetensorsFile& file, const NamedTensors& tensors) {
     if (found == nullptr) {
       report.missing.push_back(name);
     } else if (!fits(*found, tensor)) {
-      report.mismatched.push_back(name + " (" + describe(name_of(found->dtype), found->shape) + ", expected " +
-                                  describe("F32", tensor.sizes()) + ")");
+      report.mismatched.push_back(mismatch(*found, tensor.sizes()));
     } else {
       ++report.loaded;
     }
@@ -93,6 +95,22 @@ void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place) {
   if (at::isfinite(tensor).all().item<bool>()) return;
   throw UserError(place + " contains NaN or infinity",
                   "use another checkpoint: this one is damaged, or its training diverged");
+}
+
+at::Tensor WeightTaker::take(const TensorView* found, const std::string& name, at::IntArrayRef shape) {
+  if (found == nullptr) {
+    report_.missing.push_back(name);
+    return {};
+  }
+  taken_.insert(found->name);
+  if (!is_float(found->dtype) || at::IntArrayRef(found->shape) != shape) {
+    report_.mismatched.push_back(mismatch(*found, shape));
+    return {};
+  }
+  const at::Tensor tensor = as_fp32(*found);
+  refuse_nonfinite(tensor, path_ + ": " + found->name);
+  ++report_.loaded;
+  return tensor;
 }
 
 NamedTensors parameters_of(const torch::nn::Module& module) {

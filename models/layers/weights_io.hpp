@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,8 +40,6 @@ bool is_float(DType dtype);
 // A tensor of a file in fp32; one of type fp32 shares the memory of the file.
 at::Tensor as_fp32(const TensorView& view);
 
-// A config.json of Hugging Face that is larger is refused.
-inline constexpr std::size_t kMostHfConfigBytes = std::size_t{4} << 20;
 // Throws UserError if the `numbers` that `config` describes are more than the `bytes` of the file or directory
 // `tensors` can hold: to be asked before they are allocated.
 void refuse_larger_model(double numbers, std::uintmax_t bytes, const std::filesystem::path& tensors,
@@ -54,6 +54,32 @@ struct WeightReport {
   std::vector<std::string> unused;      // in the file only
   std::vector<std::string> mismatched;  // in both, with a different type or shape
   std::size_t loaded = 0;
+};
+
+// Takes tensors out of the files of other programs, and reports what they lack, what does not fit, and what is left.
+class WeightTaker {
+ public:
+  // `path` names the files in messages.
+  explicit WeightTaker(const std::filesystem::path& path) : path_(path.string()) {}
+
+  // A tensor in fp32; undefined, and reported, if it is not found (null) under `name` or has another type or shape.
+  // Throws UserError for NaN and infinity.
+  at::Tensor take(const TensorView* found, const std::string& name, at::IntArrayRef shape);
+  // The report, with the tensors of `files` that were not taken and do not follow from others.
+  template <class Files, class FollowsFromOthers>
+  WeightReport report(const Files& files, const FollowsFromOthers& follows) && {
+    for (const SafetensorsFile& file : files) {
+      for (const TensorView& view : file.tensors()) {
+        if (!taken_.contains(view.name) && !follows(view.name)) report_.unused.push_back(view.name);
+      }
+    }
+    return std::move(report_);
+  }
+
+ private:
+  std::string path_;
+  std::set<std::string, std::less<>> taken_;
+  WeightReport report_;
 };
 
 // Copies the tensors that the file has with the same shape, and refreshes the module's ops::Weights.

@@ -1,4 +1,4 @@
-// Names that the config.json of several Hugging Face models share.
+// Names that the config.json of several Hugging Face models share, and those of the options that they have.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 namespace attend {
 
 // The names of activations, the usual one of each first.
-inline constexpr auto kHfActivations = std::to_array<std::pair<std::string_view, FeedForwardKind>>({
+using HfActivation = std::pair<std::string_view, FeedForwardKind>;
+inline constexpr auto kHfActivations = std::to_array<HfActivation>({
     {"swish", FeedForwardKind::swish},
     {"silu", FeedForwardKind::swish},
     {"relu", FeedForwardKind::relu},
@@ -34,5 +35,12 @@ inline constexpr auto kHfFieldsWithoutEffect = std::to_array<std::string_view>(
      "_name_or_path", "architectures", "transformers_version", "torch_dtype", "dtype", "tokenizer_class", "torchscript",
      "pruned_heads", "use_bfloat16", "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash",
      "_attn_implementation_autoset"});
+
+// Options with which a stack of layers (BertOptions) can be exported: config.json has them, or they only matter in
+// training.
+inline constexpr auto kHfExportedOfStack = std::to_array<std::string_view>(
+    {"shape", "layers", "width", "heads", "feed-forward", "norm", "activation", "embedding-width", "max-positions",
+     "dropout", "attention-dropout", "activation-dropout", "layer-drop", "initial-deviation", "initial-positions",
+     "initialiser"});
 
 }  // namespace attend

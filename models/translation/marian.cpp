@@ -2,49 +2,38 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <ranges>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
 #include "models/layers/layers.hpp"
-#include "models/transformer/hf_names.hpp"
+#include "models/transformer/hf_config.hpp"
 
 namespace attend {
 namespace {
 
 using at::Tensor;
 
-constexpr const char* kForm = "attend import reads MarianMT models with one table for target and output, and sinusoids";
 // Lowers the logit of a piece: its probability is at most e^-30, below what fp32 keeps of a sum near 1.
 constexpr double kNever = 30;
 constexpr std::string_view kBias = "output_bias", kTheirBias = "final_logits_bias";
 
-// Flags of config.json: the value that is read, and what a missing one means in Hugging Face.
-struct Flag {
-  const char* key;
-  bool expected;
-  bool missing;
-};
-constexpr auto kFlags = std::to_array<Flag>({{"scale_embedding", true, false},
-                                             {"tie_word_embeddings", true, true},
-                                             {"static_position_embeddings", true, true},
-                                             {"is_encoder_decoder", true, true},
-                                             {"is_decoder", false, false},
-                                             {"add_cross_attention", false, false},
-                                             {"tie_encoder_decoder", false, false},
-                                             {"normalize_before", false, false},
-                                             {"normalize_embedding", false, false},
-                                             {"add_final_layer_norm", false, false}});
+constexpr auto kFlags = std::to_array<HfFlag>({{"scale_embedding", true, false},
+                                               {"tie_word_embeddings", true, true},
+                                               {"static_position_embeddings", true, true},
+                                               {"is_encoder_decoder", true, true},
+                                               {"is_decoder", false, false},
+                                               {"add_cross_attention", false, false},
+                                               {"tie_encoder_decoder", false, false},
+                                               {"normalize_before", false, false},
+                                               {"normalize_embedding", false, false},
+                                               {"add_final_layer_norm", false, false}});
 
 // Other fields that are read, and those of this model alone that do not change what it computes.
 constexpr auto kOtherFields = std::to_array<std::string_view>(
@@ -60,9 +49,10 @@ constexpr auto kOtherFields = std::to_array<std::string_view>(
      "max_position_embeddings", "extra_pos_embeddings", "add_bias_logits"});
 
 // Options with which a model can be exported: config.json has them, or they only matter in training. All others must
-// have their defaults; positions and self-attention decide whether max-positions matters.
+// have their defaults, and the score must be scaled-dot; positions and self-attention decide whether max-positions
+// matters.
 constexpr auto kExported = std::to_array<std::string_view>(
-    {"encoder-layers", "decoder-layers", "width", "heads", "feed-forward", "activation", "tie-embeddings",
+    {"encoder-layers", "decoder-layers", "width", "score", "heads", "feed-forward", "activation", "tie-embeddings",
      "output-bias", "max-positions", "dropout", "attention-dropout", "activation-dropout", "layer-drop", "word-dropout",
      "initial-deviation", "initialiser"});
 
@@ -131,9 +121,10 @@ const TensorView* find_tensor(const TensorDirectory& tensors, const std::string&
   return nullptr;
 }
 
-// True for tensors that follow from others.
+// True for tensors that follow from others, or are read if the model has a place for them.
 bool is_implied(std::string_view name) {
-  return name == "lm_head.weight" || name.ends_with("embed_tokens.weight") || name.ends_with("embed_positions.weight");
+  return name == "lm_head.weight" || name.ends_with("embed_tokens.weight") ||
+         name.ends_with("embed_positions.weight") || name == kTheirBias;
 }
 
 // The column of MarianMT's hidden states for each of ours.
@@ -161,87 +152,54 @@ void check_positions(const TensorDirectory& tensors, std::int64_t width) {
 }  // namespace
 
 MarianConfig read_marian_config(const std::filesystem::path& path) {
-  const std::string file = path.string();
-  const nlohmann::json json = read_json(path, kMostHfConfigBytes);
-  const auto refuse = [&](const std::string& key, const std::string& found, const std::string& expected) {
-    throw UserError(file + ": \"" + key + "\" is " + found + ", expected " + expected, kForm);
-  };
-  const auto has = [&](const char* key) { return json.contains(key) && !json[key].is_null(); };
-  if (const auto type = json_member<std::string>(json, "model_type", file); type != "marian") {
-    refuse("model_type", type, "marian");
+  const HfConfigFile file(path,
+                          "attend import reads MarianMT models with one table for target and output, and sinusoids");
+  if (const auto type = file.get<std::string>("model_type"); type != "marian") {
+    file.refuse("model_type", type, "marian");
   }
-  for (const Flag& flag : kFlags) {
-    const bool value = has(flag.key) ? json_member<bool>(json, flag.key, file) : flag.missing;
-    if (value != flag.expected) refuse(flag.key, value ? "true" : "false", flag.expected ? "true" : "false");
-  }
-  for (const auto& [key, value] : json.items()) {
-    if (value.is_null()) continue;  // as a missing one
-    if (std::ranges::find(kFlags, key, &Flag::key) != kFlags.end()) continue;
-    if (std::ranges::find(kOtherFields, key) != kOtherFields.end()) continue;
-    if (std::ranges::find(kHfFieldsWithoutEffect, key) != kHfFieldsWithoutEffect.end()) continue;
-    throw UserError(file + ": \"" + key + "\" is not a field of MarianMT that attend import knows",
-                    "remove it if it does not change what the model computes");
-  }
-  const auto size = [&](const char* key, std::int64_t least, std::int64_t most) {
-    const auto value = json_member<std::int64_t>(json, key, file);
-    if (value < least || value > most) {
-      refuse(key, std::to_string(value), fmt::format("an integer from {} to {}", least, most));
-    }
-    return value;
-  };
+  file.check_flags(kFlags);
+  file.check_known("MarianMT", kFlags, kOtherFields);
   const auto same_in_both = [&](const char* of_encoder, const char* of_decoder, std::int64_t least, std::int64_t most) {
-    const std::int64_t value = size(of_encoder, least, most);
-    if (const std::int64_t other = size(of_decoder, least, most); other != value) {
-      refuse(of_decoder, std::to_string(other), fmt::format("{}, as \"{}\"", value, of_encoder));
+    const std::int64_t value = file.size(of_encoder, least, most);
+    if (const std::int64_t other = file.size(of_decoder, least, most); other != value) {
+      file.refuse(of_decoder, std::to_string(other), fmt::format("{}, as \"{}\"", value, of_encoder));
     }
-    return value;
-  };
-  const auto number = [&](const char* key, double least, double most, double usual) {
-    if (!has(key)) return usual;
-    const auto value = json_member<double>(json, key, file);
-    if (!(value >= least && value <= most)) refuse(key, json[key].dump(), fmt::format("from {} to {}", least, most));
     return value;
   };
   constexpr std::int64_t kMostPieces = 10'000'000;
   MarianConfig config;
   ModelConfig& model = config.model;
-  model.encoder_layers = size("encoder_layers", 1, 96);
-  model.decoder_layers = size("decoder_layers", 1, 96);
-  model.width = size("d_model", 2, 16384);
+  model.encoder_layers = file.size("encoder_layers", 1, 96);
+  model.decoder_layers = file.size("decoder_layers", 1, 96);
+  model.width = file.size("d_model", 2, 16384);
   model.block.heads = same_in_both("encoder_attention_heads", "decoder_attention_heads", 1, 256);
-  if (*model.width % *model.block.heads != 0) {
-    refuse("encoder_attention_heads", std::to_string(*model.block.heads),
-           fmt::format("a divisor of {}, \"d_model\"", *model.width));
-  }
+  file.check_divisor("encoder_attention_heads", "d_model");
   model.block.feed_forward = same_in_both("encoder_ffn_dim", "decoder_ffn_dim", 1, 65536);
-  const auto name = json_member<std::string>(json, "activation_function", file);
-  const auto* const activation = std::ranges::find(kHfActivations, name, [](const auto& entry) { return entry.first; });
-  if (activation == kHfActivations.end()) {
-    refuse("activation_function", name, fmt::format("one of {}", fmt::join(kHfActivations | std::views::keys, ", ")));
+  model.block.activation = file.activation("activation_function");
+  model.dropout = file.number("dropout", 0, 0.95, 0.1);
+  model.block.attention_dropout = file.number("attention_dropout", 0, 0.95, 0);
+  model.block.activation_dropout = file.number("activation_dropout", 0, 0.95, 0);
+  model.initial_deviation = file.number("init_std", 0, 1, 0.02);
+  model.tie_embeddings = file.get("share_encoder_decoder_embeddings", true);
+  config.vocabulary.src = config.vocabulary.tgt = file.size("vocab_size", 1, kMostPieces);
+  if (!model.tie_embeddings && file.has("decoder_vocab_size")) {
+    config.vocabulary.tgt = file.size("decoder_vocab_size", 1, kMostPieces);
   }
-  model.block.activation = activation->second;
-  model.dropout = number("dropout", 0, 0.95, 0.1);
-  model.block.attention_dropout = number("attention_dropout", 0, 0.95, 0);
-  model.block.activation_dropout = number("activation_dropout", 0, 0.95, 0);
-  model.initial_deviation = number("init_std", 0, 1, 0.02);
-  const char* const share = "share_encoder_decoder_embeddings";
-  model.tie_embeddings = !has(share) || json_member<bool>(json, share, file);
-  config.vocabulary.src = config.vocabulary.tgt = size("vocab_size", 1, kMostPieces);
-  if (!model.tie_embeddings && has("decoder_vocab_size")) {
-    config.vocabulary.tgt = size("decoder_vocab_size", 1, kMostPieces);
-  }
-  const auto id = [&](const char* key) { return static_cast<std::int32_t>(size(key, 0, config.vocabulary.tgt - 1)); };
+  const auto id = [&](const char* key) {
+    return static_cast<std::int32_t>(file.size(key, 0, config.vocabulary.tgt - 1));
+  };
   config.ids = {.eos = id("eos_token_id"), .pad = id("pad_token_id"), .start = 0};
-  config.ids.start = has("decoder_start_token_id") ? id("decoder_start_token_id") : config.ids.pad;
+  config.ids.start = file.has("decoder_start_token_id") ? id("decoder_start_token_id") : config.ids.pad;
   for (const auto& [key, value] :
        {std::pair("pad_token_id", config.ids.pad), std::pair("decoder_start_token_id", config.ids.start)}) {
-    if (value == config.ids.eos) refuse(key, std::to_string(value), "another id than that of \"eos_token_id\"");
+    if (value == config.ids.eos) file.refuse(key, std::to_string(value), "another id than that of \"eos_token_id\"");
   }
-  if (has("bad_words_ids")) {  // attend never produces these two
-    for (const nlohmann::json& words : json["bad_words_ids"]) {
+  if (file.has("bad_words_ids")) {  // attend never produces these two
+    const nlohmann::json& bad = file.json()["bad_words_ids"];
+    for (const nlohmann::json& words : bad) {
       const auto is_only = [&](std::int32_t piece) { return words == nlohmann::json::array({piece}); };
       if (is_only(config.ids.pad) || is_only(config.ids.start)) continue;
-      refuse("bad_words_ids", json["bad_words_ids"].dump(), "no others than those of padding and start");
+      file.refuse("bad_words_ids", bad.dump(), "no others than those of padding and start");
     }
   }
   return config;
@@ -270,8 +228,7 @@ WeightReport load_marian_weights(const TensorDirectory& tensors, const Seq2SeqIm
   const std::int64_t width = *config.model.width;
   const Tensor order = hidden_order(width);
   check_positions(tensors, width);
-  WeightReport report;
-  std::set<std::string, std::less<>> used;
+  WeightTaker taker(tensors.path());
   for (const auto& [name, parameter] : parameters_of(model)) {
     const bool of_source = name.starts_with("src_embedding"), has_rows = of_source || name.starts_with("tgt_embedding");
     const bool is_bias = name == kBias;
@@ -284,20 +241,9 @@ WeightReport load_marian_weights(const TensorDirectory& tensors, const Seq2SeqIm
     std::vector<Tensor> rows;
     for (const std::string& theirs : parts.names) {
       const TensorView* found = find_tensor(tensors, theirs);
-      if (found == nullptr) {
-        if (!is_bias) report.missing.push_back(theirs);  // without a bias it is zero
-        continue;
-      }
-      used.insert(found->name);
-      if (!is_float(found->dtype) || found->shape != expected) {
-        report.mismatched.push_back(found->name + " (" + std::string(name_of(found->dtype)) + " " +
-                                    c10::str(at::IntArrayRef(found->shape)) + ", expected F32 " +
-                                    c10::str(at::IntArrayRef(expected)) + ")");
-        continue;
-      }
-      rows.push_back(as_fp32(*found));
-      refuse_nonfinite(rows.back(), tensors.path().string() + ": " + found->name);
-      ++report.loaded;
+      if (is_bias && found == nullptr) continue;  // zero
+      const Tensor part = taker.take(found, theirs, expected);
+      if (part.defined()) rows.push_back(part);
     }
     if (rows.size() == parts.names.size()) {
       const Tensor theirs = at::cat(rows);
@@ -308,39 +254,22 @@ WeightReport load_marian_weights(const TensorDirectory& tensors, const Seq2SeqIm
     const Tensor row = parameter[of_source ? unk.src : unk.tgt];
     unknown.copy_((is_bias ? row - kNever : row).expand_as(unknown));
   }
-  for (const SafetensorsFile& file : tensors.files()) {
-    for (const TensorView& view : file.tensors()) {
-      if (!used.contains(view.name) && !is_implied(view.name) && view.name != kTheirBias) {
-        report.unused.push_back(view.name);
-      }
-    }
-  }
   refresh_weights(model);
-  return report;
+  return std::move(taker).report(tensors.files(), is_implied);
 }
 
 void check_marian_form(const ModelConfig& config) {
-  const auto refuse = [](std::string_view name, std::string_view text) {
-    throw UserError(fmt::format("cannot be exported: Hugging Face's MarianMT has no form with {} = {}", name, text),
-                    "use the model with attend");
-  };
-  if (config.model != ModelKind::transformer) refuse("model", name_of(config.model));
-  if (score_of(config) != ScoreKind::scaled_dot) refuse("score", name_of(score_of(config)));
-  if (is_gated(config.block.activation)) refuse("activation", name_of(config.block.activation));
-  if (config.block.feed_forward == 0) refuse("feed-forward", "0");
-  const OptionTexts usual = default_texts<ModelConfig>();
-  for (const auto& [name, text] : texts_of(bind(config))) {
-    if (name == "score" || text == usual.at(name)) continue;
-    if (std::ranges::find(kExported, name) == kExported.end()) refuse(name, text);
-  }
+  constexpr const char* kThey = "MarianMT has";
+  if (config.model != ModelKind::transformer) refuse_hf_form(kThey, "model", name_of(config.model));
+  if (score_of(config) != ScoreKind::scaled_dot) refuse_hf_form(kThey, "score", name_of(score_of(config)));
+  if (is_gated(config.block.activation)) refuse_hf_form(kThey, "activation", name_of(config.block.activation));
+  if (config.block.feed_forward == 0) refuse_hf_form(kThey, "feed-forward", "0");
+  check_hf_options(kThey, texts_of(bind(config)), default_texts<ModelConfig>(), kExported);
 }
 
 std::string to_marian_config(const MarianConfig& config) {
   const ModelConfig& model = config.model;
   const BlockConfig block = block_config(model.block, model.width.value(), option_place);
-  const auto* const activation =
-      std::ranges::find(kHfActivations, block.activation, [](const auto& entry) { return entry.second; });
-  ensure(activation != kHfActivations.end(), "MarianMT has the activation");
   constexpr double kUsualDeviation = 0.02;
   const nlohmann::ordered_json json = {
       {"architectures", {"MarianMTModel"}},
@@ -355,7 +284,7 @@ std::string to_marian_config(const MarianConfig& config) {
       {"decoder_attention_heads", block.heads},
       {"encoder_ffn_dim", block.feed_forward},
       {"decoder_ffn_dim", block.feed_forward},
-      {"activation_function", activation->first},
+      {"activation_function", hf_name_of(block.activation)},
       {"max_position_embeddings", 1024},
       {"scale_embedding", true},
       {"share_encoder_decoder_embeddings", model.tie_embeddings},

@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "models/language/gpt2.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/hf_config.hpp"
 
 namespace attend {
 namespace {
@@ -33,12 +31,7 @@ Gpt2Config gpt2_with(const ChangeOfLanguage& change) {
 }
 
 std::string refusal_of_gpt2_form(const ChangeOfLanguage& change) {
-  try {
-    check_gpt2_form(gpt2_with(change).options);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return {};
+  return user_error_of([&] { check_gpt2_form(gpt2_with(change).options); });
 }
 
 TEST(Gpt2ConfigFile, RefusesFormsThatGpt2LacksByName) {
@@ -76,34 +69,15 @@ TEST(Gpt2ConfigFile, RefusesFormsThatGpt2LacksByName) {
       << "what only matters in training";
 }
 
-class Gpt2ConfigTest : public testing::Test {
- protected:
-  Gpt2Config read(const nlohmann::json& json) {
-    write_file_atomic(directory_ / "config.json", json.dump());
-    return read_gpt2_config(directory_ / "config.json");
-  }
-  std::string refusal(const nlohmann::json& json) {
-    try {
-      read(json);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "taken";
-  }
-  static nlohmann::json written(const ChangeOfLanguage& change) {
-    return nlohmann::json::parse(to_gpt2_config(gpt2_with(change)));
-  }
+using Gpt2ConfigTest = HfConfigTest<read_gpt2_config>;
 
-  TemporaryDirectory directory_;
-};
+nlohmann::json gpt2_written(const ChangeOfLanguage& change) {
+  return nlohmann::json::parse(to_gpt2_config(gpt2_with(change)));
+}
 
 TEST_F(Gpt2ConfigTest, IsReadAsItWasWritten) {
-  for (const auto& [kind, name] :
-       std::vector<std::pair<FeedForwardKind, std::string>>{{FeedForwardKind::relu, "relu"},
-                                                            {FeedForwardKind::swish, "swish"},
-                                                            {FeedForwardKind::gelu, "gelu"},
-                                                            {FeedForwardKind::gelu_tanh, "gelu_new"}}) {
-    const nlohmann::json json = written([kind = kind](LanguageOptions& model) {
+  for (const auto& [kind, name] : kWrittenActivations) {
+    const nlohmann::json json = gpt2_written([kind = kind](LanguageOptions& model) {
       model.stack.block.activation = kind;
       model.stack.block.attention_dropout = 0.3;
       model.stack.initial_deviation = 0.03;
@@ -126,7 +100,7 @@ TEST_F(Gpt2ConfigTest, IsReadAsItWasWritten) {
     EXPECT_EQ(config.vocabulary, 30);
     EXPECT_EQ(config.eos, 3);
   }
-  nlohmann::json older = written([](LanguageOptions&) {});
+  nlohmann::json older = gpt2_written([](LanguageOptions&) {});
   older.update({{"n_ctx", 40}, {"n_inner", nullptr}, {"summary_type", "cls_index"}, {"reorder_and_upcast_attn", true}});
   older["task_specific_params"]["text-generation"] = {{"do_sample", true}, {"max_length", 50}};
   for (const char* key : {"activation_function", "scale_attn_weights", "tie_word_embeddings", "layer_norm_epsilon"}) {
@@ -141,35 +115,28 @@ TEST_F(Gpt2ConfigTest, IsReadAsItWasWritten) {
 }
 
 TEST_F(Gpt2ConfigTest, AFieldThatIsNotReadIsRefusedByName) {
-  const nlohmann::json usual = written([](LanguageOptions&) {});
-  const std::vector<std::pair<std::string, nlohmann::json>> cases = {{"scale_attn_weights", false},
-                                                                     {"scale_attn_by_inverse_layer_idx", true},
-                                                                     {"tie_word_embeddings", false},
-                                                                     {"add_cross_attention", true},
-                                                                     {"layer_norm_epsilon", 1e-12},
-                                                                     {"rotary", true},
-                                                                     {"quantization_config", "int8"},
-                                                                     {"activation_function", "tanh"},
-                                                                     {"model_type", "gptj"},
-                                                                     {"n_head", 4},
-                                                                     {"n_embd", 1 << 30},
-                                                                     {"n_layer", 0},
-                                                                     {"n_layer", "two"},
-                                                                     {"n_positions", 2},
-                                                                     {"n_inner", 1 << 20},
-                                                                     {"vocab_size", -1},
-                                                                     {"eos_token_id", 30},
-                                                                     {"eos_token_id", -1},
-                                                                     {"bos_token_id", 2},
-                                                                     {"resid_pdrop", 2},
-                                                                     {"initializer_range", "x"}};
-  for (const auto& [key, value] : cases) {
-    nlohmann::json json = usual;
-    json[key] = value;
-    const std::string said = refusal(json);
-    EXPECT_NE(said.find("\"" + key + "\""), std::string::npos) << key << " = " << value << ": " << said;
-  }
-  EXPECT_NE(refusal(nlohmann::json::array()), "taken");
+  const nlohmann::json usual = gpt2_written([](LanguageOptions&) {});
+  expect_refused(usual, {{"scale_attn_weights", false},
+                         {"scale_attn_by_inverse_layer_idx", true},
+                         {"tie_word_embeddings", false},
+                         {"add_cross_attention", true},
+                         {"layer_norm_epsilon", 1e-12},
+                         {"rotary", true},
+                         {"quantization_config", "int8"},
+                         {"activation_function", "tanh"},
+                         {"model_type", "gptj"},
+                         {"n_head", 4},
+                         {"n_embd", 1 << 30},
+                         {"n_layer", 0},
+                         {"n_layer", "two"},
+                         {"n_positions", 2},
+                         {"n_inner", 1 << 20},
+                         {"vocab_size", -1},
+                         {"eos_token_id", 30},
+                         {"eos_token_id", -1},
+                         {"bos_token_id", 2},
+                         {"resid_pdrop", 2},
+                         {"initializer_range", "x"}});
 }
 
 }  // namespace

@@ -6,10 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "models/bert/hf.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/hf_config.hpp"
 
 namespace attend {
 namespace {
@@ -26,12 +24,7 @@ HfConfig changed(const Change& change) {
 }
 
 std::string refusal(const Change& change) {
-  try {
-    to_hf_config(changed(change));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return {};
+  return user_error_of([&] { to_hf_config(changed(change)); });
 }
 
 TEST(HfConfigFile, RefusesFormsThatTheyLackByName) {
@@ -59,9 +52,10 @@ TEST(HfConfigFile, RefusesFormsThatTheyLackByName) {
   EXPECT_EQ(refusal([](BertOptions& bert) { bert.embedding_width = 6; }), they + "embeddings narrower than its layers");
 }
 
+using BertConfigTest = HfConfigTest<read_hf_config>;
+
 // Sizes, dropout and initialisation are not a form, and activations keep their kind.
-TEST(HfConfigFile, IsReadAsItWasWritten) {
-  const TemporaryDirectory directory;
+TEST_F(BertConfigTest, IsReadAsItWasWritten) {
   for (const auto& [kind, name] :
        std::vector<std::pair<FeedForwardKind, std::string>>{{FeedForwardKind::gelu, "gelu"},
                                                             {FeedForwardKind::gelu_tanh, "gelu_pytorch_tanh"},
@@ -77,21 +71,32 @@ TEST(HfConfigFile, IsReadAsItWasWritten) {
       bert.block.activation = kind;
       bert.block.attention_dropout = bert.block.activation_dropout = bert.block.layer_drop = 0.3;
     });
-    const std::string text = to_hf_config(written);
-    EXPECT_EQ(nlohmann::json::parse(text)["hidden_act"], name);
-    write_file_atomic(directory / "config.json", text);
-    const BertOptions read = read_hf_config(directory / "config.json").options;
-    EXPECT_EQ(read.block.activation, kind);
-    EXPECT_EQ(read.block.feed_forward, 20);
-    EXPECT_EQ(read.max_positions, 24);
+    const auto json = nlohmann::json::parse(to_hf_config(written));
+    EXPECT_EQ(json["hidden_act"], name);
+    const BertOptions options = read(json).options;
+    EXPECT_EQ(options.block.activation, kind);
+    EXPECT_EQ(options.block.feed_forward, 20);
+    EXPECT_EQ(options.max_positions, 24);
   }
   nlohmann::json other = nlohmann::json::parse(to_hf_config(changed([](BertOptions&) {})));
   other["hidden_act"] = "swish";  // the same under another name
-  write_file_atomic(directory / "config.json", other.dump());
-  EXPECT_EQ(read_hf_config(directory / "config.json").options.block.activation, FeedForwardKind::swish);
-  other["hidden_act"] = "quick_gelu";
-  write_file_atomic(directory / "config.json", other.dump());
-  EXPECT_THROW(read_hf_config(directory / "config.json"), UserError);
+  EXPECT_EQ(read(other).options.block.activation, FeedForwardKind::swish);
+}
+
+TEST_F(BertConfigTest, AFieldThatIsNotReadIsRefusedByName) {
+  const auto usual = nlohmann::json::parse(to_hf_config(changed([](BertOptions&) {})));
+  expect_refused(usual, {{"hidden_act", "quick_gelu"},
+                         {"model_type", "roberta"},
+                         {"position_embedding_type", "relative_key"},
+                         {"layer_norm_eps", 1e-5},
+                         {"type_vocab_size", 1},
+                         {"tie_word_embeddings", false},
+                         {"is_decoder", true},
+                         {"add_cross_attention", true},
+                         {"num_attention_heads", 5},
+                         {"intermediate_size", 0},
+                         {"pad_token_id", 30},
+                         {"hidden_dropout_prob", 1}});
 }
 
 }  // namespace

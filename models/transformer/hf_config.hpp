@@ -1,0 +1,74 @@
+// The config.json of Hugging Face models: its fields, read with errors that name the file and the field, and the
+// options that have none.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/json.hpp"
+#include "core/options.hpp"
+#include "models/transformer/hf_names.hpp"
+
+namespace attend {
+
+// A flag of config.json: the only value that is read, and what a missing one means in Hugging Face.
+struct HfFlag {
+  std::string_view key;
+  bool expected;
+  bool missing;
+};
+
+// A field that is null is as one that is missing. All members throw UserError naming the file and the field.
+class HfConfigFile {
+ public:
+  // `readable` says which models can be read: the remedy of a value that is refused. Throws as read_json does.
+  HfConfigFile(const std::filesystem::path& path, std::string readable);
+
+  const nlohmann::json& json() const { return json_; }
+  const std::string& file() const { return file_; }
+  bool has(std::string_view key) const;
+  template <class T>
+  T get(std::string_view key) const {
+    return json_member<T>(json_, std::string(key), file_);
+  }
+  template <class T>
+  T get(std::string_view key, T missing) const {
+    return has(key) ? get<T>(key) : missing;
+  }
+  // An integer from `least` to `most`.
+  std::int64_t size(std::string_view key, std::int64_t least, std::int64_t most) const;
+  // A number from `least` to `most`.
+  double number(std::string_view key, double least, double most, double missing) const;
+  FeedForwardKind activation(std::string_view key, std::span<const HfActivation> names = kHfActivations) const;
+
+  [[noreturn]] void refuse(std::string_view key, std::string_view found, std::string_view expected) const;
+  void check_flags(std::span<const HfFlag> flags) const;
+  // Refuses a field of `model` that is no flag, not one of `others` and not one of kHfFieldsWithoutEffect.
+  void check_known(std::string_view model, std::span<const HfFlag> flags,
+                   std::span<const std::string_view> others) const;
+  // Refuses a number that is there and not `expected`.
+  void check_number(std::string_view key, double expected) const;
+  // Refuses the integer of one field that does not divide that of another.
+  void check_divisor(std::string_view key, std::string_view of) const;
+
+ private:
+  std::string file_;
+  std::string readable_;
+  nlohmann::json json_;
+};
+
+// The first of these names of an activation; empty if it has none.
+std::string_view hf_name_of(FeedForwardKind activation, std::span<const HfActivation> names = kHfActivations);
+
+// Throws UserError naming an option: `they`, such as "GPT-2 has", have no form with this value.
+[[noreturn]] void refuse_hf_form(std::string_view they, std::string_view option, std::string_view text);
+
+// Refuses the first option that has not its default and is not one of `exported`.
+void check_hf_options(std::string_view they, const OptionTexts& options, const OptionTexts& defaults,
+                      std::span<const std::string_view> exported);
+
+}  // namespace attend

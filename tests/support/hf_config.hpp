@@ -1,0 +1,53 @@
+// Tests of the config.json of a Hugging Face model.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/files.hpp"
+#include "models/transformer/feed_forward.hpp"
+#include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
+
+namespace attend {
+
+// The activations of GPT-2 and MarianMT, and the name under which each is written.
+inline const std::vector<std::pair<FeedForwardKind, std::string>> kWrittenActivations = {
+    {FeedForwardKind::relu, "relu"},
+    {FeedForwardKind::swish, "swish"},
+    {FeedForwardKind::gelu, "gelu"},
+    {FeedForwardKind::gelu_tanh, "gelu_new"}};
+
+// kRead: what reads the file.
+template <auto kRead>
+class HfConfigTest : public testing::Test {
+ protected:
+  auto read(const nlohmann::json& json) const {
+    write_file_atomic(directory_ / "config.json", json.dump());
+    return kRead(directory_ / "config.json");
+  }
+  // What is said of a file that is refused; empty for others.
+  std::string refusal(const nlohmann::json& json) const {
+    return user_error_of([&] { read(json); });
+  }
+  // Each of these values is refused in a file that is otherwise read, by the name of its field.
+  void expect_refused(const nlohmann::json& usual,
+                      const std::vector<std::pair<std::string, nlohmann::json>>& values) const {
+    for (const auto& [key, value] : values) {
+      nlohmann::json json = usual;
+      json[key] = value;
+      const std::string said = refusal(json);
+      EXPECT_NE(said.find("\"" + key + "\""), std::string::npos) << key << " = " << value << ": " << said;
+    }
+    EXPECT_NE(refusal(nlohmann::json::array()), "");
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+}  // namespace attend
