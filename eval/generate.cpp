@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/number.hpp"
 #include "data/text/lines.hpp"
+#include "eval/batches.hpp"
 #include "eval/workers.hpp"
 
 namespace attend {
@@ -26,25 +26,6 @@ constexpr std::int64_t kUsualNewTokens = 100;
 constexpr double kLeastTemperature = 0.01;
 
 constexpr std::string_view kIncomplete = "\uFFFD";
-
-// Batches of prompts of nearly equal length, the longest first, so that no worker ends with the longest alone.
-std::vector<std::vector<std::size_t>> batches_of_prompts(const std::vector<Wanted>& wanted,
-                                                         const GenerateConfig& config) {
-  std::vector<std::size_t> order(wanted.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return wanted[i].prompt.size(); });
-  std::vector<std::vector<std::size_t>> batches;
-  std::int64_t most = 0;  // prompts of the newest batch
-  for (const std::size_t i : order) {
-    if (batches.empty() || std::ssize(batches.back()) >= most) {
-      const std::int64_t pieces = std::ssize(wanted[i].prompt) + config.search().rows() * wanted[i].longest;
-      most = std::clamp<std::int64_t>(kContinuedPieces / num_workers(config.workers) / pieces, 1, config.batch_size);
-      batches.emplace_back();
-    }
-    batches.back().push_back(i);
-  }
-  return batches;
-}
 
 // Where the first of the texts begins; npos: nowhere.
 std::size_t first_of(const std::vector<std::string>& stops, std::string_view text) {
@@ -113,7 +94,11 @@ std::vector<std::vector<Continuation>> Generator::generate(std::span<const Gener
   std::vector<Wanted> wanted;
   for (const GenerationPrompt& prompt : prompts) wanted.push_back(wanted_after(prompt));
   std::vector<std::vector<Continuation>> results(prompts.size());
-  const auto batches = batches_of_prompts(wanted, config_);
+  std::vector<std::int64_t> lengths;
+  for (const Wanted& one : wanted) lengths.push_back(std::ssize(one.prompt));
+  const auto batches = batches_of_lengths(
+      lengths, config_.batch_size, kContinuedPieces / num_workers(config_.workers),
+      [&](std::size_t /*i*/, std::size_t first) { return lengths[first] + search_.rows() * wanted[first].longest; });
   run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
               [&](std::size_t b) {
                 std::vector<Wanted> together;

@@ -1,32 +1,12 @@
 #include "eval/score_batches.hpp"
 
-#include <algorithm>
-#include <numeric>
-
 #include "core/error.hpp"
 #include "core/freed_memory.hpp"
 #include "core/signals.hpp"
+#include "eval/batches.hpp"
 #include "eval/workers.hpp"
 
 namespace attend {
-
-std::vector<std::vector<std::size_t>> batches_of_lengths(std::span<const std::int64_t> lengths,
-                                                         std::int64_t most_sequences, std::int64_t most_tokens) {
-  std::vector<std::size_t> order(lengths.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
-  std::vector<std::vector<std::size_t>> batches;
-  std::int64_t tokens = 0;  // of the newest batch
-  for (const std::size_t i : order) {
-    if (batches.empty() || std::ssize(batches.back()) == most_sequences || tokens + lengths[i] > most_tokens) {
-      batches.emplace_back();
-      tokens = 0;
-    }
-    batches.back().push_back(i);
-    tokens += lengths[i];
-  }
-  return batches;
-}
 
 void score_in_batches(std::span<const std::int64_t> lengths, const ScoreConfig& config,
                       const std::function<void(std::span<const std::size_t>)>& score_batch) {

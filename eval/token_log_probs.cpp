@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "eval/batches.hpp"
 #include "eval/forced_piece.hpp"
-#include "eval/score_batches.hpp"
 #include "eval/scored_window.hpp"
 #include "models/ops/padded.hpp"
 

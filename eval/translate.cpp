@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <numeric>
 #include <span>
 
 #include "core/conditions.hpp"
@@ -13,6 +12,7 @@
 #include "core/signals.hpp"
 #include "data/batch/batch.hpp"
 #include "data/text/factors.hpp"
+#include "eval/batches.hpp"
 #include "eval/workers.hpp"
 #include "models/attention/cut_weights.hpp"
 
@@ -33,27 +33,6 @@ constexpr std::int64_t kPiecesInBatch = 32768;
 constexpr double kEpsilonOfCandidates = 0.02;
 
 using Ids = std::vector<std::int32_t>;
-
-// Batches of sentences of nearly equal length, the longest first, so that no worker ends with the longest alone.
-std::vector<std::vector<std::size_t>> make_batches(const std::vector<Ids>& encoded, const TranslatorConfig& config) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < encoded.size(); ++i) {
-    if (!encoded[i].empty()) order.push_back(i);
-  }
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return encoded[i].size(); });
-  std::vector<std::vector<std::size_t>> batches;
-  std::int64_t most = 0;  // sentences of the newest batch
-  for (const std::size_t i : order) {
-    if (batches.empty() || std::ssize(batches.back()) >= most) {
-      const std::int64_t length = std::ssize(encoded[i]);
-      const std::int64_t pieces = length + config.search.rows() * config.search.longest(length);
-      most = std::clamp<std::int64_t>(kPiecesInBatch / pieces, 1, config.batch_size);
-      batches.emplace_back();
-    }
-    batches.back().push_back(i);
-  }
-  return batches;
-}
 
 // Replaces the hypotheses of a line by the distinct ones, the highest mean utility first, which becomes their score.
 void choose_by_risk(std::vector<Translation>& translations, metrics::Utility utility) {
@@ -210,7 +189,14 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                                    .config = config_.search,
                                    .asked = asked_,
                                    .companions = companions_ ? &*companions_ : nullptr};
-  const auto batches = make_batches(encoded, config_);
+  std::vector<std::int64_t> lengths;
+  for (const Ids& ids : encoded) lengths.push_back(std::ssize(ids));
+  auto batches =
+      batches_of_lengths(lengths, config_.batch_size, kPiecesInBatch, [&](std::size_t /*i*/, std::size_t first) {
+        return lengths[first] + config_.search.rows() * config_.search.longest(lengths[first]);
+      });
+  for (auto& batch : batches) std::erase_if(batch, [&](std::size_t i) { return encoded[i].empty(); });
+  std::erase_if(batches, [](const auto& batch) { return batch.empty(); });
   run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
               [&](std::size_t b) {
                 std::vector<std::span<const std::int32_t>> sentences, labels_of_sentences;

@@ -1,0 +1,22 @@
+// Sequences of similar length are batches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace attend {
+
+// What sequence `i` costs in a batch whose first sequence, which is the longest, is `first`.
+using CostInBatch = std::function<std::int64_t(std::size_t i, std::size_t first)>;
+
+// Batches of the sequences of these lengths: the longest first, so that no worker ends with the longest alone; at most
+// `most_sequences` in each, which cost at most `most_cost` together, but at least one. Without `cost` they cost their
+// lengths.
+std::vector<std::vector<std::size_t>> batches_of_lengths(std::span<const std::int64_t> lengths,
+                                                         std::int64_t most_sequences, std::int64_t most_cost,
+                                                         CostInBatch cost = {});
+
+}  // namespace attend
