@@ -38,7 +38,6 @@
 #include "eval/metrics/text.hpp"
 #include "eval/score.hpp"
 #include "eval/workers.hpp"
-#include "models/run/device.hpp"
 
 namespace attend {
 namespace {
@@ -70,7 +69,7 @@ class Measurement {
     translate_all();
     measure_systems();
     result_.tests = test_pairs(systems_, scored_, result_.metrics);
-    find_levels();
+    result_.levels = levels_reached(conditions_of(runs_), result_.systems);
     break_down();
     explain();
     if (config_.probe) probe();
@@ -94,15 +93,7 @@ class Measurement {
 
   // Systems without a model come after those of runs, and their outputs after those of all runs.
   void load_runs() {
-    for (const std::string& path : config_.runs) {
-      runs_.push_back(TrainedRun::load(path, config_.checkpoint, device_named(config_.device)));
-      attend::freeze(*runs_.back().run.model, config_.precision);
-    }
-    const std::vector<RunConditions> conditions = conditions_of(runs_);
-    systems_ = group_by_configuration(conditions);
-    rename_systems(systems_, config_.names);
-    result_.differences = option_differences(conditions, systems_);
-    result_.equal_vocabularies = have_equal_vocabularies(conditions);
+    systems_ = load_systems(config_, runs_, result_);
     for (std::size_t i = 0; i < inputs_.given.size(); ++i) {
       const GivenSystem& given = inputs_.given[i];
       if (std::ranges::find(systems_, given.name, &SystemRuns::name) != systems_.end()) {
@@ -221,15 +212,9 @@ class Measurement {
     if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
   }
 
-  Estimate estimate(std::size_t output, std::size_t metric) const {
-    const ScoredOutput& scored = scored_[output][metric];
-    const metrics::Interval interval = metrics::interval_of(scored.resampled, set_.sources.size());
-    return {.value = scored.rows.value(), .low = interval.low, .high = interval.high};
-  }
-
   MeasuredRun measured(std::size_t number) const {
     MeasuredRun shown;
-    for (std::size_t m = 0; m < metrics_.size(); ++m) shown.quality.scores.push_back(estimate(number, m));
+    for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
     if (number >= runs_.size()) {
       const std::size_t given = number - runs_.size();
       shown.facts.path = given < inputs_.given.size() ? inputs_.given[given].file : runs_[0].facts.path;
@@ -244,15 +229,6 @@ class Measurement {
     shown.curve = trained.curve;
     shown.watched = trained.watched;
     return shown;
-  }
-
-  // Only where losses can be compared.
-  void find_levels() {
-    const std::vector<RunConditions> conditions = conditions_of(runs_);
-    const auto comparable = [&](const RunConditions& run) { return have_comparable_losses(run, conditions[0]); };
-    if (!conditions.empty() && std::ranges::all_of(conditions, comparable)) {
-      result_.levels = levels_reached(result_.systems);
-    }
   }
 
   void break_down() {

@@ -28,7 +28,6 @@
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/token_log_probs.hpp"
 #include "models/layers/weights_io.hpp"
-#include "models/run/device.hpp"
 
 namespace attend {
 namespace {
@@ -62,12 +61,12 @@ class LanguageMeasurement {
 
   LanguageComparison run() {
     read_test_text();
-    load_runs();
+    systems_ = load_systems(config_, runs_, result_);
     for (TrainedLanguageRun& run : runs_) read(run);
     note_conditions();
     measure_systems();
     result_.tests = test_pairs(systems_, scored_, result_.metrics);
-    find_levels();
+    result_.levels = levels_reached(conditions_of(runs_), result_.systems);
     break_down();
     measure_contexts();
     measure_attention();
@@ -91,18 +90,6 @@ class LanguageMeasurement {
       test.words += std::ssize(document.words);
       test.bytes += document.bytes;
     }
-  }
-
-  void load_runs() {
-    for (const std::string& path : config_.runs) {
-      runs_.push_back(TrainedLanguageRun::load(path, config_.checkpoint, device_named(config_.device)));
-      attend::freeze(*runs_.back().run.model, config_.precision);
-    }
-    const std::vector<RunConditions> conditions = conditions_of(runs_);
-    systems_ = group_by_configuration(conditions);
-    rename_systems(systems_, config_.names);
-    result_.differences = option_differences(conditions, systems_);
-    result_.equal_vocabularies = have_equal_vocabularies(conditions);
   }
 
   void read(TrainedLanguageRun& trained) {
@@ -171,10 +158,7 @@ class LanguageMeasurement {
     const TrainedLanguageRun& trained = runs_[number];
     const ReadText& text = texts_[number];
     MeasuredRun shown{.facts = trained.facts, .quality = {}, .cost = {}, .curve = trained.curve, .watched = {}};
-    for (const ScoredOutput& scored : scored_[number]) {
-      const metrics::Interval interval = metrics::interval_of(scored.resampled, documents_.size());
-      shown.quality.scores.push_back({.value = scored.rows.value(), .low = interval.low, .high = interval.high});
-    }
+    for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
     shown.quality.perplexity_piece = std::exp(text.loss / static_cast<double>(text.num_pieces));
     shown.cost.parameters = count_parameters(*trained.run.model);
     shown.cost.pieces_per_word = trained.pieces_per_word;
@@ -184,12 +168,6 @@ class LanguageMeasurement {
     shown.cost.train_tokens_per_second = trained.tokens_per_second;
     shown.cost.train_memory_mb = trained.memory_mb;
     return shown;
-  }
-
-  void find_levels() {
-    const std::vector<RunConditions> conditions = conditions_of(runs_);
-    const auto comparable = [&](const RunConditions& run) { return have_comparable_losses(run, conditions[0]); };
-    if (std::ranges::all_of(conditions, comparable)) result_.levels = levels_reached(result_.systems);
   }
 
   // The mean loss of the words of each group, without the ends of documents, with intervals over documents.

@@ -66,6 +66,11 @@ void correct_for_several(std::vector<PairTest>& all, const std::string& metric) 
 
 }  // namespace
 
+Estimate estimate_of(const ScoredOutput& output) {
+  const metrics::Interval interval = metrics::interval_of(output.resampled, output.rows.size());
+  return {.value = output.rows.value(), .low = interval.low, .high = interval.high};
+}
+
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const Scored& scored,
                                  const std::vector<ComparedMetric>& compared) {
   const metrics::Exchanges exchanges = metrics::draw_exchanges(scored[0][0].rows.size());

@@ -15,6 +15,9 @@ struct ScoredOutput {
   std::vector<double> resampled;  // the scores of the resamples that all outputs share
 };
 
+// The score with its interval.
+Estimate estimate_of(const ScoredOutput& output);
+
 // Tests of all pairs on scored[output][metric], where the runs of a system are numbers of outputs. A system's first run
 // stands for it, except in the tests over seeds. Interrupted after SIGINT or SIGTERM.
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems,

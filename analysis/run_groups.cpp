@@ -317,7 +317,9 @@ bool have_comparable_losses(const RunConditions& a, const RunConditions& b) {
          a.validation_value == b.validation_value;
 }
 
-std::vector<LevelReached> levels_reached(const std::vector<System>& systems) {
+std::vector<LevelReached> levels_reached(const std::vector<RunConditions>& runs, const std::vector<System>& systems) {
+  const auto comparable = [&](const RunConditions& run) { return have_comparable_losses(run, runs[0]); };
+  if (!std::ranges::all_of(runs, comparable)) return {};
   std::vector<LevelReached> levels;
   for (const System& system : systems) {
     double best = std::numeric_limits<double>::infinity();
@@ -420,6 +422,15 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
 bool have_equal_vocabularies(const std::vector<RunConditions>& runs) {
   const auto same = [&](const RunConditions& run) { return run.vocabulary_hash == runs[0].vocabulary_hash; };
   return std::ranges::all_of(runs, same);
+}
+
+std::vector<SystemRuns> group_runs(const std::vector<RunConditions>& runs, const std::vector<std::string>& names,
+                                   ComparedSystems& compared) {
+  std::vector<SystemRuns> systems = group_by_configuration(runs);
+  rename_systems(systems, names);
+  compared.differences = option_differences(runs, systems);
+  compared.equal_vocabularies = have_equal_vocabularies(runs);
+  return systems;
 }
 
 std::string fault_of_training_text(const RunConditions& run) {

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/compare.hpp"
 #include "analysis/report/comparison.hpp"
 #include "analysis/trained_run.hpp"
+#include "models/run/device.hpp"
 
 namespace attend {
 
@@ -60,6 +62,21 @@ bool have_comparable_losses(const RunConditions& a, const RunConditions& b);
 
 bool have_equal_vocabularies(const std::vector<RunConditions>& runs);
 
+// Groups the runs under the names that are given, and sets what differs between the systems.
+std::vector<SystemRuns> group_runs(const std::vector<RunConditions>& runs, const std::vector<std::string>& names,
+                                   ComparedSystems& compared);
+
+// Loads the runs of a comparison, frozen, into `runs`, and groups them.
+template <class SomeRun>
+std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<SomeRun>& runs,
+                                     ComparedSystems& compared) {
+  for (const std::string& path : config.runs) {
+    runs.push_back(SomeRun::load(path, config.checkpoint, device_named(config.device)));
+    freeze(*runs.back().run.model, config.precision);
+  }
+  return group_runs(conditions_of(runs), config.names, compared);
+}
+
 // The reason why the files that the run names as its training text no longer are that text: missing, or changed since.
 // Empty if they still are.
 std::string fault_of_training_text(const RunConditions& run);
@@ -70,7 +87,7 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
                                              const std::vector<SystemRuns>& systems,
                                              const std::vector<std::string>& test, const Units& units = {});
 
-// The best validation loss of each system, and where every system passed it; of systems with comparable losses.
-std::vector<LevelReached> levels_reached(const std::vector<System>& systems);
+// The best validation loss of each system, and where every system passed it; none without comparable losses.
+std::vector<LevelReached> levels_reached(const std::vector<RunConditions>& runs, const std::vector<System>& systems);
 
 }  // namespace attend
