@@ -83,7 +83,10 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
         tokens.layout.append(static_cast<std::int64_t>(stop - begin));
       }
       tokens.ids_M = ops::to_tensor(ids, table);
-      const Tensor found_M = token_log_probs(model, tokens, ops::to_tensor(labels, table), &carried);
+      const c10::InferenceMode inference;
+      Pass pass = Pass::inference();
+      const Tensor found_M = log_probs_of_labels(model.forward(tokens, pass, &carried), model.output_table(),
+                                                 model.output_bias(), ops::to_tensor(labels, table));
       const float* found = found_M.const_data_ptr<float>();
       for (const std::size_t i : rows) {
         const std::size_t stop = std::min(begin + segment, texts[i].size());
@@ -96,14 +99,6 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
 }
 
 }  // namespace
-
-Tensor token_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_M,
-                       Carried* carried) {
-  ensure(labels_M.size(0) == tokens.layout.num_tokens(), "a label for every token");
-  const c10::InferenceMode inference;
-  Pass pass = Pass::inference();
-  return log_probs_of_labels(model.forward(tokens, pass, carried), model.output_table(), model.output_bias(), labels_M);
-}
 
 Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const Tensor& labels_B) {
   ensure(labels_B.size(0) == tokens.layout.size(), "a label for every sequence");

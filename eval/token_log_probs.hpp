@@ -15,11 +15,6 @@
 
 namespace attend {
 
-// log p(label | the tokens up to and including its row's) for each token, [M] fp32 on the CPU. labels_M is int64, on
-// the model's device. `carried` as in LanguageModelImpl::forward.
-torch::Tensor token_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const torch::Tensor& labels_M,
-                              Carried* carried = nullptr);
-
 // log p of the label that follows the last token of each sequence, [B]; no sequence may be empty.
 torch::Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const torch::Tensor& labels_B);
 

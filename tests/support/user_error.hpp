@@ -2,8 +2,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/options.hpp"
 
 namespace attend {
 
@@ -16,6 +19,18 @@ std::string user_error_of(const Work& work) {
     return error.what();
   }
   return {};
+}
+
+// What is said of a Config with these options, given on the command line; empty if they are accepted.
+template <class Config>
+std::string refusal_of_options(const std::vector<std::pair<std::string, std::string>>& given) {
+  return user_error_of([&] {
+    Config config;
+    BoundOptions options = bind(config);
+    OptionOrigins origins;
+    for (const auto& [name, value] : given) apply_words(options, name, {value}, origins);
+    config.validate(origins);
+  });
 }
 
 }  // namespace attend

@@ -18,6 +18,7 @@
 #include "models/layers/layers.hpp"
 #include "tests/support/sentences.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -341,36 +342,25 @@ TEST(GenerationStream, IsTheTextAsItGrows) {
   EXPECT_GT(stopped, 5);
 }
 
-std::string refusal_of_generation(const std::vector<std::pair<std::string, std::string>>& given) {
-  GenerateConfig config;
-  BoundOptions options = bind(config);
-  OptionOrigins origins;
-  try {
-    for (const auto& [name, value] : given) apply_words(options, name, {value}, origins);
-    config.validate(origins);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(GenerateOptions, WhatHasNoMeaningIsRefused) {
   const auto refuses = [](const std::vector<std::pair<std::string, std::string>>& given, const std::string& words) {
-    const std::string said = refusal_of_generation(given);
+    const std::string said = refusal_of_options<GenerateConfig>(given);
     EXPECT_NE(said.find(words), std::string::npos) << said;
   };
   for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
            {"samples", "2"}, {"top-k", "3"}, {"top-p", "0.5"}, {"min-p", "0.5"}, {"epsilon", "0.5"}, {"seed", "3"}}) {
     refuses({{"beam", "4"}, {option, value}}, "--" + option + " has no meaning with --beam 4");
     refuses({{"temperature", "0"}, {option, value}}, "--" + option + " has no meaning with --temperature 0");
-    EXPECT_EQ(refusal_of_generation({{option, value}}), "");
+    EXPECT_EQ(refusal_of_options<GenerateConfig>({{option, value}}), "");
   }
   refuses({{"beam", "4"}, {"temperature", "0.5"}}, "--temperature has no meaning with --beam 4");
   refuses({{"length-penalty", "0.5"}}, "--length-penalty has no meaning without --beam");
   refuses({{"temperature", "0.001"}}, "--temperature: 0.001 is below 0.01");
   refuses({{"stop", ""}}, "--stop: an empty text");
   refuses({{"stop", "a\nb"}}, "--stop: a text with a line break");
-  EXPECT_EQ(refusal_of_generation({{"beam", "4"}, {"length-penalty", "0.5"}, {"repetition-penalty", "1.2"}}), "");
+  EXPECT_EQ(
+      refusal_of_options<GenerateConfig>({{"beam", "4"}, {"length-penalty", "0.5"}, {"repetition-penalty", "1.2"}}),
+      "");
 }
 
 TEST(GenerateOptions, AskForTheirSearch) {

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/json.hpp"
 #include "eval/search/processor.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -181,30 +181,19 @@ TEST(SearchProcessors, NothingFiniteStaysAsItIs) {
   }
 }
 
-std::string refusal_by_search(const std::vector<std::pair<std::string, std::string>>& given) {
-  SearchConfig config;
-  BoundOptions options = bind(config);
-  OptionOrigins origins;
-  try {
-    for (const auto& [name, value] : given) apply_words(options, name, {value}, origins);
-    config.validate(origins);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(SearchProcessors, WhatHasNoMeaningIsRefused) {
   for (const char* option : {"seed", "temperature", "top-k", "top-p", "min-p", "epsilon"}) {
     const std::string value = option == std::string("seed") || option == std::string("top-k") ? "3" : "0.5";
-    EXPECT_NE(refusal_by_search({{option, value}}).find("--" + std::string(option)), std::string::npos);
-    EXPECT_EQ(refusal_by_search({{"sample", "2"}, {option, value}}), "") << option;
+    EXPECT_NE(refusal_of_options<SearchConfig>({{option, value}}).find("--" + std::string(option)), std::string::npos);
+    EXPECT_EQ(refusal_of_options<SearchConfig>({{"sample", "2"}, {option, value}}), "") << option;
   }
-  EXPECT_NE(refusal_by_search({{"sample", "2"}, {"beam", "2"}}).find("--beam"), std::string::npos);
-  EXPECT_NE(refusal_by_search({{"sample", "2"}, {"nbest", "2"}}).find("--nbest"), std::string::npos);
-  EXPECT_NE(refusal_by_search({{"sample", "2"}, {"top-p", "0"}}).find("top-p"), std::string::npos);
-  EXPECT_NE(refusal_by_search({{"sample", "2"}, {"temperature", "0"}}).find("temperature"), std::string::npos);
-  EXPECT_EQ(refusal_by_search({{"repetition-penalty", "1.2"}, {"no-repeat-ngram", "3"}, {"beam", "4"}}), "");
+  EXPECT_NE(refusal_of_options<SearchConfig>({{"sample", "2"}, {"beam", "2"}}).find("--beam"), std::string::npos);
+  EXPECT_NE(refusal_of_options<SearchConfig>({{"sample", "2"}, {"nbest", "2"}}).find("--nbest"), std::string::npos);
+  EXPECT_NE(refusal_of_options<SearchConfig>({{"sample", "2"}, {"top-p", "0"}}).find("top-p"), std::string::npos);
+  EXPECT_NE(refusal_of_options<SearchConfig>({{"sample", "2"}, {"temperature", "0"}}).find("temperature"),
+            std::string::npos);
+  EXPECT_EQ(refusal_of_options<SearchConfig>({{"repetition-penalty", "1.2"}, {"no-repeat-ngram", "3"}, {"beam", "4"}}),
+            "");
 }
 
 }  // namespace
