@@ -14,6 +14,7 @@
 #include "models/layers/layers.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/sentences.hpp"
+#include "tests/support/user_error.hpp"
 #include "train/pretraining/config.hpp"
 #include "train/pretraining/language_objective.hpp"
 
@@ -182,13 +183,10 @@ class CausalOptions : public testing::Test {
   std::string refusal(const std::vector<std::string>& given = {}) const {
     OptionOrigins origins;
     for (const std::string& name : given) origins.record(name, "--" + name);
-    try {
+    return user_error_of([&] {
       refuse_inapplicable(config_, given_place(origins));
       config_.refuse_contradictions(origins);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return {};
+    });
   }
 
   PretrainingConfig config_;

@@ -11,6 +11,7 @@
 #include "eval/metrics/bayes_risk.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -125,12 +126,7 @@ TEST(BayesRiskSearch, ChoosesFromTheGivenHypothesesOrFromSamples) {
   const auto refusal = [](TranslatorConfig config, const std::string& option, bool is_reranked = false) {
     OptionOrigins given;
     given.record(option, "--" + option);
-    try {
-      config.validate(given, is_reranked);
-    } catch (const UserError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return user_error_of([&] { config.validate(given, is_reranked); });
   };
   for (const char* option :
        {"patience", "diverse-groups", "length-penalty", "length-penalty-kind", "coverage-penalty"}) {

@@ -22,6 +22,7 @@
 #include "models/transformer/fourier.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/layout.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -213,12 +214,7 @@ TEST(StandIns, WhatContradictsThemIsRefused) {
   const auto fault = [](const std::function<void(BlockOptions&)>& change) {
     BlockOptions options{.heads = 2};
     change(options);
-    try {
-      block_config(options, 12, option_place);
-    } catch (const UserError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return user_error_of([&] { block_config(options, 12, option_place); });
   };
   using enum SelfAttentionKind;
   EXPECT_EQ(fault([](BlockOptions& o) { o.self_attention = patterns; }), "");

@@ -9,6 +9,7 @@
 #include "models/layers/layers.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -23,12 +24,7 @@ ModelConfig tiny() {
 }
 
 std::string message_of(const std::filesystem::path& path, const torch::nn::Module& module) {
-  try {
-    load_weights(path, module);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return {};
+  return user_error_of([&] { load_weights(path, module); });
 }
 
 TEST(WeightsIo, ComeBackBitForBit) {
