@@ -12,7 +12,9 @@
 //
 // The frame handles, for every command: --config FILE (repeatable), --quiet, --help, positionals, unknown and required
 // options, `config.validate(origins)` if the struct has such a method (for constraints between options; it throws
-// UserError(origins("beam") + ": ...")), and exit codes. `run` may throw UserError and Interrupted. --config and
+// UserError(origins("beam") + ": ...")), `config.set_defaults(origins)` if it has that (for options that were not given
+// and whose defaults follow from other options), and exit codes. `run` may throw UserError and Interrupted. --config
+// and
 // --quiet are not options of a config struct.
 #pragma once
 
@@ -29,6 +31,7 @@ namespace attend {
 struct Invocation {
   BoundOptions options;
   OptionOrigins origins;
+  std::function<void(const OptionOrigins&)> set_defaults;
   std::function<void(const OptionOrigins&)> validate;
   std::function<void(const OptionOrigins&)> run;
 };
@@ -45,6 +48,12 @@ Command make_command(std::string name, std::string help, void (*run)(const Confi
             const auto config = std::make_shared<Config>();
             return Invocation{.options = bind(*config),
                               .origins = {},
+                              .set_defaults =
+                                  [config](const OptionOrigins& origins) {
+                                    if constexpr (requires { config->set_defaults(origins); }) {
+                                      config->set_defaults(origins);
+                                    }
+                                  },
                               .validate =
                                   [config](const OptionOrigins& origins) {
                                     if constexpr (requires { config->validate(origins); }) config->validate(origins);

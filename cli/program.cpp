@@ -70,8 +70,9 @@ std::vector<std::string> words_for_cli11(const BoundOptions& options, const std:
 // VALUE, --name=VALUE, --list VALUE VALUE, --flag, --no-flag, and --flag true or false; other words, and all after --,
 // are positionals, which fill their options in the order of declaration. The last of several values counts; lists
 // collect all of them. Values are parsed in core/options only.
-bool apply_line(const std::string& program, BoundOptions& options, const std::vector<std::string>& words,
-                OptionOrigins& origins) {
+bool apply_line(const std::string& program, const std::vector<std::string>& words, Invocation& call) {
+  BoundOptions& options = call.options;
+  OptionOrigins& origins = call.origins;
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -107,8 +108,17 @@ bool apply_line(const std::string& program, BoundOptions& options, const std::ve
     apply_toml_file(options, value(word), origins);
   }
   // A complete config file names all options; those at their defaults do not count as given.
+  const OptionOrigins named = origins;
+  std::vector<OptionValue> values;
   for (std::size_t i = 0; i < options.size(); ++i) {
-    if (options[i].get() == defaults[i]) origins.forget(options[i].name);
+    values.push_back(options[i].get());
+    if (values[i] == defaults[i]) origins.forget(options[i].name);
+  }
+  call.set_defaults(origins);
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    if (options[i].get() == values[i] || !named.given(options[i].name)) continue;
+    options[i].set(values[i]);  // other options of the file make another value the default
+    origins.record(options[i].name, named(options[i].name));
   }
   auto next = positionals.begin();
   for (const BoundOption& option : options) {
@@ -129,6 +139,7 @@ bool apply_line(const std::string& program, BoundOptions& options, const std::ve
   if (next != positionals.end()) {
     throw UserError(program + ": unexpected \"" + *next + "\"", "`" + program + " --help` shows its usage");
   }
+  call.set_defaults(origins);
   return true;
 }
 
@@ -190,7 +201,7 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     if (find_option(invocation.options, name)) running.memory_flags.push_back("--" + std::string(name));
   }
 
-  if (!apply_line(running.program, invocation.options, words, invocation.origins)) {
+  if (!apply_line(running.program, words, invocation)) {
     std::cout << command_help(command);
     return;
   }

@@ -30,6 +30,11 @@ std::int64_t PretrainingConfig::longest() const {
   return std::ranges::max(lengths("--phase", kNoLimit), {}, &Phase::length).length;
 }
 
+void PretrainingConfig::set_defaults(const OptionOrigins& origins) {
+  if (origins.given("norm")) return;
+  model.stack.block.norm = is_causal() && !model.is_recurrent() ? NormPlace::pre : NormPlace::post;
+}
+
 void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) const {
   if (tokenizer.size() > 1) {
     throw UserError(origins("tokenizer") + ": " + std::to_string(tokenizer.size()) + " files, expected one",

@@ -115,6 +115,9 @@ struct PretrainingConfig {
 
   bool is_causal() const { return objective == PretrainingKind::causal; }
 
+  // The norm of a Transformer that is a language model is pre, as in GPT-2, unless it is given.
+  void set_defaults(const OptionOrigins& origins);
+
   // Throw UserError if the options of this call do not describe a run, or if options from any source contradict others.
   void validate(const OptionOrigins& origins) const { run.validate(origins); }
   void refuse_contradictions(const OptionOrigins& origins) const;

@@ -224,11 +224,11 @@ void pretrain(const PretrainingConfig& given, const OptionOrigins& origins, cons
       fs::exists(fs::path(run.run) / "run.json")) {
     config.objective = kind_of_run(run.run) == RunKind::language ? PretrainingKind::causal : PretrainingKind::masked;
   }
+  config.set_defaults(origins);
   if (!config.is_causal()) {
     MaskedJob job(config);
     return train(job, origins, hooks);
   }
-  if (!config.model.is_recurrent() && !origins.given("norm")) config.model.stack.block.norm = NormPlace::pre;
   if (!config.model.is_recurrent() && config.model.stack.block.norm == NormPlace::post) {
     log::info("{}: post; the default of --objective causal, and GPT-2's, is pre", origins("norm"));
   }

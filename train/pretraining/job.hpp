@@ -8,8 +8,7 @@
 namespace attend {
 
 // Trains the model described by `config` in its run directory. A resumed run keeps its objective unless another one is
-// given. The norm of a language model, unless it is given, is pre, as in GPT-2. Throws UserError and Interrupted as
-// train() does.
+// given. Throws UserError and Interrupted as train() does.
 void pretrain(const PretrainingConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 
 }  // namespace attend
