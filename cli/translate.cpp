@@ -1,154 +1,28 @@
 // attend translate: translates lines of text with a trained run.
 #include <ATen/Parallel.h>
 
-#include <algorithm>
 #include <deque>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
-#include "cli/model_options.hpp"
-#include "core/conditions.hpp"
-#include "core/error.hpp"
+#include "cli/translate_options.hpp"
+#include "cli/translating_runs.hpp"
 #include "core/files.hpp"
-#include "core/number.hpp"
 #include "core/signals.hpp"
 #include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/replace_unknown.hpp"
 #include "eval/rerank.hpp"
-#include "eval/search/ensemble.hpp"
 #include "eval/translate.hpp"
-#include "models/run/device.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {
 namespace {
-
-struct TranslateConfig {
-  std::vector<std::string> runs;
-  std::vector<std::string> input;
-  FactorFiles factors;
-  ModelOptions use;
-  LineOptions lines;
-  TranslatorConfig translator;
-  LineRequestConfig asked;
-  bool replace_unknown = false;
-  std::string dictionary;
-  EnsembleConfig ensemble;
-  RerankConfig rerank;
-  std::string alignment;
-  std::optional<std::int64_t> alignment_layer;
-  std::string scores;
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
-    visit.group("Translation");
-    visit("runs", self.runs,
-          {.help = "run of attend train; several with one target vocabulary translate together, as an ensemble",
-           .placeholder = "RUN",
-           .required = true,
-           .positional = true});
-    visit("input", self.input,
-          {.help = "files to translate, plain or .gz; default: standard input", .placeholder = "FILE"});
-    FactorFiles::visit(self.factors, visit);
-    ModelOptions::visit(self.use, visit);
-    LineOptions::visit(self.lines, visit);
-    TranslatorConfig::visit(self.translator, visit);
-    LineRequestConfig::visit(self.asked, visit);
-    visit.group("Unknown words");
-    visit("replace-unknown", self.replace_unknown,
-          {.help = "replace each unknown piece of a translation by the source word attended to most, in the decoder's "
-                   "last layer, averaged over heads"});
-    visit("dictionary", self.dictionary,
-          {.help = "file of lines SOURCE<TAB>TARGET: replace by TARGET where that word is SOURCE, the first that is",
-           .placeholder = "FILE",
-           .only = {"replace-unknown"}});
-    EnsembleConfig::visit(self.ensemble, visit);
-    RerankConfig::visit(self.rerank, visit);
-    visit.group("Alignment");
-    visit("alignment", self.alignment,
-          {.help = "file for the word alignment of each line and its best translation, or its first sample, by the "
-                   "attention of the first run: SOURCE-TARGET for every target word, counted from 0",
-           .placeholder = "FILE"});
-    visit("alignment-layer", self.alignment_layer,
-          {.help =
-               "decoder layer (from 0) whose cross-attention, averaged over heads, gives the alignment; auto: the last",
-           .min = 0,
-           .max = 95,
-           .only = {"alignment"}});
-    visit.group("Scores");
-    visit("scores", self.scores,
-          {.help = "file for the log-probabilities of every translation and its pieces, as JSON lines",
-           .placeholder = "FILE"});
-  }
-  void validate(const OptionOrigins& origins) const {
-    translator.validate(origins, !rerank.rerank.empty());
-    asked.validate(origins, translator.candidates());
-    refuse_two_readers(origins);
-    ensemble.weights_of(runs.size(), origins);
-    refuse_meaningless_to_several(origins);
-    refuse_nothing_to_rerank(origins);
-    for (const auto& [option, file] : {std::pair("alignment", &alignment), std::pair("scores", &scores)}) {
-      if (*file != "-") continue;
-      throw UserError(origins(option) + " is -, but standard output carries the translations", "name a file");
-    }
-    if (!scores.empty() && scores == alignment) {
-      throw UserError(origins("scores") + " is the file of " + origins("alignment"), "name two files");
-    }
-    TranslateConfig resolved = *this;
-    resolved.translator.search = translator.candidates();
-    refuse_inapplicable(resolved, given_place(origins));
-  }
-
-  // A path names weights of the run that translates.
-  std::string checkpoint_of_reranker() const { return names_checkpoint_by_path() ? "auto" : use.checkpoint; }
-
- private:
-  // Standard input can be read once.
-  void refuse_two_readers(const OptionOrigins& origins) const {
-    std::string reader = input.empty() || std::ranges::find(input, "-") != input.end() ? "the lines" : "";
-    for (const auto& [option, file] : {std::pair("prefix", &asked.prefix),
-                                       {"constraints", &asked.constraints},
-                                       {"forbid", &asked.forbid},
-                                       {"dictionary", &dictionary}}) {
-      if (*file != "-") continue;
-      if (!reader.empty()) {
-        throw UserError(origins(option) + " is -, but standard input carries " + reader, "name a file");
-      }
-      reader = std::string("the file of --") + option;
-    }
-  }
-  bool names_checkpoint_by_path() const {
-    return use.checkpoint != "auto" && use.checkpoint != "best" && use.checkpoint != "last";
-  }
-  void refuse_meaningless_to_several(const OptionOrigins& origins) const {
-    if (runs.size() == 1) return;
-    if (translator.search.coverage_penalty > 0) {
-      throw UserError(origins("coverage-penalty") + ": an ensemble has no attention of its own", "leave it out");
-    }
-    if (!names_checkpoint_by_path()) return;
-    throw UserError(origins("checkpoint") + " " + use.checkpoint + ": a path names the weights of one run, but " +
-                        std::to_string(runs.size()) + " are given",
-                    "give auto, best or last");
-  }
-  void refuse_nothing_to_rerank(const OptionOrigins& origins) const {
-    if (rerank.rerank.empty()) return;
-    if (translator.mbr > 0) {
-      throw UserError(origins("rerank") + " with --mbr: both choose among the hypotheses", "leave one of them out");
-    }
-    if (translator.search.rows() == 1) {
-      const std::string search = translator.search.sample > 0 ? "--sample 1" : "a beam of 1";
-      throw UserError(origins("rerank") + ": " + search + " has a single hypothesis",
-                      "give --beam 2 or more, or --sample 2 or more without --beam");
-    }
-  }
-};
 
 // One line out for each line in; with several hypotheses, one for each of them.
 void print(const std::vector<Translation>& translations, std::int64_t number, bool numbered) {
@@ -159,95 +33,6 @@ void print(const std::vector<Translation>& translations, std::int64_t number, bo
       std::cout << translation.text << '\n';
     }
   }
-}
-
-void refuse_without_weights(const Run& trained, const OptionOrigins& origins, const std::string& run) {
-  const bool hard = trained.config.attention == ChoiceKind::hard;
-  if (!hard && trained.config.model != ModelKind::fixed) return;
-  throw UserError(
-      origins("attention-threshold") + ": " + run +
-          (hard ? " has hard attention, which selects one position instead of weighting all" : " has no attention"),
-      "leave it out");
-}
-
-// The runs of a call: those that translate, the first one alone or an ensemble, and perhaps one that reranks.
-struct TranslatingRuns {
-  std::vector<Run> together;
-  std::vector<double> weights;
-  std::optional<Run> rerank = {};
-
-  Companions companions(EnsembleKind kind) const {
-    Companions others{.kind = kind, .weights = weights};
-    for (std::size_t i = 1; i < together.size(); ++i) {
-      others.models.push_back({.model = together[i].model.get(), .src = together[i].tokenizers.src});
-    }
-    return others;
-  }
-
-  // To which all that translate together cut a source.
-  std::size_t most_pieces() const {
-    std::size_t most = kMostPieces;
-    for (const Run& trained : together) most = std::min(most, most_source_pieces(*trained.model));
-    return most;
-  }
-};
-
-void refuse_other_target(const Run& trained, const std::string& run, const Run& first, const std::string& first_run) {
-  const Tokenizer &tgt = trained.tokenizers.tgt, &expected = first.tokenizers.tgt;
-  if (tgt.hash() != expected.hash()) {
-    throw UserError(run + ": another target tokenizer than that of " + first_run,
-                    "an ensemble needs one target vocabulary: train its runs with the same --tokenizer");
-  }
-  if (tgt.is_reversed() == expected.is_reversed()) return;
-  const std::string& reversed = tgt.is_reversed() ? run : first_run;
-  const std::string& other = tgt.is_reversed() ? first_run : run;
-  throw UserError(reversed + ": trained with --reverse-target, but " + other + " is not",
-                  "translate with the other runs and --rerank " + reversed);
-}
-
-// What counts on a translation's being written from its first word to its last.
-void refuse_word_order(const TranslateConfig& config, const OptionOrigins& origins) {
-  const auto& [prefix, constraints, forbid] = config.asked;
-  for (const auto& [option, is_used] : {std::pair("prefix", !prefix.empty()),
-                                        {"constraints", !constraints.empty()},
-                                        {"forbid", !forbid.empty()},
-                                        {"replace-unknown", config.replace_unknown}}) {
-    if (!is_used) continue;
-    throw UserError(origins(option) + ": " + config.runs.front() + " was trained with --reverse-target",
-                    "leave it out, or translate with another run");
-  }
-}
-
-// Lines carry the labels of the first run alone.
-void refuse_factors(const Run& trained, const std::string& run) {
-  if (trained.tokenizers.factors.count() == 0) return;
-  throw UserError(run + ": trained with --source-factors, which only the first run may be", "name another run");
-}
-
-TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& origins) {
-  TranslatingRuns runs{.together = {}, .weights = config.ensemble.weights_of(config.runs.size(), origins)};
-  const auto device = device_named(config.use.device);
-  for (const std::string& path : config.runs) {
-    const Run& trained = runs.together.emplace_back(Run::load(path, config.use.checkpoint, device));
-    if (runs.together.size() == 1) {
-      check_factor_files(trained.tokenizers, path, config.factors.source_factors.size());
-    } else {
-      refuse_factors(trained, path);
-    }
-    refuse_other_target(trained, path, runs.together.front(), config.runs.front());
-    if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, path);
-    if (config.translator.search.coverage_penalty > 0 && trained.config.model == ModelKind::fixed) {
-      throw UserError(origins("coverage-penalty") + ": " + path + " has no attention", "leave it out");
-    }
-  }
-  if (runs.together.front().tokenizers.tgt.is_reversed()) refuse_word_order(config, origins);
-  if (!config.rerank.rerank.empty()) {
-    runs.rerank = Run::load(config.rerank.rerank, config.checkpoint_of_reranker(), device);
-    refuse_factors(*runs.rerank, config.rerank.rerank);
-  }
-  for (const Run& trained : runs.together) freeze(*trained.model, config.use.precision);
-  if (runs.rerank) freeze(*runs.rerank->model, config.use.precision);
-  return runs;
 }
 
 // Aligns lines with their best translations, before unknown words are replaced.

@@ -1,0 +1,93 @@
+// The options of attend translate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/input.hpp"
+#include "cli/model_options.hpp"
+#include "core/options.hpp"
+#include "data/text/factors.hpp"
+#include "eval/line_requests.hpp"
+#include "eval/rerank.hpp"
+#include "eval/search/ensemble.hpp"
+#include "eval/translate.hpp"
+
+namespace attend {
+
+struct TranslateConfig {
+  std::vector<std::string> runs;
+  std::vector<std::string> input;
+  FactorFiles factors;
+  ModelOptions use;
+  LineOptions lines;
+  TranslatorConfig translator;
+  LineRequestConfig asked;
+  bool replace_unknown = false;
+  std::string dictionary;
+  EnsembleConfig ensemble;
+  RerankConfig rerank;
+  std::string alignment;
+  std::optional<std::int64_t> alignment_layer;
+  std::string scores;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Translation");
+    visit("runs", self.runs,
+          {.help = "run of attend train; several with one target vocabulary translate together, as an ensemble",
+           .placeholder = "RUN",
+           .required = true,
+           .positional = true});
+    visit("input", self.input,
+          {.help = "files to translate, plain or .gz; default: standard input", .placeholder = "FILE"});
+    FactorFiles::visit(self.factors, visit);
+    ModelOptions::visit(self.use, visit);
+    LineOptions::visit(self.lines, visit);
+    TranslatorConfig::visit(self.translator, visit);
+    LineRequestConfig::visit(self.asked, visit);
+    visit.group("Unknown words");
+    visit("replace-unknown", self.replace_unknown,
+          {.help = "replace each unknown piece of a translation by the source word attended to most, in the decoder's "
+                   "last layer, averaged over heads"});
+    visit("dictionary", self.dictionary,
+          {.help = "file of lines SOURCE<TAB>TARGET: replace by TARGET where that word is SOURCE, the first that is",
+           .placeholder = "FILE",
+           .only = {"replace-unknown"}});
+    EnsembleConfig::visit(self.ensemble, visit);
+    RerankConfig::visit(self.rerank, visit);
+    visit.group("Alignment");
+    visit("alignment", self.alignment,
+          {.help = "file for the word alignment of each line and its best translation, or its first sample, by the "
+                   "attention of the first run: SOURCE-TARGET for every target word, counted from 0",
+           .placeholder = "FILE"});
+    visit("alignment-layer", self.alignment_layer,
+          {.help =
+               "decoder layer (from 0) whose cross-attention, averaged over heads, gives the alignment; auto: the last",
+           .min = 0,
+           .max = 95,
+           .only = {"alignment"}});
+    visit.group("Scores");
+    visit("scores", self.scores,
+          {.help = "file for the log-probabilities of every translation and its pieces, as JSON lines",
+           .placeholder = "FILE"});
+  }
+
+  // UserError for contradictory options.
+  void validate(const OptionOrigins& origins) const;
+
+  // A path names weights of the run that translates.
+  std::string checkpoint_of_reranker() const { return names_checkpoint_by_path() ? "auto" : use.checkpoint; }
+
+ private:
+  bool names_checkpoint_by_path() const {
+    return use.checkpoint != "auto" && use.checkpoint != "best" && use.checkpoint != "last";
+  }
+  void refuse_two_readers(const OptionOrigins& origins) const;
+  void refuse_meaningless_to_several(const OptionOrigins& origins) const;
+  void refuse_nothing_to_rerank(const OptionOrigins& origins) const;
+};
+
+}  // namespace attend
