@@ -1,6 +1,8 @@
 // What the user is told.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +12,13 @@
 
 namespace attend {
 
-// The message of the UserError that `work` throws; empty if it throws none.
+// The message of the UserError that `work` throws, with a remedy; empty if it throws none.
 template <class Work>
 std::string user_error_of(const Work& work) {
   try {
     work();
   } catch (const UserError& error) {
+    EXPECT_FALSE(error.remedy().empty()) << error.what();
     return error.what();
   }
   return {};

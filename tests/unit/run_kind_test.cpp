@@ -5,6 +5,7 @@
 #include "core/files.hpp"
 #include "models/run/run.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -13,12 +14,7 @@ class RunKindTest : public ::testing::Test {
  protected:
   void write(const char* file, const std::string& text) { write_file_atomic(run_ / file, text); }
   std::string message() {
-    try {
-      kind_of_run(run_.path());
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return {};
+    return user_error_of([&] { kind_of_run(run_.path()); });
   }
   TemporaryDirectory run_;
 };

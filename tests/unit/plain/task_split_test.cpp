@@ -10,6 +10,7 @@
 #include "core/files.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -22,12 +23,7 @@ class TaskSplitTest : public testing::Test {
   }
   // What a reader says of a file.
   std::string refusal(const std::string& text, const LabelledTask& task, const std::string& name = "train.tsv") {
-    try {
-      read_split(write(name, text), task, tokenizer_, config_, Labelled::yes);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "nothing";
+    return user_error_of([&] { read_split(write(name, text), task, tokenizer_, config_, Labelled::yes); });
   }
   std::string text_of(const Sample& sample, std::size_t begin, std::size_t end) const {
     return tokenizer_.decode(std::span(sample.ids).subspan(begin, end - begin));
@@ -92,8 +88,7 @@ TEST_F(TaskSplitTest, SeveralLabelsMayBeAListInJson) {
   const TaskSplit split = read_split(write("a.jsonl", rows), task, tokenizer_, config_, Labelled::yes);
   EXPECT_EQ(split.texts[0].gold.labels, (std::vector<float>{1, 1}));
   EXPECT_EQ(split.texts[1].gold.labels, (std::vector<float>{0, 0}));
-  EXPECT_NE(refusal("{\"sentence\": \"x\", \"label\": [\"red\"]}\n", {.labels = {"red", "green"}}, "b.jsonl"),
-            "nothing");
+  EXPECT_NE(refusal("{\"sentence\": \"x\", \"label\": [\"red\"]}\n", {.labels = {"red", "green"}}, "b.jsonl"), "");
   EXPECT_EQ(refusal("{\"sentence\": \"x\", \"label\": [\"red, green\"]}\n", task, "c.jsonl"),
             (directory_ / "c.jsonl").string() + ":1: \"red, green\" contains \",\", the separator of labels");
 }
@@ -104,7 +99,7 @@ TEST_F(TaskSplitTest, SpacesAroundALabelMakeNoOtherOfIt) {
   task.labels = labels_of_task(task, file);
   EXPECT_EQ(task.labels, (std::vector<std::string>{"no", "yes"}));
   EXPECT_EQ(read_split(file, task, tokenizer_, config_, Labelled::yes).texts[2].gold.label, 1u);
-  EXPECT_EQ(refusal("sentence\tlabel\na\t 2.5 \n", {.kind = TaskKind::regression}), "nothing");
+  EXPECT_EQ(refusal("sentence\tlabel\na\t 2.5 \n", {.kind = TaskKind::regression}), "");
 }
 
 TEST_F(TaskSplitTest, NumbersAsLabelsAreSortedAsNumbers) {
@@ -248,7 +243,7 @@ TEST_F(TaskSplitTest, TagsOfEverySchemeAndColumnAreRead) {
   const auto parts_of_speech = tags("a NN x\nb O x\nc DT x\n", {.number = 2, .chunks = false});
   EXPECT_EQ(parts_of_speech.first, (Tags{"NN", "O", "DT"}));
   EXPECT_EQ(parts_of_speech.second, (Tags{"DT", "NN", "O"}));
-  EXPECT_NE(refusal("a NN\n", {.kind = TaskKind::tags}, "train.txt"), "nothing");
+  EXPECT_NE(refusal("a NN\n", {.kind = TaskKind::tags}, "train.txt"), "");
   EXPECT_EQ(refusal("a NN\n", {.kind = TaskKind::tags, .label = "3", .chunks = false}, "train.txt"),
             (directory_ / "train.txt").string() + ":1: 2 columns, expected 3");
   EXPECT_EQ(read_conll(write("tokens.txt", "a\n"), {.number = 2}, Labelled::no)[0].tokens, (Tags{"a"}));

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/random.hpp"
@@ -17,6 +16,7 @@
 #include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/protobuf.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -156,12 +156,9 @@ TEST(TokenizerJson, OfALanguageModel) {
 TEST(TokenizerJson, RefusesWhatItCannotSay) {
   const auto piece = [](const std::string& text, char type) { return field(1, field(1, text) + "\x18" + type); };
   const auto refusal = [&](const std::string& pieces, const std::string& trainer = "") -> std::string {
-    try {
+    return user_error_of([&] {
       to_tokenizer_json(Tokenizer::from_bytes(piece("<unk>", 2) + pieces + field(2, trainer) + field(3, "")));
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   const std::string refused = "this tokenizer cannot be written as tokenizer.json: ";
   EXPECT_EQ(refusal(piece("a", 1)), "");
