@@ -89,23 +89,16 @@ std::size_t broken_length_at(std::string_view bytes, std::size_t at) {
 }  // namespace
 
 ByteLevelBpe::ByteLevelBpe(ByteLevelBpeFile file, const std::string& name)
-    : pieces_(std::move(file.pieces)), space_first_(file.space_first) {
+    : ListedPieces(std::move(file.pieces)), space_first_(file.space_first) {
   add_pieces(file.special, name);
   add_merges(file.merges, name);
 }
 
 void ByteLevelBpe::add_pieces(const std::vector<std::int32_t>& special, const std::string& name) {
-  ids_.reserve(pieces_.size());
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    const auto [other, is_new] = ids_.emplace(pieces_[i], static_cast<std::int32_t>(i));
-    if (is_new) continue;
-    throw UserError(name + ": piece " + std::to_string(i) + ", \"" + pieces_[i] + "\", is piece " +
-                        std::to_string(other->second) + " as well",
-                    kBpeRemedy);
-  }
-  const auto end = ids_.find(kEndOfText);
-  if (end != ids_.end()) end_of_text_ = end->second;
-  std::vector<bool> is_special(pieces_.size());
+  const std::size_t count = pieces().size();
+  for (std::size_t k = 0; k < count; ++k) add_to_index(k, name, kBpeRemedy);
+  end_of_text_ = find(kEndOfText);
+  std::vector<bool> is_special(count);
   for (const std::int32_t id : special) is_special.at(static_cast<std::size_t>(id)) = true;
   if (end_of_text_ >= 0) is_special[static_cast<std::size_t>(end_of_text_)] = true;
   for (std::int32_t id = 0; id < size(); ++id) {
@@ -122,11 +115,9 @@ void ByteLevelBpe::add_pieces(const std::vector<std::int32_t>& special, const st
   for (std::size_t byte = 0; byte < byte_ids_.size(); ++byte) {
     std::string character;
     append_utf8(character, kByteCharacters[byte]);
-    const auto found = ids_.find(character);
-    if (found == ids_.end() || is_special_piece(found->second)) {
-      throw UserError(name + ": no piece \"" + character + "\" for the byte " + std::to_string(byte), kBpeRemedy);
-    }
-    byte_ids_[byte] = found->second;
+    byte_ids_[byte] = find(character);
+    if (byte_ids_[byte] >= 0 && !is_special_piece(byte_ids_[byte])) continue;
+    throw UserError(name + ": no piece \"" + character + "\" for the byte " + std::to_string(byte), kBpeRemedy);
   }
 }
 
@@ -139,9 +130,9 @@ void ByteLevelBpe::add_merges(const std::vector<std::pair<std::string, std::stri
                       kBpeRemedy);
     };
     const auto id = [&](const std::string& piece) {
-      const auto found = ids_.find(piece);
-      if (found == ids_.end() || is_special_piece(found->second)) refuse("needs a piece \"" + piece + "\"");
-      return found->second;
+      const std::int32_t found = find(piece);
+      if (found < 0 || is_special_piece(found)) refuse("needs a piece \"" + piece + "\"");
+      return found;
     };
     const std::int32_t left_id = id(left), right_id = id(right), result = id(left + right);
     if (!merges_.emplace(pair_key(left_id, right_id), Merge{.rank = rank, .result = result}).second) {
@@ -153,11 +144,6 @@ void ByteLevelBpe::add_merges(const std::vector<std::pair<std::string, std::stri
 bool ByteLevelBpe::begins_word(std::int32_t id) const {
   const std::string& bytes = bytes_[static_cast<std::size_t>(id)];
   return bytes.empty() || std::string_view(" \t\n\r\f\v").find(bytes.front()) != std::string_view::npos;
-}
-
-std::int32_t ByteLevelBpe::id_of(std::string_view piece) const {
-  const auto found = ids_.find(piece);
-  return found == ids_.end() ? -1 : found->second;
 }
 
 const ByteLevelBpe::Merge* ByteLevelBpe::merge_of(std::int32_t left, std::int32_t right) const {
@@ -239,18 +225,6 @@ std::vector<ByteLevelBpe::Place> ByteLevelBpe::places_of(std::string_view text) 
     rest = rest.subspan(length);
   }
   return places;
-}
-
-std::vector<std::int32_t> ByteLevelBpe::encode(std::string_view text) const {
-  std::vector<std::int32_t> ids;
-  for (const Place& place : places_of(text)) ids.push_back(place.id);
-  return ids;
-}
-
-std::vector<Piece> ByteLevelBpe::encode_pieces(std::string_view text) const {
-  std::vector<Piece> pieces;
-  for (const Place& place : places_of(text)) pieces.push_back({place.id, piece(place.id), place.begin, place.end});
-  return pieces;
 }
 
 std::string ByteLevelBpe::decode(std::span<const std::int32_t> ids) const {

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/tokenizer/tokenizer_model.hpp"
+#include "data/tokenizer/listed_pieces.hpp"
 
 namespace attend {
 
@@ -37,40 +37,24 @@ struct ByteLevelBpeFile {
   bool space_first = false;                // read "dog" as " dog"
 };
 
-class ByteLevelBpe : public TokenizerModel {
+class ByteLevelBpe : public ListedPieces {
  public:
   // Throws UserError naming the file `name` for an empty or duplicate piece, or one with a character that stands for no
   // byte, for a byte without a piece, and for a merge that is given twice or whose parts or result are no pieces or
   // special ones.
   ByteLevelBpe(ByteLevelBpeFile file, const std::string& name);
-  ByteLevelBpe(ByteLevelBpe&&) = default;
-  ByteLevelBpe(const ByteLevelBpe&) = delete;
 
-  std::vector<std::int32_t> encode(std::string_view text) const override;
-  std::vector<Piece> encode_pieces(std::string_view text) const override;
   // Bytes that are not UTF-8 become U+FFFD, one for each beginning of a character.
   std::string decode(std::span<const std::int32_t> ids) const override;
 
-  std::int32_t size() const override { return static_cast<std::int32_t>(pieces_.size()); }
   // kEndOfText is eos and bos; -1 if there is none. Other special pieces have no role.
   SpecialIds special() const override { return {.bos = end_of_text_, .eos = end_of_text_}; }
-  const std::string& piece(std::int32_t id) const override { return pieces_[static_cast<std::size_t>(id)]; }
   // True for pieces that start with white space, and for special ones.
   bool begins_word(std::int32_t id) const override;
-  std::int32_t id_of(std::string_view piece) const override;
+  std::int32_t id_of(std::string_view piece) const override { return find(piece); }
   bool separates_texts() const override { return space_first_; }
 
  private:
-  // A piece and its byte range [begin, end) in the text.
-  struct Place {
-    std::int32_t id;
-    std::size_t begin, end;
-  };
-  // A character and its byte range in the text.
-  struct Character {
-    std::int32_t code_point;
-    std::size_t begin, end;
-  };
   struct Merge {
     std::size_t rank;
     std::int32_t result;
@@ -80,13 +64,11 @@ class ByteLevelBpe : public TokenizerModel {
   std::vector<Character> characters_of(std::string_view text) const;
   bool is_special_piece(std::int32_t id) const { return bytes_[static_cast<std::size_t>(id)].empty(); }
   const Merge* merge_of(std::int32_t left, std::int32_t right) const;
-  std::vector<Place> places_of(std::string_view text) const;
+  std::vector<Place> places_of(std::string_view text) const override;
   void add_word(std::span<const Character> word, std::vector<Place>& places) const;
 
-  std::vector<std::string> pieces_;
-  std::vector<std::string> bytes_;                          // of each piece; empty if it is special
-  std::unordered_map<std::string_view, std::int32_t> ids_;  // views into pieces_
-  std::unordered_map<std::uint64_t, Merge> merges_;         // by the ids of both parts
+  std::vector<std::string> bytes_;                   // of each piece; empty if it is special
+  std::unordered_map<std::uint64_t, Merge> merges_;  // by the ids of both parts
   std::array<std::int32_t, 256> byte_ids_ = {};
   std::int32_t end_of_text_ = -1;
   bool space_first_ = false;

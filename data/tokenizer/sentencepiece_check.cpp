@@ -23,7 +23,7 @@ constexpr std::size_t kMaxNestedSymbols = 64;      // nested user-defined symbol
 constexpr int kMaxTrieDepth = 1024;
 constexpr float kMaxScore = 1e9f;
 
-// check_sentencepiece adds the name of the model to the message.
+// check_sentencepiece_model adds the name of the model to the message.
 [[noreturn]] void reject(const std::string& what) { throw UserError(what); }
 
 void check_text(std::string_view text, std::size_t max_bytes, const std::string& what) {

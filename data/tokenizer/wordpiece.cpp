@@ -45,18 +45,14 @@ bool is_accent(UChar32 c) {
 }  // namespace
 
 WordPiece::WordPiece(std::vector<std::string> pieces, const WordPieceConfig& config, const std::string& name)
-    : pieces_(std::move(pieces)), config_(config) {
+    : ListedPieces(std::move(pieces)), config_(config) {
   const std::string remedy = "check that it is a BERT vocabulary, or use another copy";
-  ids_.reserve(pieces_.size());
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    const std::string& piece = pieces_[i];
-    const std::string what = name + ": piece " + std::to_string(i);
+  for (std::size_t k = 0; k < this->pieces().size(); ++k) {
+    const std::string& piece = this->pieces()[k];
+    const std::string what = name + ": piece " + std::to_string(k);
     if (piece.empty()) throw UserError(what + " is empty", remedy);
     if (!is_utf8(piece)) throw UserError(what + " is not UTF-8", remedy);
-    const auto [other, is_new] = ids_.emplace(piece, static_cast<std::int32_t>(i));
-    if (!is_new) {
-      throw UserError(what + ", \"" + piece + "\", is piece " + std::to_string(other->second) + " as well", remedy);
-    }
+    add_to_index(k, name, remedy);
     longest_piece_ = std::max(longest_piece_, piece.size());
   }
   special_ = {.pad = special_id("[PAD]", name),
@@ -67,18 +63,11 @@ WordPiece::WordPiece(std::vector<std::string> pieces, const WordPieceConfig& con
 }
 
 std::int32_t WordPiece::special_id(const std::string& piece, const std::string& name) const {
-  const auto found = ids_.find(piece);
-  if (found == ids_.end()) {
-    throw UserError(name + ": no piece " + piece + " among its " + std::to_string(pieces_.size()) +
-                        "; expected [PAD], [UNK], [CLS], [SEP] and [MASK]",
-                    "check that it is a BERT vocabulary");
-  }
-  return found->second;
-}
-
-std::int32_t WordPiece::id_of(std::string_view piece) const {
-  const auto found = ids_.find(piece);
-  return found == ids_.end() ? special_.unk : found->second;
+  const std::int32_t found = find(piece);
+  if (found >= 0) return found;
+  throw UserError(name + ": no piece " + piece + " among its " + std::to_string(size()) +
+                      "; expected [PAD], [UNK], [CLS], [SEP] and [MASK]",
+                  "check that it is a BERT vocabulary");
 }
 
 // Invalid UTF-8 counts as U+FFFD, which is removed.
@@ -171,8 +160,8 @@ void WordPiece::add_word(std::span<const Character> word, std::vector<Place>& pl
     std::size_t best_end = from;
     for (std::size_t to = from; to < word.size() && candidate.size() < longest_piece_; ++to) {
       append_utf8(candidate, word[to].code_point);
-      if (const auto found = ids_.find(candidate); found != ids_.end()) {
-        best = found->second;
+      if (const std::int32_t found = find(candidate); found >= 0) {
+        best = found;
         best_end = to + 1;
       }
     }
@@ -201,18 +190,6 @@ std::vector<WordPiece::Place> WordPiece::places_of(std::string_view text) const 
   }
   close(all.size());
   return places;
-}
-
-std::vector<std::int32_t> WordPiece::encode(std::string_view text) const {
-  std::vector<std::int32_t> ids;
-  for (const Place& place : places_of(text)) ids.push_back(place.id);
-  return ids;
-}
-
-std::vector<Piece> WordPiece::encode_pieces(std::string_view text) const {
-  std::vector<Piece> pieces;
-  for (const Place& place : places_of(text)) pieces.push_back({place.id, piece(place.id), place.begin, place.end});
-  return pieces;
 }
 
 std::string WordPiece::decode(std::span<const std::int32_t> ids) const {

@@ -15,10 +15,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "data/tokenizer/tokenizer_model.hpp"
+#include "data/tokenizer/listed_pieces.hpp"
 
 namespace attend {
 
@@ -29,49 +28,30 @@ struct WordPieceConfig {
   std::int64_t longest_word = 100;  // characters; a longer word is unknown
 };
 
-class WordPiece : public TokenizerModel {
+class WordPiece : public ListedPieces {
  public:
   // Piece k has id k. Throws UserError naming the vocabulary `name` for an empty, invalid (not UTF-8) or duplicate
   // piece, and if [PAD], [UNK], [CLS], [SEP] or [MASK] is missing.
   WordPiece(std::vector<std::string> pieces, const WordPieceConfig& config, const std::string& name);
-  WordPiece(WordPiece&&) = default;
-  WordPiece(const WordPiece&) = delete;
 
-  std::vector<std::int32_t> encode(std::string_view text) const override;
-  std::vector<Piece> encode_pieces(std::string_view text) const override;
   std::string decode(std::span<const std::int32_t> ids) const override;
 
-  std::int32_t size() const override { return static_cast<std::int32_t>(pieces_.size()); }
   SpecialIds special() const override { return special_; }
-  const std::string& piece(std::int32_t id) const override { return pieces_[static_cast<std::size_t>(id)]; }
   bool begins_word(std::int32_t id) const override { return !piece(id).starts_with("##"); }
-  std::int32_t id_of(std::string_view piece) const override;
+  std::int32_t id_of(std::string_view piece) const override { return find(piece, special_.unk); }
 
-  const std::vector<std::string>& pieces() const { return pieces_; }
   const WordPieceConfig& config() const { return config_; }
 
  private:
-  // A piece and its byte range [begin, end) in the text.
-  struct Place {
-    std::int32_t id;
-    std::size_t begin, end;
-  };
-  // A character of the cleaned text and its byte range in the original.
-  struct Character {
-    std::int32_t code_point;
-    std::size_t begin, end;
-  };
   std::vector<Character> clean(std::string_view text) const;
   std::vector<Character> without_accents(const std::vector<Character>& characters) const;
   std::vector<Character> lowered(const std::vector<Character>& characters) const;
-  std::vector<Place> places_of(std::string_view text) const;
+  std::vector<Place> places_of(std::string_view text) const override;
   void add_word(std::span<const Character> word, std::vector<Place>& places) const;
   std::int32_t special_id(const std::string& piece, const std::string& name) const;
 
-  std::vector<std::string> pieces_;
   WordPieceConfig config_;
-  std::unordered_map<std::string_view, std::int32_t> ids_;  // views into pieces_
-  std::size_t longest_piece_ = 0;                           // bytes
+  std::size_t longest_piece_ = 0;  // bytes
   SpecialIds special_;
 };
 

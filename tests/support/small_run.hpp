@@ -1,4 +1,4 @@
-// A run as it would be loaded, without a directory: random weights over a small vocabulary.
+// A run as it would be loaded, without a directory: random weights over the vocabulary of a small tokenizer.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,17 @@
 
 namespace attend {
 
+inline Tokenizer small_tokenizer(const TokenizerConfig& config) {
+  const TemporaryDirectory directory;
+  const std::string text = (directory / "text").string();
+  std::ofstream out(text);
+  for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
+  out.close();
+  return train_tokenizer({text}, config);
+}
+
 inline Run small_run(const ModelConfig& config, std::uint64_t seed) {
-  static const Tokenizer tokenizer = [] {
-    const TemporaryDirectory directory;
-    const std::string text = (directory / "text").string();
-    std::ofstream out(text);
-    for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
-    out.close();
-    return train_tokenizer({text}, {.size = 64});
-  }();
+  static const Tokenizer tokenizer = small_tokenizer({.size = 64});
   const Seq2Seq model = make_seq2seq(config, {.src = tokenizer.size(), .tgt = tokenizer.size()}, seed);
   model->eval();
   return {.config = config, .tokenizers = {.src = tokenizer, .tgt = tokenizer}, .model = model};

@@ -5,13 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include <string>
 #include <vector>
 
-#include "data/tokenizer/tokenizer_trainer.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace attend {
 namespace {
@@ -65,13 +63,7 @@ TEST(Alignment, EqualWeightsTakeTheFirstAndNoSourceGivesNoLink) {
 }
 
 TEST(Alignment, DecodedPiecesCoverTheirText) {
-  const TemporaryDirectory directory;
-  const std::string file = (directory / "text").string();
-  {
-    std::ofstream out(file);
-    for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
-  }
-  const Tokenizer tokenizer = train_tokenizer({file}, {.size = 64});
+  const Tokenizer tokenizer = small_tokenizer({.size = 64});
   for (const std::string text : {"the dog sees birds", "birds number 12 and \xe4\xb8\xad unknown", "xyzzy"}) {
     const auto ids = tokenizer.encode(text);
     const std::string decoded = tokenizer.decode(ids);

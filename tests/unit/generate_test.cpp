@@ -6,33 +6,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/sentences.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/small_run.hpp"
 #include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
 using ContinuedIds = std::vector<std::int32_t>;
-
-Tokenizer tokenizer_of_prompts(const TokenizerConfig& config) {
-  const TemporaryDirectory directory;
-  const std::string text = (directory / "text").string();
-  std::ofstream out(text);
-  for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
-  out.close();
-  return train_tokenizer({text}, config);
-}
 
 struct ContinuingModel {
   std::string name;
@@ -101,7 +90,7 @@ class Generation : public testing::TestWithParam<ContinuingModel> {
     return sum + (counts_end ? log_p[std::ssize(ids)][tokenizer_.special().eos].item<double>() : 0);
   }
 
-  Tokenizer tokenizer_ = tokenizer_of_prompts({.size = 64});
+  Tokenizer tokenizer_ = small_tokenizer({.size = 64});
   LanguageModel model_ = random_language_model(GetParam().options, tokenizer_.size());
 };
 
@@ -309,7 +298,7 @@ TEST_P(Generation, ProgressCountsPrompts) {
 
 // Random bytes are mostly no characters, and some of them line breaks.
 TEST(GenerationStream, IsTheTextAsItGrows) {
-  const Tokenizer tokenizer = tokenizer_of_prompts({.size = 316, .byte_fallback = true});
+  const Tokenizer tokenizer = small_tokenizer({.size = 316, .byte_fallback = true});
   const LanguageModel model = random_language_model(continuing_models()[1].options, tokenizer.size());
   std::size_t parts = 0, replaced = 0, stopped = 0;
   for (std::int64_t seed = 0; seed < 40; ++seed) {

@@ -17,6 +17,7 @@
 #include "data/batch/parallel_batches.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/translation/factory.hpp"
+#include "tests/support/families.hpp"
 #include "tests/support/sentences.hpp"
 #include "tests/support/temporary.hpp"
 #include "train/translation/objective.hpp"
@@ -63,14 +64,7 @@ std::vector<LossSum> losses_of(const Seq2Seq& model, const GuidedAlignmentConfig
 }
 
 TEST(GuidedAlignment, TheGradientReachesTheFirstHeadOfTheLayer) {
-  ModelConfig config;
-  config.encoder_layers = 1;
-  config.decoder_layers = 3;
-  config.width = 12;
-  config.block.heads = 3;
-  config.block.feed_forward = 19;
-  config.dropout = 0.1;
-  const Seq2Seq model = model_with(config);
+  const Seq2Seq model = model_with(families(/*dropout=*/0.1)[0].config);
   const std::vector<LossSum> sums = losses_of(model, {.links = "links", .layer = 1});
   ASSERT_EQ(sums.size(), 2U);
   EXPECT_GT(sums[1].reported.item<double>(), 0);

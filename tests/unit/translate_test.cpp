@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -13,13 +12,13 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/manifest.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
 #include "models/translation/factory.hpp"
 #include "models/translation/transformer.hpp"
+#include "tests/support/small_run.hpp"
 #include "tests/support/temporary.hpp"
 #include "train/translation/task.hpp"
 
@@ -29,11 +28,7 @@ namespace {
 class Translating : public testing::Test {
  protected:
   Translating() {
-    const auto text = (directory_ / "text").string();
-    std::ofstream out(text);
-    for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
-    out.close();
-    const Tokenizer tokenizer = train_tokenizer({text}, {.size = 64});
+    const Tokenizer tokenizer = small_tokenizer({.size = 64});
     TokenizerPair{.src = tokenizer, .tgt = tokenizer}.save(run_ / "tokenizer");
     ModelConfig config;
     config.encoder_layers = config.decoder_layers = 1;
