@@ -5,6 +5,11 @@
 #include <cmath>
 
 namespace attend {
+namespace {
+
+constexpr std::int64_t kCalibrationBins = 10;
+
+}  // namespace
 
 Calibration calibration(std::span<const TargetScore> reference) {
   std::array<CalibrationBin, kCalibrationBins> sums;

@@ -15,8 +15,6 @@
 
 namespace attend {
 
-inline constexpr std::int64_t kCalibrationBins = 10;
-
 // Calibration over the reference under teacher forcing, ends of sentences included. The bins are (0, 0.1], (0.1, 0.2],
 // … in this order, without empty ones. Positions whose log-probability is not finite are left out.
 Calibration calibration(std::span<const TargetScore> reference);

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using Pieces = std::vector<std::string>;  // in the order of their ids
 
+constexpr const char* kMarianTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kIncomplete = "use the complete directory of a MarianMT model";
 
 struct SpecialPieces {

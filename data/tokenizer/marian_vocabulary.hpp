@@ -31,7 +31,6 @@ inline constexpr const char* kMarianSource = "source.spm";
 inline constexpr const char* kMarianTarget = "target.spm";
 inline constexpr const char* kMarianVocabulary = "vocab.json";
 inline constexpr const char* kMarianTargetVocabulary = "target_vocab.json";
-inline constexpr const char* kMarianTokenizerConfig = "tokenizer_config.json";
 
 // Ids in the vocabulary of the target, from config.json.
 struct MarianIds {

@@ -1,6 +1,8 @@
 #include "eval/metrics/chunks.hpp"
 
+#include <compare>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -39,8 +41,13 @@ double share(std::size_t part, std::size_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-}  // namespace
+struct Chunk {
+  std::string type;
+  std::size_t begin = 0, end = 0;  // tags begin … end - 1 of the sentence
+  auto operator<=>(const Chunk&) const = default;
+};
 
+// The chunks of one sentence from its tags, such as B-PER I-PER O; prefixes B, I, E, S and O are supported.
 std::vector<Chunk> chunks_of(const std::vector<std::string>& tags, ChunkMode mode) {
   std::vector<Chunk> chunks;
   Tag before;
@@ -65,6 +72,8 @@ std::vector<Chunk> chunks_of(const std::vector<std::string>& tags, ChunkMode mod
   }
   return chunks;
 }
+
+}  // namespace
 
 double ChunkTally::Counts::precision() const { return share(both, predicted); }
 double ChunkTally::Counts::recall() const { return share(both, gold); }

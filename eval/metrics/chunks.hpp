@@ -11,15 +11,6 @@ namespace attend::metrics {
 
 enum class ChunkMode { conlleval, strict };
 
-struct Chunk {
-  std::string type;
-  std::size_t begin = 0, end = 0;  // tags begin … end - 1 of the sentence
-  auto operator<=>(const Chunk&) const = default;
-};
-
-// The chunks of one sentence from its tags, such as B-PER I-PER O; prefixes B, I, E, S and O are supported.
-std::vector<Chunk> chunks_of(const std::vector<std::string>& tags, ChunkMode mode);
-
 // Counts of predicted chunks, gold chunks, and chunks in both.
 class ChunkTally {
  public:

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/random.hpp"
 #include "models/layers/layers.hpp"
 
 namespace attend {
@@ -56,14 +57,6 @@ void fill_by(Initialiser rule, const Matrix& matrix, RandomStream& random) {
   }
 }
 
-void initialise_matrix(const Matrix& matrix, const InitialiserConfig& config, RandomStream random) {
-  if (matrix.is_recurrent && config.recurrent == RecurrentInitialiser::orthogonal) {
-    fill_orthogonal(matrix.tensor, random);
-  } else if (!matrix.is_table || config.matrices == Initialiser::uniform) {
-    fill_by(config.matrices, matrix, random);
-  }
-}
-
 // Eight sums in a fixed order, which a processor computes in parallel.
 double dot(std::span<const double> a, std::span<const double> b) {
   constexpr std::size_t kSums = 8;
@@ -94,8 +87,7 @@ void make_orthogonal(std::span<double> matrix, std::size_t width) {
   }
 }
 
-}  // namespace
-
+// Fills a contiguous fp32 matrix [blocks * H, H] with an orthogonal matrix for each block.
 void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random) {
   const std::int64_t width = blocks_GH.size(1);
   ensure(blocks_GH.size(0) % width == 0, "a recurrent matrix is a stack of square ones");
@@ -108,6 +100,16 @@ void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random) {
     std::ranges::transform(matrix, data, [](double x) { return static_cast<float>(x); });
   }
 }
+
+void initialise_matrix(const Matrix& matrix, const InitialiserConfig& config, RandomStream random) {
+  if (matrix.is_recurrent && config.recurrent == RecurrentInitialiser::orthogonal) {
+    fill_orthogonal(matrix.tensor, random);
+  } else if (!matrix.is_table || config.matrices == Initialiser::uniform) {
+    fill_by(config.matrices, matrix, random);
+  }
+}
+
+}  // namespace
 
 void initialise(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed) {
   initialise(root, seed);

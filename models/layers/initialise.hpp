@@ -20,7 +20,6 @@
 #include <cstdint>
 
 #include "core/options.hpp"
-#include "core/random.hpp"
 
 namespace attend {
 
@@ -59,8 +58,5 @@ struct InitialiserConfig {
 // Initialises every Layer below `root` as initialise() of layers.hpp, and then its matrices by `config`, as far as that
 // differs from the default. Every matrix has its own random stream, so that threads and the machine change nothing.
 void initialise(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed);
-
-// Fills a contiguous fp32 matrix [blocks * H, H] with an orthogonal matrix for each block.
-void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random);
 
 }  // namespace attend
