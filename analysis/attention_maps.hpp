@@ -46,6 +46,6 @@ AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, c
 // The attention of a run to the source over the lines of `source` and given translations. A line without pieces and a
 // model without attention have maps without weights. Weights below the threshold are cut as in search.
 std::vector<AttentionMaps> attention_maps(const Run& run, const std::vector<std::string>& source,
-                                          const std::vector<std::string>& target, double threshold = 0);
+                                          const std::vector<std::string>& target, double threshold);
 
 }  // namespace attend

@@ -46,6 +46,6 @@ class HeadTally {
 // Empty for a model without attention. Weights below the threshold are cut as in search.
 std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
                                                  const std::vector<std::string>& target,
-                                                 const std::vector<SentenceLinks>& gold, double threshold = 0);
+                                                 const std::vector<SentenceLinks>& gold, double threshold);
 
 }  // namespace attend

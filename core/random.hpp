@@ -32,7 +32,7 @@ class RandomStream {
  public:
   using result_type = std::uint64_t;
 
-  explicit RandomStream(std::uint64_t key = 0, std::uint64_t counter = 0) : key_(key), counter_(counter) {}
+  explicit RandomStream(std::uint64_t key = 0) : key_(key) {}
 
   std::uint64_t operator()() { return mix_bits(key_ ^ mix_bits(counter_++)); }
   static constexpr std::uint64_t min() { return 0; }
@@ -49,7 +49,7 @@ class RandomStream {
  private:
   __extension__ using Wide = unsigned __int128;
   std::uint64_t key_;
-  std::uint64_t counter_;
+  std::uint64_t counter_ = 0;
 };
 
 // The Fisher-Yates shuffle, identical on every platform (std::shuffle is not).

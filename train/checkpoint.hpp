@@ -53,7 +53,7 @@ struct TrainState {
 // beside the moments. Throws UserError if it cannot be written; then no part of it is left, and earlier checkpoints are
 // unchanged.
 void save_checkpoint(const std::filesystem::path& run, Task& task, const Optimiser& optimiser, const TrainState& state,
-                     const NamedTensors& average = {});
+                     const NamedTensors& average);
 
 // Records the best checkpoint in RUN/best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);

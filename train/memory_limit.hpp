@@ -9,7 +9,7 @@ namespace attend {
 
 // From now on an allocation beyond the free memory of machine and container fails; Linux would grant it and kill the
 // process once the memory is used. The given number of processes share the free memory equally.
-void refuse_memory_beyond_machine(int processes = 1);
+void refuse_memory_beyond_machine(int processes);
 
 // Runs `work`; a failed allocation in it becomes a UserError with this remedy.
 void with_memory_remedy(const std::string& remedy, const std::function<void()>& work);

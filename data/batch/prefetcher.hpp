@@ -15,9 +15,10 @@ namespace attend {
 template <class T>
 class Prefetcher {
  public:
-  // `make` is called repeatedly on the background thread until destruction; at most `ahead` values are queued.
-  explicit Prefetcher(std::function<T()> make, std::size_t ahead = 8)
-      : make_(std::move(make)), ahead_(ahead), thread_([this] { run(); }) {}
+  static constexpr std::size_t kAhead = 8;
+
+  // `make` is called repeatedly on the background thread until destruction; at most kAhead values are queued.
+  explicit Prefetcher(std::function<T()> make) : make_(std::move(make)), thread_([this] { run(); }) {}
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
   ~Prefetcher() {
@@ -47,7 +48,7 @@ class Prefetcher {
       for (;;) {
         T value = make_();
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ready_.size() < ahead_ || stopping_; });
+        changed_.wait(lock, [&] { return ready_.size() < kAhead || stopping_; });
         if (stopping_) return;
         ready_.push_back(std::move(value));
         lock.unlock();
@@ -61,7 +62,6 @@ class Prefetcher {
   }
 
   std::function<T()> make_;
-  std::size_t ahead_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<T> ready_;

@@ -43,8 +43,7 @@ class NormImpl : public Layer {
 };
 using Norm = std::shared_ptr<NormImpl>;
 
-// eps is 1e-5 as in PyTorch.
-Norm make_norm(NormKind kind, std::int64_t width, double eps = 1e-5);
+Norm make_norm(NormKind kind, std::int64_t width, double eps);
 
 // Layer norm (Ba et al. 2016, arXiv 1607.06450), or, if it is not centred, RMS norm (Zhang and Sennrich 2019, arXiv
 // 1910.07467), which leaves out the mean and the bias (ops::layer_norm).

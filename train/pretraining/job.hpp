@@ -9,6 +9,6 @@ namespace attend {
 
 // Trains the model described by `config` in its run directory. A resumed run keeps its objective unless another one is
 // given. Throws UserError and Interrupted as train() does.
-void pretrain(const PretrainingConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks = {});
+void pretrain(const PretrainingConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks);
 
 }  // namespace attend

@@ -8,6 +8,6 @@
 namespace attend {
 
 // Trains the model described by `config` in its run directory. Throws UserError and Interrupted as train() does.
-void train_translation(const TranslationConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks = {});
+void train_translation(const TranslationConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks);
 
 }  // namespace attend
