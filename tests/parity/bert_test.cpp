@@ -49,8 +49,6 @@ double backward(BertForPretraining& model, const PretrainingBatch& batch) {
   return loss.item<double>();
 }
 
-void refresh(BertForPretraining& model) { refresh_weights(*model); }
-
 class BertParity : public testing::TestWithParam<Variant> {
  protected:
   BertParity()
@@ -92,15 +90,11 @@ TEST_P(BertParity, BothLosses) {
 
 TEST_P(BertParity, EveryGradient) {
   backward(model_, batch_);
-  for (const auto& [name, parameter] : parameters_of(*model_)) {
-    expect_close(parameter.grad(), fixture_.tensor("gradient." + name), name);
-  }
+  expect_gradients(*model_, fixture_);
 }
 
 TEST_P(BertParity, TheLossesOfTenUpdates) {
-  expect_losses_of_updates(
-      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(model_, batch_); },
-      [&] { refresh(model_); });
+  expect_losses_of_updates(*model_, fixture_, [&] { return backward(model_, batch_); });
 }
 
 TEST_P(BertParity, InBf16) {
@@ -108,10 +102,9 @@ TEST_P(BertParity, InBf16) {
   Pass pass = Pass::inference();
   expect_close_in_bf16(model_->bert->forward(batch_.input, pass).detach(), fixture_.tensor("hidden"));
   backward(model_, batch_);
-  expect_gradients_in_bf16(parameters_of(*model_), fixture_);
+  expect_gradients_in_bf16(*model_, fixture_);
   expect_losses_of_updates(
-      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(model_, batch_); },
-      [&] { refresh(model_); }, 1e-3, kLossInBf16);
+      *model_, fixture_, [&] { return backward(model_, batch_); }, 1e-3, kLossInBf16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Activations, BertParity,
@@ -134,8 +127,7 @@ TEST(BertLearns, AsInPyTorch) {
   }
   std::size_t update = 0;
   expect_losses_of_updates(
-      fixture.tensor("losses"), model->parameters(),
-      [&] { return backward(model, batches[update++ % batches.size()]); }, [&] { refresh(model); }, 3e-3, 0.005);
+      *model, fixture, [&] { return backward(model, batches[update++ % batches.size()]); }, 3e-3, 0.005);
 }
 
 }  // namespace

@@ -89,9 +89,7 @@ TEST_F(Gpt2Parity, TheLossAndEveryGradient) {
 }
 
 TEST_F(Gpt2Parity, TheLossesOfTenUpdates) {
-  expect_losses_of_updates(
-      fixture_.tensor("losses"), gpt2_.model->parameters(), [&] { return backward(); },
-      [&] { refresh_weights(*gpt2_.model); });
+  expect_losses_of_updates(*gpt2_.model, fixture_, [&] { return backward(); });
 }
 
 TEST_F(Gpt2Parity, AGreedyContinuation) {

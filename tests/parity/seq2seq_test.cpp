@@ -62,14 +62,11 @@ TEST_P(Seq2SeqParity, AttentionOfRecurrentModels) {
 
 TEST_P(Seq2SeqParity, EveryGradient) {
   backward();
-  for (const auto& [name, parameter] : parameters_of(*model_)) {
-    expect_close(parameter.grad(), fixture_.tensor("gradient." + name), name);
-  }
+  expect_gradients(*model_, fixture_);
 }
 
 TEST_P(Seq2SeqParity, TheLossesOfTenUpdates) {
-  expect_losses_of_updates(
-      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); });
+  expect_losses_of_updates(*model_, fixture_, [&] { return backward(); });
 }
 
 TEST_P(Seq2SeqParity, InBf16) {
@@ -77,10 +74,9 @@ TEST_P(Seq2SeqParity, InBf16) {
   Pass pass = Pass::inference();
   expect_close_in_bf16(model_->forward(batch_, pass).detach(), fixture_.tensor("hidden"));
   backward();
-  expect_gradients_in_bf16(parameters_of(*model_), fixture_);
+  expect_gradients_in_bf16(*model_, fixture_);
   expect_losses_of_updates(
-      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); },
-      1e-3, kLossInBf16);
+      *model_, fixture_, [&] { return backward(); }, 1e-3, kLossInBf16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqParity, testing::ValuesIn(families(/*dropout=*/0)),

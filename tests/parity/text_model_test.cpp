@@ -85,14 +85,11 @@ TEST_P(TextModelParity, Logits) {
 
 TEST_P(TextModelParity, EveryGradient) {
   backward();
-  for (const auto& [name, parameter] : parameters_of(*model_)) {
-    expect_close(parameter.grad(), fixture_.tensor("gradient." + name), name);
-  }
+  expect_gradients(*model_, fixture_);
 }
 
 TEST_P(TextModelParity, TheLossesOfTenUpdates) {
-  expect_losses_of_updates(
-      fixture_.tensor("losses"), model_->parameters(), [&] { return backward(); }, [&] { refresh_weights(*model_); });
+  expect_losses_of_updates(*model_, fixture_, [&] { return backward(); });
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -10,11 +10,12 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/safetensors.hpp"
 #include "data/batch/batch.hpp"
+#include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
 #include "tests/support/device.hpp"
 
 namespace attend {
@@ -59,6 +60,13 @@ inline void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs,
       << name;
 }
 
+// The gradients in the model's parameters.
+inline void expect_gradients(const torch::nn::Module& model, const Fixture& fixture) {
+  for (const auto& [name, parameter] : parameters_of(model)) {
+    expect_close(parameter.grad(), fixture.tensor("gradient." + name), name);
+  }
+}
+
 // Hidden states of a model whose products are in bf16. That keeps 8 bits, 2^-9 a rounding, and a few layers of it add
 // up to a per cent. What is as near as fp32 would be was not computed in bf16.
 inline void expect_close_in_bf16(const torch::Tensor& ours, const torch::Tensor& theirs) {
@@ -71,8 +79,8 @@ inline constexpr double kLossInBf16 = 0.01;  // relative, over ten updates
 
 // The gradient of each parameter is within 6 per cent of itself, or of a twentieth of the whole where it is smaller:
 // queries of attention that still looks everywhere alike get a sum of terms that cancel.
-inline void expect_gradients_in_bf16(const std::vector<std::pair<std::string, torch::Tensor>>& parameters,
-                                     const Fixture& fixture) {
+inline void expect_gradients_in_bf16(const torch::nn::Module& model, const Fixture& fixture) {
+  const NamedTensors parameters = parameters_of(model);
   double square = 0, square_error = 0;
   for (const auto& [name, parameter] : parameters) {
     square += fixture.tensor("gradient." + name).square().sum().item<double>();
@@ -88,10 +96,12 @@ inline void expect_gradients_in_bf16(const std::vector<std::pair<std::string, to
 }
 
 // Updates by AdamW (arXiv 1711.05101) give the losses that PyTorch's gave. `backward` leaves gradients in the
-// parameters and gives the loss; `refresh` is called after each update.
-inline void expect_losses_of_updates(const torch::Tensor& expected, const std::vector<torch::Tensor>& parameters,
-                                     const std::function<double()>& backward, const std::function<void()>& refresh,
-                                     double rate = 1e-3, double tolerance = 1e-5) {
+// parameters and gives the loss.
+inline void expect_losses_of_updates(const torch::nn::Module& model, const Fixture& fixture,
+                                     const std::function<double()>& backward, double rate = 1e-3,
+                                     double tolerance = 1e-5) {
+  const torch::Tensor expected = fixture.tensor("losses");
+  const std::vector<torch::Tensor> parameters = model.parameters();
   constexpr double kBeta1 = 0.9, kBeta2 = 0.98, kEps = 1e-9, kDecay = 0.01;
   std::vector<torch::Tensor> m, v;
   for (const auto& parameter : parameters) {
@@ -109,7 +119,7 @@ inline void expect_losses_of_updates(const torch::Tensor& expected, const std::v
       const auto root = (v[i] / (1 - std::pow(kBeta2, step))).sqrt_().add_(kEps);
       parameters[i].mul_(1 - rate * kDecay).addcdiv_(m[i], root, -rate / (1 - std::pow(kBeta1, step)));
     }
-    refresh();
+    refresh_weights(model);
   }
 }
 
