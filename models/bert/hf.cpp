@@ -91,7 +91,7 @@ constexpr auto kActivations = std::to_array<HfActivation>({
     {"silu", FeedForwardKind::swish},
     {"swish", FeedForwardKind::swish},
 });
-constexpr auto kFlags = std::to_array<HfFlag>(
+constexpr auto kBertFlags = std::to_array<HfFlag>(
     {{"tie_word_embeddings", true, true}, {"is_decoder", false, false}, {"add_cross_attention", false, false}});
 constexpr std::size_t kFormsOfGelu = 3;
 std::span<const HfActivation> activations_of(NormPlace norm) {
@@ -289,7 +289,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   }
   file.check_number("layer_norm_eps", 1e-12);
   if (const char* key = "type_vocab_size"; file.has(key) && file.size(key, 1, 2) != 2) file.refuse(key, "1", "2");
-  file.check_flags(kFlags);
+  file.check_flags(kBertFlags);
   HfConfig config;
   config.vocabulary = file.size("vocab_size", 1, 10'000'000);
   BertOptions& options = config.options;

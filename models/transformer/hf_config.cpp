@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostHfConfigBytes = std::size_t{4} << 20;
 
-std::string_view text_of(bool flag) { return flag ? "true" : "false"; }
+std::string_view spelled_flag(bool flag) { return flag ? "true" : "false"; }
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void HfConfigFile::refuse(std::string_view key, std::string_view found, std::str
 void HfConfigFile::check_flags(std::span<const HfFlag> flags) const {
   for (const HfFlag& flag : flags) {
     const bool value = get<bool>(flag.key, flag.missing);
-    if (value != flag.expected) refuse(flag.key, text_of(value), text_of(flag.expected));
+    if (value != flag.expected) refuse(flag.key, spelled_flag(value), spelled_flag(flag.expected));
   }
 }
 

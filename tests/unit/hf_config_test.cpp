@@ -12,9 +12,9 @@
 namespace attend {
 namespace {
 
-using Change = std::function<void(BertOptions&)>;
+using ChangeOfBert = std::function<void(BertOptions&)>;
 
-HfConfig changed(const Change& change) {
+HfConfig changed(const ChangeOfBert& change) {
   HfConfig config;
   config.vocabulary = 30;
   config.options.width = 12;
@@ -23,13 +23,13 @@ HfConfig changed(const Change& change) {
   return config;
 }
 
-std::string refusal(const Change& change) {
+std::string refusal(const ChangeOfBert& change) {
   return user_error_of([&] { to_hf_config(changed(change)); });
 }
 
 TEST(HfConfigFile, RefusesFormsThatTheyLackByName) {
   const std::string they = "cannot be exported: Hugging Face's encoders of this kind have no ";
-  const std::vector<std::pair<std::string, Change>> cases = {
+  const std::vector<std::pair<std::string, ChangeOfBert>> cases = {
       {"positions = alibi", [](BertOptions& bert) { bert.block.positions = PositionKind::alibi; }},
       {"positions = none", [](BertOptions& bert) { bert.block.positions = PositionKind::none; }},
       {"norm = none", [](BertOptions& bert) { bert.block.norm = NormPlace::none; }},
