@@ -99,14 +99,13 @@ std::vector<std::vector<Continuation>> Generator::generate(std::span<const Gener
   const auto batches = batches_of_lengths(
       lengths, config_.batch_size, kContinuedPieces / num_workers(config_.workers),
       [&](std::size_t /*i*/, std::size_t first) { return lengths[first] + search_.rows() * wanted[first].longest; });
-  run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
-              [&](std::size_t b) {
-                std::vector<Wanted> together;
-                for (const std::size_t i : batches[b]) together.push_back(wanted[i]);
-                auto found = continue_together(together);
-                for (std::size_t k = 0; k < found.size(); ++k) results[batches[b][k]] = std::move(found[k]);
-                if (progress_ != nullptr) progress_->add(std::ssize(found));
-              });
+  run_workers(batches.size(), num_workers(config_.workers), config_.threads, [&](std::size_t b) {
+    std::vector<Wanted> together;
+    for (const std::size_t i : batches[b]) together.push_back(wanted[i]);
+    auto found = continue_together(together);
+    for (std::size_t k = 0; k < found.size(); ++k) results[batches[b][k]] = std::move(found[k]);
+    if (progress_ != nullptr) progress_->add(std::ssize(found));
+  });
   return results;
 }
 

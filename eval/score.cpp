@@ -2,16 +2,10 @@
 
 #include <c10/core/InferenceMode.h>
 
-#include <algorithm>
-#include <numeric>
-#include <tuple>
-
 #include "core/error.hpp"
-#include "core/freed_memory.hpp"
-#include "core/signals.hpp"
 #include "eval/metrics/text.hpp"
+#include "eval/score_batches.hpp"
 #include "eval/translate.hpp"
-#include "eval/workers.hpp"
 #include "models/attention/cut_weights.hpp"
 
 namespace attend {
@@ -19,43 +13,12 @@ namespace {
 
 using torch::Tensor;
 
-// Source and target pieces of a batch, as if all its pairs were as long as the longest.
-constexpr std::int64_t kScoredPiecesInBatch = 16384;
-
 struct EncodedPair {
   SourcePieces src;
   Beginning tgt;
-
-  std::int64_t src_length() const { return std::ssize(src.ids) + 1; }
-  std::int64_t tgt_length() const { return std::ssize(tgt.ids) + 1; }
 };
 
-// Batches of pairs of nearly equal length, the longest first, so that no worker ends with the longest alone.
-std::vector<std::vector<std::size_t>> batches_of(const std::vector<EncodedPair>& pairs, std::int64_t batch_size) {
-  std::vector<std::size_t> order(pairs.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return std::tuple(pairs[a].tgt_length(), pairs[a].src_length()) >
-           std::tuple(pairs[b].tgt_length(), pairs[b].src_length());
-  });
-  std::vector<std::vector<std::size_t>> batches;
-  std::int64_t longest_src = 0, longest_tgt = 0;  // of the newest batch
-  for (const std::size_t i : order) {
-    longest_src = std::max(longest_src, pairs[i].src_length());
-    const auto fits = [&](std::int64_t count) {
-      return count <= batch_size && count * (longest_src + longest_tgt) <= kScoredPiecesInBatch;
-    };
-    if (batches.empty() || !fits(std::ssize(batches.back()) + 1)) {
-      batches.emplace_back();
-      longest_src = pairs[i].src_length();
-      longest_tgt = pairs[i].tgt_length();
-    }
-    batches.back().push_back(i);
-  }
-  return batches;
-}
-
-Batch make_scored_batch(const std::vector<EncodedPair>& pairs, const std::vector<std::size_t>& chosen,
+Batch make_scored_batch(const std::vector<EncodedPair>& pairs, std::span<const std::size_t> chosen,
                         const TokenizerPair& tokenizers, torch::Device device) {
   std::vector<std::span<const std::int32_t>> src, tgt, labels;
   for (const std::size_t i : chosen) {
@@ -101,6 +64,7 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
   ensure(sources.size() == targets.size(), "as many target lines as source lines");
   std::vector<EncodedPair> pairs(sources.size());
   std::vector<TargetScore> scores(sources.size());
+  std::vector<std::int64_t> lengths;  // of both sides, with their ends of sentence
   const std::size_t most_pieces = most_source_pieces(*run.model);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     pairs[i] = {.src = encode_source(run.tokenizers.src, run.tokenizers.factors, sources[i], most_pieces),
@@ -109,18 +73,14 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
                  .words = count_words(targets[i], pairs[i].tgt, run.tokenizers.tgt),
                  .source_is_cut = pairs[i].src.cut,
                  .target_is_cut = pairs[i].tgt.cut};
+    lengths.push_back(std::ssize(pairs[i].src.ids) + std::ssize(pairs[i].tgt.ids) + 2);
   }
-  const auto batches = batches_of(pairs, config.batch_size);
-  run_workers(batches.size(), static_cast<std::size_t>(num_workers(config.workers)), static_cast<int>(config.threads),
-              [&](std::size_t b) {
-                if (signals::stop_requested()) throw Interrupted("scoring was interrupted");
-                auto forced =
-                    force(*run.model, make_scored_batch(pairs, batches[b], run.tokenizers, run.model->device()),
-                          config.attention_threshold);
-                for (std::size_t s = 0; s < forced.size(); ++s) scores[batches[b][s]].pieces = std::move(forced[s]);
-                if (progress != nullptr) progress->add(std::ssize(forced));
-                return_freed_memory();
-              });
+  score_in_batches(lengths, config, [&](std::span<const std::size_t> chosen) {
+    auto forced = force(*run.model, make_scored_batch(pairs, chosen, run.tokenizers, run.model->device()),
+                        config.attention_threshold);
+    for (std::size_t s = 0; s < forced.size(); ++s) scores[chosen[s]].pieces = std::move(forced[s]);
+    if (progress != nullptr) progress->add(std::ssize(forced));
+  });
   return scores;
 }
 

@@ -197,36 +197,34 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
       });
   for (auto& batch : batches) std::erase_if(batch, [&](std::size_t i) { return encoded[i].empty(); });
   std::erase_if(batches, [](const auto& batch) { return batch.empty(); });
-  run_workers(batches.size(), static_cast<std::size_t>(num_workers(config_.workers)), static_cast<int>(config_.threads),
-              [&](std::size_t b) {
-                std::vector<std::span<const std::int32_t>> sentences, labels_of_sentences;
-                std::vector<std::int64_t> numbers;
-                for (const std::size_t i : batches[b]) {
-                  sentences.emplace_back(encoded[i]);
-                  labels_of_sentences.emplace_back(labels[i]);
-                  numbers.push_back(first_line + static_cast<std::int64_t>(i));
-                }
-                Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
-                add_factors(src, labels_of_sentences, tokenizers_.factors.count());
-                std::vector<Sequences> companion_src;
-                if (companions_) {
-                  for (const auto& companion : companions_->models) {
-                    companion_src.push_back(encode_for(companion, lines, batches[b]));
-                  }
-                }
-                auto found =
-                    attend::translate(request, on_device(std::move(src), model_.device()), numbers, companion_src);
-                for (std::size_t s = 0; s < sentences.size(); ++s) {
-                  std::vector<Translation>& result = results[batches[b][s]];
-                  result.clear();
-                  for (Hypothesis& hypothesis : found[s]) {
-                    std::string text = tokenizers_.tgt.decode(hypothesis.ids);
-                    result.push_back({.text = std::move(text), .hypothesis = std::move(hypothesis)});
-                  }
-                  if (config_.mbr > 0) choose_by_risk(result, config_.utility);
-                }
-                if (progress_ != nullptr) progress_->add(std::ssize(sentences));
-              });
+  run_workers(batches.size(), num_workers(config_.workers), config_.threads, [&](std::size_t b) {
+    std::vector<std::span<const std::int32_t>> sentences, labels_of_sentences;
+    std::vector<std::int64_t> numbers;
+    for (const std::size_t i : batches[b]) {
+      sentences.emplace_back(encoded[i]);
+      labels_of_sentences.emplace_back(labels[i]);
+      numbers.push_back(first_line + static_cast<std::int64_t>(i));
+    }
+    Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
+    add_factors(src, labels_of_sentences, tokenizers_.factors.count());
+    std::vector<Sequences> companion_src;
+    if (companions_) {
+      for (const auto& companion : companions_->models) {
+        companion_src.push_back(encode_for(companion, lines, batches[b]));
+      }
+    }
+    auto found = attend::translate(request, on_device(std::move(src), model_.device()), numbers, companion_src);
+    for (std::size_t s = 0; s < sentences.size(); ++s) {
+      std::vector<Translation>& result = results[batches[b][s]];
+      result.clear();
+      for (Hypothesis& hypothesis : found[s]) {
+        std::string text = tokenizers_.tgt.decode(hypothesis.ids);
+        result.push_back({.text = std::move(text), .hypothesis = std::move(hypothesis)});
+      }
+      if (config_.mbr > 0) choose_by_risk(result, config_.utility);
+    }
+    if (progress_ != nullptr) progress_->add(std::ssize(sentences));
+  });
   if (rescore_) rescore_(lines, results);
   if (rescore_ || config_.mbr > 0) {
     for (std::vector<Translation>& result : results) {
