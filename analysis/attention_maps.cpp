@@ -89,18 +89,24 @@ SentenceAttention in_words(const SentenceAttention& sentence, const WordsInPiece
   return result;
 }
 
-AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, const std::string& beginning) {
-  AttentionMaps maps;
-  maps.source = sentence.source;
-  maps.target = sentence.target.value_or(sentence.source);
-  if (place == AttentionPlace::encoder) maps.target = maps.source;
+AttentionAxes axes_of(const SentenceAttention& sentence, AttentionPlace place, const std::string& beginning) {
+  AttentionAxes axes{.rows = sentence.target.value_or(sentence.source), .columns = sentence.source};
+  if (place == AttentionPlace::encoder) axes.rows = axes.columns;
   if (place == AttentionPlace::decoder) {
-    maps.source = maps.target;
-    if (!beginning.empty() && !maps.source.empty()) {
-      maps.source.pop_back();
-      maps.source.insert(maps.source.begin(), beginning);
+    axes.columns = axes.rows;
+    if (!beginning.empty() && !axes.columns.empty()) {
+      axes.columns.pop_back();
+      axes.columns.insert(axes.columns.begin(), beginning);
     }
   }
+  return axes;
+}
+
+AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, const std::string& beginning) {
+  AttentionAxes axes = axes_of(sentence, place, beginning);
+  AttentionMaps maps;
+  maps.source = std::move(axes.columns);
+  maps.target = std::move(axes.rows);
   for (const LayerAttention& layer : sentence.layers) {
     if (layer.place != place) continue;
     const at::Tensor weights_NTS = layer.weights;

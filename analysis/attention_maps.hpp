@@ -39,8 +39,14 @@ WordsInPieces words_in_pieces(std::string_view text, const PiecesOfWords& pieces
 // beginning of the sentence, are also between target words. Weights to pieces outside words are dropped.
 SentenceAttention in_words(const SentenceAttention& sentence, const WordsInPieces& source, const WordsInPieces& target);
 
-// The maps of one place, as bytes: 255 is 1. The rows of an encoder's are its source. The columns of a decoder's are
-// its input: `beginning` and the target without its last piece (for words: the target).
+// What attends and what is attended to in one place. The rows of an encoder are its source. The columns of a decoder
+// are its input: `beginning` and the target without its last piece (for words, where `beginning` is empty: the target).
+struct AttentionAxes {
+  std::vector<std::string> rows, columns;
+};
+AttentionAxes axes_of(const SentenceAttention& sentence, AttentionPlace place, const std::string& beginning);
+
+// The maps of one place between its axes, as bytes: 255 is 1.
 AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, const std::string& beginning);
 
 // The attention of a run to the source over the lines of `source` and given translations. A line without pieces and a

@@ -18,15 +18,6 @@
 namespace attend {
 namespace {
 
-std::string_view title_of(AttentionPlace place) {
-  switch (place) {
-    case AttentionPlace::encoder: return "self-attention of the encoder";
-    case AttentionPlace::decoder: return "self-attention of the decoder";
-    case AttentionPlace::cross: return "attention to the source";
-  }
-  return {};
-}
-
 std::string heading_of(AttentionPlace place) { return capitalised(std::string(title_of(place))); }
 
 bool has_place(const SentenceAttention& sentence, AttentionPlace place) {
@@ -149,7 +140,7 @@ class Page : public AttentionOutput {
 
   // The text without the end of the sentence, which the pieces of translations have.
   std::string text_of(const std::vector<std::string>& pieces) const {
-    const bool has_end = view_.usual_place == AttentionPlace::cross && !view_.words && !pieces.empty();
+    const bool has_end = view_.usual_place != AttentionPlace::encoder && !view_.words && !pieces.empty();
     return joined(std::span(pieces).first(pieces.size() - (has_end ? 1 : 0)), view_.words);
   }
 
@@ -182,6 +173,15 @@ class JsonLines : public AttentionOutput {
 };
 
 }  // namespace
+
+std::string_view title_of(AttentionPlace place) {
+  switch (place) {
+    case AttentionPlace::encoder: return "self-attention of the encoder";
+    case AttentionPlace::decoder: return "self-attention of the decoder";
+    case AttentionPlace::cross: return "attention to the source";
+  }
+  return {};
+}
 
 PictureKind picture_kind(const std::string& file, const std::string& origin) {
   std::string endings;

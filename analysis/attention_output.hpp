@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "analysis/attention_maps.hpp"
 #include "analysis/report/heat_map.hpp"
@@ -20,6 +21,9 @@ enum class PictureKind { page, svg, json_lines };
 // The kind of a file by the ending of its name. UserError with all known endings; `origin` is the option that named the
 // file.
 PictureKind picture_kind(const std::string& file, const std::string& origin);
+
+// "attention to the source"
+std::string_view title_of(AttentionPlace place);
 
 struct AttentionView {
   HeadSelection choice = {};

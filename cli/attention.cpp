@@ -1,6 +1,5 @@
 // attend attention: the attention weights of a trained model over lines of text, as a picture or as numbers.
 #include <ATen/Parallel.h>
-#include <unistd.h>
 
 #include <deque>
 #include <filesystem>
@@ -14,16 +13,15 @@
 #include "analysis/attention_output.hpp"
 #include "analysis/positions.hpp"
 #include "analysis/report/heat_map.hpp"
+#include "cli/attention_command.hpp"
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
-#include "core/command_line.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
-#include "core/output.hpp"
 #include "core/signals.hpp"
 #include "data/task/line_records.hpp"
 #include "data/text/factors.hpp"
@@ -33,162 +31,15 @@
 #include "eval/translate.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
+#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {
 
-struct AttentionConfig {
-  std::string run;
-  std::string input = "-";
-  std::string target;
-  std::string output;
-  std::string alignment;
-  bool overwrite = false;
-  std::optional<AttentionPlace> place;
-  std::optional<std::int64_t> layer;
-  std::optional<std::int64_t> head;
-  bool words = false;
-  bool positions = false;
-  FactorFiles factors;
-  ModelOptions use;
-  LineOptions lines;
-  TranslatorConfig translator;
-
-  static constexpr Condition kOfText = {"positions", {"false"}};
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
-    visit.group("Attention");
-    visit("run", self.run,
-          {.help = "run of attend train, pretrain or finetune",
-           .placeholder = "DIR",
-           .required = true,
-           .positional = true});
-    visit("positions", self.positions,
-          {.help = "show position encodings of a Transformer or BERT instead of attention, and their cosine similarity "
-                   "by distance"});
-    visit("input", self.input,
-          {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
-           .placeholder = "FILE",
-           .only = kOfText});
-    visit("target", self.target,
-          {.help =
-               "translations of the input lines, whose attention is shown; default: the model's own best translations",
-           .placeholder = "FILE",
-           .only = kOfText});
-    visit("output", self.output,
-          {.help = "output file: a page (.html), a picture (.svg), or the weights of every layer and head as JSON "
-                   "lines (.jsonl); default: heat maps on standard output",
-           .placeholder = "FILE"});
-    visit("alignment", self.alignment,
-          {.help = "file for the word alignment of each line and its translation: SOURCE-TARGET for every target word, "
-                   "counted from 0; from --layer (auto: the last) and --head (auto: the mean); without --output, only "
-                   "this file is written",
-           .placeholder = "FILE",
-           .only = kOfText});
-    visit("overwrite", self.overwrite, {.help = "overwrite existing files of --output and --alignment"});
-    visit("place", self.place,
-          {.help = "cross-attention, or self-attention of the encoder or decoder; auto: cross, for a BERT encoder; in "
-                   "files, all",
-           .only = kOfText});
-    visit("layer", self.layer,
-          {.help = "layer, from 0; auto: all in files, else the last", .min = 0, .max = 1000, .only = kOfText});
-    visit("head", self.head,
-          {.help = "head, from 0; auto: all in files, else the mean of all heads",
-           .min = 0,
-           .max = 1000,
-           .only = kOfText});
-    visit("words", self.words,
-          {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
-                   "averaged over those of the attending word",
-           .only = kOfText});
-    FactorFiles::visit(self.factors, visit, kOfText);
-    ModelOptions::visit(self.use, visit);
-    LineOptions::visit(self.lines, visit);
-    TranslatorConfig::visit(self.translator, visit);
-  }
-
-  void validate(const OptionOrigins& origins) const {
-    translator.validate(origins);
-    refuse_given("nbest", origins, "here: only the best translation is shown");
-    if (translator.search.sample > 1) {
-      throw UserError(origins("sample") + ": one translation of each line is shown", "give --sample 1");
-    }
-    if (!alignment.empty()) validate_alignment(origins);
-    if (output.empty()) {
-      if (overwrite && alignment.empty()) refuse_given("overwrite", origins, "without --output or --alignment");
-    } else {
-      const PictureKind kind = picture_kind(output, origins("output"));
-      if (positions && kind == PictureKind::page) {
-        throw UserError(origins("output") + ": " + output + ": a page shows sentences, but --positions reads none",
-                        "name a file that ends in .svg or .jsonl");
-      }
-    }
-    AttentionConfig resolved = *this;
-    resolved.translator.search = translator.candidates();
-    refuse_inapplicable(resolved, given_place(origins));
-    const std::string no_text = "with --positions: no text is read", no_search = "with --target: nothing is translated";
-    if (positions) refuse_given("line-buffered", origins, no_text);
-    for (const BoundOption& option : bind(translator)) {
-      if (positions) refuse_given(option.name, origins, no_text);
-      const bool searches = option.name != "attention-threshold" && option.name != "threads";
-      if (!target.empty() && searches) refuse_given(option.name, origins, no_search);
-    }
-    if (target.empty()) return;
-    if (target == "-" && input == "-") {
-      throw UserError(origins("target") + " is -, but standard input carries the lines", "name a file");
-    }
-  }
-
-  void validate_alignment(const OptionOrigins& origins) const {
-    if (alignment == "-") throw UserError(origins("alignment") + " is -, which is not a file", "name a file");
-    if (alignment == output) {
-      throw UserError(origins("alignment") + " is the file of " + origins("output"), "name two files");
-    }
-    if (place.value_or(AttentionPlace::cross) != AttentionPlace::cross) {
-      throw UserError(origins("place") + " has no meaning with --alignment, which is made of cross attention",
-                      "leave one of them out");
-    }
-    if (output.empty() && words) {
-      throw UserError(origins("words") + " has no meaning with --alignment, which is always between words",
-                      "leave it out, or add --output FILE");
-    }
-  }
-
-  // UserError if a file exists that may not be overwritten.
-  void check_files() const {
-    if (overwrite) return;
-    if (!output.empty()) refuse_existing(output, "--output, or pass --overwrite");
-    if (!alignment.empty()) refuse_existing(alignment, "--alignment, or pass --overwrite");
-  }
-
-  bool shows_maps() const { return !output.empty() || alignment.empty(); }
-
-  // The only place whose weights are needed, if they are not all needed.
-  std::optional<AttentionPlace> only_place() const {
-    const bool others = place ? *place != AttentionPlace::cross : !output.empty();
-    return others ? std::nullopt : std::optional(AttentionPlace::cross);
-  }
-
-  TextStyle style() const { return {.width = output::columns(STDOUT_FILENO), .colours = output::colours()}; }
-
-  std::unique_ptr<AttentionOutput> open(AttentionPlace usual_place, const std::string& beginning) const {
-    const AttentionView view{.choice = {.place = place, .layer = layer, .head = head},
-                             .usual_place = usual_place,
-                             .beginning = words ? "" : beginning,
-                             .style = style(),
-                             .words = words,
-                             .run = run,
-                             .command = command_line("attention", *this)};
-    if (output.empty()) return attention_on_terminal(view);
-    return attention_in_file(output, picture_kind(output, "--output"), view);
-  }
-};
-
 // Observes each line with its best translation.
-void observe_own(const AttentionConfig& config, const Run& trained, LineReader& reader, FactorReader& factors,
+void observe_own(const AttentionCommandConfig& config, const Run& trained, LineReader& reader, FactorReader& factors,
                  PairAttention& pairs) {
   Translator translator(*trained.model, trained.tokenizers, config.translator);
   const bool at_once = config.lines.at_once(config.input);
@@ -210,8 +61,8 @@ void observe_own(const AttentionConfig& config, const Run& trained, LineReader& 
   translator.warn_of_cut();
 }
 
-void observe_targets(const AttentionConfig& config, const Run& trained, LineReader& reader, FactorReader& factors,
-                     LineReader& targets, PairAttention& pairs) {
+void observe_targets(const AttentionCommandConfig& config, const Run& trained, LineReader& reader,
+                     FactorReader& factors, LineReader& targets, PairAttention& pairs) {
   std::string line, target;
   std::int64_t number = 0;
   const std::string remedy = "give a translation for each line";
@@ -231,7 +82,7 @@ void observe_targets(const AttentionConfig& config, const Run& trained, LineRead
   targets.counts().log(config.target);
 }
 
-void observe_translations(const AttentionConfig& config, LineReader& reader) {
+void observe_translations(const AttentionCommandConfig& config, LineReader& reader) {
   std::optional<LineReader> targets;
   if (!config.target.empty()) targets.emplace(config.target);
   FactorReader factors(config.factors.source_factors);
@@ -261,7 +112,10 @@ void observe_translations(const AttentionConfig& config, LineReader& reader) {
       alignment->write(
           pair, config.head ? chosen(attention, {.place = AttentionPlace::cross, .head = config.head}) : attention);
   };
-  PairAttention pairs(trained, {.only = config.only_place(), .threshold = config.translator.search.attention_threshold},
+  PairAttention pairs(trained,
+                      {.only = config.only_place(),
+                       .threshold = config.translator.search.attention_threshold,
+                       .arithmetic = config.steps},
                       take);
   targets ? observe_targets(config, trained, reader, factors, *targets, pairs)
           : observe_own(config, trained, reader, factors, pairs);
@@ -335,11 +189,11 @@ struct EncoderRun {
   std::optional<TextRun> tuned;
 };
 
-EncoderRun load_encoder(const AttentionConfig& config, const std::filesystem::path& path) {
+EncoderRun load_encoder(const AttentionCommandConfig& config, const std::filesystem::path& path) {
   const torch::Device device = device_named(config.use.device);
   const RunKind kind = kind_of_run(path);
   if (kind == RunKind::language) {
-    throw UserError(config.run + ": a language model, whose attention is not shown",
+    throw UserError(config.run + ": a language model, whose position encodings are not shown",
                     "give a run of attend train, of attend pretrain --objective masked or of attend finetune");
   }
   if (kind == RunKind::pretrain) {
@@ -355,7 +209,7 @@ EncoderRun load_encoder(const AttentionConfig& config, const std::filesystem::pa
   return {.bert = bert, .tokenizer = run.tokenizer, .tuned = run};
 }
 
-void observe_encoder(const AttentionConfig& config, const std::filesystem::path& path, LineReader& reader) {
+void observe_encoder(const AttentionCommandConfig& config, const std::filesystem::path& path, LineReader& reader) {
   const auto [bert, tokenizer, tuned] = load_encoder(config, path);
   if (!recipe_of(bert->config().block.self_attention).has_weights()) {
     throw UserError(config.run + ": its encoder mixes tokens by a Fourier transform, which has no attention weights",
@@ -366,7 +220,7 @@ void observe_encoder(const AttentionConfig& config, const std::filesystem::path&
   const auto take = [&, &bert = bert, &tokenizer = tokenizer](const std::vector<EncoderSequence>& sequences) {
     output->add(std::max<std::size_t>(sequences.size(), 1), [&](std::size_t i) {
       if (sequences.empty()) return SentenceAttention{};
-      const SentenceAttention attention = attention_of(*bert, tokenizer, sequences[i]);
+      const SentenceAttention attention = attention_of(*bert, tokenizer, sequences[i], config.steps);
       return config.words ? in_words(attention, words_of(tokenizer, sequences[i]), {}) : attention;
     });
   };
@@ -377,7 +231,37 @@ void observe_encoder(const AttentionConfig& config, const std::filesystem::path&
   if (num_cut > 0) log::warn("{} cut to the maximum length", counted(num_cut, "text"));
 }
 
-void show_positions(const AttentionConfig& config, const std::filesystem::path& path) {
+void observe_language(const AttentionCommandConfig& config, const std::filesystem::path& path, LineReader& reader) {
+  const LanguageRun run = LanguageRun::load(path, config.use.checkpoint, device_named(config.use.device));
+  if (run.options.is_recurrent()) {
+    throw UserError(config.run + ": a recurrent language model, which has no attention",
+                    "give a run of --cell transformer");
+  }
+  freeze(*run.model, config.use.precision);
+  const Tokenizer& tokenizer = run.tokenizer;
+  const auto output = config.open(AttentionPlace::decoder, tokenizer.piece(tokenizer.special().eos));
+  const auto most = static_cast<std::size_t>(run.model->longest().value_or(kMostPieces + 1) - 1);
+  const bool at_once = config.lines.at_once(config.input);
+  std::int64_t num_cut = 0;
+  for (std::string line; reader.next(line);) {
+    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+    std::vector<std::int32_t> ids = tokenizer.encode(line);
+    if (ids.size() > most) ++num_cut;
+    ids.resize(std::min(ids.size(), most));
+    output->add(1, [&](std::size_t) {
+      if (ids.empty()) return SentenceAttention{};
+      const SentenceAttention attention = attention_of(*run.model, tokenizer, ids, config.steps);
+      if (!config.words) return attention;
+      const std::string text = tokenizer.decode(ids);
+      return in_words(attention, {}, words_in_pieces(text, pieces_of_words(text, decoded_bytes(tokenizer, ids))));
+    });
+    if (at_once) std::cout.flush();
+  }
+  output->finish();
+  if (num_cut > 0) log::warn("{} cut to the maximum length", counted(num_cut, "text"));
+}
+
+void show_positions(const AttentionCommandConfig& config, const std::filesystem::path& path) {
   const std::vector<PositionEncodings> tables =
       kind_of_run(path) == RunKind::train
           ? position_encodings(Run::load(config.run, config.use.checkpoint, device_named(config.use.device)),
@@ -406,7 +290,7 @@ void show_positions(const AttentionConfig& config, const std::filesystem::path& 
   file.commit();
 }
 
-void run(const AttentionConfig& config, const OptionOrigins& origins) {
+void run(const AttentionCommandConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
   const std::filesystem::path path = run_of_best_seed(config.run);
@@ -419,7 +303,8 @@ void run(const AttentionConfig& config, const OptionOrigins& origins) {
     const std::string why = "for " + config.run + ", which does not translate";
     for (const char* option : {"target", "alignment", "source-factors"}) refuse_given(option, origins, why);
     for (const BoundOption& option : bind(config.translator)) refuse_given(option.name, origins, why);
-    observe_encoder(config, path, reader);
+    kind_of_run(path) == RunKind::language ? observe_language(config, path, reader)
+                                           : observe_encoder(config, path, reader);
   }
   reader.counts().log(config.input);
 }
@@ -427,7 +312,8 @@ void run(const AttentionConfig& config, const OptionOrigins& origins) {
 }  // namespace
 
 Command attention_command() {
-  return make_command<AttentionConfig>("attention", "show the attention weights of a model over lines of text", run);
+  return make_command<AttentionCommandConfig>("attention", "show the attention weights of a model over lines of text",
+                                              run);
 }
 
 }  // namespace attend

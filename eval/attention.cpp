@@ -39,16 +39,29 @@ void write_attention(AtomicFile& file, const SentenceAttention& sentence) {
   if (sentence.target) file.write(fmt::format(",\"target\":{}", json_of(*sentence.target)));
   file.write(",\"attention\":[");
   bool first = true;
-  for (const auto& [place, layer, weights_NTS, first_head] : sentence.layers) {
-    for (std::int64_t head = 0; head < weights_NTS.size(0); ++head) {
+  for (const LayerAttention& layer : sentence.layers) {
+    for (std::int64_t head = 0; head < layer.weights.size(0); ++head) {
       std::string text = fmt::format("{}{{\"place\":\"{}\",\"layer\":{},\"head\":{},\"weights\":", first ? "" : ",",
-                                     name_of(place), layer, first_head + head);
-      append_matrix(text, weights_NTS[head]);
+                                     name_of(layer.place), layer.layer, layer.first_head + head);
+      append_matrix(text, layer.weights[head]);
       file.write(text + "}");
       first = false;
     }
   }
   file.write("]}");
+}
+
+// The arithmetic of sentence `b` without padding.
+AttentionArithmetic without_padding(const AttentionArithmetic& batch, std::int64_t b, std::int64_t queries,
+                                    std::int64_t keys) {
+  AttentionArithmetic own = batch;
+  for (const auto part : AttentionArithmetic::of_queries()) {
+    if (!(own.*part).defined()) continue;
+    own.*part = (own.*part)[b].narrow(1, 0, queries);
+    if (part != &AttentionArithmetic::context) own.*part = (own.*part).narrow(2, 0, keys);
+  }
+  own.values = [values = batch.values, b, keys](std::int64_t t) { return values(t)[b].narrow(1, 0, keys); };
+  return own;
 }
 
 }  // namespace
@@ -58,14 +71,23 @@ void AttentionRecorder::on_attention(AttentionPlace place, std::int64_t layer, c
     layers.push_back({.place = place, .layer = layer, .weights = weights_BNTS.detach().cpu()});
 }
 
+void AttentionRecorder::on_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/,
+                                      const AttentionArithmetic& arithmetic) {
+  AttentionArithmetic& kept = layers.back().arithmetic.emplace(arithmetic);
+  for (const auto part : AttentionArithmetic::of_queries()) {
+    if ((kept.*part).defined()) kept.*part = (kept.*part).detach().cpu();
+  }
+}
+
 std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const Layout& source,
                                                            const Layout& target) const {
   std::vector<LayerAttention> result;
   for (const LayerAttention& layer : layers) {
     const Layout& queries = layer.place == AttentionPlace::encoder ? source : target;
     const Layout& keys = layer.place == AttentionPlace::decoder ? target : source;
-    result.push_back(layer);
-    result.back().weights = layer.weights[b].narrow(1, 0, queries.length(b)).narrow(2, 0, keys.length(b));
+    LayerAttention& own = result.emplace_back(layer);
+    own.weights = layer.weights[b].narrow(1, 0, queries.length(b)).narrow(2, 0, keys.length(b));
+    if (layer.arithmetic) own.arithmetic = without_padding(*layer.arithmetic, b, queries.length(b), keys.length(b));
   }
   return result;
 }
@@ -78,7 +100,8 @@ std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split) {
   return sequences;
 }
 
-SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence) {
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence,
+                               bool arithmetic) {
   const c10::InferenceMode inference;
   const torch::Device device = bert.parameters().front().device();
   const auto length = std::ssize(sequence.ids);
@@ -86,12 +109,27 @@ SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer,
   input.tokens.ids_M = input.tokens.ids_M.to(device);
   input.segments_M =
       at::arange(length, input.tokens.ids_M.options()).ge(static_cast<std::int64_t>(sequence.first)).to(at::kLong);
-  AttentionRecorder recorder;
+  AttentionRecorder recorder({}, arithmetic);
   Pass pass = Pass::inference(&recorder);
   bert.forward(input, pass);
   SentenceAttention attention;
   for (const std::int32_t id : sequence.ids) attention.source.push_back(tokenizer.piece(id));
   attention.layers = recorder.of_sentence(0, input.tokens.layout, {});
+  return attention;
+}
+
+SentenceAttention attention_of(const LanguageModelImpl& model, const Tokenizer& tokenizer,
+                               std::span<const std::int32_t> ids, bool arithmetic) {
+  const c10::InferenceMode inference;
+  const std::int32_t end = tokenizer.special().eos;
+  const Sequences tokens = on_device(concatenate({ids}, end, -1), model.device());
+  AttentionRecorder recorder({}, arithmetic);
+  Pass pass = Pass::inference(&recorder);
+  model.forward(tokens, pass);
+  SentenceAttention attention{.source = {}, .target = std::vector<std::string>(), .layers = {}};
+  for (const std::int32_t id : ids) attention.target->push_back(tokenizer.piece(id));
+  attention.target->push_back(tokenizer.piece(end));
+  attention.layers = recorder.of_sentence(0, {}, tokens.layout);
   return attention;
 }
 

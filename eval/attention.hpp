@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "data/task/task_split.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/bert/bert.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/pass.hpp"
 
 namespace attend {
@@ -39,14 +41,22 @@ struct LayerAttention {
   std::int64_t layer = 0;
   torch::Tensor weights;        // [B, N, T, S] of a batch, [N, T, S] of a sentence
   std::int64_t first_head = 0;  // index of the first of the N heads
+  // How they came about, if it was recorded; of all heads, and of a sentence without the axis B.
+  std::optional<AttentionArithmetic> arithmetic = {};
 };
 
 class AttentionRecorder : public Observer {
  public:
   // Records the place `only`; by default all places.
-  explicit AttentionRecorder(std::optional<AttentionPlace> only = {}) : only_(only) {}
+  explicit AttentionRecorder(std::optional<AttentionPlace> only = {}, bool arithmetic = false)
+      : only_(only), keeps_arithmetic_(arithmetic) {}
 
   void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) override;
+
+  bool wants_arithmetic(AttentionPlace place, std::int64_t /*layer*/) const override {
+    return keeps_arithmetic_ && place == only_.value_or(place);
+  }
+  void on_arithmetic(AttentionPlace place, std::int64_t layer, const AttentionArithmetic& arithmetic) override;
 
   // The weights of sentence `b`, without padding.
   std::vector<LayerAttention> of_sentence(std::int64_t b, const Layout& source, const Layout& target) const;
@@ -55,6 +65,7 @@ class AttentionRecorder : public Observer {
 
  private:
   std::optional<AttentionPlace> only_;
+  bool keeps_arithmetic_;
 };
 
 // The attention between the pieces of a sentence, or of a sentence pair.
@@ -74,7 +85,13 @@ struct EncoderSequence {
 std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split);
 
 // The attention of an encoder over one sequence.
-SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence);
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence,
+                               bool arithmetic = false);
+
+// The attention of a language model over a text, which it reads after an end token. Row t is the attention when
+// predicting piece t of the target, which ends with the end token; there is no source.
+SentenceAttention attention_of(const LanguageModelImpl& model, const Tokenizer& tokenizer,
+                               std::span<const std::int32_t> ids, bool arithmetic = false);
 
 // Writes the line of a record that is read in `windows` parts: the object of its one part, or all of them as windows
 // (docs/formats.md). `part` makes one when it is written, since the weights of many are large. A non-finite weight is

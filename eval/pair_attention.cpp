@@ -66,7 +66,7 @@ AttentionRecorder observe(const Run& trained, const PairAttentionOptions& option
   batch.tgt = concatenate(tgt, trained.tokenizers.tgt.special().bos, -1);
   add_factors(batch.src, labels, num_factors);
   for (Sequences* side : {&batch.src, &batch.tgt}) *side = on_device(std::move(*side), trained.model->device());
-  AttentionRecorder recorder(options.only);
+  AttentionRecorder recorder(options.only, options.arithmetic);
   Pass pass = Pass::inference(&recorder);
   const CutWeights cut(options.threshold);
   pass.edit_attention(cut);

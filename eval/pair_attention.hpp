@@ -40,6 +40,7 @@ PiecesOfWords target_words(const PiecePair& pair);
 struct PairAttentionOptions {
   std::optional<AttentionPlace> only = {};  // place to observe; default: all
   double threshold = 0;                     // of cross-attention weights, as in search
+  bool arithmetic = false;                  // record how the weights came about, too
   std::size_t most_pieces = kMostPieces;    // of a source, if the model has positions for them
 };
 

@@ -46,6 +46,18 @@ void mask_by_distance(ops::HeadsForm& form) {
   form.causal = false;
 }
 
+// What a query, of `count`, reads at each position: the vector that it has with all its weight there.
+std::function<Tensor(std::int64_t)> values_of_queries(std::shared_ptr<Scope> scope, const Tensor& v_BNSD,
+                                                      const Places& places, std::int64_t count) {
+  return [=](std::int64_t query) {
+    Places of_query = places;
+    of_query.chosen_T1 = places.numbers_T1(count).narrow(-2, query, 1);
+    const std::int64_t S = v_BNSD.size(2);
+    const Tensor one_hot_BNSS = at::eye(S, v_BNSD.options()).expand({v_BNSD.size(0), v_BNSD.size(1), S, S});
+    return scope->context(one_hot_BNSS, v_BNSD, of_query);
+  };
+}
+
 }  // namespace
 
 Heads::Heads(const HeadsConfig& config) : config_(config), score_(score_of(config)), scope_(scope_of(config)) {
@@ -75,10 +87,18 @@ Tensor Heads::attend(std::int64_t layer, Pass& pass, std::int64_t longest, const
     const auto context_BNTD = score_->context(q_BNTD, keys_BNSA, v_BNSD, places.padding_1S);
     if (context_BNTD) return heads_together(*context_BNTD);
   }
-  Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, keys_BNSA, places);
+  const bool told = pass.observes_arithmetic(config_.place, layer);
+  AttentionArithmetic arithmetic;
+  Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, keys_BNSA, places, told ? &arithmetic : nullptr);
   if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
   weights_BNTS = pass.edited(config_.place, layer, weights_BNTS);
   if (observed) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
+  if (told) {
+    arithmetic.weights = weights_BNTS;
+    arithmetic.context = scope_->context(weights_BNTS, v_BNSD, places);
+    arithmetic.values = values_of_queries(scope_, v_BNSD, places, q_BNTD.size(2));
+    pass.observer()->on_arithmetic(config_.place, layer, arithmetic);
+  }
   if (context_MH) return *context_MH;
   return heads_together(scope_->context(ops::dropout(weights_BNTS, dropout), v_BNSD, places));
 }

@@ -88,12 +88,25 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
   Tensor keys_RSA = memory.keys_RSA();
   if (coverage_ != nullptr) keys_RSA = coverage_->add_to(keys_RSA, state.coverage_RS);
   const Tensor query_R1H = query_RH.unsqueeze(1);
-  Tensor weights_R1S = attention_weights(*score_, *scope_, query_R1H, keys_RSA,
-                                         {.padding_1S = memory.padding_RS().unsqueeze(1), .first = step});
+  const bool told = pass.observes_arithmetic(AttentionPlace::cross, 0);
+  AttentionArithmetic& arithmetic = state.arithmetic;
+  Tensor weights_R1S =
+      attention_weights(*score_, *scope_, query_R1H, keys_RSA,
+                        {.padding_1S = memory.padding_RS().unsqueeze(1), .first = step}, told ? &arithmetic : nullptr);
   weights_R1S = pass.edited(AttentionPlace::cross, 0, weights_R1S.unsqueeze(1)).squeeze(1);  // one head
   state.weights_RS = weights_R1S.squeeze(1);
   if (coverage_ != nullptr) state.coverage_RS = state.coverage_RS + state.weights_RS;
-  return choice_->context(weights_R1S, memory.values_RSW(), pass, state.sampled).squeeze(1).to(query_RH.scalar_type());
+  const Tensor context_R1W = choice_->context(weights_R1S, memory.values_RSW(), pass, state.sampled);
+  if (told) {
+    arithmetic.weights = weights_R1S;
+    arithmetic.context = context_R1W;
+    arithmetic.takes_largest = !choice_->is_soft();
+    arithmetic.values = [values_RSW = memory.values_RSW()](std::int64_t) { return values_RSW.unsqueeze(1); };
+    for (const auto part : AttentionArithmetic::of_queries()) {
+      if ((arithmetic.*part).defined()) arithmetic.*part = (arithmetic.*part).unsqueeze(1);
+    }
+  }
+  return context_R1W.squeeze(1).to(query_RH.scalar_type());
 }
 
 }  // namespace attend

@@ -32,11 +32,12 @@ struct AttentionConfig {
 
 // What attention remembers between steps, for R rows.
 struct AttentionState {
-  MemoryRows memory;            // the sentence that each row attends to
-  std::int64_t step = 0;        // steps so far
-  torch::Tensor coverage_RS;    // sum of past weights, if the model has coverage
-  torch::Tensor weights_RS;     // of the previous step; undefined if it was fused
-  SampledChoices sampled = {};  // in the previous step
+  MemoryRows memory;                    // the sentence that each row attends to
+  std::int64_t step = 0;                // steps so far
+  torch::Tensor coverage_RS;            // sum of past weights, if the model has coverage
+  torch::Tensor weights_RS;             // of the previous step; undefined if it was fused
+  SampledChoices sampled = {};          // in the previous step
+  AttentionArithmetic arithmetic = {};  // of the previous step, a batch of R queries, if it is observed
 
   AttentionState select(std::span<const std::int64_t> rows) const;
   void keep_first(std::int64_t count);

@@ -15,6 +15,9 @@ class ScaledDotScore : public DotScore {
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override {
     return memory_SW / std::sqrt(static_cast<double>(memory_SW.size(-1)));
   }
+  torch::Tensor scale(const torch::Tensor& keys_SA) const override {
+    return torch::full({1}, 1 / std::sqrt(static_cast<double>(keys_SA.size(-1))));
+  }
   bool describe_heads(ops::HeadsForm& /*form*/) const override { return true; }
 };
 

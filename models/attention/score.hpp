@@ -40,6 +40,10 @@ class Score : public Layer {
   virtual torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                                  const Places& places) const = 0;
 
+  // The factor of each head that these energies contain, [N] or [1], which AttentionArithmetic shows apart; undefined:
+  // none.
+  virtual torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const { return {}; }
+
   // The average of the values [..., S, W] in fp32 without the weights, as far as that costs less: [..., T, W]. Of whole
   // sentences, `padding_1S` as in Places.
   virtual std::optional<torch::Tensor> context(const torch::Tensor& /*queries_TH*/, const torch::Tensor& /*keys_SA*/,

@@ -6,17 +6,29 @@
 
 #include "models/attention/scope.hpp"
 #include "models/attention/score.hpp"
+#include "models/layers/pass.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {
 
-// Queries [..., T, H], prepared keys [..., S, A] in fp32: [..., T, S], fp32. A query without positions has zeros.
+// Queries [..., T, H], prepared keys [..., S, A] in fp32: [..., T, S], fp32. A query without positions has zeros. What
+// they are made of is kept in `arithmetic`, with the axes of the weights.
 inline torch::Tensor attention_weights(const Score& score, const Scope& scope, const torch::Tensor& queries_TH,
-                                       const torch::Tensor& keys_SA, const Places& places) {
+                                       const torch::Tensor& keys_SA, const Places& places,
+                                       AttentionArithmetic* arithmetic = nullptr) {
   const auto [outside_TS, factor_TS, bias_TS] = scope.window(queries_TH, places);
   torch::Tensor energies_TS = score.energies(queries_TH, keys_SA, places);
+  if (arithmetic != nullptr) {
+    const auto whole_TS = [&](const torch::Tensor& x) { return x.defined() ? x.expand_as(energies_TS) : x; };
+    *arithmetic = {.energies = energies_TS,
+                   .scale = score.scale(keys_SA),
+                   .bias = whole_TS(bias_TS),
+                   .outside = whole_TS(outside_TS),
+                   .factor = whole_TS(factor_TS)};
+  }
   if (bias_TS.defined()) energies_TS = energies_TS + bias_TS;
   const torch::Tensor weights_TS = ops::masked_softmax(energies_TS, outside_TS);
+  if (arithmetic != nullptr) arithmetic->softmax = weights_TS;
   return factor_TS.defined() ? weights_TS * factor_TS : weights_TS;
 }
 

@@ -6,7 +6,9 @@
 
 #include <torch/types.h>
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "core/random.hpp"
@@ -16,6 +18,32 @@ namespace attend {
 
 // Self-attention of the encoder or the decoder, or cross-attention of the decoder to the encoder's output.
 enum class AttentionPlace { encoder, decoder, cross };
+
+// How one layer came by its attention weights, and what it made of them: the arithmetic of a forward pass, fp32.
+// Tensors are [B, N, T, S] unless noted, padded as the weights; what stands at padding has no meaning.
+//
+//   weights = factor softmax(energies + bias), over the positions that are not outside; then an AttentionEdit
+//   context = Σ_s weights_s values_s, or the value of the largest weight (hard attention)
+struct AttentionArithmetic {
+  torch::Tensor energies = {};  // of the score
+  torch::Tensor scale = {};     // the factor of each head that they contain, [N] or [1]; undefined: none
+  torch::Tensor bias = {};      // of positions, may be -infinity; undefined: 0
+  torch::Tensor outside = {};   // true where a query does not attend
+  torch::Tensor softmax = {};   // of energies and bias
+  torch::Tensor factor = {};    // undefined: 1
+  torch::Tensor weights = {};   // those that are used
+  torch::Tensor context = {};   // [B, N, T, D]
+  bool takes_largest = false;   // the context is the value of the largest weight
+  // What query t reads at each position, [B, N, S, D]. It may be called after the pass.
+  std::function<torch::Tensor(std::int64_t t)> values = {};
+
+  // The tensors with a row for each query.
+  static constexpr auto of_queries() {
+    using Self = AttentionArithmetic;
+    return std::array{&Self::energies, &Self::bias,    &Self::outside, &Self::softmax,
+                      &Self::factor,   &Self::weights, &Self::context};
+  }
+};
 
 // Receives intermediate results of a forward pass, for example for alignments and plots.
 class Observer {
@@ -28,6 +56,11 @@ class Observer {
   virtual void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
   // False if the weights of this layer are of no interest: they need not be computed then.
   virtual bool wants_attention(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return true; }
+
+  // How the weights of a layer came about, after its on_attention. Without dropout.
+  virtual void on_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/, const AttentionArithmetic& /*steps*/) {}
+  // True if that is of interest, too, for a layer whose weights are; otherwise it is not kept.
+  virtual bool wants_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return false; }
 
   // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
   // is the embedded input, layer l the output of the l-th layer, the last one after a final norm.
@@ -110,6 +143,9 @@ class Pass {
   void observe(Observer& observer) { observer_ = &observer; }  // must outlive the use of the pass
   bool observes_attention(AttentionPlace place, std::int64_t layer) const {
     return observer_ != nullptr && observer_->wants_attention(place, layer);
+  }
+  bool observes_arithmetic(AttentionPlace place, std::int64_t layer) const {
+    return observes_attention(place, layer) && observer_->wants_arithmetic(place, layer);
   }
   bool observes_hidden() const { return observer_ != nullptr && observer_->wants_hidden(); }
 

@@ -67,6 +67,21 @@ class SampledSteps {
   std::vector<Tensor> log_probabilities_, entropies_;
 };
 
+// The arithmetic of whole sentences from that of their steps; `packed` as in ops::Steps.
+AttentionArithmetic of_sentences(const std::vector<AttentionArithmetic>& steps, const Tensor& packed,
+                                 const Layout& target, const Keys& memory) {
+  AttentionArithmetic whole = steps.front();
+  for (const auto part : AttentionArithmetic::of_queries()) {
+    if (!(whole.*part).defined()) continue;
+    std::vector<Tensor> rows;
+    for (const AttentionArithmetic& step : steps) rows.push_back((step.*part).flatten(0, 2));
+    whole.*part = ops::pad(at::cat(rows).index_select(0, packed), target).unsqueeze(1);  // one head
+  }
+  const Tensor values_BSW = ops::pad(memory.values_SW, memory.layout).to(at::kFloat);
+  whole.values = [values_BSW](std::int64_t) { return values_BSW.unsqueeze(1); };
+  return whole;
+}
+
 }  // namespace
 
 RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width)
@@ -177,6 +192,9 @@ Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state,
   const Tensor& weights_RS = own<RecurrentState>(state).attention.weights_RS;
   if (pass.observer() != nullptr && weights_RS.defined()) {
     pass.observer()->on_attention(AttentionPlace::cross, 0, weights_RS.unsqueeze(1).unsqueeze(1));
+    if (pass.observes_arithmetic(AttentionPlace::cross, 0)) {
+      pass.observer()->on_arithmetic(AttentionPlace::cross, 0, own<RecurrentState>(state).attention.arithmetic);
+    }
   }
   return ops::logits(hidden_RH, output_table(), {});
 }
@@ -217,7 +235,8 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   const auto state = start_state(memory, steps.order);
   StepDropout dropout(places, steps, embedded_ME);
   const bool observed = pass.observes_attention(AttentionPlace::cross, 0);
-  std::vector<Tensor> weights;  // [step]: [R, S], if the model has attention
+  std::vector<Tensor> weights;                  // [step]: [R, S], if the model has attention
+  std::vector<AttentionArithmetic> arithmetic;  // the same, if it is observed
   std::vector<std::int64_t> counts;
   for (std::int64_t t = 0; t < steps.size(); ++t) counts.push_back(steps.count(t));
   std::vector<Tensor> embedded =
@@ -230,7 +249,10 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
     dropout.move_to(steps.begin[t], counts[t]);
     if (t > 0 && pass.predicted_share() > 0) embedded[t] = with_own_words(embedded[t], outputs.back(), pass);
     outputs.push_back(advance(embedded[t], *state, dropout, pass));
-    if (observed && state->attention.weights_RS.defined()) weights.push_back(state->attention.weights_RS);
+    if (observed && state->attention.weights_RS.defined()) {
+      weights.push_back(state->attention.weights_RS);
+      if (pass.observes_arithmetic(AttentionPlace::cross, 0)) arithmetic.push_back(state->attention.arithmetic);
+    }
     for (std::size_t l = 0; l < hidden.size(); ++l) hidden[l].push_back(state->layers[l].hidden());
     sampled.add(state->attention.sampled);
   }
@@ -238,6 +260,9 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   if (!weights.empty()) {
     const Tensor weights_MS = at::cat(weights).index_select(0, packed);
     pass.observer()->on_attention(AttentionPlace::cross, 0, ops::pad(weights_MS, target).unsqueeze(1));
+    if (!arithmetic.empty()) {
+      pass.observer()->on_arithmetic(AttentionPlace::cross, 0, of_sentences(arithmetic, packed, target, memory.keys));
+    }
   }
   if (!hidden.empty()) pass.observer()->on_hidden(AttentionPlace::decoder, 0, embedded_ME);
   for (std::size_t l = 0; l < hidden.size(); ++l) {

@@ -1,0 +1,242 @@
+#include "analysis/attention_arithmetic.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string_view>
+
+#include "analysis/report/characters.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/number.hpp"
+
+namespace attend {
+namespace {
+
+std::vector<double> to_doubles(const at::Tensor& x) {
+  const at::Tensor doubles = x.to(at::kCPU, at::kDouble).contiguous();
+  const auto* begin = doubles.const_data_ptr<double>();
+  return {begin, begin + doubles.numel()};
+}
+
+std::vector<bool> to_bools(const at::Tensor& x) {
+  const std::vector<double> numbers = to_doubles(x);
+  return {numbers.begin(), numbers.end()};
+}
+
+// True if a threshold has changed the weights.
+bool is_cut(const QueryArithmetic& steps) {
+  for (std::size_t s = 0; s < steps.weights.size(); ++s) {
+    const double factor = steps.factor.empty() ? 1 : steps.factor[s];
+    if (std::abs(steps.weights[s] - factor * steps.softmax[s]) > 1e-6) return true;
+  }
+  return false;
+}
+
+// Cells of a table; every column but those of words is aligned to the right.
+struct Column {
+  std::string heading;
+  std::vector<std::string> cells;
+  bool of_words = false;
+};
+
+std::string number_in_words(double number) {
+  if (std::isfinite(number) && std::abs(number) >= 1e5) return fmt::format("{:.3g}", number);
+  return fmt::format("{:.4f}", number);
+}
+
+Column column_of(std::string_view heading, const std::vector<double>& numbers) {
+  Column column{.heading = std::string(heading), .cells = {}};
+  for (const double number : numbers) column.cells.push_back(number_in_words(number));
+  return column;
+}
+
+std::string aligned(const std::vector<Column>& columns) {
+  const auto printed = [](const std::string& text) { return abbreviated(characters_of(text), 24); };
+  std::vector<std::string> lines(columns.front().cells.size() + 1);
+  for (const Column& column : columns) {
+    std::vector<std::vector<Character>> cells{printed(column.heading)};
+    for (const std::string& cell : column.cells) cells.push_back(printed(cell));
+    std::size_t width = 0;
+    for (const auto& cell : cells) width = std::max(width, width_of(cell));
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string space(width - width_of(cells[i]), ' ');
+      if (!lines[i].empty()) lines[i] += "  ";
+      lines[i] += column.of_words ? join(cells[i]) + space : space + join(cells[i]);
+    }
+  }
+  std::string table;
+  for (const std::string& line : lines) table += line + "\n";
+  return table;
+}
+
+std::vector<Column> columns_of(const QueryArithmetic& steps) {
+  std::vector<Column> columns(2);
+  columns[1] = {.heading = "piece", .cells = steps.positions, .of_words = true};
+  for (std::size_t s = 0; s < steps.positions.size(); ++s) columns[0].cells.push_back(std::to_string(s));
+  const auto add = [&](std::string_view heading, const std::vector<double>& numbers) {
+    if (!numbers.empty()) columns.push_back(column_of(heading, numbers));
+  };
+  add("product", steps.products);
+  add("energy", steps.energies);
+  add("bias", steps.bias);
+  if (std::ranges::find(steps.outside, true) != steps.outside.end()) {
+    std::vector<double> mask;
+    for (const bool outside : steps.outside) mask.push_back(outside ? -std::numeric_limits<double>::infinity() : 0);
+    add("mask", mask);
+  }
+  if (!steps.factor.empty() || is_cut(steps)) add("softmax", steps.softmax);
+  add("factor", steps.factor);
+  add("weight", steps.weights);
+  add("‖value‖", steps.value_norms);
+  add("‖weight value‖", steps.weighted_norms);
+  return columns;
+}
+
+std::string equations_of(const QueryArithmetic& steps) {
+  std::string text;
+  if (steps.scale) text += fmt::format("energy = {} product\n", number_in_words(*steps.scale));
+  std::string summed = "energy";
+  if (!steps.bias.empty()) summed += " + bias";
+  if (std::ranges::find(steps.outside, true) != steps.outside.end()) summed += " + mask";
+  text += fmt::format("weight = {}softmax({}){}\n", steps.factor.empty() ? "" : "factor ", summed,
+                      is_cut(steps) ? ", cut by --attention-threshold" : "");
+  return text + (steps.weighted_norms.empty() ? "vector = value of the largest weight\n" : "vector = Σ weight value\n");
+}
+
+class ArithmeticOnTerminal final : public AttentionOutput {
+ public:
+  explicit ArithmeticOnTerminal(const QueryChoice& choice) : choice_(choice) {}
+  void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
+    ++number_;
+    for (std::size_t i = 0; i < windows; ++i) {
+      const SentenceAttention sentence = part(i);
+      if (!first_) std::cout << '\n';
+      first_ = false;
+      std::cout << (sentence.layers.empty() ? fmt::format("line {} has no pieces\n", number_)
+                                            : to_text(arithmetic_of(sentence, choice_, number_)));
+    }
+  }
+
+ private:
+  QueryChoice choice_;
+  std::int64_t number_ = 0;  // of the record, from 1
+  bool first_ = true;
+};
+
+nlohmann::ordered_json json_of(const QueryArithmetic& steps) {
+  nlohmann::ordered_json object{
+      {"place", name_of(steps.place)}, {"layer", steps.layer}, {"head", steps.head},
+      {"query", steps.query},          {"piece", steps.piece}, {"positions", steps.positions}};
+  if (steps.scale) object["scale"] = *steps.scale;
+  const auto add = [&](const char* name, const std::vector<double>& numbers) {
+    if (!numbers.empty()) object[name] = numbers;
+  };
+  add("products", steps.products);
+  add("energies", steps.energies);
+  add("bias", steps.bias);
+  object["outside"] = steps.outside;
+  add("softmax", steps.softmax);
+  add("factor", steps.factor);
+  add("weights", steps.weights);
+  add("value_norms", steps.value_norms);
+  add("weighted_norms", steps.weighted_norms);
+  object["vector_norm"] = steps.vector_norm;
+  return object;
+}
+
+class ArithmeticInFile final : public AttentionOutput {
+ public:
+  ArithmeticInFile(const std::string& file, const QueryChoice& choice) : choice_(choice), file_(file) {}
+  void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
+    ++number_;
+    nlohmann::ordered_json parts = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < windows; ++i) {
+      const SentenceAttention sentence = part(i);
+      parts.push_back(sentence.layers.empty() ? nlohmann::ordered_json{{"positions", sentence.source}}
+                                              : json_of(arithmetic_of(sentence, choice_, number_)));
+    }
+    const nlohmann::ordered_json line = windows > 1 ? nlohmann::ordered_json{{"windows", parts}} : parts[0];
+    file_.write(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
+  void finish() override { file_.commit(); }
+
+ private:
+  QueryChoice choice_;
+  AtomicFile file_;
+  std::int64_t number_ = 0;
+};
+
+}  // namespace
+
+QueryArithmetic arithmetic_of(const SentenceAttention& sentence, const QueryChoice& choice, std::int64_t number) {
+  const c10::InferenceMode inference;
+  const SentenceAttention narrowed =
+      chosen(sentence, {.place = choice.place, .layer = choice.layer, .head = choice.head});
+  const LayerAttention& layer = narrowed.layers.back();
+  ensure(layer.arithmetic.has_value(), "a pass whose arithmetic was recorded");
+  const AttentionArithmetic& all = *layer.arithmetic;
+  AttentionAxes axes = axes_of(sentence, choice.place, choice.beginning);
+  const std::int64_t count = std::ssize(axes.rows), query = choice.query.value_or(count - 1);
+  if (query >= count) {
+    throw UserError(fmt::format("--query {}: in line {}, {} attend", query, number, counted(count, "piece")),
+                    count == 1 ? "choose query 0" : fmt::format("choose one from 0 to {}", count - 1));
+  }
+  const auto row = [&](const at::Tensor& x) { return x.defined() ? x[choice.head][query] : at::zeros({0}); };
+  QueryArithmetic steps{.place = choice.place,
+                        .layer = layer.layer,
+                        .head = choice.head,
+                        .query = query,
+                        .piece = axes.rows[static_cast<std::size_t>(query)],
+                        .positions = std::move(axes.columns),
+                        .scale = {},
+                        .products = {},
+                        .energies = to_doubles(row(all.energies)),
+                        .bias = to_doubles(row(all.bias)),
+                        .outside = to_bools(row(all.outside)),
+                        .softmax = to_doubles(row(all.softmax)),
+                        .factor = to_doubles(row(all.factor)),
+                        .weights = to_doubles(row(all.weights)),
+                        .value_norms = to_doubles(all.values(query)[choice.head].norm(2, -1)),
+                        .weighted_norms = {},
+                        .vector_norm = row(all.context).norm().item<double>()};
+  if (all.scale.defined()) {
+    const std::vector<double> scales = to_doubles(all.scale);
+    steps.scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(choice.head)];
+    for (const double energy : steps.energies) steps.products.push_back(energy / *steps.scale);
+  }
+  if (!all.takes_largest) {
+    for (std::size_t s = 0; s < steps.weights.size(); ++s) {
+      steps.weighted_norms.push_back(steps.weights[s] * steps.value_norms[s]);
+    }
+  }
+  return steps;
+}
+
+std::string to_text(const QueryArithmetic& steps) {
+  const std::string piece = join(characters_of(steps.piece));
+  const double sum = std::accumulate(steps.weights.begin(), steps.weights.end(), 0.0);
+  return fmt::format("{}, layer {}, head {}, query {}: {}{}\n{}\n{}\nΣ weight = {}, ‖vector‖ = {}\n",
+                     title_of(steps.place), steps.layer, steps.head, steps.query,
+                     steps.place == AttentionPlace::encoder ? "" : "predicts ", piece, equations_of(steps),
+                     aligned(columns_of(steps)), number_in_words(sum), number_in_words(steps.vector_norm));
+}
+
+std::unique_ptr<AttentionOutput> arithmetic_on_terminal(const QueryChoice& choice) {
+  return std::make_unique<ArithmeticOnTerminal>(choice);
+}
+
+std::unique_ptr<AttentionOutput> arithmetic_in_file(const std::string& file, const QueryChoice& choice) {
+  return std::make_unique<ArithmeticInFile>(file, choice);
+}
+
+}  // namespace attend

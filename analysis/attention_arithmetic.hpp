@@ -1,0 +1,62 @@
+// `attend attention --steps`: the arithmetic of one query in one head, each number from those before it, as a table for
+// people or as JSON lines. The numbers are those of the model's forward pass (AttentionArithmetic).
+//
+//   energy = scale product,  weight = factor softmax(energy + bias + mask),  vector = Σ weight value
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/attention_maps.hpp"
+#include "analysis/attention_output.hpp"
+
+namespace attend {
+
+// Vectors have a number for each position; those of what the attention does not have are empty.
+struct QueryArithmetic {
+  AttentionPlace place = AttentionPlace::cross;
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+  std::int64_t query = 0;
+  std::string piece;  // that attends, in an encoder; else that is predicted
+  std::vector<std::string> positions;
+  std::optional<double> scale;
+  std::vector<double> products;  // energies without their scale
+  std::vector<double> energies;
+  std::vector<double> bias;  // may be -infinity
+  std::vector<bool> outside;
+  std::vector<double> softmax;
+  std::vector<double> factor;
+  std::vector<double> weights;
+  std::vector<double> value_norms;
+  std::vector<double> weighted_norms;  // of weight times value; empty if the vector is that of the largest weight alone
+  double vector_norm = 0;
+};
+
+struct QueryChoice {
+  AttentionPlace place = AttentionPlace::cross;
+  std::optional<std::int64_t> layer = {};  // default: the last
+  std::int64_t head = 0;
+  std::optional<std::int64_t> query = {};  // default: the last
+  std::string beginning = {};              // the piece that a decoder reads first
+};
+
+// Of the sentence of line `number`, which was observed with its arithmetic, and has pieces. UserError with the option
+// of `attend attention` if the place, layer, head or query does not exist.
+QueryArithmetic arithmetic_of(const SentenceAttention& sentence, const QueryChoice& choice, std::int64_t number);
+
+// A title, the equations, a row for each position, and the sums.
+std::string to_text(const QueryArithmetic& steps);
+
+// Tables on standard output, separated by empty lines.
+std::unique_ptr<AttentionOutput> arithmetic_on_terminal(const QueryChoice& choice);
+
+// A JSON object for each line, with the members of QueryArithmetic by their names; numbers that are not finite are
+// null, what is empty is left out. A line without pieces has only "positions": []. A line that is read in several
+// windows has one "windows", an array of them.
+std::unique_ptr<AttentionOutput> arithmetic_in_file(const std::string& file, const QueryChoice& choice);
+
+}  // namespace attend

@@ -1,0 +1,202 @@
+// The options of attend attention.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "analysis/attention_arithmetic.hpp"
+#include "analysis/attention_output.hpp"
+#include "cli/input.hpp"
+#include "cli/model_options.hpp"
+#include "core/command_line.hpp"
+#include "core/conditions.hpp"
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/options.hpp"
+#include "core/output.hpp"
+#include "data/text/factors.hpp"
+#include "eval/attention.hpp"
+#include "eval/translate.hpp"
+
+namespace attend {
+
+struct AttentionCommandConfig {
+  std::string run;
+  std::string input = "-";
+  std::string target;
+  std::string output;
+  std::string alignment;
+  bool overwrite = false;
+  std::optional<AttentionPlace> place;
+  std::optional<std::int64_t> layer;
+  std::optional<std::int64_t> head;
+  bool words = false;
+  bool steps = false;
+  std::optional<std::int64_t> query;
+  bool positions = false;
+  FactorFiles factors;
+  ModelOptions use;
+  LineOptions lines;
+  TranslatorConfig translator;
+
+  static constexpr Condition kOfText = {"positions", {"false"}};
+  static constexpr Condition kOfMaps = {"steps", {"false"}};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Attention");
+    visit("run", self.run,
+          {.help = "run of attend train, pretrain or finetune",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
+    visit("positions", self.positions,
+          {.help = "show position encodings of a Transformer or BERT instead of attention, and their cosine similarity "
+                   "by distance"});
+    visit("input", self.input,
+          {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
+           .placeholder = "FILE",
+           .only = kOfText});
+    visit("target", self.target,
+          {.help =
+               "translations of the input lines, whose attention is shown; default: the model's own best translations",
+           .placeholder = "FILE",
+           .only = kOfText});
+    visit("output", self.output,
+          {.help = "output file: a page (.html), a picture (.svg), or the weights of every layer and head as JSON "
+                   "lines (.jsonl); default: heat maps on standard output",
+           .placeholder = "FILE"});
+    visit("alignment", self.alignment,
+          {.help = "file for the word alignment of each line and its translation: SOURCE-TARGET for every target word, "
+                   "counted from 0; from --layer (auto: the last) and --head (auto: the mean); without --output, only "
+                   "this file is written",
+           .placeholder = "FILE",
+           .only = kOfMaps});
+    visit("overwrite", self.overwrite, {.help = "overwrite existing files of --output and --alignment"});
+    visit("place", self.place,
+          {.help = "cross-attention, or self-attention of the encoder or decoder; auto: cross, for a BERT encoder; in "
+                   "files without --steps, all",
+           .only = kOfText});
+    visit("layer", self.layer,
+          {.help = "layer, from 0; auto: all in files, else the last; with --steps, the last",
+           .min = 0,
+           .max = 1000,
+           .only = kOfText});
+    visit("head", self.head,
+          {.help = "head, from 0; auto: all in files, else the mean of all heads; with --steps, head 0",
+           .min = 0,
+           .max = 1000,
+           .only = kOfText});
+    visit("words", self.words,
+          {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
+                   "averaged over those of the attending word",
+           .only = kOfMaps});
+    visit("steps", self.steps,
+          {.help = "show the arithmetic of one query in one head in place of maps, each number from those before it: "
+                   "energies, weights, norms of the weighted values and of their sum; in a file, as JSON lines",
+           .only = kOfText});
+    visit("query", self.query,
+          {.help = "query, from 0: the piece that a decoder predicts, or that of an encoder; auto: the last of a line",
+           .min = 0,
+           .max = 1'000'000,
+           .only = {"steps", {"true"}}});
+    FactorFiles::visit(self.factors, visit, kOfText);
+    ModelOptions::visit(self.use, visit);
+    LineOptions::visit(self.lines, visit);
+    TranslatorConfig::visit(self.translator, visit);
+  }
+
+  void validate(const OptionOrigins& origins) const {
+    translator.validate(origins);
+    refuse_given("nbest", origins, "here: only the best translation is shown");
+    if (translator.search.sample > 1) {
+      throw UserError(origins("sample") + ": one translation of each line is shown", "give --sample 1");
+    }
+    if (!alignment.empty()) validate_alignment(origins);
+    if (output.empty()) {
+      if (overwrite && alignment.empty()) refuse_given("overwrite", origins, "without --output or --alignment");
+    } else {
+      const PictureKind kind = picture_kind(output, origins("output"));
+      if (positions && kind == PictureKind::page) {
+        throw UserError(origins("output") + ": " + output + ": a page shows sentences, but --positions reads none",
+                        "name a file that ends in .svg or .jsonl");
+      }
+      if (steps && kind != PictureKind::json_lines) {
+        throw UserError(origins("output") + ": " + output + ": a picture, but --steps shows numbers",
+                        "name a file that ends in .jsonl");
+      }
+    }
+    AttentionCommandConfig resolved = *this;
+    resolved.translator.search = translator.candidates();
+    refuse_inapplicable(resolved, given_place(origins));
+    const std::string no_text = "with --positions: no text is read", no_search = "with --target: nothing is translated";
+    if (positions) refuse_given("line-buffered", origins, no_text);
+    for (const BoundOption& option : bind(translator)) {
+      if (positions) refuse_given(option.name, origins, no_text);
+      const bool searches = option.name != "attention-threshold" && option.name != "threads";
+      if (!target.empty() && searches) refuse_given(option.name, origins, no_search);
+    }
+    if (target.empty()) return;
+    if (target == "-" && input == "-") {
+      throw UserError(origins("target") + " is -, but standard input carries the lines", "name a file");
+    }
+  }
+
+  void validate_alignment(const OptionOrigins& origins) const {
+    if (alignment == "-") throw UserError(origins("alignment") + " is -, which is not a file", "name a file");
+    if (alignment == output) {
+      throw UserError(origins("alignment") + " is the file of " + origins("output"), "name two files");
+    }
+    if (place.value_or(AttentionPlace::cross) != AttentionPlace::cross) {
+      throw UserError(origins("place") + " has no meaning with --alignment, which is made of cross attention",
+                      "leave one of them out");
+    }
+    if (output.empty() && words) {
+      throw UserError(origins("words") + " has no meaning with --alignment, which is always between words",
+                      "leave it out, or add --output FILE");
+    }
+  }
+
+  // UserError if a file exists that may not be overwritten.
+  void check_files() const {
+    if (overwrite) return;
+    if (!output.empty()) refuse_existing(output, "--output, or pass --overwrite");
+    if (!alignment.empty()) refuse_existing(alignment, "--alignment, or pass --overwrite");
+  }
+
+  bool shows_maps() const { return !output.empty() || alignment.empty(); }
+
+  // The only place whose weights are needed, if they are not all needed.
+  std::optional<AttentionPlace> only_place() const {
+    const bool others = place ? *place != AttentionPlace::cross : !output.empty() && !steps;
+    return others ? std::nullopt : std::optional(AttentionPlace::cross);
+  }
+
+  TextStyle style() const { return {.width = output::columns(STDOUT_FILENO), .colours = output::colours()}; }
+
+  std::unique_ptr<AttentionOutput> open(AttentionPlace usual_place, const std::string& beginning) const {
+    if (steps) {
+      const QueryChoice choice{.place = place.value_or(usual_place),
+                               .layer = layer,
+                               .head = head.value_or(0),
+                               .query = query,
+                               .beginning = beginning};
+      return output.empty() ? arithmetic_on_terminal(choice) : arithmetic_in_file(output, choice);
+    }
+    const AttentionView view{.choice = {.place = place, .layer = layer, .head = head},
+                             .usual_place = usual_place,
+                             .beginning = words ? "" : beginning,
+                             .style = style(),
+                             .words = words,
+                             .run = run,
+                             .command = command_line("attention", *this)};
+    if (output.empty()) return attention_on_terminal(view);
+    return attention_in_file(output, picture_kind(output, "--output"), view);
+  }
+};
+
+}  // namespace attend
