@@ -249,7 +249,7 @@ void observe_language(const AttentionCommandConfig& config, const std::filesyste
     if (ids.size() > most) ++num_cut;
     ids.resize(std::min(ids.size(), most));
     output->add(1, [&](std::size_t) {
-      if (ids.empty()) return SentenceAttention{};
+      if (ids.empty()) return SentenceAttention{.source = {}, .target = std::vector<std::string>(), .layers = {}};
       const SentenceAttention attention = attention_of(*run.model, tokenizer, ids, config.steps);
       if (!config.words) return attention;
       const std::string text = tokenizer.decode(ids);

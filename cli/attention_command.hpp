@@ -103,7 +103,7 @@ struct AttentionCommandConfig {
           {.help = "query, from 0: the piece that a decoder predicts, or that of an encoder; auto: the last of a line",
            .min = 0,
            .max = 1'000'000,
-           .only = {"steps", {"true"}}});
+           .only = {"steps"}});
     FactorFiles::visit(self.factors, visit, kOfText);
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);

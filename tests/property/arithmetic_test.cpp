@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -21,15 +22,13 @@ namespace {
 
 using torch::Tensor;
 
-bool is_attentive(const Family& family) { return family.config.model != ModelKind::fixed; }
-
 std::vector<Family> attentive_families() {
   std::vector<Family> all = families(/*dropout=*/0.1);
-  const auto luong = std::ranges::find(all, "luong", &Family::name);
+  const auto luong = std::ranges::find(all, std::string("luong"), &Family::name);
   Family hard{.name = "luong_hard", .config = luong->config};
   hard.config.attention = ChoiceKind::hard;
   all.push_back(hard);
-  std::erase_if(all, [](const Family& family) { return !is_attentive(family); });
+  std::erase_if(all, [](const Family& family) { return family.config.model == ModelKind::fixed; });
   return all;
 }
 
@@ -50,7 +49,7 @@ void expect_each_from_the_one_before(const LayerAttention& layer) {
   ASSERT_TRUE(layer.arithmetic.has_value());
   const AttentionArithmetic& told = *layer.arithmetic;
   EXPECT_TRUE(at::equal(told.weights, layer.weights));
-  expect_within(told.softmax.to(at::kDouble), softmax_of(told), 1e-5, "softmax");
+  expect_within(told.softmax.to(at::kDouble), softmax_of(told), 2e-5, "softmax");
   const Tensor factor = told.factor.defined() ? told.factor : at::ones_like(told.softmax);
   expect_within(told.weights, told.softmax * factor, 1e-6, "weights");
   for (std::int64_t t = 0; t < told.weights.size(1); ++t) {
@@ -146,7 +145,7 @@ TEST_P(Arithmetic, OfAStepIsThatOfTheWhole) {
                    std::to_string(t));
       const double tolerance = 1e-4 * std::max(1.0, same.energies.abs().max().item<double>());
       expect_within(told.energies[0].select(1, 0).narrow(1, 0, read), same.energies.select(1, t).narrow(1, 0, read),
-                    std::min(tolerance, 1e-1), "energies");
+                    tolerance, "energies");
       expect_within(told.weights[0].select(1, 0).narrow(1, 0, read), same.weights.select(1, t).narrow(1, 0, read), 1e-4,
                     "weights");
       expect_within(told.values(0)[0].cpu().narrow(1, 0, read), same.values(t).cpu().narrow(1, 0, read), 1e-3,

@@ -8,7 +8,7 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -33,7 +33,7 @@ LayerAttention layer_of_two(AttentionPlace place) {
 }
 
 SentenceAttention two_pieces(AttentionPlace place = AttentionPlace::cross) {
-  return {.source = {"▁a", "b"}, .target = {{"▁c", "▁猫"}}, .layers = {layer_of_two(place)}};
+  return {.source = {"▁a", "b"}, .target = std::vector<std::string>{"▁c", "▁猫"}, .layers = {layer_of_two(place)}};
 }
 
 QueryChoice first_query(AttentionPlace place = AttentionPlace::cross) {
