@@ -76,7 +76,7 @@ TEST(QueryArithmetic, OfAnEncoderAndADecoderNamesWhatTheyRead) {
 TEST(QueryArithmetic, ShowsAMaskAFactorAndACut) {
   SentenceAttention masked = two_pieces();
   AttentionArithmetic& told = *masked.layers[0].arithmetic;
-  told.scale = told.bias = {};
+  told.scale = told.bias = at::Tensor();
   told.outside.index_put_({0, 0, 1}, true);
   told.softmax = told.weights = at::tensor({1.0F, 0.0F, 0.5F, 0.5F}).view({1, 2, 2});
   const auto has = [&](const std::string& words) {
