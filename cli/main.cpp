@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
+#include <iostream>
 #include <string_view>
 #include <utility>
 
@@ -71,7 +73,15 @@ int main(int argc, char** argv) {
   }
   attend::output::replace_cout();
   const int code = attend::run_program(attend::all_commands(), {argv + 1, argv + argc});
-  // A thread may still be in a library that cannot be interrupted, and must not see the destructors of exit().
-  if (code == attend::kExitInterrupted) _exit(code);
-  return code;
+#if defined(__SANITIZE_ADDRESS__)
+  if (code != attend::kExitInterrupted) return code;  // leaks are looked for in exit()
+#endif
+  // What was printed before an error. A second error changes nothing.
+  try {
+    std::cout.flush();
+  } catch (const std::exception&) {
+  }
+  // Without the destructors of exit(): a thread may still be in a library that cannot be interrupted, and LibTorch
+  // takes as long as a third of its loading to forget its operators one by one.
+  _exit(code);
 }

@@ -40,7 +40,7 @@ def write_pairs(name, count, change, seed=1, letters="abcdefghijkl", longest=8):
 
 def train_words(run, *words, train="train", valid="valid"):
     return ["train", "--train", f"{train}.src", f"{train}.tgt", "--valid", f"{valid}.src", f"{valid}.tgt", "--run", run,
-            "--vocab-type", "word", "--threads", "2", "--device", DEVICE, *words]
+            "--vocab-type", "word", "--threads", "1", "--device", DEVICE, *words]
 
 
 def wait_for_handler(process, seconds=2.0):
