@@ -219,7 +219,7 @@ TEST(KeptAttention, EndsWhereThePageIsFull) {
   std::string line;
   for (int i = 0; i < 60; ++i) line += "the dog number " + std::to_string(i * 37 % 101) + " sees a cat ";
   for (int i = 0; i < 40; ++i) {
-    const std::string source = line.substr(static_cast<std::size_t>(i), 900);
+    const std::string source = line.substr(static_cast<std::size_t>(i), 600);
     whole.sentences.push_back(
         {.source = source,
          .reference = source,

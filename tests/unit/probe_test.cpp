@@ -25,13 +25,14 @@ namespace {
 const std::vector<std::string> kLines = {"a b c d e f", "b c", "f e d c b a f e", ""};
 
 Run untrained(const ModelConfig& config) {
-  const TemporaryDirectory directory;
-  const std::string file = (directory / "text").string();
-  {
+  static const Tokenizer tokenizer = [] {
+    const TemporaryDirectory directory;
+    const std::string file = (directory / "text").string();
     std::ofstream out(file);
     for (int i = 0; i < 60; ++i) out << "a b c d e f\nf e d c b a\n";
-  }
-  const Tokenizer tokenizer = train_tokenizer({file}, {.type = TokenizerType::word, .size = 13});
+    out.close();
+    return train_tokenizer({file}, {.type = TokenizerType::word, .size = 13});
+  }();
   Run run{.config = config,
           .tokenizers = {tokenizer, tokenizer},
           .model = make_seq2seq(config, {.src = tokenizer.size(), .tgt = tokenizer.size()}, 3)};

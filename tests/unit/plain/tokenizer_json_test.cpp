@@ -39,13 +39,16 @@ Tokenizer train(const TokenizerConfig& config) {
   return train_tokenizer({(directory / "text").string()}, config);
 }
 
-std::vector<std::pair<std::string, TokenizerConfig>> kinds() {
+// Every type with every normalisation, or only those of unigram with a table of normalisation: its 80,000 rules, which
+// are read for each file, are the same for all types.
+std::vector<std::pair<std::string, TokenizerConfig>> kinds(bool with_all_tables) {
   std::vector<std::pair<std::string, TokenizerConfig>> result;
   for (const auto type : {TokenizerType::unigram, TokenizerType::bpe, TokenizerType::word, TokenizerType::character}) {
     const std::string name(name_of(type));
+    result.push_back({name + "_identity", {.type = type, .normalisation = Normalisation::identity}});
+    if (!with_all_tables && type != TokenizerType::unigram) continue;
     result.push_back({name, {.type = type}});
     result.push_back({name + "_lower", {.type = type, .lower_case = true}});
-    result.push_back({name + "_identity", {.type = type, .normalisation = Normalisation::identity}});
     result.push_back({name + "_nfkc_lower", {.type = type, .normalisation = Normalisation::nfkc, .lower_case = true}});
   }
   for (const auto type : {TokenizerType::unigram, TokenizerType::bpe}) {
@@ -60,7 +63,7 @@ TEST(TokenizerJson, IsWrittenForEveryKind) {
   const char* directory = std::getenv("ATTEND_TOKENIZER_JSON");
   const auto texts =
       read_json(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/wordpiece.json").at("texts");
-  for (const auto& [name, config] : kinds()) {
+  for (const auto& [name, config] : kinds(directory != nullptr)) {
     const Tokenizer tokenizer = train(config);
     const std::string bytes = to_tokenizer_json(tokenizer);
     const json file = json::parse(bytes);
