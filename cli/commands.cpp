@@ -12,6 +12,7 @@ Command finetune_command();
 Command generate_command();
 Command import_command();
 Command info_command();
+Command neighbours_command();
 Command predict_command();
 Command pretrain_command();
 Command score_command();
@@ -24,8 +25,8 @@ Command vocab_command();
 std::vector<Command> all_commands() {
   return {toy_command(),      vocab_command(),     tokenize_command(), train_command(), translate_command(),
           compare_command(),  attention_command(), evaluate_command(), score_command(), generate_command(),
-          pretrain_command(), finetune_command(),  predict_command(),  embed_command(), export_command(),
-          import_command(),   average_command(),   info_command()};
+          pretrain_command(), finetune_command(),  predict_command(),  embed_command(), neighbours_command(),
+          export_command(),   import_command(),    average_command(),  info_command()};
 }
 
 }  // namespace attend

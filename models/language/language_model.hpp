@@ -41,7 +41,8 @@ class LanguageModelImpl : public torch::nn::Module {
   virtual std::unique_ptr<DecoderState> start(std::int64_t rows) const = 0;
   virtual torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const = 0;
 
-  // The table [V, H] whose products with hidden states are the logits; and their bias [V], undefined if there is none.
+  // The table [V, H] of the embeddings, whose products with hidden states are the logits; and the bias of these, [V],
+  // undefined if there is none.
   virtual const ops::Weight& output_table() const = 0;
   virtual torch::Tensor output_bias() const { return {}; }
 

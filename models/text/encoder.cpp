@@ -43,6 +43,7 @@ class BertTextEncoder : public TextEncoder {
   }
   std::int64_t width() const override { return bert_->config().block.width; }
   double deviation() const override { return bert_->config().block.deviation; }
+  const ops::Weight& table() const override { return bert_->table(); }
   Bert bert() const override { return bert_; }
 
  private:
@@ -77,6 +78,7 @@ class LstmTextEncoder : public TextEncoder {
     return {selected ? selected->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
   }
   std::int64_t width() const override { return config_.width; }
+  const ops::Weight& table() const override { return embedding_->weight; }
 
  private:
   LstmTextConfig config_;
@@ -104,6 +106,7 @@ class LanguageTextEncoder : public TextEncoder {
   }
   std::int64_t width() const override { return language_->output_table().master().size(1); }
   double deviation() const override { return deviation_; }
+  const ops::Weight& table() const override { return language_->output_table(); }
 
  private:
   LanguageModel language_;

@@ -33,6 +33,8 @@ class TextEncoder {
   virtual std::int64_t width() const = 0;
   // The standard deviation of the initial weights of a head above this encoder; 0: the head's own default.
   virtual double deviation() const { return 0; }
+  // The table of the pieces, [V, E].
+  virtual const ops::Weight& table() const = 0;
   // The BERT, or null.
   virtual Bert bert() const { return nullptr; }
 

@@ -105,6 +105,7 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   torch::Tensor step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
                      Pass& pass) const override;
   torch::Tensor forward(const Batch& batch, Pass& pass) const override;
+  const ops::Weight& source_table() const override { return src_embedding_.pieces(); }
   const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
 
  protected:

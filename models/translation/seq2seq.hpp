@@ -44,7 +44,9 @@ class Seq2SeqImpl : public torch::nn::Module {
   // of `step`. The pass's observer receives the attention of every layer.
   virtual torch::Tensor forward(const Batch& batch, Pass& pass) const = 0;
 
-  // The table W_VH that turns hidden states into logits, hidden Wᵀ.
+  // The table of the source's pieces, [V, E]: that of the target if they are tied.
+  virtual const ops::Weight& source_table() const = 0;
+  // The table W_VH of the target's pieces, which also turns hidden states into logits, hidden Wᵀ.
   virtual const ops::Weight& output_table() const = 0;
   // The bias b_V that is added to them; undefined if there is none.
   virtual torch::Tensor output_bias() const { return {}; }

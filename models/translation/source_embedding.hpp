@@ -44,6 +44,9 @@ class SourceEmbedding {
   torch::Tensor forward(const Sequences& src, const torch::Tensor& positions_TH, ops::Dropout dropout,
                         ops::Dropout words = {}) const;
 
+  // The table W.
+  const ops::Weight& pieces() const { return tables_[0]->weight; }
+
  private:
   std::vector<Embedding> tables_;  // the first is that of the pieces
   FactorCombination combination_ = FactorCombination::sum;

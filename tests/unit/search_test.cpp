@@ -81,6 +81,7 @@ class ScriptedModel : public Seq2SeqImpl {
     return logits_RV;
   }
   torch::Tensor forward(const Batch&, Pass&) const override { return {}; }
+  const ops::Weight& source_table() const override { return weight_; }
   const ops::Weight& output_table() const override { return weight_; }
 
  private:

@@ -1,0 +1,31 @@
+// Word vectors in a text file. A line has a word and the numbers of its vector, separated by single spaces, as GloVe
+// writes them (Pennington et al. 2014); word2vec and fastText write a line "count width" before all others:
+//
+//   3 2
+//   the 0.1 -0.2
+//   king 0.7 0.3
+//   queen 0.6 0.4
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace attend {
+
+struct WordVectors {
+  std::vector<std::string> words = {};  // V, in the order of the file, which is usually that of their frequencies
+  std::int64_t width = 0;               // E
+  std::vector<float> values = {};       // [V, E], row by row
+};
+
+// The first `most` vectors of a file, which may be .gz or - (standard input). Blank and repeated words are left out
+// with a warning. A word may contain spaces, as some of GloVe's do, but no number behind one.
+//
+// Throws UserError naming the file and its line if a line has another number of values than the first one, or a value
+// that is not a finite number; and naming the file if it is empty or, read to its end, has not as many lines as its
+// first one says.
+WordVectors read_word_vectors(const std::filesystem::path& path, std::int64_t most);
+
+}  // namespace attend
