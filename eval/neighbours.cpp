@@ -62,6 +62,7 @@ WordTable table_of(const Tokenizer& tokenizer, const Tensor& table_VE, std::int6
   }
   table.vectors_VE = rows_VE.index_select(0, torch::tensor(ids, torch::kLong));
   table.other = [tokenizer, rows_VE](const std::string& word) -> std::optional<SpelledWord> {
+    if (is_blank(word)) return std::nullopt;
     const std::vector<std::int32_t> pieces = pieces_of_word(tokenizer, word);
     if (pieces.empty() || std::ranges::find(pieces, tokenizer.special().unk) != pieces.end()) return std::nullopt;
     const Tensor of_word = torch::tensor(pieces, torch::kInt32);
@@ -79,7 +80,7 @@ AnalogyTally& AnalogyTally::operator+=(const AnalogyTally& other) {
 }
 
 WordSpace::WordSpace(WordTable table, bool ignore_case)
-    : table_(std::move(table)), ignore_case_(ignore_case), unit_VE_(unit_rows(table_.vectors_VE)) {
+    : table_(std::move(table)), ignore_case_(ignore_case), unit_VE_(unit_rows(std::exchange(table_.vectors_VE, {}))) {
   for (std::size_t i = 0; i < table_.words.size(); ++i) {
     rows_[key_of(table_.words[i])].push_back(static_cast<std::int64_t>(i));
   }
