@@ -131,24 +131,26 @@ struct NeighboursConfig {
 
 using WordJson = nlohmann::ordered_json;
 
-void print_json(const WordJson& json) {
+void print_word_json(const WordJson& json) {
   std::cout << json.dump(-1, ' ', false, WordJson::error_handler_t::replace) << '\n';
 }
 
-void list(const NeighboursConfig& config, const WordSpace& space) {
+void print_lists(const NeighboursConfig& config, const WordSpace& space) {
   const std::vector<std::string> asked = config.asked();
   for (const std::string& word : asked) {
     const std::vector<Neighbour> found = config.analogy.empty()
                                              ? space.nearest(word, config.count)
                                              : space.analogy(config.analogy_with(word), config.method, config.count);
-    WordJson json = {{"word", word}, {"neighbours", WordJson::array()}};
+    if (config.json) {
+      WordJson list = WordJson::array();
+      for (const Neighbour& one : found) list.push_back({{"word", one.word}, {"score", one.score}});
+      print_word_json({{"word", word}, {"neighbours", list}});
+      continue;
+    }
     for (std::size_t i = 0; i < found.size(); ++i) {
-      json["neighbours"].push_back({{"word", found[i].word}, {"score", found[i].score}});
-      if (config.json) continue;
       if (asked.size() > 1) std::cout << word << '\t';
       std::cout << fmt::format("{}\t{}\t{:.6f}\n", i + 1, found[i].word, found[i].score);
     }
-    if (config.json) print_json(json);
   }
 }
 
@@ -187,7 +189,7 @@ void answer_questions(const NeighboursConfig& config, const std::vector<AnalogyS
   } else {
     WordJson json = tally_json("total", total);
     json["sections"] = of_sections;
-    print_json(json);
+    print_word_json(json);
   }
 }
 
@@ -200,13 +202,13 @@ void run(const NeighboursConfig& config, const OptionOrigins& /*origins*/) {
     const std::vector<RatedPair> pairs = read_rated_pairs(config.similarity);
     const SimilarityScore score = config.space().rate(pairs);
     if (config.json) {
-      print_json({{"spearman", score.spearman}, {"pairs", score.pairs}, {"left_out", score.left_out}});
+      print_word_json({{"spearman", score.spearman}, {"pairs", score.pairs}, {"left_out", score.left_out}});
     } else {
       std::cout << fmt::format("Spearman's rho {:.4f} over {}, {} left out\n", score.spearman,
                                counted(score.pairs, "pair"), score.left_out);
     }
   } else {
-    list(config, config.space());
+    print_lists(config, config.space());
   }
 }
 

@@ -23,7 +23,7 @@ using torch::Tensor;
 namespace {
 
 constexpr double kCosMulEpsilon = 0.001;
-constexpr float kExcluded = -std::numeric_limits<float>::infinity();
+constexpr float kNoAnswer = -std::numeric_limits<float>::infinity();
 
 // Each row divided by its length.
 Tensor unit_rows(const Tensor& x_RE) { return x_RE / x_RE.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12); }
@@ -120,8 +120,8 @@ std::vector<Neighbour> WordSpace::best(Tensor scores_V, const std::vector<std::s
     const Rows* rows = rows_of(word);
     if (rows == nullptr) continue;
     for (const std::int64_t row : *rows) {
-      if (scores_V[row].item<float>() == kExcluded) continue;
-      scores_V[row] = kExcluded;
+      if (scores_V[row].item<float>() == kNoAnswer) continue;
+      scores_V[row] = kNoAnswer;
       --num_left;
     }
   }
@@ -175,14 +175,14 @@ AnalogyTally WordSpace::answer(const std::vector<AnalogyQuestion>& questions, An
     auto scores = scores_QV.accessor<float, 2>();
     for (std::int64_t q = 0; q < count; ++q) {
       for (std::size_t place = 0; place < 3; ++place) {
-        for (const std::int64_t row : *asked[static_cast<std::size_t>(q)][place]) scores[q][row] = kExcluded;
+        for (const std::int64_t row : *asked[static_cast<std::size_t>(q)][place]) scores[q][row] = kNoAnswer;
       }
     }
     const Tensor best_Q = scores_QV.argmax(1);
     for (std::int64_t q = 0; q < count; ++q) {
       const Rows& right = *asked[static_cast<std::size_t>(q)][3];
       const std::int64_t row = best_Q[q].item<std::int64_t>();
-      tally.correct += scores[q][row] != kExcluded && std::ranges::find(right, row) != right.end();
+      tally.correct += scores[q][row] != kNoAnswer && std::ranges::find(right, row) != right.end();
     }
   }
   return tally;

@@ -22,7 +22,7 @@ constexpr const char* kVectorRemedy =
     "write a word and the numbers of its vector on each line, separated by spaces, as GloVe and fastText do";
 
 // Read as a double, so that a number that is too small for a float is 0.
-std::optional<float> component(std::string_view text) {
+std::optional<float> vector_component(std::string_view text) {
   const auto value = parse_number<double>(text);
   if (!value || std::abs(*value) > static_cast<double>(std::numeric_limits<float>::max())) return std::nullopt;
   return static_cast<float>(*value);
@@ -88,7 +88,7 @@ class VectorReader {
     }
     const std::size_t before = vectors_.values.size();
     for (std::size_t i = num_words; i < fields.size(); ++i) {
-      const auto value = component(fields[i]);
+      const auto value = vector_component(fields[i]);
       if (!value) {
         refuse(
             fmt::format("value {} of \"{}\" is \"{}\", expected a finite number", i - num_words + 1, word, fields[i]));
