@@ -24,11 +24,14 @@ std::string_view model_of(RunKind kind, const std::string& run) {
                   "give the RUN directory of attend train or pretrain");
 }
 
+// A source and a target, or pairs that have both.
 void check_translations(const ScoreCommandConfig& config) {
+  if (!config.contrast.empty() && config.source.empty() && config.target.empty()) return;
   for (const auto& [name, file] : {std::pair("source", config.source), std::pair("target", config.target)}) {
     if (!file.empty()) continue;
     throw UserError(std::string("attend score: --") + name + " is missing: " + config.run + " translates",
-                    "give the source text and its translations with --source and --target");
+                    "give the source text and its translations with --source and --target, or pairs of translations with "
+                    "--contrast");
   }
 }
 

@@ -2,6 +2,11 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/log.hpp"
 #include "core/number.hpp"
 
 namespace attend {
@@ -56,6 +61,24 @@ std::string accuracy_text(const ContrastTally& tally) {
   const metrics::Interval interval = tally.interval();
   return fmt::format("{:.1f} % ({} of {}); 95 % interval {:.1f} to {:.1f}", 100 * tally.accuracy(), tally.correct,
                      counted(tally.pairs, "pair"), 100 * interval.low, 100 * interval.high);
+}
+
+void add_accuracies(ScoreJson& summary, const ContrastTable& table) {
+  summary["accuracy"] = accuracy_json(table.all);
+  for (const auto& [kind, tally] : table.kinds) summary["kinds"][kind] = accuracy_json(tally);
+  for (const auto& [distance, tally] : table.distances) {
+    summary["distances"][std::to_string(distance)] = accuracy_json(tally);
+  }
+}
+
+void report_accuracies(const ContrastTable& table) {
+  std::vector<std::pair<std::string, ContrastTally>> rows = {{"accuracy", table.all}};
+  rows.insert(rows.end(), table.kinds.begin(), table.kinds.end());
+  for (const auto& [distance, tally] : table.distances) rows.emplace_back(fmt::format("distance {}", distance), tally);
+  std::size_t width = 0;
+  for (const auto& [name, tally] : rows) width = std::max(width, name.size());
+  for (const auto& [name, tally] : rows) log::info("{:<{}}  {}", name, width, accuracy_text(tally));
+  log::info("the intervals hold if the pairs are independent");
 }
 
 }  // namespace attend

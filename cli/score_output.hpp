@@ -32,4 +32,10 @@ nlohmann::ordered_json accuracy_json(const ContrastTally& tally);
 // "96.0 % (48 of 50 pairs); 95 % interval 86.5 to 98.9"
 std::string accuracy_text(const ContrastTally& tally);
 
+// Adds "accuracy", and "kinds" and "distances" where pairs have them: the accuracy of each.
+void add_accuracies(nlohmann::ordered_json& summary, const ContrastTable& table);
+
+// Logs the same, line by line.
+void report_accuracies(const ContrastTable& table);
+
 }  // namespace attend

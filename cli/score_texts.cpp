@@ -1,18 +1,15 @@
 // attend score for a language model or a BERT: log-probabilities of texts, and the accuracy of minimal pairs.
-#include <spdlog/fmt/fmt.h>
-
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/input.hpp"
 #include "cli/score_command.hpp"
 #include "cli/score_output.hpp"
+#include "cli/score_pairs.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/progress.hpp"
@@ -33,6 +30,9 @@ using TextJson = nlohmann::ordered_json;
 // A language model, or a BERT whose scores are pseudo-log-likelihoods.
 class TextScorer {
  public:
+  using Score = LanguageScore;
+  using Tally = LanguageTally;
+
   TextScorer(const ScoreCommandConfig& config, RunKind kind) : config_(config) {
     const torch::Device device = device_named(config.use.device);
     if (kind == RunKind::language) {
@@ -48,6 +48,12 @@ class TextScorer {
   std::vector<LanguageScore> score(std::span<const std::string> lines, WorkProgress& progress) const {
     return bert_ ? pseudo_log_likelihood(*bert_, lines, config_.within_word, config_.score, &progress)
                  : score_language(*language_, lines, config_.score, &progress);
+  }
+
+  std::vector<LanguageScore> score(std::span<const MinimalPair> pairs, WorkProgress& progress) const {
+    std::vector<std::string> sentences;
+    for (const MinimalPair& pair : pairs) sentences.insert(sentences.end(), {pair.better, pair.worse});
+    return score(sentences, progress);
   }
 
   TextJson json_of(const LanguageScore& score) const {
@@ -70,6 +76,11 @@ class TextScorer {
   void report(const std::string& name, const LanguageTally& tally) const {
     log::info("{0}: {1}; {3:.3f} {2}bits per byte", name, sums_text(tally, bert_ ? "pseudo-" : ""),
               bert_ ? "pseudo-" : "", tally.bits_per_byte());
+  }
+
+  void report(const LanguageTally& better, const LanguageTally& worse) const {
+    report("better", better);
+    report("worse", worse);
   }
 
  private:
@@ -102,81 +113,12 @@ void score_lines(const ScoreCommandConfig& config, RunKind kind) {
   scorer.report(name_of_input(config.input), tally);
 }
 
-// The scores of a window of pairs, printed as they come, and their sums.
-class PairPrinter {
- public:
-  PairPrinter(const ScoreCommandConfig& config, const TextScorer& scorer) : config_(config), scorer_(scorer) {}
-
-  void print(const MinimalPair& pair, const LanguageScore& better, const LanguageScore& worse) {
-    better_.add(better);
-    worse_.add(worse);
-    const bool is_correct = table_.add(better.log_prob(), worse.log_prob(), pair.kind, pair.distance);
-    if (!config_.json) {
-      std::cout << fmt::format("{:.6f}\t{:.6f}\t{}\n", better.log_prob(), worse.log_prob(),
-                               is_correct ? "right" : "wrong");
-      return;
-    }
-    TextJson object = TextJson::object();
-    if (!pair.kind.empty()) object["kind"] = pair.kind;
-    if (pair.distance) object["distance"] = *pair.distance;
-    object["better"] = scorer_.json_of(better);
-    object["worse"] = scorer_.json_of(worse);
-    object["correct"] = is_correct;
-    std::cout << object.dump() << '\n';
-  }
-
-  void finish() const {
-    if (config_.json) {
-      TextJson summary = {{"better", scorer_.json_of(better_)},
-                          {"worse", scorer_.json_of(worse_)},
-                          {"accuracy", accuracy_json(table_.all)}};
-      for (const auto& [kind, tally] : table_.kinds) summary["kinds"][kind] = accuracy_json(tally);
-      for (const auto& [distance, tally] : table_.distances) {
-        summary["distances"][std::to_string(distance)] = accuracy_json(tally);
-      }
-      std::cout << TextJson{{"summary", summary}}.dump() << '\n';
-    }
-    scorer_.report("better", better_);
-    scorer_.report("worse", worse_);
-    std::vector<std::pair<std::string, ContrastTally>> rows = {{"accuracy", table_.all}};
-    rows.insert(rows.end(), table_.kinds.begin(), table_.kinds.end());
-    for (const auto& [distance, tally] : table_.distances) {
-      rows.emplace_back(fmt::format("distance {}", distance), tally);
-    }
-    std::size_t width = 0;
-    for (const auto& [name, tally] : rows) width = std::max(width, name.size());
-    for (const auto& [name, tally] : rows) log::info("{:<{}}  {}", name, width, accuracy_text(tally));
-    log::info("the intervals hold if the pairs are independent");
-  }
-
- private:
-  const ScoreCommandConfig& config_;
-  const TextScorer& scorer_;
-  LanguageTally better_, worse_;
-  ContrastTable table_;
-};
-
-void score_pairs(const ScoreCommandConfig& config, RunKind kind) {
-  constexpr std::size_t kPairsInWindow = 1024;
-  const std::vector<MinimalPair> pairs = read_minimal_pairs(config.contrast);
-  const TextScorer scorer(config, kind);
-  PairPrinter printer(config, scorer);
-  WorkProgress progress({.unit = "sentences", .total = 2 * std::ssize(pairs), .is_shown = !log::is_quiet()});
-  for (std::size_t first = 0; first < pairs.size(); first += kPairsInWindow) {
-    const std::span window = std::span(pairs).subspan(first, std::min(kPairsInWindow, pairs.size() - first));
-    std::vector<std::string> sentences;
-    for (const MinimalPair& pair : window) sentences.insert(sentences.end(), {pair.better, pair.worse});
-    const std::vector<LanguageScore> scores = scorer.score(sentences, progress);
-    progress.clear();
-    for (std::size_t i = 0; i < window.size(); ++i) printer.print(window[i], scores[2 * i], scores[2 * i + 1]);
-  }
-  printer.finish();
-}
-
 }  // namespace
 
 void score_texts(const ScoreCommandConfig& config, RunKind kind) {
-  config.contrast.empty() ? score_lines(config, kind) : score_pairs(config, kind);
+  if (config.contrast.empty()) return score_lines(config, kind);
+  const std::vector<MinimalPair> pairs = read_minimal_pairs(config.contrast, PairsOf::texts);
+  score_pairs(config, pairs, TextScorer(config, kind));
 }
 
 }  // namespace attend

@@ -4,18 +4,21 @@
 #include <deque>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/input.hpp"
 #include "cli/score_command.hpp"
 #include "cli/score_output.hpp"
+#include "cli/score_pairs.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/progress.hpp"
 #include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
+#include "data/text/minimal_pairs.hpp"
 #include "eval/score.hpp"
 #include "eval/translate.hpp"
 #include "models/run/device.hpp"
@@ -71,17 +74,74 @@ class LineAlignedReader {
   std::deque<LineReader> readers_;
 };
 
+// What is scored and said of translations.
+class TranslationScorer {
+ public:
+  using Score = TargetScore;
+  using Tally = ScoreTally;
+
+  explicit TranslationScorer(const ScoreCommandConfig& config)
+      : config_(config), trained_(Run::load(config.run, config.use.checkpoint, device_named(config.use.device))) {
+    check_factor_files(trained_.tokenizers, config.run, config.factors.source_factors.size());
+    freeze(*trained_.model, config.use.precision);
+  }
+
+  const Tokenizer& tokenizer() const { return trained_.tokenizers.tgt; }
+
+  std::vector<TargetScore> score(std::span<const std::string> sources, std::span<const std::string> targets,
+                                 WorkProgress& progress) const {
+    return attend::score(trained_, sources, targets, config_.score, &progress);
+  }
+
+  std::vector<TargetScore> score(std::span<const MinimalPair> pairs, WorkProgress& progress) const {
+    std::vector<std::string> sources, targets;
+    for (const MinimalPair& pair : pairs) {
+      sources.insert(sources.end(), 2, pair.source);
+      targets.insert(targets.end(), {pair.better, pair.worse});
+    }
+    return score(sources, targets, progress);
+  }
+
+  Json json_of(const TargetScore& score) const {
+    return score_json(score.pieces, score.words, tokenizer(), config_.per_token);
+  }
+  Json json_of(const ScoreTally& tally) const { return sums_json(tally); }
+
+  void report(const std::string& name, const ScoreTally& tally) const {
+    log::info("{}: {}", name, sums_text(tally));
+    warn_of_cut(name, tally.cut_targets, kMostPieces);
+  }
+
+  void report(const ScoreTally& better, const ScoreTally& worse) const {
+    report("better", better);
+    report("worse", worse);
+    warn_of_cut_sources("source", better);
+  }
+
+  void warn_of_cut_sources(const std::string& name, const ScoreTally& tally) const {
+    warn_of_cut(name, tally.cut_sources, most_source_pieces(*trained_.model));
+  }
+
+ private:
+  static void warn_of_cut(const std::string& name, const CutLines& cut, std::size_t pieces) {
+    if (cut.count > 0) log::warn("{}: {}", name, cut.report(pieces));
+  }
+
+  const ScoreCommandConfig& config_;
+  Run trained_;
+};
+
 // Scores and prints all lines, and finally their sums.
 class TranslationScorePrinter {
  public:
-  TranslationScorePrinter(const ScoreCommandConfig& config, const Run& trained)
-      : config_(config), trained_(trained), progress_(size_of(config)) {}
+  TranslationScorePrinter(const ScoreCommandConfig& config, const TranslationScorer& scorer)
+      : config_(config), scorer_(scorer), progress_(size_of(config)) {}
 
   // `texts` are those of --source, --target and perhaps --contrast.
   void print(const std::vector<std::vector<std::string>>& texts) {
-    const auto targets = score(trained_, texts[0], texts[1], config_.score, &progress_);
+    const auto targets = scorer_.score(texts[0], texts[1], progress_);
     const auto contrasts =
-        has_contrast() ? score(trained_, texts[0], texts[2], config_.score, &progress_) : std::vector<TargetScore>();
+        has_contrast() ? scorer_.score(texts[0], texts[2], progress_) : std::vector<TargetScore>();
     progress_.clear();
     for (std::size_t i = 0; i < targets.size(); ++i) {
       targets_.add(targets[i]);
@@ -92,19 +152,19 @@ class TranslationScorePrinter {
 
   void finish() const {
     if (config_.json) {
-      Json summary = sums_json(targets_);
+      Json summary = scorer_.json_of(targets_);
       if (has_contrast()) {
-        summary["contrast"] = sums_json(contrasts_);
+        summary["contrast"] = scorer_.json_of(contrasts_);
         summary["accuracy"] = accuracy_json(pairs_);
       }
       std::cout << Json{{"summary", summary}}.dump() << '\n';
     }
-    report(config_.target, targets_);
+    scorer_.report(name_of_input(config_.target), targets_);
     if (has_contrast()) {
-      report(config_.contrast, contrasts_);
+      scorer_.report(name_of_input(config_.contrast), contrasts_);
       log::info("accuracy {} if the pairs are independent", accuracy_text(pairs_));
     }
-    warn_of_cut(config_.source, targets_.cut_sources, most_source_pieces(*trained_.model));
+    scorer_.warn_of_cut_sources(name_of_input(config_.source), targets_);
   }
 
  private:
@@ -114,54 +174,37 @@ class TranslationScorePrinter {
   }
   bool has_contrast() const { return !config_.contrast.empty(); }
 
-  Json json_of(const TargetScore& score) const {
-    return score_json(score.pieces, score.words, trained_.tokenizers.tgt, config_.per_token);
-  }
-
   void print_line(const TargetScore& target, const TargetScore* contrast) {
     const bool is_correct = contrast != nullptr && pairs_.add(target.log_prob(), contrast->log_prob());
     if (config_.json) {
-      Json object = json_of(target);
+      Json object = scorer_.json_of(target);
       if (contrast != nullptr) {
-        object["contrast"] = json_of(*contrast);
+        object["contrast"] = scorer_.json_of(*contrast);
         object["correct"] = is_correct;
       }
       std::cout << object.dump() << '\n';
       return;
     }
-    const Tokenizer& tokenizer = trained_.tokenizers.tgt;
+    const Tokenizer& tokenizer = scorer_.tokenizer();
     std::cout << score_text(target.pieces, tokenizer, config_.per_token);
     if (contrast != nullptr) std::cout << '\t' << score_text(contrast->pieces, tokenizer, false);
     std::cout << '\n';
   }
 
-  static void warn_of_cut(const std::string& file, const CutLines& cut, std::size_t pieces) {
-    if (cut.count > 0) log::warn("{}: {}", name_of_input(file), cut.report(pieces));
-  }
-
-  static void report(const std::string& file, const ScoreTally& tally) {
-    log::info("{}: {}", name_of_input(file), sums_text(tally));
-    warn_of_cut(file, tally.cut_targets, kMostPieces);
-  }
-
   const ScoreCommandConfig& config_;
-  const Run& trained_;
+  const TranslationScorer& scorer_;
   WorkProgress progress_;
   ScoreTally targets_, contrasts_;
   ContrastTally pairs_;
 };
 
-}  // namespace
-
-void score_translations(const ScoreCommandConfig& config) {
+void score_translation_lines(const ScoreCommandConfig& config) {
   std::vector<std::string> files = {config.source, config.target};
   if (!config.contrast.empty()) files.push_back(config.contrast);
   LineAlignedReader reader(files);  // opened first: a file that cannot be read is said at once
   FactorReader factors(config.factors.source_factors);
-  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
-  check_factor_files(trained.tokenizers, config.run, config.factors.source_factors.size());
-  freeze(*trained.model, config.use.precision);
-  TranslationScorePrinter printer(config, trained);
+  const TranslationScorer scorer(config);
+  TranslationScorePrinter printer(config, scorer);
   std::vector<std::string> lines(files.size());
   bool more = true;
   while (more) {
@@ -181,6 +224,17 @@ void score_translations(const ScoreCommandConfig& config) {
   factors.finish();
   reader.log_counts();
   printer.finish();
+}
+
+}  // namespace
+
+void score_translations(const ScoreCommandConfig& config) {
+  if (!config.target.empty()) return score_translation_lines(config);
+  std::vector<MinimalPair> pairs = read_minimal_pairs(config.contrast, PairsOf::translations);
+  FactorReader factors(config.factors.source_factors);
+  for (MinimalPair& pair : pairs) pair.source += factors.next(pair.source);
+  factors.finish();
+  score_pairs(config, pairs, TranslationScorer(config));
 }
 
 }  // namespace attend

@@ -12,45 +12,68 @@
 namespace attend {
 namespace {
 
-constexpr const char* kPairRemedy =
-    "write lines \"better TAB worse\", \"kind TAB better TAB worse\" or \"kind TAB distance TAB better TAB worse\"";
+// The forms of a line: the sentences alone, after their kind, and after their kind and distance.
+struct PairForms {
+  std::size_t sentences;
+  const char* counts;  // of the fields
+  const char* remedy;
+};
 
-MinimalPair pair_of(std::vector<std::string>& fields, const std::string& place) {
+constexpr PairForms kTextForms = {
+    2, "2, 3 or 4",
+    "write lines \"better TAB worse\", \"kind TAB better TAB worse\" or \"kind TAB distance TAB better TAB worse\""};
+constexpr PairForms kTranslationForms = {
+    3, "3, 4 or 5",
+    "for a translation model write lines \"source TAB better TAB worse\", \"kind TAB source TAB better TAB worse\" or "
+    "\"kind TAB distance TAB source TAB better TAB worse\""};
+
+MinimalPair pair_of(std::vector<std::string>& fields, const PairForms& forms, const std::string& place) {
   const std::size_t count = fields.size();
   if (const auto blank = std::ranges::find_if(fields, is_blank); blank != fields.end()) {
-    throw UserError(fmt::format("{}: field {} is blank", place, blank - fields.begin() + 1), kPairRemedy);
+    throw UserError(fmt::format("{}: field {} is blank", place, blank - fields.begin() + 1), forms.remedy);
   }
   MinimalPair pair{.better = std::move(fields[count - 2]), .worse = std::move(fields[count - 1])};
   if (pair.better == pair.worse) {
     throw UserError(place + ": both sentences are \"" + pair.better + "\"", "give two that differ");
   }
-  if (count > 2) pair.kind = std::move(fields[0]);
-  if (count < 4) return pair;
+  if (forms.sentences == 3) {
+    pair.source = std::move(fields[count - 3]);
+    // A distance, in a file of pairs without sources.
+    if (parse_number<std::int64_t>(pair.source)) {
+      throw UserError(fmt::format("{}: field {} is \"{}\", expected a source sentence", place, count - 2, pair.source),
+                      forms.remedy);
+    }
+  }
+  if (count > forms.sentences) pair.kind = std::move(fields[0]);
+  if (count < forms.sentences + 2) return pair;
   pair.distance = parse_number<std::int64_t>(fields[1]);
   if (!pair.distance || *pair.distance < 0) {
-    throw UserError(place + ": the distance is \"" + fields[1] + "\", expected a whole number from 0", kPairRemedy);
+    throw UserError(place + ": the distance is \"" + fields[1] + "\", expected a whole number from 0", forms.remedy);
   }
   return pair;
 }
 
 }  // namespace
 
-std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path) {
+std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, PairsOf what) {
+  const PairForms& forms = what == PairsOf::texts ? kTextForms : kTranslationForms;
   LineReader reader(path);
   std::vector<MinimalPair> pairs;
   std::size_t count = 0;  // of fields
   for (std::string line; reader.next(line);) {
     std::vector<std::string> fields = split_at(line, '\t');
-    if (pairs.empty() && fields.size() >= 2 && fields.size() <= 4) count = fields.size();
+    if (pairs.empty() && fields.size() >= forms.sentences && fields.size() <= forms.sentences + 2) {
+      count = fields.size();
+    }
     if (fields.size() != count) {
       throw UserError(
           fmt::format("{}: {}, expected {}", reader.place(), counted(std::ssize(fields), "tab-separated field"),
-                      count == 0 ? "2, 3 or 4" : fmt::format("{} as in the first line", count)),
-          kPairRemedy);
+                      count == 0 ? forms.counts : fmt::format("{} as in the first line", count)),
+          forms.remedy);
     }
-    pairs.push_back(pair_of(fields, reader.place()));
+    pairs.push_back(pair_of(fields, forms, reader.place()));
   }
-  if (pairs.empty()) throw UserError(name_of_input(path) + ": empty", kPairRemedy);
+  if (pairs.empty()) throw UserError(name_of_input(path) + ": empty", forms.remedy);
   reader.counts().log(path.string());
   return pairs;
 }

@@ -7,6 +7,14 @@
 //
 //   agreement	3	The boys with the hat are tired.	The boys with the hat is tired.
 //
+// Pairs of translations (Sennrich 2017, arXiv 1612.04629) have the sentence that they translate before the better one:
+//
+//   source  better  worse
+//   kind  source  better  worse
+//   kind  distance  source  better  worse
+//
+//   article	0	The woman is tired.	Die Frau ist müde.	Das Frau ist müde.
+//
 // The distance is a whole number, such as the words between subject and verb.
 #pragma once
 
@@ -21,12 +29,15 @@ namespace attend {
 struct MinimalPair {
   std::string kind = {};  // empty: the file names none
   std::optional<std::int64_t> distance = {};
+  std::string source = {};  // of translations
   std::string better = {}, worse = {};
 };
 
+enum class PairsOf { texts, translations };
+
 // The pairs of a file, which may be .gz or - (standard input). Throws UserError naming the file and its line if a line
-// has another number of fields than 2, 3 or 4, or than the first one, a blank field, a distance that is not a number
-// from 0, or the same sentence twice; or the file, if it is empty.
-std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path);
+// has another number of fields than 2, 3 or 4 (of translations 3, 4 or 5), or than the first one, a blank field, a
+// distance that is not a number from 0, a source that is one, or the same sentence twice; or the file, if it is empty.
+std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, PairsOf what);
 
 }  // namespace attend

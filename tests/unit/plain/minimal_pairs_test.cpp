@@ -1,4 +1,4 @@
-// Files of minimal pairs: three forms, and what is refused by file and line.
+// Files of minimal pairs: three forms of texts and three of translations, and what is refused by file and line.
 #include "data/text/minimal_pairs.hpp"
 
 #include <gtest/gtest.h>
@@ -15,15 +15,15 @@ namespace {
 
 class MinimalPairs : public testing::Test {
  protected:
-  std::vector<MinimalPair> read(const std::string& text) {
+  std::vector<MinimalPair> read(const std::string& text, PairsOf what = PairsOf::texts) {
     write_file_atomic(directory_ / "pairs.tsv", text);
-    return read_minimal_pairs(directory_ / "pairs.tsv");
+    return read_minimal_pairs(directory_ / "pairs.tsv", what);
   }
 
   // What reading `text` says, after the name of the directory.
-  std::string refusal(const std::string& text) {
+  std::string refusal(const std::string& text, PairsOf what = PairsOf::texts) {
     try {
-      read(text);
+      read(text, what);
     } catch (const UserError& error) {
       return std::string(error.what()).substr(directory_.path().string().size() + 1);
     }
@@ -60,6 +60,36 @@ TEST_F(MinimalPairs, MistakesAreNamedByFileAndLine) {
   EXPECT_EQ(refusal("k\tfar\ta\tb\n"), "pairs.tsv:1: the distance is \"far\", expected a whole number from 0");
   EXPECT_EQ(refusal("k\t-1\ta\tb\n"), "pairs.tsv:1: the distance is \"-1\", expected a whole number from 0");
   EXPECT_EQ(refusal(""), "pairs.tsv: empty");
+}
+
+TEST_F(MinimalPairs, OfTranslationsHaveASourceBeforeTheBetterOne) {
+  const auto plain = read("Him.\tEr.\tSie.\n", PairsOf::translations);
+  ASSERT_EQ(plain.size(), 1U);
+  EXPECT_EQ(plain[0].source, "Him.");
+  EXPECT_EQ(plain[0].better, "Er.");
+  EXPECT_EQ(plain[0].worse, "Sie.");
+  EXPECT_EQ(plain[0].kind, "");
+  EXPECT_FALSE(plain[0].distance);
+  const auto kinds = read("pronoun\tHim.\tEr.\tSie.", PairsOf::translations);
+  EXPECT_EQ(kinds[0].kind, "pronoun");
+  EXPECT_EQ(kinds[0].source, "Him.");
+  EXPECT_FALSE(kinds[0].distance);
+  const auto distances = read("pronoun\t4\tHim.\tEr.\tSie.", PairsOf::translations);
+  EXPECT_EQ(distances[0].kind, "pronoun");
+  EXPECT_EQ(distances[0].distance, 4);
+  EXPECT_EQ(distances[0].source, "Him.");
+  EXPECT_EQ(read("a\tb").front().source, "");
+}
+
+TEST_F(MinimalPairs, WithoutASourceAreNoTranslations) {
+  EXPECT_EQ(refusal("Er.\tSie.\n", PairsOf::translations),
+            "pairs.tsv:1: 2 tab-separated fields, expected 3, 4 or 5");
+  EXPECT_EQ(refusal("pronoun\t4\tEr.\tSie.\n", PairsOf::translations),
+            "pairs.tsv:1: field 2 is \"4\", expected a source sentence");
+  EXPECT_EQ(refusal("k\tfar\tHim.\tEr.\tSie.\n", PairsOf::translations),
+            "pairs.tsv:1: the distance is \"far\", expected a whole number from 0");
+  EXPECT_EQ(refusal("Him.\tEr.\tSie.\nEr.\tSie.\n", PairsOf::translations),
+            "pairs.tsv:2: 2 tab-separated fields, expected 3 as in the first line");
 }
 
 }  // namespace

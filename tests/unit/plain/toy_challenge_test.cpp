@@ -281,7 +281,7 @@ TEST(ToyChallenge, IsWrittenIfWanted) {
   EXPECT_EQ(bytes("documents.train.txt"), documents);
 
   const auto expect_read = [&](const char* name, const std::vector<MinimalPair>& drawn) {
-    const std::vector<MinimalPair> read = read_minimal_pairs(directory / "challenge" / name);
+    const std::vector<MinimalPair> read = read_minimal_pairs(directory / "challenge" / name, what);
     ASSERT_EQ(read.size(), drawn.size());
     for (std::size_t i = 0; i < read.size(); ++i) {
       EXPECT_EQ(read[i].kind, drawn[i].kind);
