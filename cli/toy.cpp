@@ -25,8 +25,9 @@ void run(const ToyConfig& config, const OptionOrigins&) {
               part.test);
   }
   if (config.challenge) {
-    log::info("{}/challenge/{{english,german}}.tsv: {} English and {} German minimal pairs", config.directory,
-              corpus.english_pairs, corpus.german_pairs);
+    log::info(
+        "{}/challenge/{{english,german,en-de}}.tsv: {} English and {} German minimal pairs, and {} of translations",
+        config.directory, corpus.english_pairs, corpus.german_pairs, corpus.translation_pairs);
   }
 }
 

@@ -53,8 +53,11 @@ std::int64_t between(std::size_t a, std::size_t b) {
 // pair may have another distance than the wanted one.
 class Contrasts : private PlainClauses {
  public:
-  Contrasts(RandomStream& random, Language language, std::int64_t distance)
-      : PlainClauses(random), english_(language == Language::english), distance_(distance) {}
+  Contrasts(RandomStream& random, Language language, bool of_translations, std::int64_t distance)
+      : PlainClauses(random),
+        english_(language == Language::english),
+        of_translations_(of_translations),
+        distance_(distance) {}
 
   MinimalPair agreement(bool plural) {
     const bool adverb = english_ && distance_ == 1, alone = english_ && distance_ == 2;
@@ -85,10 +88,11 @@ class Contrasts : private PlainClauses {
     Sentence sentence = of_clause(last ? reported(std::move(clause), others) : std::move(clause));
     Clause& said_of = last ? sentence.clauses[0].subordinates[0].clause : sentence.clauses[0];
     const std::vector<Word> better = say(sentence);
+    std::string source = source_of(sentence);
     const std::size_t finite = position_of(better, &said_of, Part::finite);
     const std::size_t noun = position_of(better, &said_of.subject, Part::noun);
     said_of.subject.number = others;
-    return pair(better, with_word(better, finite, say(sentence)), between(noun, finite));
+    return pair(better, with_word(better, finite, say(sentence)), between(noun, finite), std::move(source));
   }
 
   MinimalPair pronoun(bool plural) {
@@ -166,6 +170,7 @@ class Contrasts : private PlainClauses {
     Sentence sentence = of_clause(std::move(clause));
     NounPhrase& target = of_object ? *sentence.clauses[0].object : sentence.clauses[0].subject;
     const std::vector<Word> better = say(sentence);
+    std::string source = source_of(sentence);
     const std::size_t determiner = position_of(better, &target, Part::determiner);
     const std::size_t noun = position_of(better, &target, Part::noun);
     // Not "der Frau", a dative, and not "die Lehrer", a plural.
@@ -173,7 +178,7 @@ class Contrasts : private PlainClauses {
     const bool masculine = other.gender == Gender::neuter || (other.gender == Gender::feminine && of_object);
     other.gender = masculine ? Gender::masculine : Gender::neuter;
     target.noun = &other;
-    return pair(better, with_word(better, determiner, say(sentence)), between(determiner, noun));
+    return pair(better, with_word(better, determiner, say(sentence)), between(determiner, noun), std::move(source));
   }
 
   MinimalPair particle(bool) {
@@ -195,11 +200,12 @@ class Contrasts : private PlainClauses {
     Sentence sentence = of_clause(std::move(clause));
     Clause& said = sentence.clauses[0];
     const std::vector<Word> better = say(sentence);
+    std::string source = source_of(sentence);
     Verb other = *said.verb;
     other.prefix = prefix;
     const std::size_t finite = position_of(better, &said, Part::finite);
     said.verb = &other;
-    return pair(better, to_text(say(sentence)), between(finite, better.size() - 1));
+    return pair(better, to_text(say(sentence)), between(finite, better.size() - 1), std::move(source));
   }
 
   MinimalPair verb_position(bool) {
@@ -221,7 +227,30 @@ class Contrasts : private PlainClauses {
     const Clause& moved = sentence.clauses[0].subordinates[0].clause;
     const std::vector<Word> better = say(sentence);
     const std::size_t subject = position_of(better, &moved.subject, Part::noun);
-    return pair(better, with_moved(better, position_of(better, &moved, Part::finite), subject + 1), 0);
+    return pair(better, with_moved(better, position_of(better, &moved, Part::finite), subject + 1), 0,
+                source_of(sentence));
+  }
+
+  MinimalPair polarity(bool affirmative) {
+    Clause clause;
+    if (chance(0.5)) {
+      clause = deed(any_tense());  // nicht
+    } else {
+      clause.tense = any_tense();
+      clause.subject = phrase(kPerson, any_number());
+      clause.verb = &pick_where(verbs(), [](const Verb& verb) {
+        return verb.object == Object::accusative && !verb.recipient && (verb.objects & kPlace) == 0;
+      });
+      clause.object = owned(phrase(clause.verb->objects, Number::singular));
+      clause.object->determiner = Determiner::indefinite;  // kein
+    }
+    Sentence sentence = of_clause(std::move(clause));
+    bool& negated = sentence.clauses[0].negated;
+    negated = !affirmative;
+    const std::vector<Word> better = say(sentence);
+    std::string source = source_of(sentence);
+    negated = affirmative;
+    return pair(better, to_text(say(sentence)), 0, std::move(source));
   }
 
  private:
@@ -229,8 +258,16 @@ class Contrasts : private PlainClauses {
     return english_ ? to_english(sentence) : to_german(sentence);
   }
 
-  static MinimalPair pair(const std::vector<Word>& better, std::string worse, std::int64_t distance) {
-    return {.distance = distance, .better = to_text(better), .worse = std::move(worse)};
+  std::string source_of(const Sentence& sentence) const {
+    return of_translations_ ? to_text(to_english(sentence)) : std::string();
+  }
+
+  static MinimalPair pair(const std::vector<Word>& better, std::string worse, std::int64_t distance,
+                          std::string source = {}) {
+    return {.distance = distance,
+            .source = std::move(source),
+            .better = to_text(better),
+            .worse = std::move(worse)};
   }
 
   static Time fixed(const Phrase& phrase) { return {std::string(phrase.english), std::string(phrase.german)}; }
@@ -245,7 +282,7 @@ class Contrasts : private PlainClauses {
     }
   }
 
-  bool english_;
+  bool english_, of_translations_;
   std::int64_t distance_;
 };
 
@@ -254,6 +291,7 @@ struct ChallengeKind {
   const char* name;
   std::int64_t nearest, farthest;
   MinimalPair (Contrasts::*draw)(bool turned);
+  bool needs_source = false;  // both sentences are right by themselves
 };
 
 constexpr ChallengeKind kChallengeKinds[] = {
@@ -265,19 +303,18 @@ constexpr ChallengeKind kChallengeKinds[] = {
     {Language::german, "article", 0, 1, &Contrasts::article},
     {Language::german, "particle", 1, 6, &Contrasts::particle},
     {Language::german, "verb_position", 0, 0, &Contrasts::verb_position},
+    {Language::german, "polarity", 0, 0, &Contrasts::polarity, true},
 };
 
-}  // namespace
-
-std::vector<MinimalPair> draw_challenge(Language language, std::uint64_t seed) {
+std::vector<MinimalPair> draw_pairs(Language language, bool of_translations, std::uint64_t seed) {
   std::vector<MinimalPair> pairs;
   std::uint64_t number = 0;
   for (const ChallengeKind& kind : kChallengeKinds) {
     ++number;
-    if (kind.language != language) continue;
+    if (kind.language != language || (kind.needs_source && !of_translations)) continue;
     for (std::int64_t distance = kind.nearest; distance <= kind.farthest; ++distance) {
       RandomStream random(combine_keys(seed, kChallengeStream, number, distance));
-      Contrasts contrasts(random, language, distance);
+      Contrasts contrasts(random, language, of_translations, distance);
       std::unordered_set<std::string> seen;
       while (seen.size() < kPairs) {
         MinimalPair pair = (contrasts.*kind.draw)(seen.size() % 2 == 1);
@@ -289,6 +326,16 @@ std::vector<MinimalPair> draw_challenge(Language language, std::uint64_t seed) {
     }
   }
   return pairs;
+}
+
+}  // namespace
+
+std::vector<MinimalPair> draw_challenge(Language language, std::uint64_t seed) {
+  return draw_pairs(language, false, seed);
+}
+
+std::vector<MinimalPair> draw_translation_challenge(std::uint64_t seed) {
+  return draw_pairs(Language::german, true, seed);
 }
 
 }  // namespace attend::toy

@@ -19,10 +19,14 @@
 //   verb_position  the finite verb of a subordinate clause follows its subject instead of coming last. Not after weil,
 //                  obwohl and während, where spoken German allows it. No distance: 0.
 //
+// Translations into German are the German pairs, each after the English sentence of the same meaning, and
+//   polarity       "nicht" is missing, or "ein" stands for "kein"; in every second pair they are added. Without the
+//                  source, both sentences are right. No distance: 0.
+//
 // The corpus has neither reflexives nor negative polarity, and a pronoun may refer to somebody of another sentence:
 // there are no pairs of these. The words are those of the lexicon, without names and numbers. Half of the pairs of a
-// kind and distance have a plural noun (agreement, pronoun), the future (tense) or an object (article), so that no
-// form is always right.
+// kind and distance have a plural noun (agreement, pronoun), the future (tense), an object (article) or no negation (polarity), so
+// that no form is always right.
 #pragma once
 
 #include <cstdint>
@@ -36,5 +40,8 @@ enum class Language { english, german };
 
 // 100 pairs of each kind and distance, without repetition, in this order. A short sentence may occur in the corpus.
 std::vector<MinimalPair> draw_challenge(Language language, std::uint64_t seed);
+
+// Those of translations from English into German: the German pairs of the same seed, and then 100 of polarity.
+std::vector<MinimalPair> draw_translation_challenge(std::uint64_t seed);
 
 }  // namespace attend::toy

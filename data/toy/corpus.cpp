@@ -129,13 +129,14 @@ class CorpusWriting {
 
 constexpr const char* kEnglishChallenge = "challenge/english.tsv";
 constexpr const char* kGermanChallenge = "challenge/german.tsv";
+constexpr const char* kTranslationChallenge = "challenge/en-de.tsv";
 
-std::size_t write_challenge(const std::filesystem::path& path, toy::Language language, std::int64_t seed) {
-  const std::vector<MinimalPair> pairs = toy::draw_challenge(language, static_cast<std::uint64_t>(seed));
+std::size_t write_challenge(const std::filesystem::path& path, const std::vector<MinimalPair>& pairs) {
   make_directories(path.parent_path());
   AtomicFile file(path);
   for (const MinimalPair& pair : pairs) {
-    file.write(fmt::format("{}\t{}\t{}\t{}\n", pair.kind, pair.distance.value(), pair.better, pair.worse));
+    const std::string source = pair.source.empty() ? "" : pair.source + '\t';
+    file.write(fmt::format("{}\t{}\t{}{}\t{}\n", pair.kind, pair.distance.value(), source, pair.better, pair.worse));
   }
   file.commit();
   return pairs.size();
@@ -151,7 +152,7 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
   for (const std::string_view set : {"train", "valid"}) {
     for (const std::string_view language : {"en", "de"}) files.push_back(trees_file(set, language));
   }
-  if (config.challenge) files.insert(files.end(), {kEnglishChallenge, kGermanChallenge});
+  if (config.challenge) files.insert(files.end(), {kEnglishChallenge, kGermanChallenge, kTranslationChallenge});
   for (const std::string& name : files) {
     if (!config.overwrite && std::filesystem::exists(directory / name)) {
       throw UserError((directory / name).string() + ": already exists",
@@ -178,8 +179,13 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
                                             .test = examples(config.test_sentences, 2000)});
   report.translation = {train, valid, test};
   if (config.challenge) {
-    report.english_pairs = write_challenge(directory / kEnglishChallenge, toy::Language::english, config.seed);
-    report.german_pairs = write_challenge(directory / kGermanChallenge, toy::Language::german, config.seed);
+    const auto seed = static_cast<std::uint64_t>(config.seed);
+    report.english_pairs =
+        write_challenge(directory / kEnglishChallenge, toy::draw_challenge(toy::Language::english, seed));
+    report.german_pairs =
+        write_challenge(directory / kGermanChallenge, toy::draw_challenge(toy::Language::german, seed));
+    report.translation_pairs =
+        write_challenge(directory / kTranslationChallenge, toy::draw_translation_challenge(seed));
   }
   return report;
 }

@@ -6,6 +6,7 @@
 //   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
 //   trees.train.en.conllu trees.train.de.conllu trees.valid.*   trees of the first 2,000 and 500 pairs (trees.hpp)
 //   challenge/english.tsv challenge/german.tsv     minimal pairs (challenge.hpp), if wanted
+//   challenge/en-de.tsv                            those of translations
 //
 // Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw
 // text. Every word on both sides is aligned.
@@ -50,7 +51,8 @@ struct ToyConfig {
     visit("test-sentences", self.test_sentences,
           {.help = "test sentence pairs, and number of examples per task (12 to 2000)", .min = 1, .max = 1e6});
     visit("challenge", self.challenge,
-          {.help = "also write minimal pairs for attend score --contrast: challenge/english.tsv and german.tsv"});
+          {.help = "also write minimal pairs for attend score --contrast: challenge/english.tsv, german.tsv and, for "
+                   "translation models, en-de.tsv"});
     visit("overwrite", self.overwrite, {.help = "overwrite the files of an existing corpus"});
   }
 };
@@ -69,6 +71,7 @@ struct ToyReport {
   std::vector<ToySet> translation;                  // train, valid, test
   std::vector<ToyPart> parts;                       // documents, summaries, then the tasks
   std::size_t english_pairs = 0, german_pairs = 0;  // minimal pairs
+  std::size_t translation_pairs = 0;                // the same of translations into German
 };
 
 // Writes all files. Throws UserError if one exists (without overwrite) or cannot be written.

@@ -78,6 +78,11 @@ const std::vector<MinimalPair>& german() {
   return kPairs;
 }
 
+const std::vector<MinimalPair>& translations() {
+  static const std::vector<MinimalPair> kPairs = draw_translation_challenge(1);
+  return kPairs;
+}
+
 // Calls `check` for each pair of a kind.
 template <class Check>
 void for_each_of(const std::vector<MinimalPair>& pairs, const std::string& kind, Check check) {
@@ -111,6 +116,11 @@ TEST(ToyChallenge, HasAHundredPairsOfEachKindAndDistance) {
   };
   expect_counts(english(), {{"agreement", 1, 8}, {"pronoun", 3, 8}, {"tense", 1, 6}, {"negation", 0, 0}});
   expect_counts(german(), {{"agreement", 1, 8}, {"article", 0, 1}, {"particle", 1, 6}, {"verb_position", 0, 0}});
+  expect_counts(translations(), {{"agreement", 1, 8},
+                                 {"article", 0, 1},
+                                 {"particle", 1, 6},
+                                 {"verb_position", 0, 0},
+                                 {"polarity", 0, 0}});
 }
 
 TEST(ToyChallenge, AVerbDisagreesWithItsNounAndNotWithThoseBetween) {
@@ -241,6 +251,66 @@ TEST(ToyChallenge, AVerbFollowsItsSubjectInsteadOfComingLast) {
   EXPECT_GT(inside, 5U) << "clauses that precede the main one";
 }
 
+// The lexicon translates: a pair's source and its better sentence have the same nouns, in the same numbers.
+TEST(ToyChallenge, ATranslationHasTheGermanPairsWithSourcesOfTheirMeaning) {
+  ASSERT_GT(translations().size(), german().size());
+  for (std::size_t i = 0; i < german().size(); ++i) {
+    const MinimalPair& pair = translations()[i];
+    SCOPED_TRACE(pair.source + " / " + pair.better);
+    EXPECT_EQ(german()[i].source, "");
+    EXPECT_EQ(pair.kind, german()[i].kind);
+    EXPECT_EQ(pair.distance, german()[i].distance);
+    EXPECT_EQ(pair.better, german()[i].better);
+    EXPECT_EQ(pair.worse, german()[i].worse);
+  }
+  for (const MinimalPair& pair : translations()) {
+    SCOPED_TRACE(pair.source + " / " + pair.better);
+    const Strings german_words = words_of(pair.better);
+    std::size_t nouns_said = 0;
+    for (const std::string& word : words_of(pair.source)) {
+      if (!is_noun(word)) continue;
+      ++nouns_said;
+      const bool plural = is_plural_noun(word);
+      const auto translates = [&](const Noun& noun) {
+        if ((plural ? noun.english_plural : noun.english) != word) return false;
+        std::string form = words_of(std::string(plural ? noun.german_plural : noun.german))[0];
+        const std::string oblique = words_of(std::string(noun.german_plural))[0];
+        const auto says = [&](const std::string& text) {
+          return std::ranges::find(german_words, text) != german_words.end();
+        };
+        return says(form) || (noun.weak && says(oblique)) || (plural && says(form + 'n'));
+      };
+      EXPECT_TRUE(std::ranges::any_of(nouns(), translates)) << word;
+    }
+    EXPECT_GT(nouns_said, 0U);
+  }
+}
+
+TEST(ToyChallenge, ANegationIsThatOfTheSource) {
+  std::map<std::string, std::size_t> counts;
+  for_each_of(translations(), "polarity", [&](const MinimalPair& pair, const Compared& both) {
+    const auto negations = [](const Strings& words) {
+      return std::ranges::count_if(
+          words, [](const std::string& word) { return word == "nicht" || word.starts_with("kein"); });
+    };
+    const Strings source = words_of(pair.source);
+    EXPECT_EQ(std::ranges::count(source, "not"), negations(both.better));
+    EXPECT_EQ(negations(both.better) + negations(both.worse), 1);
+    const Strings& negated = negations(both.better) == 1 ? both.better : both.worse;
+    const bool kein = one_word_differs(both);
+    EXPECT_EQ(kein, std::ranges::find(negated, "nicht") == negated.end());
+    if (kein) {
+      const Strings& other = negations(both.better) == 1 ? both.worse : both.better;
+      EXPECT_EQ('k' + other[both.at], negated[both.at]);
+    }
+    ++counts[std::string(kein ? "kein" : "nicht") + (negations(both.better) == 1 ? " is missing" : " is added")];
+  });
+  EXPECT_EQ(counts.size(), 4U);
+  EXPECT_EQ(counts["kein is missing"] + counts["nicht is missing"], 50U);
+  EXPECT_GT(counts["kein is missing"], 10U);
+  EXPECT_GT(counts["nicht is missing"], 10U);
+}
+
 TEST(ToyChallenge, EveryWordOccursInTheTrainingText) {
   const auto words_in = [](const std::vector<MinimalPair>& pairs) {
     std::set<std::string> words;
@@ -249,7 +319,8 @@ TEST(ToyChallenge, EveryWordOccursInTheTrainingText) {
     }
     return words;
   };
-  std::set<std::string> new_english = words_in(english()), new_german = words_in(german());
+  std::set<std::string> new_english = words_in(english()), new_german = words_in(translations());
+  for (const MinimalPair& pair : translations()) new_english.merge(words_in({{.better = pair.source}}));
   RandomStream random(1);
   for (int i = 0; i < 40000 && !(new_english.empty() && new_german.empty()); ++i) {
     const std::size_t length = invent_length(random);
@@ -277,28 +348,31 @@ TEST(ToyChallenge, IsWrittenIfWanted) {
   const ToyReport report = write_toy_corpus(config);
   EXPECT_EQ(report.english_pairs, english().size());
   EXPECT_EQ(report.german_pairs, german().size());
+  EXPECT_EQ(report.translation_pairs, translations().size());
   EXPECT_EQ(bytes("train.de"), train);
   EXPECT_EQ(bytes("documents.train.txt"), documents);
 
-  const auto expect_read = [&](const char* name, const std::vector<MinimalPair>& drawn) {
+  const auto expect_read = [&](const char* name, PairsOf what, const std::vector<MinimalPair>& drawn) {
     const std::vector<MinimalPair> read = read_minimal_pairs(directory / "challenge" / name, what);
     ASSERT_EQ(read.size(), drawn.size());
     for (std::size_t i = 0; i < read.size(); ++i) {
       EXPECT_EQ(read[i].kind, drawn[i].kind);
       EXPECT_EQ(read[i].distance, drawn[i].distance);
+      EXPECT_EQ(read[i].source, drawn[i].source);
       EXPECT_EQ(read[i].better, drawn[i].better);
       EXPECT_EQ(read[i].worse, drawn[i].worse);
     }
   };
-  expect_read("english.tsv", english());
-  expect_read("german.tsv", german());
+  expect_read("english.tsv", PairsOf::texts, english());
+  expect_read("german.tsv", PairsOf::texts, german());
+  expect_read("en-de.tsv", PairsOf::translations, translations());
   const std::string both = bytes("challenge/english.tsv") + bytes("challenge/german.tsv");
   EXPECT_EQ(fnv1a(both), 18400075443716766603ULL)
       << "the pairs have changed: say so in CHANGELOG.md and take over the new value";
 
   EXPECT_NE(draw_challenge(Language::german, 2).front().better, german().front().better);
 
-  for (const std::string file : {"english", "german"}) {
+  for (const std::string file : {"english", "german", "en-de"}) {
     const TemporaryDirectory there;
     std::filesystem::create_directories(there / "challenge");
     std::ofstream(there / "challenge" / (file + ".tsv")) << "mine";
