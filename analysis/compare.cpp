@@ -18,6 +18,7 @@
 #include "analysis/breakdowns.hpp"
 #include "analysis/calibration.hpp"
 #include "analysis/compared_inputs.hpp"
+#include "analysis/contrasts.hpp"
 #include "analysis/cost.hpp"
 #include "analysis/cross_scores.hpp"
 #include "analysis/distant_pairs.hpp"
@@ -45,8 +46,8 @@ namespace {
 using Lines = std::vector<std::string>;
 
 // The options that mean something for language models.
-constexpr std::array<std::string_view, 8> kOfLanguageModels = {"runs",       "names",     "test",   "train",
-                                                               "checkpoint", "precision", "device", "threads"};
+constexpr std::array<std::string_view, 9> kOfLanguageModels = {
+    "runs", "names", "test", "train", "contrast", "checkpoint", "precision", "device", "threads"};
 
 class Measurement {
  public:
@@ -71,6 +72,7 @@ class Measurement {
     result_.tests = test_pairs(systems_, scored_, result_.metrics);
     result_.levels = levels_reached(conditions_of(runs_), result_.systems);
     break_down();
+    measure_contrasts();
     explain();
     if (config_.probe) probe();
     add_sentences();
@@ -82,6 +84,7 @@ class Measurement {
     inputs_ = read_compared_inputs(config_.test, config_.gold, config_.hypothesis);
     set_.sources = inputs_.sources;
     set_.references = inputs_.references;
+    contrasts_ = read_pairs_files(config_.contrast, PairsOf::translations);
     record_making(result_);
     result_.test = {.source = config_.test[0],
                     .target = config_.test[1],
@@ -240,6 +243,18 @@ class Measurement {
     result_.ngrams = ngram_differences(set_);
   }
 
+  void measure_contrasts() {
+    for (const PairsFile& file : contrasts_) {
+      std::vector<std::optional<std::vector<PairLogProbs>>> scores(systems_.size());
+      for (std::size_t s = 0; s < systems_.size(); ++s) {
+        if (!has_model(systems_[s])) continue;
+        log::info("{}: {} minimal pairs of {}", systems_[s].name, file.pairs.size(), file.name);
+        scores[s] = score_each(first_run(systems_[s])->run, file.pairs, scoring());
+      }
+      result_.contrasts.push_back(contrast_set(file, scores));
+    }
+  }
+
   // The text in which words are counted; empty, with a note, where there is none that can be relied on.
   std::string training_text_or_note() {
     if (!config_.train.empty()) return config_.train.back();
@@ -340,6 +355,7 @@ class Measurement {
   std::vector<std::unique_ptr<metrics::Metric>> metrics_;
   TranslatedSet set_;
   ComparedInputs inputs_;
+  std::vector<PairsFile> contrasts_;
   std::vector<NamedSearch> searches_;
   std::vector<TrainedRun> runs_;
   std::vector<SystemOutputs> outputs_;  // of all runs, then of the systems without a model, then of searches
@@ -418,14 +434,14 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       throw UserError(origins("names") + ": there are no runs to name",
                       "leave it out; translations are named by --hypothesis NAME=FILE");
     }
-    for (const char* option : {"checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
+    for (const char* option : {"contrast", "checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
                                "patience", "min-length", "max-length", "attention-threshold", "repetition-penalty",
                                "no-repeat-ngram", "sample", "mbr", "batch-size", "threads"}) {
       if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
     }
   }
   std::int64_t from_input =
-      std::ranges::count(test, "-") + (gold.gold == "-" ? 1 : 0) + (!train.empty() && train.back() == "-" ? 1 : 0);
+      std::ranges::count(test, "-") + std::ranges::count(contrast, "-") + (gold.gold == "-" ? 1 : 0) + (!train.empty() && train.back() == "-" ? 1 : 0);
   for (const GivenSystem& system : parse_hypotheses(hypothesis)) from_input += system.file == "-" ? 1 : 0;
   if (from_input > 1) {
     throw UserError(origins("test") + ": standard input (-) can be read only once",

@@ -21,6 +21,7 @@ struct CompareConfig {
   std::vector<std::string> hypothesis;
   std::vector<std::string> search;
   std::vector<std::string> train;
+  std::vector<std::string> contrast;
   GoldConfig gold;
   bool probe = false;
   bool all_attention = false;
@@ -57,6 +58,10 @@ struct CompareConfig {
     visit("train", self.train,
           {.help = "training text, whose last file, the target side, gives the frequencies of words; of language "
                    "models, all files; none: the training text of the first run",
+           .placeholder = "FILE"});
+    visit("contrast", self.contrast,
+          {.help = "files of minimal pairs, as attend score reads them: how often each model finds the better text more "
+                   "probable, by kind and distance",
            .placeholder = "FILE"});
     GoldConfig::visit(self.gold, visit);
     metrics::MetricChoice::visit(self.metrics, visit);

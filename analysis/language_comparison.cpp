@@ -15,6 +15,7 @@
 
 #include "analysis/breakdowns.hpp"
 #include "analysis/context_loss.hpp"
+#include "analysis/contrasts.hpp"
 #include "analysis/pair_tests.hpp"
 #include "analysis/run_groups.hpp"
 #include "analysis/test_documents.hpp"
@@ -68,6 +69,7 @@ class LanguageMeasurement {
     result_.tests = test_pairs(systems_, scored_, result_.metrics);
     result_.levels = levels_reached(conditions_of(runs_), result_.systems);
     break_down();
+    measure_contrasts();
     measure_contexts();
     measure_attention();
     return std::move(result_);
@@ -83,6 +85,7 @@ class LanguageMeasurement {
 
   void read_test_text() {
     documents_ = read_test_documents(config_.test);
+    contrasts_ = read_pairs_files(config_.contrast, PairsOf::texts);
     record_making(result_);
     TestText& test = result_.test;
     test = {.files = name_of_files(config_.test), .documents = std::ssize(documents_)};
@@ -246,6 +249,17 @@ class LanguageMeasurement {
                   });
   }
 
+  void measure_contrasts() {
+    for (const PairsFile& file : contrasts_) {
+      std::vector<std::optional<std::vector<PairLogProbs>>> scores;
+      for (const SystemRuns& system : systems_) {
+        log::info("{}: {} minimal pairs of {}", system.name, file.pairs.size(), file.name);
+        scores.emplace_back(score_each(first_run(system).run, file.pairs, {.workers = 1}));
+      }
+      result_.contrasts.push_back(contrast_set(file, scores));
+    }
+  }
+
   // The longest of the words into which 13a divides a text between white space: without its punctuation.
   static std::string without_marks(const std::string& word) {
     const std::string tokens = metrics::tokenize(word, metrics::Tokenization::mteval_13a);
@@ -334,6 +348,7 @@ class LanguageMeasurement {
   PerplexityByWord perplexity_;
   BitsPerByte bits_;
   std::vector<TestDocument> documents_;
+  std::vector<PairsFile> contrasts_;
   std::vector<TrainedLanguageRun> runs_;
   std::vector<ReadText> texts_;  // parallel to runs_
   std::vector<SystemRuns> systems_;

@@ -51,9 +51,7 @@ class TextScorer {
   }
 
   std::vector<LanguageScore> score(std::span<const MinimalPair> pairs, WorkProgress& progress) const {
-    std::vector<std::string> sentences;
-    for (const MinimalPair& pair : pairs) sentences.insert(sentences.end(), {pair.better, pair.worse});
-    return score(sentences, progress);
+    return score(sentences_of(pairs), progress);
   }
 
   TextJson json_of(const LanguageScore& score) const {

@@ -94,12 +94,7 @@ class TranslationScorer {
   }
 
   std::vector<TargetScore> score(std::span<const MinimalPair> pairs, WorkProgress& progress) const {
-    std::vector<std::string> sources, targets;
-    for (const MinimalPair& pair : pairs) {
-      sources.insert(sources.end(), 2, pair.source);
-      targets.insert(targets.end(), {pair.better, pair.worse});
-    }
-    return score(sources, targets, progress);
+    return score(sources_of(pairs), sentences_of(pairs), progress);
   }
 
   Json json_of(const TargetScore& score) const {

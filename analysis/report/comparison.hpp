@@ -173,6 +173,31 @@ struct Breakdown {
   std::vector<BreakdownGroup> groups = {};
 };
 
+// The share of minimal pairs whose better sentence a system finds the more probable one, in percent.
+struct ContrastAccuracy {
+  std::int64_t pairs = 0;
+  std::vector<std::optional<Estimate>> values = {};  // parallel to systems; Wilson's intervals
+};
+
+// McNemar's test of two systems, on the pairs that one of them alone gets right.
+struct ContrastTest {
+  std::int64_t a = 0;  // numbers of systems
+  std::int64_t b = 0;
+  std::int64_t only_a = 0;  // pairs
+  std::int64_t only_b = 0;
+  double p = 1;
+  double p_holm = 1;  // after Holm's correction over the pairs of systems
+};
+
+// A file of minimal pairs.
+struct ContrastSet {
+  std::string file;
+  ContrastAccuracy all = {};
+  std::map<std::string, ContrastAccuracy> kinds = {};       // of the error; empty if the file names none
+  std::map<std::int64_t, ContrastAccuracy> distances = {};  // the same
+  std::vector<ContrastTest> tests = {};
+};
+
 // An n-gram of the references that some systems produce and others miss.
 struct NgramDifference {
   std::string text;
@@ -300,6 +325,7 @@ struct ComparedSystems {
   std::vector<PairTest> tests;
   std::vector<LevelReached> levels;
   std::vector<Breakdown> where;
+  std::vector<ContrastSet> contrasts;
 };
 
 struct Comparison : ComparedSystems {

@@ -1,6 +1,9 @@
 #include "analysis/report/json.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "analysis/report/bytes.hpp"
@@ -33,6 +36,14 @@ struct Members {
     Json list = Json::array();
     for (const T& value : values) list.push_back(json_of(value));
     return list;
+  }
+
+  // An object with a member for each key.
+  template <class Key, class T>
+  Json json_of(const std::map<Key, T>& values) const {
+    Json members = Json::object();
+    for (const auto& [key, value] : values) members[fmt::format("{}", key)] = json_of(value);
+    return members;
   }
 
   Json json_of(const TestSet& it) const {
@@ -103,6 +114,9 @@ struct Members {
 
   Json json_of(const BreakdownGroup& it) const { return {OF(name), OF(count), OF(values)}; }
   Json json_of(const Breakdown& it) const { return {OF(id), OF(title), OF(measure), OF(unit), OF(groups)}; }
+  Json json_of(const ContrastAccuracy& it) const { return {OF(pairs), OF(values)}; }
+  Json json_of(const ContrastTest& it) const { return {OF(a), OF(b), OF(only_a), OF(only_b), OF(p), OF(p_holm)}; }
+  Json json_of(const ContrastSet& it) const { return {OF(file), OF(all), OF(kinds), OF(distances), OF(tests)}; }
   Json json_of(const NgramDifference& it) const { return {OF(text), OF(in_reference), OF(matched)}; }
   Json json_of(const SearchErrors& it) const { return {OF(compared), OF(ranked), OF(likelier)}; }
   Json json_of(const CrossScores& it) const { return {OF(log_prob), OF(length_penalty), OF(search_errors)}; }
@@ -145,8 +159,8 @@ struct Members {
   Json json_of(const LanguageComparison& it) const {
     return {OF(attend),    OF(command),  OF(made),    OF(processor),          OF(test),
             OF(notes),     OF(metrics),  OF(systems), OF(equal_vocabularies), OF(differences),
-            OF(tests),     OF(levels),   OF(where),   OF(context_words),      OF(contexts),
-            OF(distances), OF(attention)};
+            OF(tests),     OF(levels),   OF(where),   OF(contrasts),          OF(context_words),
+            OF(contexts),  OF(distances), OF(attention)};
   }
 
   Json json_of(const Comparison& it) const {
@@ -163,6 +177,7 @@ struct Members {
             OF(tests),
             OF(levels),
             OF(where),
+            OF(contrasts),
             OF(ngrams),
             OF(cross_scores),
             OF(beams),

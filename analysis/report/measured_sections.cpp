@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t kMostInWords = 3;  // systems; the tests of more pairs are only a table
 
-std::string p_value(double p) { return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
-
 class Measured : public SectionMaker {
  public:
   using SectionMaker::SectionMaker;

@@ -41,6 +41,7 @@ class Reasons : public SectionMaker {
       section.add(std::move(ngrams));
     }
     add_different_sentences(section);
+    add_contrasts(section, it_);
     return section;
   }
 

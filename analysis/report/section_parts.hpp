@@ -15,6 +15,7 @@ namespace attend {
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 std::string interval(const Estimate& estimate, int decimals);     // "33.1 (31.8 to 34.4)"
+std::string p_value(double p);                                    // "0.012", "< 0.001"
 std::string listed(const std::vector<std::string>& names);        // "a, b and c"
 std::string plural(std::int64_t count, const std::string& noun);  // "1 test", "2,000 tests"
 
@@ -56,6 +57,7 @@ std::vector<Section> measured_sections(const ComparedSystems& compared, const st
                                        const std::string& later, Section cost);
 std::vector<Section> translation_sections(const Comparison& comparison);  // the facts, and sections 1 to 4
 std::vector<Section> reason_sections(const Comparison& comparison);       // sections 5 to 7
+void add_contrasts(Section& section, const ComparedSystems& compared);    // of section 5: minimal pairs, if any
 Block depth_block(const Comparison& comparison);                          // of section 6: gradients and hidden states
 
 }  // namespace attend

@@ -18,6 +18,8 @@ std::string interval(const Estimate& estimate, int decimals) {
   return fmt::format("{} ({} to {})", value, fixed(estimate.low, decimals), fixed(estimate.high, decimals));
 }
 
+std::string p_value(double p) { return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
+
 std::string plural(std::int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", fixed(static_cast<double>(count), 0), noun, count == 1 ? "" : "s");
 }

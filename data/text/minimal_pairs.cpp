@@ -78,4 +78,16 @@ std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, P
   return pairs;
 }
 
+std::vector<std::string> sentences_of(std::span<const MinimalPair> pairs) {
+  std::vector<std::string> sentences;
+  for (const MinimalPair& pair : pairs) sentences.insert(sentences.end(), {pair.better, pair.worse});
+  return sentences;
+}
+
+std::vector<std::string> sources_of(std::span<const MinimalPair> pairs) {
+  std::vector<std::string> sources;
+  for (const MinimalPair& pair : pairs) sources.insert(sources.end(), 2, pair.source);
+  return sources;
+}
+
 }  // namespace attend

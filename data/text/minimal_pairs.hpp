@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,10 @@ enum class PairsOf { texts, translations };
 // has another number of fields than 2, 3 or 4 (of translations 3, 4 or 5), or than the first one, a blank field, a
 // distance that is not a number from 0, a source that is one, or the same sentence twice; or the file, if it is empty.
 std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, PairsOf what);
+
+// The better sentence of each pair, and after it the worse one.
+std::vector<std::string> sentences_of(std::span<const MinimalPair> pairs);
+// The sources of these.
+std::vector<std::string> sources_of(std::span<const MinimalPair> pairs);
 
 }  // namespace attend

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -142,6 +143,20 @@ double permutation_test(std::span<const double> a, std::span<const double> b) {
     if (distance(sum_of_a) >= actual - slack) ++as_large;
   }
   return static_cast<double>(as_large) / static_cast<double>(ways);
+}
+
+double mcnemar(std::int64_t only_a, std::int64_t only_b) {
+  ensure(only_a >= 0 && only_b >= 0, "numbers of items");
+  const std::int64_t n = only_a + only_b;
+  const auto log_choose = [&](std::int64_t k) {
+    return std::lgamma(static_cast<double>(n + 1)) - std::lgamma(static_cast<double>(k + 1)) -
+           std::lgamma(static_cast<double>(n - k + 1));
+  };
+  double tail = 0;  // P(X <= the smaller of the two)
+  for (std::int64_t k = 0; k <= std::min(only_a, only_b); ++k) {
+    tail += std::exp(log_choose(k) - static_cast<double>(n) * std::numbers::ln2);
+  }
+  return std::min(1.0, 2 * tail);
 }
 
 std::vector<double> holm(std::span<const double> p_values) {

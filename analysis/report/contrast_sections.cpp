@@ -1,0 +1,95 @@
+// The accuracy on minimal pairs, by the kind of the error and by distance.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+#include "analysis/report/characters.hpp"
+#include "analysis/report/section_parts.hpp"
+#include "analysis/report/verdict.hpp"
+
+namespace attend {
+namespace {
+
+class ContrastSections : public SectionMaker {
+ public:
+  using SectionMaker::SectionMaker;
+
+  void add_to(Section& section) const {
+    for (const ContrastSet& set : it_.contrasts) {
+      section.add(by_kind(set));
+      if (!set.distances.empty()) section.add(by_distance(set));
+      if (!set.tests.empty()) section.add(tests(set));
+    }
+  }
+
+ private:
+  // A row of a table: the number of pairs, and the accuracy of each system.
+  std::vector<TableCell> row_of(const std::string& group, const ContrastAccuracy& accuracy) const {
+    std::vector<TableCell> row{group, fixed(static_cast<double>(accuracy.pairs), 0)};
+    for (const std::optional<Estimate>& value : accuracy.values) row.emplace_back(value ? interval(*value, 1) : "–");
+    return row;
+  }
+
+  Figure by_kind(const ContrastSet& set) const {
+    const std::string title = "Accuracy on the minimal pairs of " + set.file;
+    PointChart chart{title, "Accuracy in percent"};
+    Table numbers{title + ", in percent", by_system({{"Kind", false}, {"Pairs"}})};
+    for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s});
+    const auto add = [&](const std::string& kind, const ContrastAccuracy& accuracy) {
+      chart.groups.push_back(kind);
+      for (std::size_t s = 0; s < systems().size(); ++s) chart.rows[s].values.push_back(accuracy.values[s]);
+      numbers.rows.push_back(row_of(kind, accuracy));
+    };
+    add("All", set.all);
+    for (const auto& [kind, accuracy] : set.kinds) add(capitalised(kind), accuracy);
+    return {title,
+            "The share of pairs whose better text has the higher probability; guessing gives 50 %. Wilson's 95 % "
+            "intervals, as if the pairs were independent.",
+            {chart},
+            numbers};
+  }
+
+  Figure by_distance(const ContrastSet& set) const {
+    const std::string title = "Accuracy by distance on the minimal pairs of " + set.file;
+    LineChart chart{title, "Distance", "Accuracy in percent"};
+    Table numbers{title + ", in percent", by_system({{"Distance"}, {"Pairs"}})};
+    for (std::size_t s = 0; s < systems().size(); ++s) chart.series.push_back({name(s), s});
+    for (const auto& [distance, accuracy] : set.distances) {
+      for (std::size_t s = 0; s < systems().size(); ++s) {
+        const std::optional<Estimate>& value = accuracy.values[s];
+        chart.series[s].points.push_back({static_cast<double>(distance), value ? value->value : kNotMeasured});
+      }
+      numbers.rows.push_back(row_of(std::to_string(distance), accuracy));
+    }
+    return {title,
+            "A curve that falls to the right: the model loses what must agree over a distance. Pairs of all kinds "
+            "count, and distances may have different kinds; a file of one kind compares like with like.",
+            {chart},
+            numbers};
+  }
+
+  Table tests(const ContrastSet& set) const {
+    const bool has_pairs = set.tests.size() > 1;
+    Table table{fmt::format("McNemar's tests on the minimal pairs of {}", set.file),
+                {{"Systems", false}, {"Only the first is right"}, {"Only the second is right"}, {"p"}}};
+    if (has_pairs) table.columns.push_back({"p, corrected"});
+    table.columns.push_back({"Better", false});
+    for (const ContrastTest& test : set.tests) {
+      const std::string &a = name(static_cast<std::size_t>(test.a)), &b = name(static_cast<std::size_t>(test.b));
+      const bool differ = test.p_holm < kSignificant;
+      std::vector<TableCell> row{a + ", " + b, fixed(static_cast<double>(test.only_a), 0),
+                                 fixed(static_cast<double>(test.only_b), 0), p_value(test.p)};
+      if (has_pairs) row.emplace_back(p_value(test.p_holm));
+      row.emplace_back(!differ ? "–" : test.only_a > test.only_b ? a : b);
+      row.back().is_best = differ;
+      table.rows.push_back(std::move(row));
+    }
+    return table;
+  }
+};
+
+}  // namespace
+
+void add_contrasts(Section& section, const ComparedSystems& compared) { ContrastSections(compared).add_to(section); }
+
+}  // namespace attend
