@@ -278,6 +278,15 @@ class SyntheticComparison {
         breakdown_of("length", "By length of the source", "BLEU", "sentences", {"under 10", "10 to 19", "20 and more"}),
         breakdown_of("frequency", "By frequency of the word in training", "recall in percent", "words",
                      {"never seen", "1 to 9", "10 to 99", "100 to 999", "1,000 and more"})};
+    it_.contrasts = {
+        {.file = "pairs <i>&.tsv",
+         .all = {400, {around(81.5, 3.8), around(86, 3.4), around(93.25, 2.5)}},
+         .kinds = {{"agreement", {300, {around(79, 4.6), around(85, 4), around(94, 2.7)}}},
+                   {"verb_position", {100, {around(89, 6), around(89, 6), around(91, 5.5)}}}},
+         .distances = {{0, {100, {around(89, 6), around(89, 6), around(91, 5.5)}}},
+                       {2, {150, {around(84, 5.8), around(88, 5.2), around(94, 3.8)}}},
+                       {9, {150, {around(74, 7), around(82, 6.1), around(94, 3.8)}}}},
+         .tests = {{0, 1, 12, 30, 0.008, 0.008}, {0, 2, 3, 50, 0.0000001, 0.0000003}, {1, 2, 11, 40, 0.00006, 0.00012}}}};
     it_.ngrams = {{.text = "in the orange hat", .in_reference = 5, .matched = {0, 1, 4}},
                   {.text = "<i>a</i> | b", .in_reference = 3, .matched = {3, 0, 0}}};
     it_.cross_scores = CrossScores{
@@ -311,6 +320,11 @@ class SyntheticComparison {
       for (Breakdown& breakdown : *breakdowns) {
         for (BreakdownGroup& group : breakdown.groups) repeat(group.values);
       }
+    }
+    for (ContrastSet& set : it_.contrasts) {
+      repeat(set.all.values);
+      for (auto& [kind, accuracy] : set.kinds) repeat(accuracy.values);
+      for (auto& [distance, accuracy] : set.distances) repeat(accuracy.values);
     }
     for (NgramDifference& ngram : it_.ngrams) repeat(ngram.matched);
     for (auto& row : it_.cross_scores->log_prob) row.insert(row.end() - 1, *(row.end() - 2));

@@ -79,6 +79,9 @@ inline LanguageComparison synthetic_language_comparison() {
                .unit = "words",
                .groups = {{"never", 321, {around(9.1, 0.4), around(9.9, 0.5), std::nullopt}},
                           {"1 to 9", 1'234, {around(7.1, 0.2), around(7.7, 0.2), around(7.4, 0.2)}}}}};
+  it.contrasts = {{.file = "english.tsv",
+                   .all = {600, {around(90, 2.4), around(80, 3.2), around(70, 3.7)}},
+                   .tests = {{0, 1, 90, 30, 0.00001, 0.00001}}}};
   it.context_words = 1'000;
   it.contexts = {{8, {around(4.4, 0.1), around(4.45, 0.1), around(4.42, 0.1)}},
                  {16, {around(4.2, 0.1), around(4.4, 0.1), around(4.3, 0.1)}},

@@ -34,7 +34,7 @@ TEST(LanguageReport, JsonHoldsEveryNumber) {
   const nlohmann::json json = parse_json(report_json(it), "report.json");
   for (const char* member :
        {"attend", "command", "made", "processor", "test", "notes", "metrics", "systems", "differences", "tests",
-        "levels", "where", "context_words", "contexts", "distances", "attention", "equal_vocabularies"}) {
+        "levels", "where", "contrasts", "context_words", "contexts", "distances", "attention", "equal_vocabularies"}) {
     EXPECT_TRUE(json.contains(member)) << member;
   }
   EXPECT_EQ(json["test"]["documents"], 120);
@@ -43,6 +43,8 @@ TEST(LanguageReport, JsonHoldsEveryNumber) {
   EXPECT_EQ(quality["perplexity_word"]["value"], it.systems[1].runs[0].quality.scores[0].value) << "with its interval";
   EXPECT_EQ(quality["bits_per_byte"]["high"], it.systems[1].runs[0].quality.scores[1].high);
   EXPECT_EQ(quality["perplexity_piece"], 18.5);
+  EXPECT_EQ(json["contrasts"][0]["all"]["values"][2]["value"], 70);
+  EXPECT_TRUE(json["contrasts"][0]["kinds"].empty());
   EXPECT_EQ(json["contexts"][1]["tokens"], 16);
   EXPECT_EQ(json["contexts"][1]["loss"][1]["value"], 4.4);
   EXPECT_TRUE(json["contexts"][2]["loss"][2].is_null()) << "it cannot read that many tokens";
@@ -64,7 +66,7 @@ TEST(LanguageReport, PageHasItsSectionsAndNoSentences) {
   for (const char* text :
        {"120 documents with 9,876 words and 54,321 bytes", "resampling the test documents", "Perplexity by piece",
         "lm is better by 0.104", "Training: tokens per second", "Pieces per word of the test text", "1.114 <small>(",
-        "Loss by length of context", "Attention of lm by distance, in percent",
+        "Loss by length of context", "Accuracy on the minimal pairs of english.tsv", "Attention of lm by distance, in percent",
         "Without attention: lstm &lt;b&gt;&amp;", "sections 5 and 6 describe"}) {
     EXPECT_TRUE(language_report_has(page, text)) << text;
   }
@@ -72,6 +74,7 @@ TEST(LanguageReport, PageHasItsSectionsAndNoSentences) {
     const std::string body = page.substr(page.find("<main>"), page.find("</main>") - page.find("<main>"));
     EXPECT_FALSE(language_report_has(body, text)) << text;
   }
+  EXPECT_FALSE(language_report_has(page, "Accuracy by distance")) << "the file has no distances";
 }
 
 // Neither a script but the page's own nor anything of another place.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <map>
 
@@ -127,6 +128,13 @@ TEST(Report, JsonHoldsEveryNumberAsItIs) {
   EXPECT_EQ(json["tests"][1]["p_holm"], 0.002);
   EXPECT_EQ(json["tests"][1]["seeds"]["p_holm"], 0.06);
   EXPECT_TRUE(json["tests"][0]["seeds"].is_null());
+  const nlohmann::json& contrast = json["contrasts"][0];
+  EXPECT_EQ(contrast["file"], "pairs <i>&.tsv");
+  EXPECT_EQ(contrast["all"]["pairs"], 400);
+  EXPECT_EQ(contrast["kinds"]["agreement"]["values"][2]["value"], 94);
+  EXPECT_EQ(contrast["distances"]["9"]["values"][0]["low"], 67);
+  EXPECT_EQ(contrast["tests"][1]["only_b"], 50);
+  EXPECT_EQ(contrast["tests"][2]["p_holm"], 0.00012);
   EXPECT_EQ(json["sentences"][1]["source"], hostile_texts()[0]);
   const AttentionMaps& maps = *it.sentences[3].systems[2].own;
   const nlohmann::json& written = json["sentences"][3]["systems"][2]["own"];
@@ -163,6 +171,39 @@ TEST(Report, ShowsTheMetricsOfTheComparison) {
   }
   const nlohmann::json texts = parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page");
   EXPECT_EQ(texts["metrics"], nlohmann::json::parse(R"([{"name": "WER", "lower_is_better": true}])"));
+}
+
+// Of a file of minimal pairs: charts by kind and by distance, and the tests; a system without a model has a dash.
+TEST(Report, ShowsTheAccuracyOnMinimalPairs) {
+  Comparison it = synthetic();
+  ContrastSet& set = it.contrasts[0];
+  for (auto& [distance, accuracy] : set.distances) accuracy.values[1].reset();
+  for (const Section& section : sections_of(it)) {
+    if (section.id != "where") continue;
+    ASSERT_GE(section.blocks.size(), 3U);
+    const auto& by_kind = std::get<Figure>(section.blocks[section.blocks.size() - 3]);
+    const auto& by_distance = std::get<Figure>(section.blocks[section.blocks.size() - 2]);
+    const auto& tests = std::get<Table>(section.blocks.back());
+    const auto& points = std::get<PointChart>(by_kind.charts.at(0));
+    EXPECT_EQ(points.groups, (std::vector<std::string>{"All", "Agreement", "Verb_position"}));
+    EXPECT_EQ(points.rows[2].values[1]->value, 94);
+    const auto& lines = std::get<LineChart>(by_distance.charts.at(0));
+    ASSERT_EQ(lines.series.size(), 3U);
+    EXPECT_EQ(lines.series[2].points[1].x, 2);
+    EXPECT_EQ(lines.series[0].points[2].y, 74);
+    EXPECT_TRUE(std::isnan(lines.series[1].points[2].y));
+    EXPECT_EQ(by_distance.numbers.rows[0][3].text, "–");
+    EXPECT_EQ(by_distance.numbers.rows[2][4].text, "94.0 (90.2 to 97.8)");
+    EXPECT_EQ(tests.rows[1].back().text, it.systems[2].name);
+    EXPECT_TRUE(tests.rows[1].back().is_best);
+  }
+  set.tests[0].p_holm = 0.2;
+  set.tests.resize(1);
+  const Section where = sections_of(it)[5];
+  EXPECT_EQ(where.id, "where");
+  const auto& alone = std::get<Table>(where.blocks.back());
+  EXPECT_EQ(alone.columns.size(), 5U) << "one pair of systems needs no correction";
+  EXPECT_EQ(alone.rows[0].back().text, "–") << "no significant difference";
 }
 
 TEST(Report, JsonTakesTextThatIsNotUtf8) {

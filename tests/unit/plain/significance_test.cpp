@@ -263,6 +263,17 @@ TEST(Significance, HolmsCorrection) {
   EXPECT_EQ(holm({{0.6, 0.7}}), (std::vector<double>{1, 1}));
 }
 
+// By hand: with 1 of 10, the two tails of the binomial distribution have 1 + 10 of 1024 outcomes each.
+TEST(Significance, McNemarsTestCountsTheItemsOfOneSystemAlone) {
+  EXPECT_NEAR(mcnemar(1, 9), 22.0 / 1024, 1e-12);
+  EXPECT_NEAR(mcnemar(9, 1), 22.0 / 1024, 1e-12);
+  EXPECT_NEAR(mcnemar(0, 3), 2.0 / 8, 1e-12);
+  EXPECT_EQ(mcnemar(0, 0), 1);
+  EXPECT_EQ(mcnemar(5, 5), 1) << "the two tails overlap";
+  EXPECT_LT(mcnemar(0, 4000), 1e-300);
+  EXPECT_NEAR(mcnemar(1950, 2050), 0.1175, 0.002) << "with many items as the normal distribution, z = 99 / sqrt(4000)";
+}
+
 TEST(Significance, PermutationsOfSmallGroupsAreCounted) {
   const std::vector<double> low{1, 2, 3}, high{4, 5, 6}, same{2, 2, 2};
   EXPECT_DOUBLE_EQ(permutation_test(low, high), 2.0 / 20);
