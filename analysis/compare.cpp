@@ -434,14 +434,14 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       throw UserError(origins("names") + ": there are no runs to name",
                       "leave it out; translations are named by --hypothesis NAME=FILE");
     }
-    for (const char* option : {"contrast", "checkpoint", "precision", "device", "all-attention", "beam", "length-penalty",
-                               "patience", "min-length", "max-length", "attention-threshold", "repetition-penalty",
-                               "no-repeat-ngram", "sample", "mbr", "batch-size", "threads"}) {
+    for (const char* option : {"contrast", "checkpoint", "precision", "device", "all-attention", "beam",
+                               "length-penalty", "patience", "min-length", "max-length", "attention-threshold",
+                               "repetition-penalty", "no-repeat-ngram", "sample", "mbr", "batch-size", "threads"}) {
       if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
     }
   }
-  std::int64_t from_input =
-      std::ranges::count(test, "-") + std::ranges::count(contrast, "-") + (gold.gold == "-" ? 1 : 0) + (!train.empty() && train.back() == "-" ? 1 : 0);
+  std::int64_t from_input = std::ranges::count(test, "-") + std::ranges::count(contrast, "-") +
+                            (gold.gold == "-" ? 1 : 0) + (!train.empty() && train.back() == "-" ? 1 : 0);
   for (const GivenSystem& system : parse_hypotheses(hypothesis)) from_input += system.file == "-" ? 1 : 0;
   if (from_input > 1) {
     throw UserError(origins("test") + ": standard input (-) can be read only once",

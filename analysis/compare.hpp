@@ -59,10 +59,11 @@ struct CompareConfig {
           {.help = "training text, whose last file, the target side, gives the frequencies of words; of language "
                    "models, all files; none: the training text of the first run",
            .placeholder = "FILE"});
-    visit("contrast", self.contrast,
-          {.help = "files of minimal pairs, as attend score reads them: how often each model finds the better text more "
-                   "probable, by kind and distance",
-           .placeholder = "FILE"});
+    visit(
+        "contrast", self.contrast,
+        {.help = "files of minimal pairs, as attend score reads them: how often each model finds the better text more "
+                 "probable, by kind and distance",
+         .placeholder = "FILE"});
     GoldConfig::visit(self.gold, visit);
     metrics::MetricChoice::visit(self.metrics, visit);
     visit("probe", self.probe,

@@ -29,9 +29,10 @@ void check_translations(const ScoreCommandConfig& config) {
   if (!config.contrast.empty() && config.source.empty() && config.target.empty()) return;
   for (const auto& [name, file] : {std::pair("source", config.source), std::pair("target", config.target)}) {
     if (!file.empty()) continue;
-    throw UserError(std::string("attend score: --") + name + " is missing: " + config.run + " translates",
-                    "give the source text and its translations with --source and --target, or pairs of translations with "
-                    "--contrast");
+    throw UserError(
+        std::string("attend score: --") + name + " is missing: " + config.run + " translates",
+        "give the source text and its translations with --source and --target, or pairs of translations with "
+        "--contrast");
   }
 }
 

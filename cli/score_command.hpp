@@ -40,11 +40,12 @@ struct ScoreCommandConfig {
     visit("run", self.run,
           {.help = "run of attend train or pretrain", .placeholder = "DIR", .required = true, .positional = true});
     visit("source", self.source,
-          {.help = "source text, one sentence per line, plain or .gz; -: standard input; required without --contrast",
+          {.help =
+               "source text, one sentence per line, plain or .gz; -: standard input; required unless --contrast has it",
            .placeholder = "FILE",
            .only = kTranslations});
     visit("target", self.target,
-          {.help = "translations of the source text, line by line; required with --source",
+          {.help = "translations of the source text, line by line; the same",
            .placeholder = "FILE",
            .only = kTranslations});
     visit("input", self.input,

@@ -135,8 +135,7 @@ class TranslationScorePrinter {
   // `texts` are those of --source, --target and perhaps --contrast.
   void print(const std::vector<std::vector<std::string>>& texts) {
     const auto targets = scorer_.score(texts[0], texts[1], progress_);
-    const auto contrasts =
-        has_contrast() ? scorer_.score(texts[0], texts[2], progress_) : std::vector<TargetScore>();
+    const auto contrasts = has_contrast() ? scorer_.score(texts[0], texts[2], progress_) : std::vector<TargetScore>();
     progress_.clear();
     for (std::size_t i = 0; i < targets.size(); ++i) {
       targets_.add(targets[i]);

@@ -157,34 +157,20 @@ struct Members {
   Json json_of(const DistanceShares& it) const { return {OF(layer), OF(shares)}; }
 
   Json json_of(const LanguageComparison& it) const {
-    return {OF(attend),    OF(command),  OF(made),    OF(processor),          OF(test),
-            OF(notes),     OF(metrics),  OF(systems), OF(equal_vocabularies), OF(differences),
-            OF(tests),     OF(levels),   OF(where),   OF(contrasts),          OF(context_words),
-            OF(contexts),  OF(distances), OF(attention)};
+    return {OF(attend),   OF(command),   OF(made),     OF(processor),          OF(test),
+            OF(notes),    OF(metrics),   OF(systems),  OF(equal_vocabularies), OF(differences),
+            OF(tests),    OF(levels),    OF(where),    OF(contrasts),          OF(context_words),
+            OF(contexts), OF(distances), OF(attention)};
   }
 
   Json json_of(const Comparison& it) const {
-    return {OF(attend),
-            OF(command),
-            OF(made),
-            OF(processor),
-            OF(test),
-            OF(notes),
-            OF(metrics),
-            OF(systems),
-            OF(equal_vocabularies),
-            OF(differences),
-            OF(tests),
-            OF(levels),
-            OF(where),
-            OF(contrasts),
-            OF(ngrams),
-            OF(cross_scores),
-            OF(beams),
-            OF(calibration),
-            OF(attention),
-            OF(probe),
-            OF(attention_left_out),
+    return {OF(attend),       OF(command),   OF(made),
+            OF(processor),    OF(test),      OF(notes),
+            OF(metrics),      OF(systems),   OF(equal_vocabularies),
+            OF(differences),  OF(tests),     OF(levels),
+            OF(where),        OF(contrasts), OF(ngrams),
+            OF(cross_scores), OF(beams),     OF(calibration),
+            OF(attention),    OF(probe),     OF(attention_left_out),
             OF(sentences)};
   }
 };

@@ -264,10 +264,7 @@ class Contrasts : private PlainClauses {
 
   static MinimalPair pair(const std::vector<Word>& better, std::string worse, std::int64_t distance,
                           std::string source = {}) {
-    return {.distance = distance,
-            .source = std::move(source),
-            .better = to_text(better),
-            .worse = std::move(worse)};
+    return {.distance = distance, .source = std::move(source), .better = to_text(better), .worse = std::move(worse)};
   }
 
   static Time fixed(const Phrase& phrase) { return {std::string(phrase.english), std::string(phrase.german)}; }

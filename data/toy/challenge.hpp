@@ -25,8 +25,8 @@
 //
 // The corpus has neither reflexives nor negative polarity, and a pronoun may refer to somebody of another sentence:
 // there are no pairs of these. The words are those of the lexicon, without names and numbers. Half of the pairs of a
-// kind and distance have a plural noun (agreement, pronoun), the future (tense), an object (article) or no negation (polarity), so
-// that no form is always right.
+// kind and distance have a plural noun (agreement, pronoun), the future (tense), an object (article) or no negation
+// (polarity), so that no form is always right.
 #pragma once
 
 #include <cstdint>

@@ -286,7 +286,8 @@ class SyntheticComparison {
          .distances = {{0, {100, {around(89, 6), around(89, 6), around(91, 5.5)}}},
                        {2, {150, {around(84, 5.8), around(88, 5.2), around(94, 3.8)}}},
                        {9, {150, {around(74, 7), around(82, 6.1), around(94, 3.8)}}}},
-         .tests = {{0, 1, 12, 30, 0.008, 0.008}, {0, 2, 3, 50, 0.0000001, 0.0000003}, {1, 2, 11, 40, 0.00006, 0.00012}}}};
+         .tests = {
+             {0, 1, 12, 30, 0.008, 0.008}, {0, 2, 3, 50, 0.0000001, 0.0000003}, {1, 2, 11, 40, 0.00006, 0.00012}}}};
     it_.ngrams = {{.text = "in the orange hat", .in_reference = 5, .matched = {0, 1, 4}},
                   {.text = "<i>a</i> | b", .in_reference = 3, .matched = {3, 0, 0}}};
     it_.cross_scores = CrossScores{

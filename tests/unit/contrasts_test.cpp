@@ -53,9 +53,8 @@ TEST(Contrasts, AreCountedByKindAndDistanceForEachSystem) {
 }
 
 TEST(Contrasts, AreTestedForEachTwoSystemsWithAModel) {
-  const ContrastSet set = contrast_set(
-      contrasted_pairs(),
-      {contrasted_scores("------"), contrasted_scores("++++++"), std::nullopt, contrasted_scores("-++++-")});
+  const ContrastSet set = contrast_set(contrasted_pairs(), {contrasted_scores("------"), contrasted_scores("++++++"),
+                                                            std::nullopt, contrasted_scores("-++++-")});
   ASSERT_EQ(set.tests.size(), 3U);
   EXPECT_EQ(set.tests[1].a, 0);
   EXPECT_EQ(set.tests[1].b, 3);

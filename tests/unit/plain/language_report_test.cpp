@@ -63,11 +63,11 @@ TEST(LanguageReport, PageHasItsSectionsAndNoSentences) {
     last = at;
   }
   EXPECT_FALSE(language_report_has(page, "id=\"sentences\""));
-  for (const char* text :
-       {"120 documents with 9,876 words and 54,321 bytes", "resampling the test documents", "Perplexity by piece",
-        "lm is better by 0.104", "Training: tokens per second", "Pieces per word of the test text", "1.114 <small>(",
-        "Loss by length of context", "Accuracy on the minimal pairs of english.tsv", "Attention of lm by distance, in percent",
-        "Without attention: lstm &lt;b&gt;&amp;", "sections 5 and 6 describe"}) {
+  for (const char* text : {"120 documents with 9,876 words and 54,321 bytes", "resampling the test documents",
+                           "Perplexity by piece", "lm is better by 0.104", "Training: tokens per second",
+                           "Pieces per word of the test text", "1.114 <small>(", "Loss by length of context",
+                           "Accuracy on the minimal pairs of english.tsv", "Attention of lm by distance, in percent",
+                           "Without attention: lstm &lt;b&gt;&amp;", "sections 5 and 6 describe"}) {
     EXPECT_TRUE(language_report_has(page, text)) << text;
   }
   for (const char* text : {"sentence", "translation", "target token", "nan", "inf\""}) {

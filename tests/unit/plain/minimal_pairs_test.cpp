@@ -82,8 +82,7 @@ TEST_F(MinimalPairs, OfTranslationsHaveASourceBeforeTheBetterOne) {
 }
 
 TEST_F(MinimalPairs, WithoutASourceAreNoTranslations) {
-  EXPECT_EQ(refusal("Er.\tSie.\n", PairsOf::translations),
-            "pairs.tsv:1: 2 tab-separated fields, expected 3, 4 or 5");
+  EXPECT_EQ(refusal("Er.\tSie.\n", PairsOf::translations), "pairs.tsv:1: 2 tab-separated fields, expected 3, 4 or 5");
   EXPECT_EQ(refusal("pronoun\t4\tEr.\tSie.\n", PairsOf::translations),
             "pairs.tsv:1: field 2 is \"4\", expected a source sentence");
   EXPECT_EQ(refusal("k\tfar\tHim.\tEr.\tSie.\n", PairsOf::translations),

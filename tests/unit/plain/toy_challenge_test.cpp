@@ -116,11 +116,9 @@ TEST(ToyChallenge, HasAHundredPairsOfEachKindAndDistance) {
   };
   expect_counts(english(), {{"agreement", 1, 8}, {"pronoun", 3, 8}, {"tense", 1, 6}, {"negation", 0, 0}});
   expect_counts(german(), {{"agreement", 1, 8}, {"article", 0, 1}, {"particle", 1, 6}, {"verb_position", 0, 0}});
-  expect_counts(translations(), {{"agreement", 1, 8},
-                                 {"article", 0, 1},
-                                 {"particle", 1, 6},
-                                 {"verb_position", 0, 0},
-                                 {"polarity", 0, 0}});
+  expect_counts(
+      translations(),
+      {{"agreement", 1, 8}, {"article", 0, 1}, {"particle", 1, 6}, {"verb_position", 0, 0}, {"polarity", 0, 0}});
 }
 
 TEST(ToyChallenge, AVerbDisagreesWithItsNounAndNotWithThoseBetween) {
@@ -290,8 +288,8 @@ TEST(ToyChallenge, ANegationIsThatOfTheSource) {
   std::map<std::string, std::size_t> counts;
   for_each_of(translations(), "polarity", [&](const MinimalPair& pair, const Compared& both) {
     const auto negations = [](const Strings& words) {
-      return std::ranges::count_if(
-          words, [](const std::string& word) { return word == "nicht" || word.starts_with("kein"); });
+      return std::ranges::count_if(words,
+                                   [](const std::string& word) { return word == "nicht" || word.starts_with("kein"); });
     };
     const Strings source = words_of(pair.source);
     EXPECT_EQ(std::ranges::count(source, "not"), negations(both.better));
