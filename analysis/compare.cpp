@@ -39,6 +39,7 @@
 #include "eval/metrics/text.hpp"
 #include "eval/score.hpp"
 #include "eval/workers.hpp"
+#include "models/attention/cut_weights.hpp"
 
 namespace attend {
 namespace {
@@ -131,9 +132,7 @@ class Measurement {
   }
 
   ScoreConfig scoring() const {
-    return {.workers = config_.translator.workers,
-            .threads = config_.translator.threads,
-            .attention_threshold = config_.translator.search.attention_threshold};
+    return {.workers = config_.translator.workers, .threads = config_.translator.threads, .edit = &cut_};
   }
 
   // False for samples, for what minimum Bayes risk chooses, and for scores that are not log p / length^alpha.
@@ -352,6 +351,7 @@ class Measurement {
   }
 
   const CompareConfig& config_;
+  const CutWeights cut_{config_.translator.search.attention_threshold};
   std::vector<std::unique_ptr<metrics::Metric>> metrics_;
   TranslatedSet set_;
   ComparedInputs inputs_;

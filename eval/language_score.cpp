@@ -46,6 +46,7 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
     const c10::InferenceMode inference;
     const WindowBatch batch = make_window_batch(texts, windows, chosen, end, model.device());
     Pass pass = Pass::inference();
+    if (config.edit != nullptr) pass.edit_attention(*config.edit);
     const torch::Tensor hidden_KH = batch.scored.of(model.forward(batch.tokens, pass));
     const std::vector<ForcedPiece> forced =
         forced_pieces(hidden_KH, model.output_table(), model.output_bias(), batch.labels_K);

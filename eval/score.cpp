@@ -6,7 +6,6 @@
 #include "eval/metrics/text.hpp"
 #include "eval/score_batches.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/cut_weights.hpp"
 
 namespace attend {
 namespace {
@@ -42,11 +41,10 @@ std::int64_t count_words(const std::string& line, const Beginning& scored, const
 
 }  // namespace
 
-std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch, double attention_threshold) {
+std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch, const AttentionEdit* edit) {
   const c10::InferenceMode inference;
   Pass pass = Pass::inference();
-  const CutWeights cut(attention_threshold);
-  pass.edit_attention(cut);
+  if (edit != nullptr) pass.edit_attention(*edit);
   const Tensor hidden_MH = model.forward(batch, pass);
   const std::vector<ForcedPiece> forced =
       forced_pieces(hidden_MH, model.output_table(), model.output_bias(), batch.labels_M);
@@ -77,7 +75,7 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
   }
   score_in_batches(lengths, config, [&](std::span<const std::size_t> chosen) {
     auto forced = force(*run.model, make_scored_batch(pairs, chosen, run.tokenizers, run.model->device()),
-                        config.attention_threshold);
+                        config.edit);
     for (std::size_t s = 0; s < forced.size(); ++s) scores[chosen[s]].pieces = std::move(forced[s]);
     if (progress != nullptr) progress->add(std::ssize(forced));
   });

@@ -17,6 +17,7 @@
 #include "eval/forced_piece.hpp"
 #include "eval/score_tally.hpp"
 #include "eval/translate.hpp"
+#include "models/layers/pass.hpp"
 #include "models/run/run.hpp"
 #include "models/translation/seq2seq.hpp"
 
@@ -26,7 +27,7 @@ struct ScoreConfig {
   std::int64_t batch_size = 64;
   std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
-  double attention_threshold = 0;  // of a search whose model is asked; no option of its own
+  const AttentionEdit* edit = nullptr;  // of the attention of all models asked, which it outlives; no option
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -50,10 +51,9 @@ struct TargetScore {
   double log_prob() const { return log_prob_of(pieces); }
 };
 
-// One forward pass: every position of every sentence of the batch, in order. Attention to the source is cut as in
-// search (SearchConfig).
+// One forward pass: every position of every sentence of the batch, in order.
 std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch,
-                                            double attention_threshold = 0);
+                                            const AttentionEdit* edit = nullptr);
 
 // The score of every target line as the translation of the source line of the same number, in order. A source line is
 // followed by the labels of the run's source factors (data/text/factors.hpp). A line without

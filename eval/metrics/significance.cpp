@@ -55,6 +55,17 @@ Interval wilson(std::int64_t successes, std::int64_t n) {
   return {.low = centre - half, .high = centre + half};
 }
 
+double binomial_test(std::int64_t successes, std::int64_t n, double chance) {
+  ensure(0 <= successes && successes <= n && 0 < chance && chance < 1, "successes among trials of which some fail");
+  const auto log_factorial = [](std::int64_t number) { return std::lgamma(static_cast<double>(number) + 1); };
+  double p = 0;
+  for (std::int64_t k = successes; k <= n; ++k) {
+    p += std::exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) +
+                  static_cast<double>(k) * std::log(chance) + static_cast<double>(n - k) * std::log1p(-chance));
+  }
+  return std::min(p, 1.0);
+}
+
 Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples, std::uint64_t seed) {
   RandomStream random(seed);
   Resamples samples(num_samples, std::vector<std::uint32_t>(num_segments));

@@ -39,6 +39,11 @@ Interval bootstrap(std::size_t n, const std::function<double(std::span<const std
 // which `successes` of n > 0 trials differ by at most 1.96 standard errors. 9 of 10 give 0.596 to 0.982.
 Interval wilson(std::int64_t successes, std::int64_t n);
 
+// One-sided p-value of a fraction, the exact binomial test: the probability of `successes` and more in n trials that
+// each succeed with the probability `chance`, greater than 0 and less than 1. 9 of 10 at 0.5 give 11 / 1024; 0 of 0
+// give 1.
+double binomial_test(std::int64_t successes, std::int64_t n, double chance);
+
 // For each sample, the segments that it draws with replacement.
 using Resamples = std::vector<std::vector<std::uint32_t>>;
 Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples = 1000, std::uint64_t seed = 12345);

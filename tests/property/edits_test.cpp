@@ -8,6 +8,7 @@
 
 #include "eval/attention.hpp"
 #include "models/attention/cut_weights.hpp"
+#include "models/attention/silenced_head.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/families.hpp"
@@ -42,23 +43,6 @@ Sequences tokens_of(const std::vector<std::int64_t>& lengths, std::int64_t shift
   tokens.ids_M = ((torch::arange(tokens.layout.num_tokens()) * 11 + shift) % kEditedPieces).to(test_device());
   return tokens;
 }
-
-// Without the weights of one head of a layer.
-class SilencedHead final : public AttentionEdit {
- public:
-  SilencedHead(AttentionPlace place, std::int64_t layer, std::int64_t head)
-      : place_(place), layer_(layer), head_(head) {}
-  bool edits(AttentionPlace place, std::int64_t layer) const override { return place == place_ && layer == layer_; }
-  Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const Tensor& weights_BNTS) const override {
-    Tensor silenced = weights_BNTS.clone();
-    silenced.select(1, head_).zero_();
-    return silenced;
-  }
-
- private:
-  AttentionPlace place_;
-  std::int64_t layer_, head_;
-};
 
 class Edits : public testing::TestWithParam<Family> {
  protected:

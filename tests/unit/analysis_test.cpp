@@ -16,6 +16,7 @@
 #include "analysis/kept_attention.hpp"
 #include "analysis/report/sentence_data.hpp"
 #include "eval/metrics/chrf.hpp"
+#include "models/attention/cut_weights.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
 
@@ -185,8 +186,8 @@ TEST(CrossScoring, AttentionIsCutAsInSearch) {
   for (const auto& translations : Translator(*run.model, run.tokenizers, config).translate(kSource)) {
     for (auto& output : text.outputs) output.push_back(translations[0]);
   }
-  const ModelScores cut =
-      score_translations(run, 0, text, {.scoring = {.workers = {}, .attention_threshold = threshold}});
+  const CutWeights edit(threshold);
+  const ModelScores cut = score_translations(run, 0, text, {.scoring = {.workers = {}, .edit = &edit}});
   const ModelScores whole = score_translations(run, 0, text, {});
   double difference = 0;
   for (std::size_t i = 0; i < kSource.size(); ++i) {

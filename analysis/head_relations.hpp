@@ -1,0 +1,83 @@
+// What heads attend to, from weights between words and dependency trees: the relations that they find (Clark et al.
+// 2019, arXiv 1906.04341, section 4.2), the positions and the rare words that they prefer (Voita et al. 2019, arXiv
+// 1905.09418, section 5). No model is needed here.
+//
+//   dogs chase cats, chase <-nsubj- dogs, chase -obj-> cats
+//   A head whose weights of "dogs" are (.6, .3, .1) points to "chase", the largest of the others: it finds nsubj from
+//   the dependent to its head, and so does the offset +1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/report/head_report.hpp"
+#include "data/text/conllu.hpp"
+
+namespace attend {
+
+// The words of a sentence as heads see them.
+struct SeenWords {
+  std::vector<bool> has_pieces;           // false: the word counts neither as one that attends nor as one attended to
+  std::vector<std::int64_t> frequencies;  // in the text
+};
+
+// The weights of one head between W words, [W, W], row by row: those of a word to all words.
+using WordWeights = std::span<const double>;
+
+// The relations that heads find, counted in two halves: sentences with an even number, and those with an odd one.
+class RelationTally {
+ public:
+  // Causal heads see no later word, so only relations to an earlier one count.
+  RelationTally(std::size_t num_heads, bool is_causal) : num_heads_(num_heads), is_causal_(is_causal) {}
+
+  // The next sentence, with the weights of every head.
+  void add(const TreeSentence& tree, const SeenWords& seen, std::span<const WordWeights> heads);
+
+  std::int64_t instances() const;
+
+  // Sets the relations of a report, and the number of those that are too rare. For each relation and direction, the
+  // head and the offset that are most accurate in the first half (the first of equal ones) are compared in the second:
+  // by the exact test of the instances that only one of them finds (McNemar 1947), with Holm's correction.
+  void write(HeadReport& report) const;
+
+ private:
+  struct Instance {
+    std::int64_t offset = 0;          // from the word that attends to the word to find
+    std::vector<bool> found_by = {};  // parallel to heads
+  };
+  using Halves = std::array<std::vector<Instance>, 2>;
+
+  std::size_t num_heads_;
+  bool is_causal_;
+  std::size_t sentences_ = 0;
+  std::map<std::pair<std::string, bool>, Halves> relations_;  // by relation, and whether to the head
+};
+
+// The habits of one head.
+class HabitTally {
+ public:
+  // The weights of a sentence. A word whose weights are all 0 is not counted. The least frequent word is known if there
+  // is only one among at least two that the word sees.
+  void add(const SeenWords& seen, WordWeights weights, bool is_causal);
+  // Numbers between words; those of pieces are left at 0. Without words all are 0.
+  HeadHabits habits(std::int64_t layer, std::int64_t head) const;
+
+ private:
+  std::int64_t words_ = 0, at_rarest_ = 0, with_rarest_ = 0;
+  std::array<std::int64_t, 3> at_offset_ = {};  // -1, 0, 1
+  double distance_ = 0, inside_ = 0;
+};
+
+// Sets the roles of all heads of a report by its other numbers: a position, rare words, relations that a head is chosen
+// for and finds significantly more often than the offset.
+void name_roles(HeadReport& report);
+
+// "nsubj: dependent to head".
+std::string name_of_relation(const HeadRelation& relation);
+
+}  // namespace attend

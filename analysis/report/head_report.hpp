@@ -1,0 +1,85 @@
+// The results of `attend heads`, as one plain value: report.json, the page and the Markdown are made from it alone.
+// docs/heads.md defines each number. Layers and heads are counted from 0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+
+namespace attend {
+
+// A head of self-attention, by its weights between the words of all sentences.
+struct HeadHabits {
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+  double entropy = 0;   // nats, of the weights of a piece
+  double distance = 0;  // words, between a word and those that it attends to
+  double outside = 0;   // share of a word's weights that goes to special pieces and to those between words
+  double previous = 0;  // shares of the words whose largest weight is at the word before, at themselves, and at the
+  double self = 0;      // word after
+  double next = 0;
+  std::optional<double> rarest = {};  // share of the words whose largest weight is at the least frequent word
+  std::vector<std::string> roles = {};
+};
+
+// The head that finds a relation best in the first half of the sentences, measured on the second half.
+struct HeadRelation {
+  std::string relation;         // "nsubj"
+  bool to_head = true;          // from the dependent to the word it depends on; false: the other way
+  std::int64_t chosen_on = 0;   // instances in the first half
+  std::int64_t instances = 0;   // in the second half
+  std::vector<double> by_head;  // accuracy in the first half, parallel to the heads
+  std::size_t chosen = 0;       // index of the best of them
+  std::int64_t offset = 0;      // in words: the best fixed one in the first half, which is the baseline
+  double offset_chosen_on = 0;  // its accuracy in the first half
+  double baseline = 0;          // its accuracy in the second half
+  Estimate accuracy;            // of the chosen head in the second half
+  double p = 1;                 // one-sided, of equal accuracies of the two
+  double p_holm = 1;
+};
+
+struct HeadSilence {
+  std::string place;  // "encoder", "decoder" or "cross"
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+  Estimate change;  // of the loss, in nats by piece
+  double p = 1;     // two-sided
+  double p_holm = 1;
+};
+
+struct Silencing {
+  std::string of;  // what the loss is of: "the pieces of corpus.conllu"
+  std::int64_t sentences = 0;
+  std::int64_t pieces = 0;
+  double loss = 0;  // of the whole model, in nats by piece
+  std::vector<HeadSilence> heads;
+};
+
+struct HeadReport {
+  std::string attend;   // the version that made this
+  std::string command;  // the command line that made it
+  std::string made;     // date
+  std::string run;
+  std::string place;  // of the self-attention: "encoder", or "decoder" of a language model
+  bool causal = false;
+  std::string data;  // file of the trees
+  std::int64_t sentences = 0;
+  std::int64_t words = 0;
+  std::vector<std::string> notes;  // sentences that a reader needs before the numbers
+  std::vector<HeadHabits> heads;
+  std::vector<HeadRelation> relations;  // by name
+  std::int64_t rare_relations = 0;      // left out: too few instances in a half
+  std::optional<Silencing> silencing;
+};
+
+// A head is positional if the largest weight of this share of the words is at one offset (Voita et al. 2019, arXiv
+// 1905.09418, section 5.1), and attends to rare words if that of this share is at the least frequent word.
+inline constexpr double kPositionalShare = 0.9;
+inline constexpr double kRarestShare = 0.5;
+// Relations with fewer instances in either half are left out.
+inline constexpr std::int64_t kFewestInstances = 20;
+
+}  // namespace attend
