@@ -1,0 +1,330 @@
+#include "analysis/heads.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/head_relations.hpp"
+#include "analysis/silencing.hpp"
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/number.hpp"
+#include "core/progress.hpp"
+#include "core/signals.hpp"
+#include "core/version.hpp"
+#include "data/text/conllu.hpp"
+#include "data/text/parallel.hpp"
+#include "eval/alignment.hpp"
+#include "eval/attention.hpp"
+#include "eval/language_score.hpp"
+#include "eval/pair_attention.hpp"
+#include "models/run/bert_run.hpp"
+#include "models/run/device.hpp"
+#include "models/run/language_run.hpp"
+#include "models/run/run.hpp"
+#include "models/run/text_run.hpp"
+
+namespace attend {
+namespace {
+
+// Every head of these layers.
+std::vector<HeadPlace> heads_of_layers(const std::vector<LayerAttention>& layers) {
+  std::vector<HeadPlace> heads;
+  for (const LayerAttention& layer : layers) {
+    for (std::int64_t head = 0; head < layer.weights.size(0); ++head) {
+      heads.push_back({.place = layer.place, .layer = layer.layer, .head = head});
+    }
+  }
+  return heads;
+}
+
+// The pieces of each word of a tree. Words of a multiword token have none: they cannot be told apart.
+PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>& pieces) {
+  const std::string_view text = tree.text;
+  std::vector<std::string_view> words;
+  for (const auto& [begin, end] : tree.places) words.push_back(text.substr(begin, end - begin));
+  std::vector<PieceBytes> bytes;
+  for (const Piece& piece : pieces) bytes.push_back({piece.begin, piece.end});
+  PiecesOfWords result = pieces_of_words(text, words, bytes);
+  for (std::size_t w = 0; w < result.size(); ++w) {
+    if (std::ranges::count(tree.places, tree.places[w]) > 1) result[w].clear();
+  }
+  return result;
+}
+
+class HeadMeasurement {
+ public:
+  explicit HeadMeasurement(const HeadStudy& study)
+      : study_(study), device_(device_named(study.device)), trees_(read_conllu(study.data)) {
+    report_.attend = version();
+    report_.made = now_utc().substr(0, 10);
+    report_.run = study.run;
+    report_.data = study.data;
+    report_.sentences = std::ssize(trees_);
+    for (const TreeSentence& tree : trees_) {
+      report_.words += std::ssize(tree.words);
+      for (const TreeWord& word : tree.words) ++frequencies_[word.form];
+    }
+  }
+
+  HeadReport run() {
+    const std::filesystem::path path = run_of_best_seed(study_.run);
+    switch (kind_of_run(path)) {
+      case RunKind::train: study_translation(path); break;
+      case RunKind::pretrain: study_bert(path); break;
+      case RunKind::language: study_language(path); break;
+      case RunKind::finetune: study_tuned(path); break;
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void refuse_without_self_attention(bool lacks, const std::string& what) const {
+    if (!lacks) return;
+    throw UserError(study_.run + ": " + what + ", which has no self-attention",
+                    "give a run of a Transformer or a BERT; attend attention shows the weights of a recurrent decoder");
+  }
+
+  static void refuse_if_stopped() {
+    if (signals::stop_requested()) throw Interrupted("the measurement of heads was interrupted");
+  }
+
+  void study_translation(const std::filesystem::path& path) {
+    const Run run = Run::load(path, study_.checkpoint, device_);
+    refuse_without_self_attention(run.config.model != ModelKind::transformer,
+                                  fmt::format("a model of kind {}", name_of(run.config.model)));
+    if (run.tokenizers.factors.count() > 0) {
+      throw UserError(study_.run + ": it reads source factors, which sentences in CoNLL-U do not have",
+                      "give a run without --source-factors");
+    }
+    freeze(*run.model, study_.precision);
+    begin(AttentionPlace::encoder, false);
+    std::size_t next = 0;
+    PairAttention sources(run, {.only = AttentionPlace::encoder},
+                          [&](const PiecePair& pair, const SentenceAttention& attention) {
+                            add(trees_[next++], pair.source_pieces, 0, attention.layers, run.tokenizers.src);
+                          });
+    for (const TreeSentence& tree : trees_) sources.add(pair_in_pieces(run.tokenizers, tree.text, ""));
+    sources.finish();
+    finish();
+    if (study_.test.empty()) {
+      report_.notes.emplace_back("Heads were not silenced: no translations are given (--test).");
+      return;
+    }
+    std::vector<std::string> source, target;
+    ParallelReader reader({study_.test[0]}, {study_.test[1]});
+    for (TextPair pair; std::ssize(source) < study_.sentences && reader.next(pair);) {
+      source.push_back(pair.src);
+      target.push_back(pair.tgt);
+    }
+    if (source.empty()) {
+      throw UserError(fmt::format("{} and {}: no pair of lines with text", study_.test[0], study_.test[1]),
+                      "give sentences and their translations");
+    }
+    std::vector<HeadPlace> heads;
+    PairAttention pairs(run, {}, [&](const PiecePair& /*pair*/, const SentenceAttention& attention) {
+      heads = heads_of_layers(attention.layers);
+    });
+    pairs.add(pair_in_pieces(run.tokenizers, source[0], target[0]));
+    pairs.finish();
+    silence("the pieces of " + study_.test[1], heads,
+            [&](const ScoreConfig& config) { return sums_of(score(run, source, target, config)); });
+  }
+
+  void study_bert(const std::filesystem::path& path) {
+    const BertRun run = BertRun::load(path, study_.checkpoint, device_);
+    freeze(*run.model, study_.precision);
+    read_by(*run.model->bert, run.tokenizer);
+    if (!run.fills_masks()) {
+      report_.notes.emplace_back("Heads were not silenced: the run has no head for masked pieces.");
+      return;
+    }
+    const MaskedTexts masked(run, first_texts(), read_config<MaskingConfig>(path / "config.toml", UnknownKeys::ignore));
+    silence("masked pieces of " + study_.data, self_attention_,
+            [&](const ScoreConfig& config) { return masked.losses(config); });
+  }
+
+  void study_tuned(const std::filesystem::path& path) {
+    const TextRun run = TextRun::load(path, study_.checkpoint, device_);
+    const Bert bert = run.model->encoder().bert();
+    if (bert.is_empty()) {
+      throw UserError(study_.run + ": its encoder is not a BERT", "give a run of --model bert, or of attend pretrain");
+    }
+    freeze(*bert, study_.precision);
+    read_by(*bert, run.tokenizer);
+    report_.notes.emplace_back("Heads were not silenced: a fine-tuned model does not predict masked pieces.");
+  }
+
+  void study_language(const std::filesystem::path& path) {
+    const LanguageRun run = LanguageRun::load(path, study_.checkpoint, device_);
+    refuse_without_self_attention(run.options.is_recurrent(),
+                                  fmt::format("a language model of --cell {}", name_of(run.options.cell)));
+    freeze(*run.model, study_.precision);
+    begin(AttentionPlace::decoder, true);
+    const std::int32_t end = run.tokenizer.special().eos;
+    for (const TreeSentence& tree : trees_) {
+      refuse_if_stopped();
+      const c10::InferenceMode inference;
+      std::vector<Piece> pieces = run.tokenizer.encode_pieces(tree.text);
+      if (const auto longest = run.model->longest()) cut(pieces, *longest - 1);
+      const std::vector<std::int32_t> ids = ids_between(end, pieces, {});
+      const Sequences read = on_device(concatenate({std::span(ids)}, -1, -1), device_);
+      AttentionRecorder recorder;
+      Pass pass = Pass::inference(&recorder);
+      run.model->forward(read, pass);
+      add(tree, pieces, 1, recorder.of_sentence(0, {}, read.layout), run.tokenizer);
+    }
+    finish();
+    const std::vector<std::string> texts = first_texts();
+    silence("the pieces of " + study_.data, self_attention_,
+            [&](const ScoreConfig& config) { return sums_of(score_language(run, texts, config)); });
+  }
+
+  void read_by(const BertImpl& bert, const Tokenizer& tokenizer) {
+    begin(AttentionPlace::encoder, false);
+    for (const TreeSentence& tree : trees_) {
+      refuse_if_stopped();
+      std::vector<Piece> pieces = tokenizer.encode_pieces(tree.text);
+      cut(pieces, bert.config().max_length - 2);
+      EncoderSequence sequence{.ids = ids_between(tokenizer.special().cls, pieces, tokenizer.special().sep)};
+      sequence.first = sequence.ids.size();
+      add(tree, pieces, 1, attention_of(bert, tokenizer, sequence).layers, tokenizer);
+    }
+    finish();
+  }
+
+  static void cut(std::vector<Piece>& pieces, std::int64_t most) {
+    pieces.resize(std::min(pieces.size(), static_cast<std::size_t>(most)));
+  }
+
+  static std::vector<std::int32_t> ids_between(std::int32_t begin, const std::vector<Piece>& pieces,
+                                               std::optional<std::int32_t> end) {
+    std::vector<std::int32_t> ids = {begin};
+    for (const Piece& piece : pieces) ids.push_back(piece.id);
+    if (end) ids.push_back(*end);
+    return ids;
+  }
+
+  std::vector<std::string> first_texts() const {
+    std::vector<std::string> texts;
+    for (const TreeSentence& tree : trees_) {
+      if (std::ssize(texts) == study_.sentences) break;
+      texts.push_back(tree.text);
+    }
+    return texts;
+  }
+
+  void begin(AttentionPlace place, bool is_causal) {
+    report_.place = name_of(place);
+    report_.causal = is_causal;
+    log::info("reading {} of {}", counted(report_.sentences, "sentence"), study_.data);
+  }
+
+  // The weights of a sentence of whose rows those of `pieces` begin with number `first`.
+  void add(const TreeSentence& tree, const std::vector<Piece>& pieces, std::int64_t first,
+           const std::vector<LayerAttention>& layers, const Tokenizer& tokenizer) {
+    PiecesOfWords words = pieces_of_tree(tree, pieces);
+    SeenWords seen;
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      const auto is_known = [&](std::int64_t piece) {
+        return pieces[static_cast<std::size_t>(piece)].id != tokenizer.special().unk;
+      };
+      seen.has_pieces.push_back(!words[w].empty());
+      seen.frequencies.push_back(frequencies_.at(tree.words[w].form));
+      unseen_words_ += words[w].empty() ? 1 : 0;
+      known_words_ += std::ranges::any_of(words[w], is_known) ? 1 : 0;
+      for (std::int64_t& piece : words[w]) piece += first;
+    }
+    if (self_attention_.empty()) {
+      self_attention_ = heads_of_layers(layers);
+      relations_.emplace(self_attention_.size(), report_.causal);
+      habits_.resize(self_attention_.size());
+      entropies_.resize(self_attention_.size());
+    }
+    std::vector<at::Tensor> merged;  // of each head
+    for (const LayerAttention& layer : layers) {
+      for (const at::Tensor& weights_TS : layer.weights.unbind(0)) {
+        const at::Tensor rows_MS = weights_TS.narrow(0, first, std::ssize(pieces)).to(at::kDouble);
+        entropies_[merged.size()] -= at::xlogy(rows_MS, rows_MS).sum().item<double>();
+        merged.push_back(merge_words(weights_TS, words, words));
+      }
+    }
+    num_pieces_ += std::ssize(pieces);
+    if (merged.size() != self_attention_.size()) return;  // of a text without pieces
+    std::vector<WordWeights> weights;
+    for (const at::Tensor& of_head : merged) {
+      weights.emplace_back(of_head.const_data_ptr<double>(), static_cast<std::size_t>(of_head.numel()));
+    }
+    relations_->add(tree, seen, weights);
+    for (std::size_t h = 0; h < weights.size(); ++h) habits_[h].add(seen, weights[h], report_.causal);
+  }
+
+  void finish() {
+    refuse_without_self_attention(self_attention_.empty(), "an encoder that mixes tokens without weights");
+    if (known_words_ == 0) {
+      throw UserError(study_.data + ": the tokenizer of " + study_.run + " knows none of its words",
+                      "give sentences in the language and script that the run was trained on");
+    }
+    if (relations_->instances() == 0) {
+      throw UserError(study_.data + ": no relation between words that the model sees" +
+                          (report_.causal ? ", of which the one to find comes first" : ""),
+                      "give sentences of several words with their heads");
+    }
+    if (unseen_words_ > 0) {
+      report_.notes.push_back(
+          fmt::format("{} of {} words are left out: they belong to a multiword token, or stand behind the last piece "
+                      "that the model reads.",
+                      unseen_words_, report_.words));
+    }
+    for (std::size_t h = 0; h < self_attention_.size(); ++h) {
+      HeadHabits& habits =
+          report_.heads.emplace_back(habits_[h].habits(self_attention_[h].layer, self_attention_[h].head));
+      habits.entropy = entropies_[h] / static_cast<double>(num_pieces_);
+    }
+    relations_->write(report_);
+    name_roles(report_);
+  }
+
+  template <class Score>
+  static std::vector<SentenceLoss> sums_of(const std::vector<Score>& scores) {
+    std::vector<SentenceLoss> losses;
+    for (const Score& score : scores) losses.push_back({-score.log_prob(), std::ssize(score.pieces)});
+    return losses;
+  }
+
+  template <class Losses>
+  void silence(const std::string& of, const std::vector<HeadPlace>& heads, const Losses& losses) {
+    log::info("silencing {}", counted(std::ssize(heads), "head"));
+    report_.silencing = silence_heads(of, heads, [&](const AttentionEdit& edit) {
+      ScoreConfig config = study_.scoring;
+      config.edit = &edit;
+      return losses(config);
+    });
+  }
+
+  const HeadStudy& study_;
+  torch::Device device_;
+  std::vector<TreeSentence> trees_;
+  std::unordered_map<std::string, std::int64_t> frequencies_;
+  HeadReport report_;
+  std::vector<HeadPlace> self_attention_;
+  std::optional<RelationTally> relations_;
+  std::vector<HabitTally> habits_;  // parallel to self_attention_
+  std::vector<double> entropies_;   // sums over the pieces
+  std::int64_t num_pieces_ = 0, known_words_ = 0, unseen_words_ = 0;
+};
+
+}  // namespace
+
+HeadReport study_heads(const HeadStudy& study) { return HeadMeasurement(study).run(); }
+
+}  // namespace attend

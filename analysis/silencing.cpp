@@ -1,0 +1,128 @@
+#include "analysis/silencing.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/progress.hpp"
+#include "data/batch/batch.hpp"
+#include "eval/attention.hpp"
+#include "eval/forced_piece.hpp"
+#include "eval/metrics/significance.hpp"
+#include "eval/score_batches.hpp"
+#include "models/attention/cut_weights.hpp"
+#include "models/attention/silenced_head.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::uint64_t kMaskingSeed = 1;
+
+// From rows (loss, pieces) of sentences.
+class LossByPiece final : public metrics::Measure {
+ public:
+  std::size_t width() const override { return 2; }
+  double value(std::span<const double> statistics) const override { return statistics[0] / statistics[1]; }
+  std::string name() const override { return "Loss by piece"; }
+};
+
+metrics::Rows rows_of(const metrics::Measure& measure, const std::vector<SentenceLoss>& losses) {
+  metrics::Rows rows(measure);
+  for (const SentenceLoss& sentence : losses) {
+    if (sentence.pieces == 0) continue;
+    rows.append(std::vector<double>{sentence.loss, static_cast<double>(sentence.pieces)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads, const LossesOfSentences& losses) {
+  const LossByPiece measure;
+  WorkProgress progress({.unit = "passes", .total = std::ssize(heads) + 1});
+  const metrics::Rows whole = rows_of(measure, losses(CutWeights(0)));  // edits nothing
+  progress.add();
+  ensure(whole.size() > 0, "a piece whose loss is measured");
+  const metrics::Resamples samples = metrics::draw_resamples(whole.size());
+  const std::vector<double> before = metrics::resampled(whole, samples);
+  Silencing result{.of = of,
+                   .sentences = static_cast<std::int64_t>(whole.size()),
+                   .pieces = static_cast<std::int64_t>(whole.sum()[1]),
+                   .loss = whole.value(),
+                   .heads = {}};
+  std::vector<double> p_values;
+  for (const auto& [place, layer, head] : heads) {
+    const metrics::Rows silenced = rows_of(measure, losses(SilencedHead(place, layer, head)));
+    const std::vector<double> after = metrics::resampled(silenced, samples);
+    std::vector<double> changes(after.size());
+    std::ranges::transform(after, before, changes.begin(), std::minus());
+    const double change = silenced.value() - whole.value();
+    const metrics::Interval interval = metrics::interval_of(changes, whole.size());
+    HeadSilence& row = result.heads.emplace_back();
+    row.place = name_of(place);
+    row.layer = layer;
+    row.head = head;
+    row.change = {change, interval.low, interval.high};
+    row.p = metrics::paired_bootstrap(before, after, change, whole.size());
+    p_values.push_back(row.p);
+    progress.add();
+  }
+  progress.clear();
+  const std::vector<double> corrected = metrics::holm(p_values);
+  for (std::size_t h = 0; h < corrected.size(); ++h) result.heads[h].p_holm = corrected[h];
+  return result;
+}
+
+MaskedTexts::MaskedTexts(const BertRun& run, std::span<const std::string> texts, const MaskingConfig& masking)
+    : run_(run) {
+  ensure(run.fills_masks(), "the run has the head for masked tokens");
+  const MaskVocabulary vocabulary(run.tokenizer);
+  const auto most = static_cast<std::size_t>(run.model->bert->config().max_length - 2);
+  for (const std::string& line : texts) {
+    Text& text = texts_.emplace_back();
+    text.ids = run.tokenizer.encode_beginning(line, most).ids;
+    text.ids.insert(text.ids.begin(), vocabulary.cls);
+    text.ids.push_back(vocabulary.sep);
+    text.masked = mask_tokens(text.ids, vocabulary, masking, RandomStream(combine_keys(kMaskingSeed, texts_.size())));
+    lengths_.push_back(std::ssize(text.ids));
+  }
+}
+
+std::vector<SentenceLoss> MaskedTexts::losses(const ScoreConfig& config) const {
+  const BertForPretrainingImpl& model = *run_.model;
+  const torch::Device device = model.parameters().front().device();
+  std::vector<SentenceLoss> losses(texts_.size());
+  score_in_batches(lengths_, config, [&](std::span<const std::size_t> chosen) {
+    const c10::InferenceMode inference;
+    std::vector<std::span<const std::int32_t>> read;
+    std::vector<std::int64_t> rows, labels;
+    std::int64_t begin = 0;
+    for (const std::size_t i : chosen) {
+      read.emplace_back(texts_[i].ids);
+      for (const MaskedToken& token : texts_[i].masked) {
+        rows.push_back(begin + static_cast<std::int64_t>(token.place));
+        labels.push_back(token.label);
+      }
+      begin += lengths_[i];
+    }
+    if (rows.empty()) return;
+    SegmentedSequences input{.tokens = on_device(concatenate(read, -1, -1), device), .segments_M = {}};
+    input.segments_M = at::zeros_like(input.tokens.ids_M);
+    Pass pass = Pass::inference();
+    if (config.edit != nullptr) pass.edit_attention(*config.edit);
+    const Selection masked = select(rows, input.tokens.layout, device);
+    const at::Tensor read_KE = model.predictions->transform(model.bert->forward(input, pass, masked));
+    const at::Tensor log_probs_K = log_probs_of_labels(read_KE, model.bert->table(), model.predictions->bias,
+                                                       at::tensor(labels, at::kLong).to(device));
+    const float* next = log_probs_K.const_data_ptr<float>();
+    for (const std::size_t i : chosen) {
+      losses[i].pieces = std::ssize(texts_[i].masked);
+      for (std::int64_t k = 0; k < losses[i].pieces; ++k) losses[i].loss -= *next++;
+    }
+  });
+  return losses;
+}
+
+}  // namespace attend
