@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -14,9 +13,8 @@
 #include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
 #include "cli/command.hpp"
+#include "cli/report_directory.hpp"
 #include "core/command_line.hpp"
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "eval/workers.hpp"
@@ -48,18 +46,12 @@ std::string left_out(const LanguageComparison& /*comparison*/) { return {}; }
 
 template <class SomeComparison>
 void write_report(const ReportConfig& config, SomeComparison (*compare_runs)(const CompareConfig&)) {
-  refuse_existing(config.output, "--output");
   const auto start = std::chrono::steady_clock::now();
-  // Created before the work, so that an unwritable path is reported at once; removed if the work fails.
-  const NewDirectories parents(std::filesystem::absolute(config.output + "/").parent_path().parent_path());
-  StagedDirectory report(config.output);
+  ReportDirectory report(config.output);
   SomeComparison comparison = compare_runs(config.compare);
   comparison.command = command_line("compare", config);
   const std::string page = comparison_page(comparison), json = report_json(comparison);
-  write_file_atomic(report.path() / "index.html", page);
-  write_file_atomic(report.path() / "report.md", report_markdown(comparison));
-  write_file_atomic(report.path() / "report.json", json);
-  report.commit();
+  report.commit(page, report_markdown(comparison), json);
   for (const std::string& note : comparison.notes) log::warn("{}", note);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   const auto megabytes = [](const std::string& text) { return static_cast<double>(text.size()) * 1e-6; };

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 // A class, since its functions can call each other in any order.
 struct Members {
-  const ComparedSystems& whole;
+  std::vector<ComparedMetric> metrics = {};
 
   Json json_of(double value) const { return std::isfinite(value) ? Json(value) : Json(nullptr); }
   Json json_of(std::int64_t value) const { return value; }
@@ -57,7 +57,7 @@ struct Members {
   template <class T>
   Json by_metric(const std::vector<T>& values) const {
     Json members = Json::object();
-    for (std::size_t m = 0; m < values.size(); ++m) members[whole.metrics[m].key] = json_of(values[m]);
+    for (std::size_t m = 0; m < values.size(); ++m) members[metrics[m].key] = json_of(values[m]);
     return members;
   }
 
@@ -89,7 +89,7 @@ struct Members {
 
   Json json_of(const CurvePoint& it) const {
     Json members = {OF(update), OF(tokens), OF(seconds), OF(loss)};
-    for (const ComparedMetric& metric : whole.metrics) {
+    for (const ComparedMetric& metric : metrics) {
       const auto score = it.scores.find(metric.key);
       members[metric.key] = score == it.scores.end() ? Json(nullptr) : json_of(score->second);
     }
@@ -121,9 +121,7 @@ struct Members {
   Json json_of(const SearchErrors& it) const { return {OF(compared), OF(ranked), OF(likelier)}; }
   Json json_of(const CrossScores& it) const { return {OF(log_prob), OF(length_penalty), OF(search_errors)}; }
 
-  Json json_of(const BeamPoint& it) const {
-    return {OF(beam), {whole.metrics[0].key, json_of(it.score)}, OF(log_prob)};
-  }
+  Json json_of(const BeamPoint& it) const { return {OF(beam), {metrics[0].key, json_of(it.score)}, OF(log_prob)}; }
 
   Json json_of(const CalibrationBin& it) const { return {OF(confidence), OF(accuracy), OF(count)}; }
   Json json_of(const Calibration& it) const { return {OF(bins), OF(expected_error)}; }
@@ -156,6 +154,29 @@ struct Members {
   Json json_of(const ContextLoss& it) const { return {OF(tokens), OF(loss)}; }
   Json json_of(const DistanceShares& it) const { return {OF(layer), OF(shares)}; }
 
+  Json json_of(const HeadHabits& it) const {
+    return {OF(layer),    OF(head), OF(entropy), OF(distance), OF(outside),
+            OF(previous), OF(self), OF(next),    OF(rarest),   OF(roles)};
+  }
+
+  Json json_of(const HeadRelation& it) const {
+    return {OF(relation),  OF(to_head),
+            OF(chosen_on), OF(instances),
+            OF(by_head),   {"chosen", static_cast<std::int64_t>(it.chosen)},
+            OF(offset),    OF(offset_chosen_on),
+            OF(baseline),  OF(accuracy),
+            OF(p),         OF(p_holm)};
+  }
+
+  Json json_of(const HeadSilence& it) const { return {OF(place), OF(layer), OF(head), OF(change), OF(p), OF(p_holm)}; }
+
+  Json json_of(const Silencing& it) const { return {OF(of), OF(sentences), OF(pieces), OF(loss), OF(heads)}; }
+
+  Json json_of(const HeadReport& it) const {
+    return {OF(attend),    OF(command), OF(made),  OF(run),   OF(place),     OF(causal),         OF(data),
+            OF(sentences), OF(words),   OF(notes), OF(heads), OF(relations), OF(rare_relations), OF(silencing)};
+  }
+
   Json json_of(const LanguageComparison& it) const {
     return {OF(attend),   OF(command),   OF(made),     OF(processor),          OF(test),
             OF(notes),    OF(metrics),   OF(systems),  OF(equal_vocabularies), OF(differences),
@@ -175,14 +196,15 @@ struct Members {
   }
 };
 
-template <class Whole>
-std::string json_text(const Whole& comparison) {
-  return Members{comparison}.json_of(comparison).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+template <class Report>
+std::string json_text(const Report& report, const std::vector<ComparedMetric>& metrics) {
+  return Members{metrics}.json_of(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
-std::string report_json(const Comparison& comparison) { return json_text(comparison); }
-std::string report_json(const LanguageComparison& comparison) { return json_text(comparison); }
+std::string report_json(const HeadReport& report) { return json_text(report, {}); }
+std::string report_json(const Comparison& comparison) { return json_text(comparison, comparison.metrics); }
+std::string report_json(const LanguageComparison& comparison) { return json_text(comparison, comparison.metrics); }
 
 }  // namespace attend

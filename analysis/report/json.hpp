@@ -1,10 +1,11 @@
-// report.json: all of a Comparison or a LanguageComparison. Members have the names of its fields; matrices of attention
-// weights are base64 of their bytes; a number that is missing or not finite is null.
+// report.json: all of a Comparison, a LanguageComparison or a HeadReport. Members have the names of its fields;
+// matrices of attention weights are base64 of their bytes; a number that is missing or not finite is null.
 #pragma once
 
 #include <string>
 
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/head_report.hpp"
 #include "analysis/report/language_comparison.hpp"
 
 namespace attend {
@@ -12,5 +13,6 @@ namespace attend {
 // An indented JSON text with a last newline. Bytes that are not UTF-8 become U+FFFD.
 std::string report_json(const Comparison& comparison);
 std::string report_json(const LanguageComparison& comparison);
+std::string report_json(const HeadReport& report);
 
 }  // namespace attend

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "analysis/report/head_sections.hpp"
 #include "analysis/report/sections.hpp"
 
 namespace attend {
@@ -49,10 +50,8 @@ std::string markdown_of(const Figure& figure) {
 }
 
 // The title, and the sections.
-std::string beginning(const std::vector<System>& systems, const std::vector<Section>& sections) {
-  std::string out = "# Comparison";
-  for (std::size_t s = 0; s < systems.size(); ++s) out += (s == 0 ? " of " : ", ") + plain(systems[s].name);
-  out += "\n\n";
+std::string beginning(const std::string& title, const std::vector<Section>& sections) {
+  std::string out = "# " + plain(title) + "\n\n";
   for (const Section& section : sections) {
     out += "## " + section.title + "\n\n";
     if (!section.how_to_read.empty()) out += section.how_to_read + "\n\n";
@@ -61,17 +60,27 @@ std::string beginning(const std::vector<System>& systems, const std::vector<Sect
   return out;
 }
 
+std::string title_of_comparison(const std::vector<System>& systems) {
+  std::string title = "Comparison";
+  for (std::size_t s = 0; s < systems.size(); ++s) title += (s == 0 ? " of " : ", ") + systems[s].name;
+  return title;
+}
+
 }  // namespace
 
 std::string report_markdown(const Comparison& comparison) {
-  std::string out = beginning(comparison.systems, sections_of(comparison)) + "## 8. Sentences\n\n";
+  std::string out = beginning(title_of_comparison(comparison.systems), sections_of(comparison)) + "## 8. Sentences\n\n";
   if (comparison.sentences.empty()) return out + "This comparison has no sentences.\n";
   return out + "index.html shows all sentences, and attention.\n\n" +
          markdown_of(sentence_table(comparison, kSentences));
 }
 
 std::string report_markdown(const LanguageComparison& comparison) {
-  return beginning(comparison.systems, sections_of(comparison));
+  return beginning(title_of_comparison(comparison.systems), sections_of(comparison));
+}
+
+std::string report_markdown(const HeadReport& report) {
+  return beginning("Attention heads of " + report.run, sections_of(report));
 }
 
 }  // namespace attend

@@ -4,11 +4,13 @@
 #include <string>
 
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/head_report.hpp"
 #include "analysis/report/language_comparison.hpp"
 
 namespace attend {
 
 std::string report_markdown(const Comparison& comparison);
 std::string report_markdown(const LanguageComparison& comparison);
+std::string report_markdown(const HeadReport& report);
 
 }  // namespace attend

@@ -10,6 +10,7 @@
 
 #include "analysis/report/bytes.hpp"
 #include "analysis/report/characters.hpp"
+#include "analysis/report/head_sections.hpp"
 #include "analysis/report/page_files.hpp"
 #include "analysis/report/sections.hpp"
 #include "analysis/report/sentence_data.hpp"
@@ -209,8 +210,9 @@ std::string title_of(const std::vector<System>& systems) {
   return title;
 }
 
-std::string foot_of(const ComparedSystems& compared) {
-  return fmt::format("Made by attend {}, {}.", compared.attend, compared.made);
+template <class Report>
+std::string foot_of(const Report& report) {
+  return fmt::format("Made by attend {}, {}.", report.attend, report.made);
 }
 
 }  // namespace
@@ -218,6 +220,11 @@ std::string foot_of(const ComparedSystems& compared) {
 std::string comparison_page(const LanguageComparison& comparison) {
   const PageContent page(sections_of(comparison));
   return whole(title_of(comparison.systems), page.navigation, page.content, foot_of(comparison));
+}
+
+std::string head_page(const HeadReport& report) {
+  const PageContent page(sections_of(report));
+  return whole("Attention heads of " + report.run, page.navigation, page.content, foot_of(report));
 }
 
 std::string comparison_page(const Comparison& comparison) {

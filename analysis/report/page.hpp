@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/head_report.hpp"
 #include "analysis/report/language_comparison.hpp"
 
 namespace attend {
@@ -17,6 +18,9 @@ namespace attend {
 // index.html of a comparison.
 std::string comparison_page(const Comparison& comparison);
 std::string comparison_page(const LanguageComparison& comparison);
+
+// index.html of a report on attention heads.
+std::string head_page(const HeadReport& report);
 
 // The attention of one model, sentence by sentence.
 struct AttentionPage {

@@ -1,0 +1,164 @@
+#include "analysis/report/head_sections.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "analysis/report/section_parts.hpp"
+
+namespace attend {
+namespace {
+
+// One cell for each head.
+using HeadGrid = std::map<std::pair<std::int64_t, std::int64_t>, TableCell>;  // by layer and head
+
+std::string percent(double share) { return fixed(100 * share, 0); }
+
+std::string shown_p(double p) { return p < 0.001 ? "< 0.001" : fixed(p, 3); }
+
+// Layers down, heads across.
+Table table_of(const std::string& caption, const HeadGrid& grid) {
+  Table table{caption, {{"Layer", false}}};
+  std::int64_t heads = 0, layers = 0;
+  for (const auto& [place, cell] : grid) {
+    layers = std::max(layers, place.first + 1);
+    heads = std::max(heads, place.second + 1);
+  }
+  for (std::int64_t head = 0; head < heads; ++head) table.columns.push_back({fmt::format("Head {}", head)});
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    std::vector<TableCell>& row = table.rows.emplace_back();
+    row.emplace_back(std::to_string(layer));
+    for (std::int64_t head = 0; head < heads; ++head) {
+      const auto found = grid.find({layer, head});
+      row.push_back(found == grid.end() ? TableCell("") : found->second);
+    }
+  }
+  return table;
+}
+
+std::string list_of(const std::vector<std::string>& roles) {
+  std::string text;
+  for (const std::string& role : roles) text += (text.empty() ? "" : ", ") + role;
+  return text.empty() ? "–" : text;
+}
+
+Section facts(const HeadReport& it) {
+  Section section{"measured", "The run and the data", ""};
+  if (!it.notes.empty()) section.add(Items{it.notes});
+  section.add(Paragraph{fmt::format(
+      "Self-attention of the {} of {} over {} with {} of {}.{}", it.place, it.run, plural(it.sentences, "sentence"),
+      plural(it.words, "word"), it.data,
+      it.causal ? " A word sees itself and those before it: only relations to an earlier word count." : "")});
+  section.add(Paragraph{fmt::format("Made by attend {}, {}: {}", it.attend, it.made, it.command)});
+  return section;
+}
+
+Section roles(const HeadReport& it) {
+  Section section{
+      "roles", "1. Roles",
+      fmt::format("A head is positional if the largest weight of {} % of the words is at one place, attends "
+                  "to rare words if that of {} % is at the least frequent word, and has a relation of "
+                  "section 2 if it finds it significantly more often than the fixed offset.",
+                  percent(kPositionalShare), percent(kRarestShare))};
+  HeadGrid grid;
+  Table numbers{"Heads",
+                {{"Layer"},
+                 {"Head"},
+                 {"Previous word, %"},
+                 {"Itself, %"},
+                 {"Next word, %"},
+                 {"Rarest word, %"},
+                 {"Entropy"},
+                 {"Distance"},
+                 {"Outside words, %"},
+                 {"Roles", false}}};
+  for (const HeadHabits& head : it.heads) {
+    const std::string role = list_of(head.roles);
+    grid.insert({{head.layer, head.head}, TableCell(role, head.roles.empty() ? 0.0 : 1.0)});
+    numbers.rows.push_back({std::to_string(head.layer), std::to_string(head.head), percent(head.previous),
+                            percent(head.self), percent(head.next), head.rarest ? percent(*head.rarest) : "–",
+                            fixed(head.entropy, 2), fixed(head.distance, 2), percent(head.outside), role});
+  }
+  section.add(table_of("Heads by role; those with a role are coloured", grid));
+  section.add(
+      Figure{"Where the weights go",
+             "Shares of the words whose largest weight is there; entropy of the weights of a piece in nats; mean "
+             "distance in words; share of the weights outside words, at special pieces.",
+             {},
+             std::move(numbers)});
+  return section;
+}
+
+Section relations(const HeadReport& it) {
+  Section section{
+      "relations", "2. Relations",
+      "Of each relation, the head whose largest weight finds it most often in the first half of the "
+      "sentences, and its accuracy in the second half, in percent with 95 % intervals. The baseline is the "
+      "fixed offset that is best in the first half. p is one-sided, of the instances that only one of the two "
+      "finds, after Holm's correction for all rows."};
+  if (it.rare_relations > 0) {
+    section.add(Paragraph{fmt::format("Left out: {} of relation and direction with fewer than {} instances in a half.",
+                                      plural(it.rare_relations, "pair"), kFewestInstances)});
+  }
+  if (it.relations.empty()) {
+    section.add(Paragraph{"No relation is frequent enough; give more sentences."});
+    return section;
+  }
+  Table table{"Relations",
+              {{"Relation", false},
+               {"From", false},
+               {"Instances"},
+               {"Layer"},
+               {"Head"},
+               {"Accuracy, %"},
+               {"Offset"},
+               {"Baseline, %"},
+               {"p"}}};
+  for (const HeadRelation& relation : it.relations) {
+    const HeadHabits& head = it.heads[relation.chosen];
+    const Estimate& found = relation.accuracy;
+    table.rows.push_back(
+        {relation.relation, relation.to_head ? "dependent to head" : "head to dependent",
+         fixed(static_cast<double>(relation.instances), 0), std::to_string(head.layer), std::to_string(head.head),
+         interval({100 * found.value, 100 * found.low, 100 * found.high}, 1), fmt::format("{:+}", relation.offset),
+         fixed(100 * relation.baseline, 1), shown_p(relation.p_holm)});
+    table.rows.back()[5].is_best = found.value > relation.baseline;
+  }
+  section.add(std::move(table));
+  return section;
+}
+
+Section silencing(const HeadReport& it) {
+  Section section{"silencing", "3. Silencing", ""};
+  if (!it.silencing) {
+    section.add(Paragraph{"No head was silenced."});
+    return section;
+  }
+  const Silencing& silenced = *it.silencing;
+  section.how_to_read =
+      "The change of the loss if the output of one head is zero: above 0, the model predicts worse without it. 95 % "
+      "intervals and p by the paired bootstrap over sentences, p after Holm's correction for all heads.";
+  section.add(
+      Paragraph{fmt::format("Loss of the whole model: {} nats by piece, of {}: {} in {}.", fixed(silenced.loss, 4),
+                            silenced.of, plural(silenced.pieces, "piece"), plural(silenced.sentences, "sentence"))});
+  std::map<std::string, HeadGrid> grids;
+  Table numbers{"Silenced heads", {{"Attention", false}, {"Layer"}, {"Head"}, {"Change of the loss"}, {"p"}}};
+  for (const HeadSilence& head : silenced.heads) {
+    grids[head.place].insert({{head.layer, head.head}, TableCell(fixed(head.change.value, 3), head.change.value)});
+    numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head), interval(head.change, 4),
+                            shown_p(head.p_holm)});
+  }
+  for (const auto& [place, grid] : grids) section.add(table_of("Change of the loss without a head: " + place, grid));
+  section.add(Figure{"All changes", "In nats by piece.", {}, std::move(numbers)});
+  return section;
+}
+
+}  // namespace
+
+std::vector<Section> sections_of(const HeadReport& report) {
+  return {facts(report), roles(report), relations(report), silencing(report)};
+}
+
+}  // namespace attend
