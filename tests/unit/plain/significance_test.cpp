@@ -313,5 +313,14 @@ TEST(Significance, WilsonsInterval) {
   }
 }
 
+// By hand; and the tails of a distribution are 1 together.
+TEST(Significance, BinomialTest) {
+  EXPECT_NEAR(binomial_test(9, 10, 0.5), 11.0 / 1024, 1e-14);
+  EXPECT_NEAR(binomial_test(1, 2, 0.25), 7.0 / 16, 1e-14);
+  EXPECT_EQ(binomial_test(0, 0, 0.5), 1);
+  EXPECT_NEAR(binomial_test(0, 30, 0.1), 1, 1e-12);
+  EXPECT_NEAR(binomial_test(700, 2000, 0.35) + binomial_test(1301, 2000, 0.65), 1, 1e-10);
+}
+
 }  // namespace
 }  // namespace attend::metrics

@@ -1,0 +1,145 @@
+// A silenced head of a BERT and of a language model is one whose output is not read; edits_test.cpp has the same of
+// translation models. The losses of texts with and without a head are those of such models.
+#include "models/attention/silenced_head.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/silencing.hpp"
+#include "core/files.hpp"
+#include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/language/language_options.hpp"
+#include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
+#include "tests/support/sentences.hpp"
+#include "tests/support/temporary.hpp"
+
+namespace attend {
+namespace {
+
+constexpr std::int64_t kSilencedHeads = 3, kSilencedWidth = 12;
+
+BertOptions silenced_options() {
+  BertOptions options;
+  options.layers = 2;
+  options.width = kSilencedWidth;
+  options.max_positions = 16;
+  options.initial_deviation = 0.5;  // weights and outputs that differ
+  options.block.heads = kSilencedHeads;
+  options.block.feed_forward = 19;
+  return options;
+}
+
+// For every head: `states` with it silenced are those without the columns of the layer's output map that read it.
+void expect_silenced_is_not_read(torch::nn::Module& model, AttentionPlace place, const std::string& before_layer,
+                                 const std::function<at::Tensor(const AttentionEdit*)>& states) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor whole = states(nullptr);
+  for (std::int64_t layer = 0; layer < 2; ++layer) {
+    const at::Tensor output =
+        model.named_parameters()[before_layer + std::to_string(layer) + ".self_attn.out_proj.weight"];
+    for (std::int64_t head = 0; head < kSilencedHeads; ++head) {
+      SCOPED_TRACE(std::to_string(layer) + "." + std::to_string(head));
+      const SilencedHead silenced(place, layer, head);
+      const at::Tensor edited = states(&silenced);
+      EXPECT_GT((edited - whole).abs().max().item<double>(), 1e-3);
+      at::Tensor read = output.narrow(1, head * kSilencedWidth / kSilencedHeads, kSilencedWidth / kSilencedHeads);
+      const at::Tensor kept = read.clone();
+      read.zero_();
+      EXPECT_LE((edited - states(nullptr)).abs().max().item<double>(), 1e-5);
+      read.copy_(kept);
+    }
+  }
+}
+
+TEST(SilencedHead, OfABertIsNotRead) {
+  BertForPretraining model(bert_config(silenced_options(), kVocabulary));
+  initialise(*model, 5);
+  model->to(test_device());
+  model->eval();
+  SegmentedSequences input{.tokens = sequences_of(random_sentences(kSourceLengths, 1)), .segments_M = {}};
+  input.segments_M = at::zeros_like(input.tokens.ids_M);
+  expect_silenced_is_not_read(*model->bert, AttentionPlace::encoder, "encoder.layers.", [&](const AttentionEdit* edit) {
+    Pass pass = Pass::inference();
+    if (edit != nullptr) pass.edit_attention(*edit);
+    return model->bert->forward(input, pass);
+  });
+}
+
+TEST(SilencedHead, OfALanguageModelIsNotRead) {
+  LanguageOptions options;
+  options.stack = silenced_options();
+  const LanguageModel model = make_language_model(options, kVocabulary);
+  initialise(*model, 5);
+  model->to(test_device());
+  model->eval();
+  const Sequences texts = sequences_of(random_sentences(kSourceLengths, 1));
+  expect_silenced_is_not_read(*model, AttentionPlace::decoder, "decoder.layers.", [&](const AttentionEdit* edit) {
+    Pass pass = Pass::inference();
+    if (edit != nullptr) pass.edit_attention(*edit);
+    return model->forward(texts, pass);
+  });
+}
+
+// A head whose weights are edited to those of the whole model, and one that costs 0.5 nats a piece in every sentence.
+TEST(Silencing, ChangesAreMeansByPieceWithPairedTests) {
+  const std::vector<HeadPlace> heads = {{.layer = 0, .head = 0}, {.layer = 1, .head = 2}};
+  const auto losses = [](const AttentionEdit& edit) {
+    std::vector<SentenceLoss> sentences;
+    for (std::int64_t i = 0; i < 40; ++i) {
+      const std::int64_t pieces = 1 + i % 7;
+      const double by_piece =
+          2 + 0.01 * static_cast<double>(i % 5) + (edit.edits(AttentionPlace::encoder, 1) ? 0.5 : 0);
+      sentences.push_back({by_piece * static_cast<double>(pieces), pieces});
+    }
+    sentences.push_back({0, 0});  // without pieces
+    return sentences;
+  };
+  const Silencing found = silence_heads("a text", heads, losses);
+  EXPECT_EQ(found.sentences, 40);
+  EXPECT_EQ(found.pieces, 5 * 28 + 15);
+  EXPECT_NEAR(found.loss, 2.02, 0.01);
+  ASSERT_EQ(found.heads.size(), 2U);
+  EXPECT_EQ(found.heads[0].change.value, 0);
+  EXPECT_EQ(found.heads[0].p, 1);
+  EXPECT_EQ(found.heads[1].layer, 1);
+  EXPECT_EQ(found.heads[1].head, 2);
+  EXPECT_NEAR(found.heads[1].change.value, 0.5, 1e-9);
+  EXPECT_LT(found.heads[1].p, 0.01);
+  EXPECT_NEAR(found.heads[1].p_holm, 2 * found.heads[1].p, 1e-12);
+}
+
+TEST(Silencing, MaskedTextsAreTheSameEveryTime) {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "text", "a dog .\na cat .\n");
+  const Tokenizer tokenizer = train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
+  const BertOptions options = silenced_options();
+  BertForPretraining model(bert_config(options, tokenizer.size()));
+  initialise(*model, 5);
+  model->eval();
+  const BertRun run{.options = options, .tokenizer = tokenizer, .model = model, .weights = weights_of(*model)};
+  const std::vector<std::string> texts = {"a dog .", "a cat a dog a cat a dog .", "cat"};
+  const MaskedTexts masked(run, texts, {.mask_rate = 0.3});
+  const auto whole = masked.losses({.workers = 2}), again = masked.losses({.batch_size = 1, .workers = 1});
+  ASSERT_EQ(whole.size(), texts.size());
+  EXPECT_EQ(whole[0].pieces, 3) << "0.3 of ▁ a ▁ d o g ▁ . between [CLS] and [SEP]";
+  EXPECT_EQ(whole[1].pieces, 5) << "of the 16 tokens that the encoder reads";
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_GT(whole[i].loss, 0);
+    EXPECT_EQ(whole[i].pieces, again[i].pieces);
+    EXPECT_NEAR(whole[i].loss, again[i].loss, 1e-4) << "whatever the batches";
+  }
+  const SilencedHead silenced(AttentionPlace::encoder, 0, 1);
+  ScoreConfig config{.workers = 1};
+  config.edit = &silenced;
+  EXPECT_GT(std::abs(masked.losses(config)[0].loss - whole[0].loss), 1e-4);
+}
+
+}  // namespace
+}  // namespace attend

@@ -1,0 +1,93 @@
+// report.json, the page and the Markdown of a report on attention heads.
+#include "analysis/report/head_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "analysis/report/json.hpp"
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
+#include "core/json.hpp"
+
+namespace attend {
+namespace {
+
+HeadReport head_report() {
+  HeadReport it;
+  it.attend = "0.1.0 (1a2b3c4)";
+  it.command = "attend heads run --data <trees>.conllu --output report";
+  it.made = "2026-11-26";
+  it.run = "run <b>";
+  it.place = "encoder";
+  it.data = "<trees>.conllu";
+  it.sentences = 120;
+  it.words = 1'234;
+  it.notes = {"2 of 1234 words are left out."};
+  it.heads = {{.layer = 0, .head = 0, .entropy = 1.25, .previous = 0.95, .rarest = 0.1, .roles = {"previous word"}},
+              {.layer = 0, .head = 1, .entropy = 2.5, .distance = 3.75, .outside = 0.4, .roles = {}}};
+  it.rare_relations = 7;
+  it.relations.emplace_back();
+  it.relations[0].relation = "nsubj";
+  it.relations[0].to_head = false;
+  it.relations[0].instances = 50;
+  it.relations[0].by_head = {0.2, 0.8};
+  it.relations[0].chosen = 1;
+  it.relations[0].offset = -2;
+  it.relations[0].baseline = 0.3;
+  it.relations[0].accuracy = {0.78, 0.65, 0.87};
+  it.relations[0].p_holm = 0.0004;
+  Silencing& silencing = it.silencing.emplace();
+  silencing.of = "the pieces of test.de";
+  silencing.sentences = 100;
+  silencing.pieces = 2'000;
+  silencing.loss = 1.5;
+  silencing.heads.emplace_back();
+  silencing.heads[0].place = "cross";
+  silencing.heads[0].head = 1;
+  silencing.heads[0].change = {0.25, 0.2, 0.3};
+  return it;
+}
+
+void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part;
+}
+
+TEST(HeadReport, JsonHoldsEveryNumber) {
+  const nlohmann::json json = parse_json(report_json(head_report()), "report.json");
+  EXPECT_EQ(json["heads"][1]["distance"], 3.75);
+  EXPECT_TRUE(json["heads"][1]["rarest"].is_null()) << "not measured";
+  EXPECT_EQ(json["heads"][0]["roles"][0], "previous word");
+  EXPECT_EQ(json["relations"][0]["by_head"][1], 0.8);
+  EXPECT_EQ(json["relations"][0]["chosen"], 1);
+  EXPECT_EQ(json["relations"][0]["to_head"], false);
+  EXPECT_EQ(json["relations"][0]["accuracy"]["low"], 0.65);
+  EXPECT_EQ(json["rare_relations"], 7);
+  EXPECT_EQ(json["silencing"]["heads"][0]["change"]["value"], 0.25);
+  EXPECT_EQ(json["silencing"]["loss"], 1.5);
+}
+
+TEST(HeadReport, PageHasItsSectionsAndEscapesNames) {
+  const std::string page = head_page(head_report());
+  expect_parts(page, {"<section id=\"measured\"", "<section id=\"roles\"", "<section id=\"relations\"",
+                      "<section id=\"silencing\"", "run &lt;b&gt;", "&lt;trees&gt;.conllu", "head to dependent",
+                      "78.0 <small>(65.0 to 87.0)</small>", "&lt; 0.001", "Change of the loss without a head: cross",
+                      "Left out: 7 pairs of relation and direction"});
+  EXPECT_EQ(page.find("<trees>"), std::string::npos);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
+TEST(HeadReport, SectionsWithoutDataSayWhy) {
+  HeadReport it = head_report();
+  it.relations.clear();
+  it.silencing.reset();
+  const std::string markdown = report_markdown(it);
+  expect_parts(markdown,
+               {"# Attention heads of run \\<b\\>", "No relation is frequent enough", "No head was silenced"});
+  expect_parts(report_markdown(head_report()),
+               {"| nsubj | head to dependent | 50 | 0 | 1 | **78.0 (65.0 to 87.0)** |"});
+}
+
+}  // namespace
+}  // namespace attend
