@@ -47,7 +47,8 @@ std::vector<HeadPlace> heads_of_layers(const std::vector<LayerAttention>& layers
   return heads;
 }
 
-// The pieces of each word of a tree. Words of a multiword token have none: they cannot be told apart.
+// The pieces of each word of a tree. Words that share a piece, as those of a multiword token do, cannot be told apart
+// and have none.
 PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>& pieces) {
   const std::string_view text = tree.text;
   std::vector<std::string_view> words;
@@ -55,8 +56,13 @@ PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>&
   std::vector<PieceBytes> bytes;
   for (const Piece& piece : pieces) bytes.push_back({piece.begin, piece.end});
   PiecesOfWords result = pieces_of_words(text, words, bytes);
-  for (std::size_t w = 0; w < result.size(); ++w) {
-    if (std::ranges::count(tree.places, tree.places[w]) > 1) result[w].clear();
+  std::vector<int> owners(pieces.size());
+  for (const auto& word : result) {
+    for (const std::int64_t piece : word) ++owners[static_cast<std::size_t>(piece)];
+  }
+  const auto is_shared = [&](std::int64_t piece) { return owners[static_cast<std::size_t>(piece)] > 1; };
+  for (auto& word : result) {
+    if (std::ranges::any_of(word, is_shared)) word.clear();
   }
   return result;
 }
@@ -281,8 +287,8 @@ class HeadMeasurement {
     }
     if (unseen_words_ > 0) {
       report_.notes.push_back(
-          fmt::format("{} of {} words are left out: they belong to a multiword token, or stand behind the last piece "
-                      "that the model reads.",
+          fmt::format("{} of {} words are left out: they share a piece with another word, or stand behind the last "
+                      "piece that the model reads.",
                       unseen_words_, report_.words));
     }
     for (std::size_t h = 0; h < self_attention_.size(); ++h) {

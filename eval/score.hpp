@@ -27,7 +27,7 @@ struct ScoreConfig {
   std::int64_t batch_size = 64;
   std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
-  const AttentionEdit* edit = nullptr;  // of the attention of all models asked, which it outlives; no option
+  const AttentionEdit* edit = nullptr;  // of attention weights, which outlives the scoring; no option
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
