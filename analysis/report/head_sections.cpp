@@ -14,12 +14,12 @@ namespace {
 // One cell for each head.
 using HeadGrid = std::map<std::pair<std::int64_t, std::int64_t>, TableCell>;  // by layer and head
 
-std::string percent(double share) { return fixed(100 * share, 0); }
+std::string in_percent(double share) { return fixed(100 * share, 0); }
 
 std::string shown_p(double p) { return p < 0.001 ? "< 0.001" : fixed(p, 3); }
 
 // Layers down, heads across.
-Table table_of(const std::string& caption, const HeadGrid& grid) {
+Table grid_table(const std::string& caption, const HeadGrid& grid) {
   Table table{caption, {{"Layer", false}}};
   std::int64_t heads = 0, layers = 0;
   for (const auto& [place, cell] : grid) {
@@ -38,13 +38,13 @@ Table table_of(const std::string& caption, const HeadGrid& grid) {
   return table;
 }
 
-std::string list_of(const std::vector<std::string>& roles) {
+std::string listed_roles(const std::vector<std::string>& roles) {
   std::string text;
   for (const std::string& role : roles) text += (text.empty() ? "" : ", ") + role;
   return text.empty() ? "–" : text;
 }
 
-Section facts(const HeadReport& it) {
+Section facts_of_heads(const HeadReport& it) {
   Section section{"measured", "The run and the data", ""};
   if (!it.notes.empty()) section.add(Items{it.notes});
   section.add(Paragraph{fmt::format(
@@ -55,13 +55,13 @@ Section facts(const HeadReport& it) {
   return section;
 }
 
-Section roles(const HeadReport& it) {
+Section roles_of_heads(const HeadReport& it) {
   Section section{
       "roles", "1. Roles",
       fmt::format("A head is positional if the largest weight of {} % of the words is at one place, attends "
                   "to rare words if that of {} % is at the least frequent word, and has a relation of "
                   "section 2 if it finds it significantly more often than the fixed offset.",
-                  percent(kPositionalShare), percent(kRarestShare))};
+                  in_percent(kPositionalShare), in_percent(kRarestShare))};
   HeadGrid grid;
   Table numbers{"Heads",
                 {{"Layer"},
@@ -75,13 +75,13 @@ Section roles(const HeadReport& it) {
                  {"Outside words, %"},
                  {"Roles", false}}};
   for (const HeadHabits& head : it.heads) {
-    const std::string role = list_of(head.roles);
+    const std::string role = listed_roles(head.roles);
     grid.insert({{head.layer, head.head}, TableCell(role, head.roles.empty() ? 0.0 : 1.0)});
-    numbers.rows.push_back({std::to_string(head.layer), std::to_string(head.head), percent(head.previous),
-                            percent(head.self), percent(head.next), head.rarest ? percent(*head.rarest) : "–",
-                            fixed(head.entropy, 2), fixed(head.distance, 2), percent(head.outside), role});
+    numbers.rows.push_back({std::to_string(head.layer), std::to_string(head.head), in_percent(head.previous),
+                            in_percent(head.self), in_percent(head.next), head.rarest ? in_percent(*head.rarest) : "–",
+                            fixed(head.entropy, 2), fixed(head.distance, 2), in_percent(head.outside), role});
   }
-  section.add(table_of("Heads by role; those with a role are coloured", grid));
+  section.add(grid_table("Heads by role; those with a role are coloured", grid));
   section.add(
       Figure{"Where the weights go",
              "Shares of the words whose largest weight is there; entropy of the weights of a piece in nats; mean "
@@ -91,7 +91,7 @@ Section roles(const HeadReport& it) {
   return section;
 }
 
-Section relations(const HeadReport& it) {
+Section relations_of_heads(const HeadReport& it) {
   Section section{
       "relations", "2. Relations",
       "Of each relation, the head whose largest weight finds it most often in the first half of the "
@@ -130,7 +130,7 @@ Section relations(const HeadReport& it) {
   return section;
 }
 
-Section silencing(const HeadReport& it) {
+Section silencing_of_heads(const HeadReport& it) {
   Section section{"silencing", "3. Silencing", ""};
   if (!it.silencing) {
     section.add(Paragraph{"No head was silenced."});
@@ -150,7 +150,7 @@ Section silencing(const HeadReport& it) {
     numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head), interval(head.change, 4),
                             shown_p(head.p_holm)});
   }
-  for (const auto& [place, grid] : grids) section.add(table_of("Change of the loss without a head: " + place, grid));
+  for (const auto& [place, grid] : grids) section.add(grid_table("Change of the loss without a head: " + place, grid));
   section.add(Figure{"All changes", "In nats by piece.", {}, std::move(numbers)});
   return section;
 }
@@ -158,7 +158,7 @@ Section silencing(const HeadReport& it) {
 }  // namespace
 
 std::vector<Section> sections_of(const HeadReport& report) {
-  return {facts(report), roles(report), relations(report), silencing(report)};
+  return {facts_of_heads(report), roles_of_heads(report), relations_of_heads(report), silencing_of_heads(report)};
 }
 
 }  // namespace attend
