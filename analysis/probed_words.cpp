@@ -1,0 +1,203 @@
+#include "analysis/probed_words.hpp"
+
+#include <ATen/ATen.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "core/error.hpp"
+#include "core/freed_memory.hpp"
+#include "core/signals.hpp"
+#include "eval/score_batches.hpp"
+#include "models/layers/layers.hpp"
+#include "models/ops/padded.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+constexpr std::int64_t kTokensReadAtOnce = 8192;
+
+class HiddenStateRecorder : public Observer {
+ public:
+  HiddenStateRecorder(std::int64_t first, std::int64_t count) : first_(first), count_(count) {}
+
+  void on_attention(AttentionPlace /*place*/, std::int64_t /*layer*/, const Tensor& /*weights_BNTS*/) override {}
+  bool wants_attention(AttentionPlace /*place*/, std::int64_t /*layer*/) const override { return false; }
+  void on_hidden(AttentionPlace /*place*/, std::int64_t layer, const Tensor& x_MH) override {
+    if (layer >= first_ && layer - first_ < count_) layers.push_back(x_MH);
+  }
+
+  std::vector<Tensor> layers;  // in ascending order
+
+ private:
+  std::int64_t first_, count_;
+};
+
+SegmentedSequences one_segment(const Sequences& tokens) {
+  return {.tokens = tokens, .segments_M = at::zeros_like(tokens.ids_M)};
+}
+
+}  // namespace
+
+ProbedModel ProbedModel::of(const Run& run) {
+  return {.description = fmt::format("the encoder of a translation model ({})", name_of(run.config.model)),
+          .tokenizer = run.tokenizers.src,
+          .end = run.tokenizers.src.special().eos,
+          .longest = run.model->longest_source(),
+          .module = run.model,
+          .initial = run.config.initial,
+          .read = [model = run.model](const Sequences& tokens, Pass& pass) { model->encode(tokens, pass); }};
+}
+
+ProbedModel ProbedModel::of(const BertRun& run) {
+  const Bert bert = run.model->bert;
+  return {.description = "a BERT",
+          .tokenizer = run.tokenizer,
+          .begin = run.tokenizer.special().cls,
+          .end = run.tokenizer.special().sep,
+          .longest = bert->config().max_length,
+          .module = run.model.ptr(),
+          .initial = {.matrices = run.options.initialiser},
+          .read = [bert](const Sequences& tokens, Pass& pass) { bert->forward(one_segment(tokens), pass); }};
+}
+
+ProbedModel ProbedModel::of(const TextRun& run) {
+  return {.description = fmt::format("a fine-tuned encoder ({})", name_of(run.options.model)),
+          .tokenizer = run.tokenizer,
+          .begin = run.tokenizer.special().cls,
+          .end = run.tokenizer.special().sep,
+          .longest = run.options.longest(),
+          .module = run.model.ptr(),
+          .initial = {.matrices = run.options.encoder.initialiser},
+          .read = [model = run.model](const Sequences& tokens, Pass& pass) {
+            model->encoder().forward(one_segment(tokens), pass, /*selected=*/{});
+          }};
+}
+
+ProbedModel ProbedModel::of(const LanguageRun& run) {
+  return {.description = fmt::format("a language model ({})", name_of(run.options.cell)),
+          .tokenizer = run.tokenizer,
+          .begin = run.tokenizer.special().eos,
+          .longest = run.model->longest(),
+          .module = run.model,
+          .initial = {.matrices = run.options.stack.initialiser},
+          .read = [model = run.model](const Sequences& tokens, Pass& pass) { model->forward(tokens, pass); }};
+}
+
+ProbedModel ProbedModel::load(const std::string& run, const std::string& checkpoint, torch::Device device) {
+  switch (kind_of_run(run_of_best_seed(run))) {
+    case RunKind::pretrain: return of(BertRun::load(run, checkpoint, device));
+    case RunKind::language: return of(LanguageRun::load(run, checkpoint, device));
+    case RunKind::finetune: return of(TextRun::load(run, checkpoint, device));
+    case RunKind::train: break;
+  }
+  const Run translation = Run::load(run, checkpoint, device);
+  if (translation.tokenizers.factors.count() > 0) {
+    throw UserError(run + ": trained with --source-factors, which the sentences of --data do not have",
+                    "give a run without source factors");
+  }
+  return of(translation);
+}
+
+void ProbedModel::randomise(std::uint64_t seed) const {
+  const torch::Device its_device = device();
+  module->to(torch::kCPU);
+  initialise(*module, initial, seed);
+  module->to(its_device);
+  refresh_weights(*module);
+}
+
+std::vector<std::vector<std::int64_t>> pieces_of_places(const std::vector<std::pair<std::size_t, std::size_t>>& places,
+                                                        const std::vector<Piece>& pieces) {
+  std::vector<std::vector<std::int64_t>> result;
+  for (const auto& [begin, end] : places) {
+    std::vector<std::int64_t>& own = result.emplace_back();
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      // A piece without a width is a part of the character that begins there.
+      const std::size_t last = std::max(pieces[i].end, pieces[i].begin + 1);
+      if (pieces[i].begin < end && last > begin) own.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return result;
+}
+
+ProbedWords::ProbedWords(const ProbedModel& model, std::vector<TreeSentence> sentences) {
+  const std::int64_t longest = model.longest.value_or(std::numeric_limits<std::int64_t>::max());
+  for (TreeSentence& sentence : sentences) {
+    const std::vector<Piece> pieces = model.tokenizer.encode_pieces(sentence.text);
+    std::vector<std::vector<std::int64_t>> words = pieces_of_places(sentence.places, pieces);
+    std::vector<std::int32_t> ids;
+    if (model.begin >= 0) ids.push_back(model.begin);
+    for (auto& word : words) {
+      for (std::int64_t& piece : word) piece += std::ssize(ids);
+    }
+    for (const Piece& piece : pieces) ids.push_back(piece.id);
+    if (model.end >= 0) ids.push_back(model.end);
+    if (std::ssize(ids) > longest || std::ranges::any_of(words, [](const auto& word) { return word.empty(); })) {
+      ++num_left_out_;
+      continue;
+    }
+    offsets_.push_back(num_words() + std::ssize(words));
+    sentences_.push_back(std::move(sentence));
+    ids_.push_back(std::move(ids));
+    pieces_.push_back(std::move(words));
+  }
+}
+
+std::vector<std::int64_t> ProbedWords::widths(const ProbedModel& model) const {
+  ensure(!ids_.empty(), "a sentence is read");
+  const torch::NoGradGuard no_grad;
+  HiddenStateRecorder recorder(0, std::numeric_limits<std::int64_t>::max());
+  Pass pass = Pass::inference(&recorder);
+  model.read(on_device(concatenate({std::span(ids_.front())}, -1, -1), model.device()), pass);
+  ensure(!recorder.layers.empty(), "every family reports its hidden states");
+  std::vector<std::int64_t> widths;
+  for (const Tensor& x_MH : recorder.layers) widths.push_back(x_MH.size(1));
+  return widths;
+}
+
+std::vector<Tensor> ProbedWords::vectors(const ProbedModel& model, std::int64_t first, std::int64_t count) const {
+  const torch::NoGradGuard no_grad;
+  std::vector<Tensor> result;
+  std::vector<std::int64_t> lengths;
+  for (const auto& ids : ids_) lengths.push_back(std::ssize(ids));
+  for (const std::vector<std::size_t>& batch : batches_of_lengths(lengths, std::ssize(ids_), kTokensReadAtOnce)) {
+    if (signals::stop_requested()) throw Interrupted("the probes were interrupted");
+    std::vector<std::span<const std::int32_t>> read;
+    std::vector<std::int64_t> rows, word_of_row, words;  // of pieces, the word of each in the batch; those among all
+    std::int64_t before = 0;
+    for (const std::size_t s : batch) {
+      read.emplace_back(ids_[s]);
+      for (std::size_t w = 0; w < pieces_[s].size(); ++w) {
+        for (const std::int64_t piece : pieces_[s][w]) {
+          rows.push_back(before + piece);
+          word_of_row.push_back(std::ssize(words));
+        }
+        words.push_back(offsets_[s] + static_cast<std::int64_t>(w));
+      }
+      before += lengths[s];
+    }
+    HiddenStateRecorder recorder(first, count);
+    Pass pass = Pass::inference(&recorder);
+    model.read(on_device(concatenate(read, -1, -1), model.device()), pass);
+    ensure(std::ssize(recorder.layers) == count, "the layers exist");
+    for (std::size_t l = 0; l < recorder.layers.size(); ++l) {
+      const Tensor x_MH = recorder.layers[l].to(at::kFloat).cpu();
+      const Tensor index = ops::to_tensor(word_of_row, x_MH);
+      const Tensor sum_WH = at::zeros({std::ssize(words), x_MH.size(1)}, x_MH.options())
+                                .index_add(0, index, x_MH.index_select(0, ops::to_tensor(rows, x_MH)));
+      const Tensor pieces_W = at::bincount(index, /*weights=*/{}, std::ssize(words)).to(at::kFloat);
+      if (result.size() == l) result.push_back(at::empty({num_words(), x_MH.size(1)}, x_MH.options()));
+      result[l].index_copy_(0, ops::to_tensor(words, x_MH), sum_WH / pieces_W.unsqueeze(1));
+    }
+    return_freed_memory();
+  }
+  return result;
+}
+
+}  // namespace attend
