@@ -46,7 +46,7 @@ LabelledVectors labelled_vectors(const Tensor& x_WH, const WordLabels& words) {
 // A probe that is trained on the rows `fitted`.
 Linear trained_probe(const LabelledVectors& words, const std::vector<std::int64_t>& fitted, std::uint64_t seed) {
   const std::int64_t width = words.x_KH.size(1), count = std::ssize(fitted);
-  const Linear probe(LinearConfig{.in = width, .out = words.num_labels});
+  Linear probe(LinearConfig{.in = width, .out = words.num_labels});
   RandomStream random(seed);
   probe->initialise(random);
   const auto loss_of = [&](const Tensor& x_KH, const Tensor& labels_K) {

@@ -16,6 +16,7 @@ Command info_command();
 Command neighbours_command();
 Command predict_command();
 Command pretrain_command();
+Command probe_command();
 Command score_command();
 Command tokenize_command();
 Command toy_command();
@@ -24,10 +25,11 @@ Command translate_command();
 Command vocab_command();
 
 std::vector<Command> all_commands() {
-  return {toy_command(),        vocab_command(),     tokenize_command(), train_command(),    translate_command(),
-          compare_command(),    attention_command(), heads_command(),    evaluate_command(), score_command(),
-          generate_command(),   pretrain_command(),  finetune_command(), predict_command(),  embed_command(),
-          neighbours_command(), export_command(),    import_command(),   average_command(),  info_command()};
+  return {toy_command(),     vocab_command(),      tokenize_command(), train_command(),    translate_command(),
+          compare_command(), attention_command(),  heads_command(),    probe_command(),    evaluate_command(),
+          score_command(),   generate_command(),   pretrain_command(), finetune_command(), predict_command(),
+          embed_command(),   neighbours_command(), export_command(),   import_command(),   average_command(),
+          info_command()};
 }
 
 }  // namespace attend

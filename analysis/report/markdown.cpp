@@ -2,9 +2,6 @@
 
 #include <string_view>
 
-#include "analysis/report/head_sections.hpp"
-#include "analysis/report/sections.hpp"
-
 namespace attend {
 namespace {
 
@@ -49,8 +46,15 @@ std::string markdown_of(const Figure& figure) {
   return "### " + plain(figure.title) + "\n\n" + plain(figure.how_to_read) + "\n\n" + markdown_of(figure.numbers);
 }
 
-// The title, and the sections.
-std::string beginning(const std::string& title, const std::vector<Section>& sections) {
+std::string comparison_title(const std::vector<System>& systems) {
+  std::string title = "Comparison";
+  for (std::size_t s = 0; s < systems.size(); ++s) title += (s == 0 ? " of " : ", ") + systems[s].name;
+  return title;
+}
+
+}  // namespace
+
+std::string sections_markdown(const std::string& title, const std::vector<Section>& sections) {
   std::string out = "# " + plain(title) + "\n\n";
   for (const Section& section : sections) {
     out += "## " + section.title + "\n\n";
@@ -60,27 +64,15 @@ std::string beginning(const std::string& title, const std::vector<Section>& sect
   return out;
 }
 
-std::string title_of_comparison(const std::vector<System>& systems) {
-  std::string title = "Comparison";
-  for (std::size_t s = 0; s < systems.size(); ++s) title += (s == 0 ? " of " : ", ") + systems[s].name;
-  return title;
-}
-
-}  // namespace
-
 std::string report_markdown(const Comparison& comparison) {
-  std::string out = beginning(title_of_comparison(comparison.systems), sections_of(comparison)) + "## 8. Sentences\n\n";
+  std::string out = sections_markdown(comparison_title(comparison.systems), sections_of(comparison)) + "## 8. Sentences\n\n";
   if (comparison.sentences.empty()) return out + "This comparison has no sentences.\n";
   return out + "index.html shows all sentences, and attention.\n\n" +
          markdown_of(sentence_table(comparison, kSentences));
 }
 
 std::string report_markdown(const LanguageComparison& comparison) {
-  return beginning(title_of_comparison(comparison.systems), sections_of(comparison));
-}
-
-std::string report_markdown(const HeadReport& report) {
-  return beginning("Attention heads of " + report.run, sections_of(report));
+  return sections_markdown(comparison_title(comparison.systems), sections_of(comparison));
 }
 
 }  // namespace attend

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/report/comparison.hpp"
-#include "analysis/report/head_report.hpp"
 #include "analysis/report/language_comparison.hpp"
+#include "analysis/report/sections.hpp"
 
 namespace attend {
 
 std::string report_markdown(const Comparison& comparison);
 std::string report_markdown(const LanguageComparison& comparison);
-std::string report_markdown(const HeadReport& report);
+
+// A page of sections alone.
+std::string sections_markdown(const std::string& title, const std::vector<Section>& sections);
 
 }  // namespace attend

@@ -10,9 +10,7 @@
 
 #include "analysis/report/bytes.hpp"
 #include "analysis/report/characters.hpp"
-#include "analysis/report/head_sections.hpp"
 #include "analysis/report/page_files.hpp"
-#include "analysis/report/sections.hpp"
 #include "analysis/report/sentence_data.hpp"
 #include "core/error.hpp"
 
@@ -217,14 +215,13 @@ std::string foot_of(const Report& report) {
 
 }  // namespace
 
-std::string comparison_page(const LanguageComparison& comparison) {
-  const PageContent page(sections_of(comparison));
-  return whole(title_of(comparison.systems), page.navigation, page.content, foot_of(comparison));
+std::string section_page(const std::string& title, const std::vector<Section>& sections, const std::string& foot) {
+  const PageContent page(sections);
+  return whole(title, page.navigation, page.content, foot);
 }
 
-std::string head_page(const HeadReport& report) {
-  const PageContent page(sections_of(report));
-  return whole("Attention heads of " + report.run, page.navigation, page.content, foot_of(report));
+std::string comparison_page(const LanguageComparison& comparison) {
+  return section_page(title_of(comparison.systems), sections_of(comparison), foot_of(comparison));
 }
 
 std::string comparison_page(const Comparison& comparison) {

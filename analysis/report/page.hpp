@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
-#include "analysis/report/head_report.hpp"
 #include "analysis/report/language_comparison.hpp"
+#include "analysis/report/sections.hpp"
 
 namespace attend {
 
@@ -19,8 +19,8 @@ namespace attend {
 std::string comparison_page(const Comparison& comparison);
 std::string comparison_page(const LanguageComparison& comparison);
 
-// index.html of a report on attention heads.
-std::string head_page(const HeadReport& report);
+// A page of sections alone.
+std::string section_page(const std::string& title, const std::vector<Section>& sections, const std::string& foot);
 
 // The attention of one model, sentence by sentence.
 struct AttentionPage {

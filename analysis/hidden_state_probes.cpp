@@ -1,0 +1,205 @@
+#include "analysis/hidden_state_probes.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/linear_probe.hpp"
+#include "analysis/probed_words.hpp"
+#include "analysis/structural_probe.hpp"
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/progress.hpp"
+#include "core/version.hpp"
+#include "models/run/checkpoint_reader.hpp"
+#include "models/run/device.hpp"
+
+namespace attend {
+
+using torch::Tensor;
+
+namespace {
+
+constexpr std::size_t kFewestSentences = 10;
+constexpr std::int64_t kVectorBytes = std::int64_t{1} << 30;  // of the layers that are kept at a time
+
+std::string feature_of(const TreeWord& word, std::string_view name) {
+  const auto found = std::ranges::find(word.features, name, &std::pair<std::string, std::string>::first);
+  return found == word.features.end() ? std::string() : found->second;
+}
+
+struct LabelKind {
+  std::string_view id, title;
+  std::string (*label)(const TreeWord&);
+};
+
+constexpr std::array<LabelKind, 4> kLabelKinds = {
+    {{"part_of_speech", "Part of speech", [](const TreeWord& word) { return word.part_of_speech; }},
+     {"relation", "Relation to the head", [](const TreeWord& word) { return word.relation; }},
+     {"number", "Number", [](const TreeWord& word) { return feature_of(word, "Number"); }},
+     {"tense", "Tense of verbs", [](const TreeWord& word) {
+        const bool is_verb = word.part_of_speech == "VERB" || word.part_of_speech == "AUX";
+        return is_verb ? feature_of(word, "Tense") : std::string();
+      }}}};
+
+class HiddenStateProbes {
+ public:
+  explicit HiddenStateProbes(const ProbingConfig& config)
+      : config_(config),
+        model_(ProbedModel::load(config.run, config.checkpoint, device_named(config.device))),
+        words_(model_, beginning(read_conllu(config.data), config.sentences)),
+        split_(ProbeSplit::of(words_.sentences().size())) {
+    if (words_.sentences().size() < kFewestSentences) {
+      throw UserError(fmt::format("{}: {} reads {} of its sentences, expected at least {}", config.data, config.run,
+                                  words_.sentences().size(), kFewestSentences),
+                      "give more sentences, or shorter ones");
+    }
+  }
+
+  Probing measure() {
+    describe();
+    find_tasks();
+    for (const TreeSentence& sentence : words_.sentences()) trees_.push_back(tree_of(sentence));
+    const auto tested = std::span(trees_).subspan(split_.test);
+    result_.left_neighbour_attachment = left_neighbour_attachment(tested);
+    const std::vector<std::int64_t> widths = words_.widths(model_);
+    WorkProgress progress({.unit = "layers", .total = 2 * std::ssize(widths), .is_shown = !log::is_quiet()});
+    for_each_layer(widths, [&](const Tensor& x_WH) {
+      for (std::size_t t = 0; t < labels_.size(); ++t) result_.tasks[t].layers.push_back(linear_probes(x_WH, t));
+      result_.structure.push_back(structural_probes(x_WH));
+      progress.add();
+    });
+    model_.randomise(kSeed);
+    for_each_layer(widths, [&](const Tensor& x_WH) {
+      const std::size_t layer = result_.random_structure.size();
+      for (std::size_t t = 0; t < labels_.size(); ++t) {
+        std::vector<double> accuracies;
+        for (const std::uint64_t seed : seeds()) {
+          accuracies.push_back(linear_probe_accuracy(x_WH, labels_[t], seed));
+        }
+        result_.tasks[t].layers[layer].random = spread_of(accuracies);
+      }
+      result_.random_structure.push_back(structural_probes(x_WH));
+      progress.add();
+    });
+    progress.clear();
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr std::uint64_t kSeed = 1;  // the first
+
+  static std::vector<TreeSentence> beginning(std::vector<TreeSentence> sentences, std::int64_t most) {
+    sentences.resize(std::min(sentences.size(), static_cast<std::size_t>(most)));
+    return sentences;
+  }
+
+  void describe() {
+    result_.attend = version();
+    result_.made = now_utc().substr(0, 10);
+    result_.run = config_.run;
+    result_.checkpoint = find_weights(run_of_best_seed(config_.run), config_.checkpoint).string();
+    result_.model = model_.description;
+    result_.data = config_.data;
+    result_.sentences = std::ssize(words_.sentences());
+    result_.left_out = words_.num_left_out();
+    result_.words = words_.num_words();
+    result_.fitted = static_cast<std::int64_t>(split_.held_out);
+    result_.held_out = static_cast<std::int64_t>(split_.test - split_.held_out);
+    result_.tested = static_cast<std::int64_t>(split_.end - split_.test);
+    result_.seeds = config_.seeds;
+  }
+
+  // The tasks whose labels the sentences have.
+  void find_tasks() {
+    for (const LabelKind& kind : kLabelKinds) {
+      WordLabels labels = label_words(words_.sentences(), split_, kind.label);
+      if (!labels.suffice()) {
+        result_.not_measured.push_back(fmt::format(
+            "{}: not measured, since the sentences to fit, to choose the stopping point and to test do not all have "
+            "words with such a label, or there are not two labels.",
+            kind.title));
+        continue;
+      }
+      const FrequentLabel frequent = most_frequent_label(labels);
+      result_.tasks.push_back({.id = std::string(kind.id),
+                               .title = std::string(kind.title),
+                               .labels = std::ssize(labels.names),
+                               .fitted = static_cast<std::int64_t>(labels.held_out),
+                               .held_out = static_cast<std::int64_t>(labels.test - labels.held_out),
+                               .tested = static_cast<std::int64_t>(labels.words.size() - labels.test),
+                               .most_frequent = frequent.name,
+                               .most_frequent_accuracy = frequent.accuracy});
+      labels_.push_back(std::move(labels));
+    }
+  }
+
+  // Calls probe(x_WH) for each layer of the model, the lowest first. As many are read at once as fit into kVectorBytes.
+  void for_each_layer(const std::vector<std::int64_t>& widths, const std::function<void(const Tensor&)>& probe) const {
+    const std::int64_t bytes = words_.num_words() * std::ranges::max(widths) * 4;
+    const std::int64_t at_once = std::max<std::int64_t>(1, kVectorBytes / bytes);
+    for (std::int64_t first = 0; first < std::ssize(widths); first += at_once) {
+      const std::int64_t count = std::min(at_once, std::ssize(widths) - first);
+      for (const Tensor& x_WH : words_.vectors(model_, first, count)) probe(x_WH);
+    }
+  }
+
+  std::vector<std::uint64_t> seeds() const {
+    std::vector<std::uint64_t> seeds(static_cast<std::size_t>(config_.seeds));
+    std::iota(seeds.begin(), seeds.end(), kSeed);
+    return seeds;
+  }
+
+  LinearProbeLayer linear_probes(const Tensor& x_WH, std::size_t task) const {
+    const WordLabels& labels = labels_[task];
+    std::vector<double> accuracies, controls, selectivities;
+    for (const std::uint64_t seed : seeds()) {
+      accuracies.push_back(linear_probe_accuracy(x_WH, labels, seed));
+      controls.push_back(linear_probe_accuracy(x_WH, control_labels(labels, seed), seed));
+      selectivities.push_back(accuracies.back() - controls.back());
+    }
+    const DescriptionLength code = online_code(x_WH, labels, kSeed);
+    return {.accuracy = spread_of(accuracies),
+            .control = spread_of(controls),
+            .selectivity = spread_of(selectivities),
+            .bits = code.bits,
+            .compression = code.compression()};
+  }
+
+  StructuralProbeLayer structural_probes(const Tensor& x_WH) const {
+    std::vector<double> attachment, distance, root, depth;
+    for (const std::uint64_t seed : seeds()) {
+      const StructuralScores scores = structural_probe(x_WH, words_.offsets(), trees_, split_, seed);
+      attachment.push_back(scores.attachment);
+      distance.push_back(scores.distance_correlation);
+      root.push_back(scores.root_accuracy);
+      depth.push_back(scores.depth_correlation);
+    }
+    return {.attachment = spread_of(attachment),
+            .distance_correlation = spread_of(distance),
+            .root_accuracy = spread_of(root),
+            .depth_correlation = spread_of(depth)};
+  }
+
+  const ProbingConfig& config_;
+  ProbedModel model_;
+  ProbedWords words_;
+  ProbeSplit split_;
+  Probing result_;
+  std::vector<WordLabels> labels_;  // parallel to the result's tasks
+  std::vector<WordTree> trees_;
+};
+
+}  // namespace
+
+Probing probe_hidden_states(const ProbingConfig& config) { return HiddenStateProbes(config).measure(); }
+
+}  // namespace attend

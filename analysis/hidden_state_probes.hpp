@@ -1,0 +1,53 @@
+// The measurements of `attend probe`: linear and structural probes of every layer of a model, and of the same model
+// with random weights. docs/probes.md defines each number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "analysis/report/probe_sections.hpp"
+
+namespace attend {
+
+struct ProbingConfig {
+  std::string run;
+  std::string data;
+  std::int64_t sentences = 2000;
+  std::int64_t seeds = 3;
+  std::string checkpoint = "auto";
+  std::string device = "auto";
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("run", self.run,
+          {.help = "run of attend train, pretrain or finetune",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
+    visit("data", self.data,
+          {.help = "sentences with trees in CoNLL-U, in the language that the model reads",
+           .placeholder = "FILE",
+           .required = true});
+    visit(
+        "sentences", self.sentences,
+        {.help = "most sentences, from the beginning of --data, of which the first 80 % train the probes and the last "
+                 "20 % test them",
+         .min = 10,
+         .max = 1e6});
+    visit("seeds", self.seeds,
+          {.help = "trainings of each probe, whose mean and deviation are reported", .min = 1, .max = 100});
+    visit("checkpoint", self.checkpoint,
+          {.help =
+               "best, last, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with a warning",
+           .placeholder = "auto|best|last|PATH"});
+    visit("device", self.device,
+          {.help = "device of the model: auto, cpu, cuda or cuda:N; probes are trained on the CPU",
+           .placeholder = "NAME"});
+  }
+};
+
+// `command` of the result is left empty. Throws UserError naming the option or file, among others if the model reads
+// fewer than 10 of the sentences. Interrupted after SIGINT or SIGTERM.
+Probing probe_hidden_states(const ProbingConfig& config);
+
+}  // namespace attend

@@ -1,0 +1,232 @@
+#include "analysis/report/probe_sections.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
+#include "analysis/report/section_parts.hpp"
+
+namespace attend {
+namespace {
+
+using ProbeJson = nlohmann::ordered_json;
+
+std::string in_percent(const Spread& spread) {
+  const std::string mean = fixed(100 * spread.mean, 1);
+  return std::isfinite(spread.deviation) ? fmt::format("{} (± {})", mean, fixed(100 * spread.deviation, 1)) : mean;
+}
+
+std::string correlation(const Spread& spread) {
+  const std::string mean = fixed(spread.mean, 3);
+  return std::isfinite(spread.deviation) ? fmt::format("{} (± {})", mean, fixed(spread.deviation, 3)) : mean;
+}
+
+// A line over layers; one of a constant has the same value at each.
+template <class Layers, class Value>
+Series over_layers(const std::string& name, std::size_t colour, const Layers& layers, const Value& value) {
+  Series series{name, colour, colour};
+  for (std::size_t l = 0; l < layers.size(); ++l) series.points.push_back({static_cast<double>(l), value(layers[l])});
+  return series;
+}
+
+Section probed_section(const Probing& it) {
+  Section section{"probed", "What was probed", ""};
+  section.add(
+      Items{{fmt::format("Run: {}, {}; weights: {}.", it.run, it.model, it.checkpoint),
+             fmt::format("Sentences: {}, {} with {}; {} were left out, since the model does not read them whole.",
+                         it.data, plural(it.sentences, "sentence"), plural(it.words, "word"), it.left_out),
+             fmt::format("The first {} sentences are fitted, {} choose the stopping point, the last {} are tested.",
+                         it.fitted, it.held_out, it.tested),
+             fmt::format("{}: numbers are their mean (± standard deviation).", plural(it.seeds, "seed")),
+             "Random weights: the same model before training."}});
+  for (const std::string& why : it.not_measured) section.add(Paragraph{why});
+  return section;
+}
+
+Figure figure_of(const LinearProbeTask& task) {
+  using Layer = LinearProbeLayer;
+  LineChart chart{"Accuracy by layer", "Layer", "Accuracy in percent"};
+  chart.series = {
+      over_layers("Trained", 0, task.layers, [](const Layer& layer) { return 100 * layer.accuracy.mean; }),
+      over_layers("Random weights", 1, task.layers, [](const Layer& layer) { return 100 * layer.random.mean; }),
+      over_layers("Control task", 2, task.layers, [](const Layer& layer) { return 100 * layer.control.mean; }),
+      over_layers("Most frequent label", 3, task.layers,
+                  [&](const Layer&) { return 100 * task.most_frequent_accuracy; })};
+  LineChart compression{"Compression by layer", "Layer", "Compression"};
+  compression.series = {over_layers("Trained", 0, task.layers, [](const Layer& layer) { return layer.compression; })};
+  Table table{task.title + ": accuracy in percent, and the online code",
+              {{"Layer"},
+               {"Accuracy"},
+               {"Random weights"},
+               {"Most frequent label"},
+               {"Control task"},
+               {"Selectivity"},
+               {"Code in bits"},
+               {"Compression"}}};
+  for (std::size_t l = 0; l < task.layers.size(); ++l) {
+    const Layer& layer = task.layers[l];
+    table.rows.push_back({std::to_string(l), in_percent(layer.accuracy), in_percent(layer.random),
+                          fixed(100 * task.most_frequent_accuracy, 1), in_percent(layer.control),
+                          in_percent(layer.selectivity), fixed(layer.bits, 0), fixed(layer.compression, 2)});
+  }
+  return {task.title,
+          fmt::format("{}; {} fitted, {} held out and {} tested. The most frequent label is {}.",
+                      plural(task.labels, "label"), plural(task.fitted, "word"), fixed(task.held_out, 0),
+                      fixed(task.tested, 0), task.most_frequent),
+          {std::move(chart), std::move(compression)},
+          std::move(table)};
+}
+
+Section labels_section(const Probing& it) {
+  Section section{"labels", "1. Labels of words",
+                  "Softmax regression from a word's vector to its label. A layer says more of a label than the words "
+                  "themselves do where its accuracy exceeds that of random weights; the probe, rather than the layer, "
+                  "may know the label where selectivity, accuracy minus control task, is low. A greater compression: "
+                  "the label is easier to find with few examples."};
+  for (const LinearProbeTask& task : it.tasks) section.add(figure_of(task));
+  if (it.tasks.empty()) section.add(Paragraph{"No label was measured."});
+  return section;
+}
+
+// One measure of the structural probes beside random weights and, where there is one, a baseline.
+LineChart structure_chart(const Probing& it, const std::string& title, const std::string& axis,
+                          Spread StructuralProbeLayer::*measure, double factor) {
+  const auto value = [&](const StructuralProbeLayer& layer) { return factor * (layer.*measure).mean; };
+  return {
+      title,
+      "Layer",
+      axis,
+      {over_layers("Trained", 0, it.structure, value), over_layers("Random weights", 1, it.random_structure, value)}};
+}
+
+Section trees_section(const Probing& it) {
+  using Layer = StructuralProbeLayer;
+  Section section{"trees", "2. Trees",
+                  "Linear maps after which squared distances of words are distances in the tree, and squared norms "
+                  "are depths. A tree is in a layer, beyond what the order of words tells, where attachment exceeds "
+                  "that of random weights and of the left neighbour."};
+  LineChart attachment = structure_chart(it, "Attachment by layer", "Edges found in percent", &Layer::attachment, 100);
+  attachment.series.push_back(
+      over_layers("Left neighbour", 3, it.structure, [&](const Layer&) { return 100 * it.left_neighbour_attachment; }));
+  Table distances{"Distances",
+                  {{"Layer"},
+                   {"Attachment"},
+                   {"Random weights"},
+                   {"Left neighbour"},
+                   {"Correlation"},
+                   {"Correlation, random weights"}}};
+  Table depths{"Depths",
+               {{"Layer"}, {"Root found"}, {"Random weights"}, {"Correlation"}, {"Correlation, random weights"}}};
+  for (std::size_t l = 0; l < it.structure.size(); ++l) {
+    const Layer &trained = it.structure[l], &random = it.random_structure[l];
+    distances.rows.push_back({std::to_string(l), in_percent(trained.attachment), in_percent(random.attachment),
+                              fixed(100 * it.left_neighbour_attachment, 1), correlation(trained.distance_correlation),
+                              correlation(random.distance_correlation)});
+    depths.rows.push_back({std::to_string(l), in_percent(trained.root_accuracy), in_percent(random.root_accuracy),
+                           correlation(trained.depth_correlation), correlation(random.depth_correlation)});
+  }
+  section.add(
+      Figure{"Distances",
+             "Attachment: the percentage of the edges of the trees, without direction and punctuation, that are in the "
+             "spanning tree of least predicted distance. Correlation: Spearman's, of predicted and true distances.",
+             {std::move(attachment),
+              structure_chart(it, "Correlation of distances by layer", "Correlation", &Layer::distance_correlation, 1)},
+             std::move(distances)});
+  section.add(Figure{
+      "Depths",
+      "Root found: the percentage of sentences in which the root is the word of least predicted depth. Correlation: "
+      "Spearman's, of predicted and true depths.",
+      {structure_chart(it, "Root by layer", "Roots found in percent", &Layer::root_accuracy, 100),
+       structure_chart(it, "Correlation of depths by layer", "Correlation", &Layer::depth_correlation, 1)},
+      std::move(depths)});
+  return section;
+}
+
+std::string probing_title(const Probing& it) { return "Probes of " + it.run; }
+
+ProbeJson number(double value) { return std::isfinite(value) ? ProbeJson(value) : ProbeJson(nullptr); }
+ProbeJson number(const Spread& it) { return {{"mean", number(it.mean)}, {"deviation", number(it.deviation)}}; }
+
+ProbeJson json_of(const LinearProbeLayer& it) {
+  return {{"accuracy", number(it.accuracy)}, {"control", number(it.control)}, {"selectivity", number(it.selectivity)},
+          {"random", number(it.random)},     {"bits", number(it.bits)},       {"compression", number(it.compression)}};
+}
+
+ProbeJson json_of(const StructuralProbeLayer& it) {
+  return {{"attachment", number(it.attachment)},
+          {"distance_correlation", number(it.distance_correlation)},
+          {"root_accuracy", number(it.root_accuracy)},
+          {"depth_correlation", number(it.depth_correlation)}};
+}
+
+template <class Layer>
+ProbeJson list_of(const std::vector<Layer>& layers) {
+  ProbeJson list = ProbeJson::array();
+  for (const Layer& layer : layers) list.push_back(json_of(layer));
+  return list;
+}
+
+ProbeJson json_of(const LinearProbeTask& it) {
+  return {{"id", it.id},
+          {"title", it.title},
+          {"labels", it.labels},
+          {"fitted", it.fitted},
+          {"held_out", it.held_out},
+          {"tested", it.tested},
+          {"most_frequent", it.most_frequent},
+          {"most_frequent_accuracy", number(it.most_frequent_accuracy)},
+          {"layers", list_of(it.layers)}};
+}
+
+}  // namespace
+
+Spread spread_of(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  const double mean = sum / n;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {.mean = mean, .deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : kNotMeasured};
+}
+
+std::vector<Section> sections_of(const Probing& probing) {
+  return {probed_section(probing), labels_section(probing), trees_section(probing)};
+}
+
+std::string probing_page(const Probing& probing) {
+  return section_page(probing_title(probing), sections_of(probing),
+                      fmt::format("Made by attend {}, {}: {}", probing.attend, probing.made, probing.command));
+}
+
+std::string probing_markdown(const Probing& probing) {
+  return sections_markdown(probing_title(probing), sections_of(probing));
+}
+
+std::string probing_json(const Probing& probing) {
+  const ProbeJson all = {{"attend", probing.attend},
+                         {"command", probing.command},
+                         {"made", probing.made},
+                         {"run", probing.run},
+                         {"checkpoint", probing.checkpoint},
+                         {"model", probing.model},
+                         {"data", probing.data},
+                         {"sentences", probing.sentences},
+                         {"left_out", probing.left_out},
+                         {"words", probing.words},
+                         {"fitted", probing.fitted},
+                         {"held_out", probing.held_out},
+                         {"tested", probing.tested},
+                         {"seeds", probing.seeds},
+                         {"not_measured", probing.not_measured},
+                         {"tasks", list_of(probing.tasks)},
+                         {"left_neighbour_attachment", number(probing.left_neighbour_attachment)},
+                         {"structure", list_of(probing.structure)},
+                         {"random_structure", list_of(probing.random_structure)}};
+  return all.dump(1, ' ', false, ProbeJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace attend

@@ -1,0 +1,65 @@
+// The results of `attend probe`, as one plain value, and the sections that show them. docs/probes.md defines each
+// number. Layer 0 is the embedded input.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/report/sections.hpp"
+
+namespace attend {
+
+// Of several seeds; with one the deviation is NaN.
+struct Spread {
+  double mean = 0;
+  double deviation = 0;  // sample standard deviation
+};
+Spread spread_of(const std::vector<double>& values);
+
+struct LinearProbeLayer {
+  Spread accuracy = {};
+  Spread control = {};      // accuracy of the control task
+  Spread selectivity = {};  // accuracy - control
+  Spread random = {};       // accuracy with random weights
+  double bits = 0;          // of the online code
+  double compression = 0;
+};
+
+struct LinearProbeTask {
+  std::string id = {};     // "part_of_speech"
+  std::string title = {};  // "Part of speech"
+  std::int64_t labels = 0;
+  std::int64_t fitted = 0, held_out = 0, tested = 0;  // words
+  std::string most_frequent = {};                     // label
+  double most_frequent_accuracy = 0;
+  std::vector<LinearProbeLayer> layers = {};
+};
+
+struct StructuralProbeLayer {
+  Spread attachment = {}, distance_correlation = {}, root_accuracy = {}, depth_correlation = {};
+};
+
+struct Probing {
+  std::string attend = {};   // the version that made this
+  std::string command = {};  // the command line that made it
+  std::string made = {};     // date
+  std::string run = {};
+  std::string checkpoint = {};
+  std::string model = {};  // "the encoder of a translation model (luong)"
+  std::string data = {};
+  std::int64_t sentences = 0, left_out = 0, words = 0;
+  std::int64_t fitted = 0, held_out = 0, tested = 0;  // sentences
+  std::int64_t seeds = 0;
+  std::vector<std::string> not_measured = {};  // sentences that say of which tasks and why
+  std::vector<LinearProbeTask> tasks = {};
+  double left_neighbour_attachment = 0;
+  std::vector<StructuralProbeLayer> structure = {}, random_structure = {};  // by layer
+};
+
+std::vector<Section> sections_of(const Probing& probing);
+std::string probing_page(const Probing& probing);      // index.html
+std::string probing_markdown(const Probing& probing);  // report.md
+std::string probing_json(const Probing& probing);      // report.json: members have the names of the fields
+
+}  // namespace attend
