@@ -47,8 +47,7 @@ LabelledVectors labelled_vectors(const Tensor& x_WH, const WordLabels& words) {
 Linear trained_probe(const LabelledVectors& words, const std::vector<std::int64_t>& fitted, std::uint64_t seed) {
   const std::int64_t width = words.x_KH.size(1), count = std::ssize(fitted);
   Linear probe(LinearConfig{.in = width, .out = words.num_labels});
-  RandomStream random(seed);
-  probe->initialise(random);
+  for (const Tensor& parameter : probe->parameters()) parameter.detach().zero_();
   const auto loss_of = [&](const Tensor& x_KH, const Tensor& labels_K) {
     return at::cross_entropy_loss(probe->forward(x_KH), labels_K);
   };

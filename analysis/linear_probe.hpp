@@ -61,7 +61,7 @@ struct FrequentLabel {
 FrequentLabel most_frequent_label(const WordLabels& words);
 
 // The share of the test words whose label a trained probe finds. The columns of x_WH are scaled to mean 0 and variance
-// 1 of the fitted words; the seed determines initial weights and the order of the words.
+// 1 of the fitted words, and weights begin at 0; the seed determines the order of the words.
 double linear_probe_accuracy(const torch::Tensor& x_WH, const WordLabels& words, std::uint64_t seed);
 
 // The ends t_1 < t_2 < … of the blocks of n words: 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25, 50 and 100 %, rounded

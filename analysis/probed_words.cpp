@@ -118,6 +118,7 @@ std::vector<std::vector<std::int64_t>> pieces_of_places(const std::vector<std::p
   for (const auto& [begin, end] : places) {
     std::vector<std::int64_t>& own = result.emplace_back();
     for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (pieces[i].text == kSpaceMark) continue;  // stands before a word
       // A piece without a width is a part of the character that begins there.
       const std::size_t last = std::max(pieces[i].end, pieces[i].begin + 1);
       if (pieces[i].begin < end && last > begin) own.push_back(static_cast<std::int64_t>(i));

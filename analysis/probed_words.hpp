@@ -57,8 +57,8 @@ struct ProbedModel {
   torch::Device device() const { return module->parameters().front().device(); }
 };
 
-// For each place [begin, end) in a text, the numbers of the pieces that share bytes with it; none where normalisation
-// removed the word.
+// For each place [begin, end) in a text, the numbers of the pieces that share bytes with it, but for spaces alone; none
+// where normalisation removed the word.
 std::vector<std::vector<std::int64_t>> pieces_of_places(const std::vector<std::pair<std::size_t, std::size_t>>& places,
                                                         const std::vector<Piece>& pieces);
 
