@@ -75,8 +75,8 @@ Figure figure_of(const LinearProbeTask& task) {
   }
   return {task.title,
           fmt::format("{}; {} fitted, {} held out and {} tested. The most frequent label is {}.",
-                      plural(task.labels, "label"), plural(task.fitted, "word"), fixed(task.held_out, 0),
-                      fixed(task.tested, 0), task.most_frequent),
+                      plural(task.labels, "label"), plural(task.fitted, "word"), task.held_out, task.tested,
+                      task.most_frequent),
           {std::move(chart), std::move(compression)},
           std::move(table)};
 }
@@ -162,6 +162,8 @@ ProbeJson json_of(const StructuralProbeLayer& it) {
           {"root_accuracy", number(it.root_accuracy)},
           {"depth_correlation", number(it.depth_correlation)}};
 }
+
+ProbeJson json_of(const LinearProbeTask& it);
 
 template <class Layer>
 ProbeJson list_of(const std::vector<Layer>& layers) {
