@@ -148,19 +148,19 @@ Section trees_section(const Probing& it) {
 
 std::string probing_title(const Probing& it) { return "Probes of " + it.run; }
 
-ProbeJson number(double value) { return std::isfinite(value) ? ProbeJson(value) : ProbeJson(nullptr); }
-ProbeJson number(const Spread& it) { return {{"mean", number(it.mean)}, {"deviation", number(it.deviation)}}; }
+ProbeJson finite(double value) { return std::isfinite(value) ? ProbeJson(value) : ProbeJson(nullptr); }
+ProbeJson finite(const Spread& it) { return {{"mean", finite(it.mean)}, {"deviation", finite(it.deviation)}}; }
 
 ProbeJson json_of(const LinearProbeLayer& it) {
-  return {{"accuracy", number(it.accuracy)}, {"control", number(it.control)}, {"selectivity", number(it.selectivity)},
-          {"random", number(it.random)},     {"bits", number(it.bits)},       {"compression", number(it.compression)}};
+  return {{"accuracy", finite(it.accuracy)}, {"control", finite(it.control)}, {"selectivity", finite(it.selectivity)},
+          {"random", finite(it.random)},     {"bits", finite(it.bits)},       {"compression", finite(it.compression)}};
 }
 
 ProbeJson json_of(const StructuralProbeLayer& it) {
-  return {{"attachment", number(it.attachment)},
-          {"distance_correlation", number(it.distance_correlation)},
-          {"root_accuracy", number(it.root_accuracy)},
-          {"depth_correlation", number(it.depth_correlation)}};
+  return {{"attachment", finite(it.attachment)},
+          {"distance_correlation", finite(it.distance_correlation)},
+          {"root_accuracy", finite(it.root_accuracy)},
+          {"depth_correlation", finite(it.depth_correlation)}};
 }
 
 ProbeJson json_of(const LinearProbeTask& it);
@@ -180,7 +180,7 @@ ProbeJson json_of(const LinearProbeTask& it) {
           {"held_out", it.held_out},
           {"tested", it.tested},
           {"most_frequent", it.most_frequent},
-          {"most_frequent_accuracy", number(it.most_frequent_accuracy)},
+          {"most_frequent_accuracy", finite(it.most_frequent_accuracy)},
           {"layers", list_of(it.layers)}};
 }
 
@@ -225,7 +225,7 @@ std::string probing_json(const Probing& probing) {
                          {"seeds", probing.seeds},
                          {"not_measured", probing.not_measured},
                          {"tasks", list_of(probing.tasks)},
-                         {"left_neighbour_attachment", number(probing.left_neighbour_attachment)},
+                         {"left_neighbour_attachment", finite(probing.left_neighbour_attachment)},
                          {"structure", list_of(probing.structure)},
                          {"random_structure", list_of(probing.random_structure)}};
   return all.dump(1, ' ', false, ProbeJson::error_handler_t::replace) + "\n";

@@ -30,7 +30,7 @@ Probing synthetic_probing() {
                            .most_frequent_accuracy = 0.625,
                            .layers = {{.accuracy = {0.75, 0.01}, .random = {0.5, nan}, .bits = 99, .compression = 2.5},
                                       {.accuracy = {0.875, 0.02}, .random = {nan, nan}, .bits = 88}}});
-  probing.structure = {{.attachment = {0.5, 0.01}, .distance_correlation = {0.8125, nan}}, {}};
+  probing.structure = {{.attachment = {0.5, 0.01}, .distance_correlation = {0.8126, nan}}, {}};
   probing.random_structure = {{}, {}};
   return probing;
 }
