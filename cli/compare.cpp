@@ -24,13 +24,12 @@ namespace {
 
 struct ReportConfig {
   CompareConfig compare;
-  std::string output;
+  ReportOutput output;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Report");
-    visit("output", self.output,
-          {.help = "new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
+    ReportOutput::visit(self.output, visit);
     CompareConfig::visit(self.compare, visit);
   }
   void validate(const OptionOrigins& origins) const { compare.validate(origins); }
@@ -55,7 +54,7 @@ void write_report(const ReportConfig& config, SomeComparison (*compare_runs)(con
   for (const std::string& note : comparison.notes) log::warn("{}", note);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   const auto megabytes = [](const std::string& text) { return static_cast<double>(text.size()) * 1e-6; };
-  log::info("{}: open index.html ({:.1f} MB; report.json {:.1f} MB{}; compared in {:.0f} s)", config.output,
+  log::info("{}: open index.html ({:.1f} MB; report.json {:.1f} MB{}; compared in {:.0f} s)", config.output.directory,
             megabytes(page), megabytes(json), left_out(comparison), taken.count());
 }
 

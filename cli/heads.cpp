@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "analysis/heads.hpp"
+#include "analysis/report/head_sections.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "cli/command.hpp"
 #include "cli/model_options.hpp"
 #include "cli/report_directory.hpp"
@@ -28,8 +27,7 @@ namespace {
 struct HeadsOfRunConfig {
   std::string run;
   std::string data;
-  std::string output;
-  bool overwrite = false;
+  ReportOutput output;
   std::vector<std::string> test;
   std::int64_t sentences = 500;
   ModelOptions use;
@@ -48,9 +46,7 @@ struct HeadsOfRunConfig {
                    "encoder or the language model reads",
            .placeholder = "FILE",
            .required = true});
-    visit("output", self.output,
-          {.help = "new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
-    visit("overwrite", self.overwrite, {.help = "replace the report in --output"});
+    ReportOutput::visit(self.output, visit);
     visit("test", self.test,
           {.help = "source sentences and their translations, whose loss is measured with each head of a translation "
                    "run silenced; none: its heads are not silenced",
@@ -77,7 +73,7 @@ void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
   if (kind == RunKind::finetune) {
     refuse_given("sentences", origins, "for a fine-tuned run, whose heads are not silenced");
   }
-  ReportDirectory directory(config.output, config.overwrite);
+  ReportDirectory directory(config.output);
   HeadReport report = study_heads({.run = config.run,
                                    .data = config.data,
                                    .test = config.test,
@@ -87,9 +83,9 @@ void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
                                    .device = config.use.device,
                                    .scoring = config.score});
   report.command = command_line("heads", config);
-  directory.commit(head_page(report), report_markdown(report), report_json(report));
+  directory.commit(head_page(report), head_markdown(report), report_json(report));
   for (const std::string& note : report.notes) log::warn("{}", note);
-  log::info("{}: open index.html", config.output);
+  log::info("{}: open index.html", config.output.directory);
 }
 
 }  // namespace

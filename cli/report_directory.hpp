@@ -9,12 +9,27 @@
 
 namespace attend {
 
+struct ReportOutput {
+  std::string directory;
+  bool overwrite = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("output", self.directory,
+          {.help = "new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
+    visit("overwrite", self.overwrite, {.help = "replace the report in --output"});
+  }
+};
+
 class ReportDirectory {
  public:
   // Made before the work, so that an unwritable path is reported at once; removed if the work fails. Throws UserError
-  // if `output` exists, unless it is a report that may be replaced.
-  explicit ReportDirectory(const std::string& output, bool overwrite = false)
-      : output_(output), replaces_(may_replace(output, overwrite)), parents_(parent_of(output)), staged_(output) {}
+  // if the directory exists, unless it is a report that may be replaced.
+  explicit ReportDirectory(const ReportOutput& output)
+      : output_(output.directory),
+        replaces_(may_replace(output)),
+        parents_(parent_of(output.directory)),
+        staged_(output.directory) {}
 
   // Writes the files; an earlier report gives way at the end.
   void commit(const std::string& page, const std::string& markdown, const std::string& json) {
@@ -26,13 +41,14 @@ class ReportDirectory {
   }
 
  private:
-  static bool may_replace(const std::string& output, bool overwrite) {
-    if (!overwrite || !std::filesystem::exists(output)) {
-      refuse_existing(output, "--output");
+  static bool may_replace(const ReportOutput& output) {
+    if (!output.overwrite || !std::filesystem::exists(output.directory)) {
+      refuse_existing(output.directory, "--output, or pass --overwrite");
       return false;
     }
-    if (std::filesystem::exists(std::filesystem::path(output) / "report.json")) return true;
-    throw UserError("--overwrite: " + output + " is not a report", "give another --output, or delete it yourself");
+    if (std::filesystem::exists(std::filesystem::path(output.directory) / "report.json")) return true;
+    throw UserError("--overwrite: " + output.directory + " is not a report",
+                    "give another --output, or delete it yourself");
   }
   static std::filesystem::path parent_of(const std::string& output) {
     return std::filesystem::absolute(output + "/").parent_path().parent_path();

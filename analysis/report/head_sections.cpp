@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
 #include "analysis/report/section_parts.hpp"
 
 namespace attend {
@@ -159,6 +161,15 @@ Section silencing_of_heads(const HeadReport& it) {
 
 std::vector<Section> sections_of(const HeadReport& report) {
   return {facts_of_heads(report), roles_of_heads(report), relations_of_heads(report), silencing_of_heads(report)};
+}
+
+std::string head_page(const HeadReport& report) {
+  return section_page("Attention heads of " + report.run, sections_of(report),
+                      fmt::format("Made by attend {}, {}: {}", report.attend, report.made, report.command));
+}
+
+std::string head_markdown(const HeadReport& report) {
+  return sections_markdown("Attention heads of " + report.run, sections_of(report));
 }
 
 }  // namespace attend

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/report/head_sections.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "core/json.hpp"
 
 namespace attend {
@@ -85,7 +84,7 @@ TEST(HeadReport, SectionsWithoutDataSayWhy) {
   const std::string markdown = report_markdown(it);
   expect_parts(markdown,
                {"# Attention heads of run \\<b\\>", "No relation is frequent enough", "No head was silenced"});
-  expect_parts(report_markdown(head_report()),
+  expect_parts(head_markdown(head_report()),
                {"| nsubj | head to dependent | 50 | 0 | 1 | **78.0 (65.0 to 87.0)** |"});
 }
 
