@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "models/attention/self_window.hpp"
 #include "models/attention/weights.hpp"
+#include "models/ops/dispatch.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {
@@ -42,7 +43,7 @@ std::shared_ptr<Score> score_of(const HeadsConfig& config) {
 void mask_by_distance(ops::HeadsForm& form) {
   const Tensor ahead_1D = at::arange(1 - form.longest, form.longest, at::kLong).gt(0).unsqueeze(0);
   const Tensor biases_1D = at::zeros(ahead_1D.sizes()).masked_fill_(ahead_1D, -std::numeric_limits<float>::infinity());
-  form.biases_ND = form.biases_ND.defined() ? form.biases_ND + biases_1D.to(form.biases_ND.device()) : biases_1D;
+  form.biases_ND = form.biases_ND.defined() ? form.biases_ND + biases_1D : biases_1D;
   form.causal = false;
 }
 
@@ -69,12 +70,13 @@ void Heads::register_in(torch::nn::Module& model) const {
   model.register_module("scope", scope_);
 }
 
-Tensor Heads::attend(std::int64_t layer, Pass& pass, std::int64_t longest, const FusedOp& fused,
+Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64_t longest, const FusedOp& fused,
                      const std::function<Padded()>& pad, const std::function<Tensor(const Tensor&)>& unpad) const {
   const ops::Dropout dropout = pass.dropout(config_.dropout);
   ops::HeadsForm form{.heads = config_.heads, .dropout = dropout, .longest = std::max<std::int64_t>(1, longest)};
   std::optional<Tensor> context_MH;
-  if (!pass.edits(config_.place, layer) && score_->describe_heads(form) && scope_->describe_heads(form)) {
+  if (ops::has_fast_path(q) && !pass.edits(config_.place, layer) && score_->describe_heads(form) &&
+      scope_->describe_heads(form)) {
     context_MH = fused(form);
   }
   const bool observed = pass.observes_attention(config_.place, layer);
@@ -126,7 +128,7 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
         .no_query_B1T1 = padding(queries).unsqueeze(3)};
   };
   const auto unpad = [&](const Tensor& x_BTH) { return ops::unpad(x_BTH, queries).to(rows.first.scalar_type()); };
-  return attend(layer, pass, keys.max_length, fused, pad, unpad);
+  return attend(rows.first, layer, pass, keys.max_length, fused, pad, unpad);
 }
 
 Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops::Ancestry& ancestry,
@@ -148,7 +150,7 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
             .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
   };
   const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
-  return attend(layer, pass, std::ssize(kv), fused, pad, unpad);
+  return attend(q_RH, layer, pass, std::ssize(kv), fused, pad, unpad);
 }
 
 Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
@@ -167,7 +169,7 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
             .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1)}};
   };
   const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
-  return attend(layer, pass, memory.max_length, fused, pad, unpad);
+  return attend(q_RH, layer, pass, memory.max_length, fused, pad, unpad);
 }
 
 }  // namespace attend
