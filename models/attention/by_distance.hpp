@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/attention/scope.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend {
 
@@ -14,7 +15,7 @@ class DistanceScope : public Scope {
   explicit DistanceScope(std::shared_ptr<Scope> scope) : scope_(register_module("within", std::move(scope))) {}
 
   // The biases of the distances, which are int64 and on the CPU: [N, D], or [1, D] if they are the same for all heads;
-  // fp32, of distance 0 finite.
+  // fp32, of distance 0 finite. Learnt ones are where the parameters are, others on the CPU.
   virtual torch::Tensor biases_ND(const torch::Tensor& distances_D) const = 0;
 
   // The bias is [..., N, T, S].
@@ -22,14 +23,13 @@ class DistanceScope : public Scope {
     Window result = scope_->window(queries_TH, places);
     const std::int64_t longest = places.padding_1S.size(-1);
     const torch::Tensor biases_ND = all_ND(longest).to(queries_TH.device());
-    const torch::Tensor heads_N11 =
-        torch::arange(biases_ND.size(0), places.padding_1S.options().dtype(torch::kLong)).view({-1, 1, 1});
     const torch::Tensor columns_TS = places.distances_TS(queries_TH.size(-2)) + (longest - 1);
-    const torch::Tensor bias_TS = biases_ND.index({heads_N11, columns_TS});
+    const torch::Tensor bias_TS = ops::numbers_of_heads(biases_ND, columns_TS);
     result.bias_TS = result.bias_TS.defined() ? result.bias_TS + bias_TS : bias_TS;
     return result;
   }
 
+  // There are fused ops on the CPU alone, where all biases are then.
   bool describe_heads(ops::HeadsForm& form) const override {
     if (!scope_->describe_heads(form)) return false;
     const torch::Tensor biases_ND = all_ND(form.longest);

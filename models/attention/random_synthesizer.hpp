@@ -7,6 +7,7 @@
 #pragma once
 
 #include "models/attention/score.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend {
 
@@ -21,11 +22,11 @@ class RandomSynthesizer : public KeylessScore {
 
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                          const Places& places) const override {
-    const std::int64_t heads = energy_NLL_.size(0), last = energy_NLL_.size(1) - 1;
+    const std::int64_t length = energy_NLL_.size(1), last = length - 1;
     const torch::Tensor columns_S = places.positions_S().clamp_max(last);
     const torch::Tensor rows_T1 = places.numbers_T1(queries_TH.size(-2)).clamp_max(last);
-    const torch::Tensor heads_N11 = torch::arange(heads, columns_S.options()).view({-1, 1, 1});
-    return energy_NLL_.index({heads_N11, rows_T1, columns_S}).expand(shape_of_energies(queries_TH, keys_SA));
+    return ops::numbers_of_heads(energy_NLL_.flatten(1), rows_T1 * length + columns_S)
+        .expand(shape_of_energies(queries_TH, keys_SA));
   }
   void initialise(RandomStream& random) override { fill_normal(energy_NLL_, 1, random); }
 

@@ -35,7 +35,7 @@ class T5Scope : public DistanceScope {
     std::vector<std::int64_t> buckets;
     const auto* distances = distances_D.const_data_ptr<std::int64_t>();
     for (std::int64_t i = 0; i < distances_D.size(0); ++i) buckets.push_back(bucket(distances[i]));
-    return table_.index({torch::indexing::Slice(), ops::to_tensor(buckets, table_)});
+    return torch::embedding(table_.t(), ops::to_tensor(buckets, table_)).t();
   }
 
   // As T5's: with the variance 1 / width.

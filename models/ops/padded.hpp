@@ -1,4 +1,4 @@
-// Support of the plain formulations: indices as tensors, and a masked softmax.
+// Support of the plain formulations: indices as tensors, numbers that each head has, and a masked softmax.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,6 +13,13 @@ namespace attend::ops {
 // An int64 tensor on the device of `like`.
 inline torch::Tensor to_tensor(std::span<const std::int64_t> numbers, const torch::Tensor& like) {
   return at::tensor(at::ArrayRef<std::int64_t>(numbers.data(), numbers.size()), at::kLong).to(like.device());
+}
+
+// table_NC[h][column] of every head h at the columns [T, S] or, of several sentences, [B, 1, T, S]: [N, T, S] or
+// [B, N, T, S]. The gradient of an embedding is summed in one order, that of an index by threads in any.
+inline torch::Tensor numbers_of_heads(const torch::Tensor& table_NC, const torch::Tensor& columns_TS) {
+  const torch::Tensor columns_1TS = columns_TS.dim() == 2 ? columns_TS.unsqueeze(0) : columns_TS;
+  return at::embedding(table_NC.t(), columns_1TS).transpose(-1, -4).squeeze(-1);
 }
 
 // Softmax over the last dimension without missing elements, which get 0; all zeros if everything is missing.

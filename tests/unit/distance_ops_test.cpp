@@ -1,5 +1,6 @@
 // Attention with biases by distance, and with another scale: the fused forms against the plain formulation.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
@@ -138,6 +139,34 @@ TEST_P(DistanceOps, NothingOutsideTheWindowHasAnInfluence) {
   random.heads.within({q, kv}, layout, {}, layout, 0, pass)[30].sum().backward();
   const Tensor read = kv.grad().ne(0).any(1);
   EXPECT_TRUE(at::equal(read.nonzero().flatten(), at::arange(28, 33))) << read;
+}
+
+// Many queries and positions have the same distance, or the last row of a table, to whose gradient several threads add.
+TEST(NumbersOfHeads, HaveTheSameGradientsWhenRepeated) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(4);
+  at::manual_seed(5);
+  const Layout layout = layout_of({140, 140});
+  const Tensor x = at::randn({280, 48});
+  HeadsConfig t5 = config_of({"t5", PositionKind::t5}, 16, /*causal=*/false), random_table = t5;
+  random_table.positions = PositionKind::none;
+  random_table.self_attention = SelfAttentionKind::random;
+  random_table.longest = 6;
+  const PlainOps plain;
+  for (const HeadsConfig& config : {t5, random_table}) {
+    const RandomHeads random(config);
+    const Tensor parameter = random.parameters().at(0);
+    const auto gradient = [&] {
+      parameter.mutable_grad() = Tensor();
+      Pass pass = Pass::inference();
+      const Tensor y = random.heads.within({x, x, x}, layout, {}, layout, 0, pass);
+      (y * at::arange(y.numel(), y.options()).view_as(y).cos()).sum().backward();
+      return parameter.grad();
+    };
+    const Tensor first = gradient();
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(at::equal(gradient(), first)) << parameter.sizes();
+  }
+  at::set_num_threads(before);
 }
 
 TEST_P(DistanceOps, DotProductsHaveNoScale) {
