@@ -155,7 +155,10 @@ std::vector<std::vector<Continuation>> Generator::continue_together(std::span<co
   const SpecialIds& special = tokenizer_.special();
   auto found = attend::search({.model = texts,
                                .wanted = wanted,
-                               .ids = {.bos = special.eos, .eos = special.eos, .pad = special.pad},
+                               .ids = {.bos = special.eos,
+                                       .eos = special.eos,
+                                       .pad = special.pad,
+                                       .marks = {special.cls, special.sep, special.mask}},
                                .config = search_,
                                .on_step = on_step},
                               pass);

@@ -185,7 +185,10 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
   const SpecialIds& special = tokenizers_.tgt.special();
   const TranslationRequest request{.model = model_,
-                                   .ids = {.bos = special.bos, .eos = special.eos, .pad = special.pad},
+                                   .ids = {.bos = special.bos,
+                                           .eos = special.eos,
+                                           .pad = special.pad,
+                                           .marks = {special.cls, special.sep, special.mask}},
                                    .config = config_.search,
                                    .asked = asked_,
                                    .companions = companions_ ? &*companions_ : nullptr};

@@ -18,8 +18,8 @@ class Beam : public Strategy {
  public:
   Beam(const SearchConfig& config, const TargetIds& ids) : Beam(config, ids, config.beam) {}
 
-  // pad, bos and perhaps eos may stand among a row's best and are passed over.
-  std::int64_t candidates() const override { return 2 * size_ + 3; }
+  // pad, bos, marks and perhaps eos may stand among a row's best and are passed over.
+  std::int64_t candidates() const override { return 2 * size_ + 3 + std::ssize(ids_.marks); }
   void advance(OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const override;
   std::vector<Hypothesis> results(OpenSentence sentence) const override;
 

@@ -1,6 +1,8 @@
 // Hypotheses: the beginnings of an output, and those that are complete.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -9,15 +11,18 @@
 namespace attend {
 
 // The decoder's first token, end token, and tokens it must not produce; -1: none. The first token of a language model
-// is its end token.
+// is its end token. The marks of an encoder's input, <cls>, <sep> and <mask>, are in a vocabulary that attend made, and
+// smoothed labels give them a probability; a text does not show them.
 struct TargetIds {
   std::int64_t bos = -1;
   std::int64_t eos = -1;
   std::int64_t pad = -1;
+  std::array<std::int64_t, 3> marks = {-1, -1, -1};
 
-  // False for tokens that no output contains: pad, bos, and eos before the minimum length.
+  // False for tokens that no output contains: pad, bos, marks, and eos before the minimum length.
   bool may_follow(std::int64_t id, std::int64_t length, std::int64_t min_length) const {
-    return id == eos ? length >= min_length : id != pad && id != bos;
+    if (id == eos) return length >= min_length;
+    return id != pad && id != bos && std::ranges::find(marks, id) == marks.end();
   }
 };
 

@@ -22,7 +22,7 @@ double log_normaliser(const std::vector<float>& scores) {
 }  // namespace
 
 void NeverProduced::apply(const OpenSentence& /*sentence*/, const Live& live, std::span<float> scores_V) const {
-  for (const std::int64_t id : {ids_.pad, ids_.bos, ids_.eos}) {
+  for (const std::int64_t id : {ids_.pad, ids_.bos, ids_.eos, ids_.marks[0], ids_.marks[1], ids_.marks[2]}) {
     if (id >= 0 && !ids_.may_follow(id, std::ssize(live.ids), min_length_)) scores_V[id] = kExcluded;
   }
 }

@@ -115,6 +115,14 @@ TEST(SearchProcessors, ASampleHoldsNeitherPadNorBosAndIsLongEnough) {
             (std::vector<float>{kExcludedScore, -1.5, kExcludedScore, -1.5, -1.5}));
 }
 
+TEST(SearchProcessors, ASampleHoldsNoMarkOfAnEncoder) {
+  const TargetIds ids{.bos = 2, .eos = 3, .pad = 0, .marks = {4, -1, 1}};
+  EXPECT_EQ(processed({.sample = 1}, ids, std::vector<float>(6, -1.5F), {5}),
+            (std::vector<float>{kExcludedScore, kExcludedScore, kExcludedScore, -1.5, kExcludedScore, -1.5}));
+  const TargetIds ends_with_sep{.bos = 2, .eos = 3, .pad = 0, .marks = {2, 3, 4}};
+  EXPECT_TRUE(ends_with_sep.may_follow(3, 1, 0)) << "a mark that is the end token";
+}
+
 TEST(SearchProcessors, APenaltyCountsATokenOnce) {
   const auto after = processed({.repetition_penalty = 2}, {}, {-1, -2, -3, 4}, {1, 3, 1, 1});
   EXPECT_EQ(after, (std::vector<float>{-1, -4, -3, 2}));

@@ -100,6 +100,17 @@ Sequences sources(const std::vector<std::int64_t>& first_ids) {
   return src;
 }
 
+// The likeliest words of all are marks of an encoder.
+class PrefersMarks : public ScriptedModel {
+ public:
+  static constexpr std::int64_t kCls = 4, kMask = 1;
+  std::vector<float> logits(const Prefix& prefix) const override {
+    std::vector<float> result = ScriptedModel::logits(prefix);
+    result[kCls] = result[kMask] = 9;
+    return result;
+  }
+};
+
 std::vector<Hypothesis> search_one(const Seq2SeqImpl& model, const SearchConfig& config, std::int64_t first_id) {
   return translate({.model = model, .ids = kIds, .config = config}, sources({first_id}))[0];
 }
@@ -123,6 +134,20 @@ void enumerate(const ScriptedModel& model, const SearchConfig& config, Prefix pr
     Prefix longer = prefix;
     longer.push_back(id);
     enumerate(model, config, longer, so_far + log_prob(model, prefix, id), found);
+  }
+}
+
+TEST(Search, FindsNoMarksOfAnEncoder) {
+  const PrefersMarks model;
+  TargetIds ids = kIds;
+  ids.marks = {PrefersMarks::kCls, -1, PrefersMarks::kMask};
+  for (const std::int64_t beam : {1, 3}) {
+    const SearchConfig config{.beam = beam, .nbest = beam, .max_length = 4};
+    const auto found = translate({.model = model, .ids = ids, .config = config}, sources({10}))[0];
+    ASSERT_EQ(std::ssize(found), beam) << "as many candidates as the beam needs";
+    for (const Hypothesis& hypothesis : found) {
+      for (const std::int32_t id : hypothesis.ids) EXPECT_EQ(id, 5);
+    }
   }
 }
 
