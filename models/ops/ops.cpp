@@ -59,12 +59,14 @@ AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& ga
 
 Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const Tensor& positions_TH,
              Dropout dropout) {
+  ensure(tokens.ids_M.device() == table_VH.master().device(), "tokens are on the device of their table");
   return has_fast_path(table_VH.working()) ? fast::embed(tokens, table_VH, scale, positions_TH, dropout)
                                            : plain::embed(tokens, table_VH, scale, positions_TH, dropout);
 }
 
 CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,
                            const Tensor& labels_M, double label_smoothing) {
+  ensure(labels_M.device() == hidden_MH.device(), "labels are on the device of the hidden states");
   return has_fast_product(hidden_MH, output_VH)
              ? fast::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing)
              : plain::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing);

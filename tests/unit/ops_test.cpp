@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -237,6 +238,15 @@ TEST_P(EveryType, Embed) {
     };
     expect_fast_equals_plain(op, {at::randn({11, 37}), at::randn({14, 37})}, type(), "embed");
   }
+}
+
+// On a GPU they would be read as if they were in the processor's memory.
+TEST(Embed, RefusesTokensOnAnotherDevice) {
+  const Sequences tokens{.ids_M = at::empty({3}, at::TensorOptions(at::kLong).device(at::kMeta)),
+                         .layout = layout_of({3})};
+  const Weight table(at::ones({5, 4}));
+  EXPECT_THROW(embed(tokens, table, 1, {}, {}), std::logic_error);
+  EXPECT_THROW(cross_entropy(at::ones({3, 4}), table, {}, tokens.ids_M, 0), std::logic_error);
 }
 
 TEST_P(EveryType, Attention) {
