@@ -33,6 +33,7 @@ BertForPretraining model_of(const Fixture& fixture, FeedForwardKind activation) 
                                                 .activation = activation,
                                                 .norm_eps = 1e-12,
                                                 .dropout = 0}});
+  model->to(test_device());
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : parameters_of(*model)) parameter.copy_(fixture.tensor("weight." + name));
   return model;
@@ -103,8 +104,7 @@ TEST_P(BertParity, InBf16) {
   expect_close_in_bf16(model_->bert->forward(batch_.input, pass).detach(), fixture_.tensor("hidden"));
   backward(model_, batch_);
   expect_gradients_in_bf16(*model_, fixture_);
-  expect_losses_of_updates(
-      *model_, fixture_, [&] { return backward(model_, batch_); }, 1e-3, kLossInBf16);
+  expect_losses_of_updates(*model_, fixture_, [&] { return backward(model_, batch_); }, 1e-3, kLossInBf16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Activations, BertParity,

@@ -35,7 +35,7 @@ struct Case {
   std::string name;
   TextModelOptions options;
   TaskKind kind;
-  torch::Tensor LabelledBatch::*labels = nullptr;  // where those of the fixture go; nothing: begin and end
+  torch::Tensor LabelledBatch::* labels = nullptr;  // where those of the fixture go; nothing: begin and end
 };
 
 class TextModelParity : public testing::TestWithParam<Case> {
@@ -51,6 +51,7 @@ class TextModelParity : public testing::TestWithParam<Case> {
       batch_.begin_B = labels.select(1, 0);
       batch_.end_B = labels.select(1, 1);
     }
+    model_->to(test_device());
     if (fixture_.has("places")) batch_.words = numbers(fixture_.tensor("places"));
     const at::NoGradGuard no_grad;
     for (const auto& [name, parameter] : parameters_of(*model_)) parameter.copy_(fixture_.tensor("weight." + name));
