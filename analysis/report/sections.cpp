@@ -114,6 +114,8 @@ const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads) {
   return mean == heads.end() ? &heads.back() : &*mean;  // a layer with one head has no mean
 }
 
+void Section::add(Block block) { blocks.push_back(std::move(block)); }
+
 std::vector<Section> sections_of(const Comparison& comparison) {
   std::vector<Section> sections = translation_sections(comparison);
   std::ranges::move(reason_sections(comparison), std::back_inserter(sections));

@@ -62,7 +62,7 @@ struct Section {
   std::string how_to_read;
   std::vector<Block> blocks = {};  // at least one: a section without data says why
 
-  void add(Block block) { blocks.push_back(std::move(block)); }
+  void add(Block block);
 };
 
 // The comparison's facts, then sections 1 to 7. Section 8, the sentences, is each writer's own.
