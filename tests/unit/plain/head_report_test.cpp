@@ -81,7 +81,7 @@ TEST(HeadReport, SectionsWithoutDataSayWhy) {
   HeadReport it = head_report();
   it.relations.clear();
   it.silencing.reset();
-  const std::string markdown = report_markdown(it);
+  const std::string markdown = head_markdown(it);
   expect_parts(markdown,
                {"# Attention heads of run \\<b\\>", "No relation is frequent enough", "No head was silenced"});
   expect_parts(head_markdown(head_report()),
