@@ -33,7 +33,7 @@ def small_chart(left, title, lines, label):
     top_score = 5 * math.ceil(max(test_bleu(row)["score"] for points in lines.values() for _, row in points) / 5)
 
     def x(place):
-        return left + WIDTH * math.log(place / amounts[0]) / math.log(amounts[-1] / amounts[0])
+        return left + WIDTH * math.log(place / amounts[0]) / (math.log(amounts[-1] / amounts[0]) or 1)  # 1: a single amount
 
     def y(score):
         return TOP + HEIGHT * (1 - score / top_score)
@@ -95,7 +95,7 @@ def crossings(lines):
             places = sorted(ours.keys() & theirs.keys())
             ahead = [ours[place] > theirs[place] for place in places]
             changes = [(places[n - 1], places[n]) for n in range(1, len(places)) if ahead[n] and not ahead[n - 1]]
-            if changes:
+            if changes and ahead[-1]:
                 first, second = changes[-1]
                 said.append(f"{NAMES[kind]} overtakes {NAMES[other]} between {first:g} and {second:g} million tokens.")
             elif places:
