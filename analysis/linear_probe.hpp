@@ -1,10 +1,9 @@
 // Linear probes: softmax regression from the vector of a word to a label, such as its part of speech. What is reported
 // beside the accuracy says how much of it is the representation's:
 //
-//   control task       each form of a word has a random label, drawn from the distribution of the labels; selectivity
-//   is
-//                      the accuracy minus that of a probe for the control task (Hewitt and Liang 2019, arXiv
-//                      1909.03368)
+//   control task       each form of a word has a random label, drawn from the distribution of the labels;
+//                      selectivity is the accuracy minus that of a probe for the control task (Hewitt and Liang 2019,
+//                      arXiv 1909.03368)
 //   online code        bits that transmit the labels of the n fitted words, given their vectors: the first block by a
 //                      uniform code, each later one by a probe trained on all before it (Voita and Titov 2020, arXiv
 //                      2003.12298, equation 4),
