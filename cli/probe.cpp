@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/hidden_state_probes.hpp"
+#include "analysis/report/json.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
 #include "core/command_line.hpp"
@@ -36,7 +37,7 @@ void run(const ProbeCommandConfig& config, const OptionOrigins& /*origins*/) {
   ReportDirectory directory(config.output);
   Probing probing = probe_hidden_states(config.probing);
   probing.command = command_line("probe", config);
-  directory.commit(probing_page(probing), probing_markdown(probing), probing_json(probing));
+  directory.commit(probing_page(probing), probing_markdown(probing), report_json(probing));
   for (const std::string& note : probing.not_measured) log::warn("{}", note);
   log::info("{}: open index.html", config.output.directory);
 }

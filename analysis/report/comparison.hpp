@@ -21,6 +21,13 @@ struct Estimate {
   double high = 0;
 };
 
+// Over seeds. The deviation, which is that of a sample, is NaN of a single one.
+struct Spread {
+  double mean = 0;
+  double deviation = 0;
+};
+Spread spread_of(const std::vector<double>& values);
+
 // ---- the test set and the runs
 
 struct TestSet {

@@ -177,6 +177,40 @@ struct Members {
             OF(sentences), OF(words),   OF(notes), OF(heads), OF(relations), OF(rare_relations), OF(silencing)};
   }
 
+  Json json_of(const Spread& it) const { return {OF(mean), OF(deviation)}; }
+  Json json_of(const LinearProbeLayer& it) const {
+    return {OF(accuracy), OF(control), OF(selectivity), OF(random), OF(bits), OF(compression)};
+  }
+  Json json_of(const LinearProbeTask& it) const {
+    return {OF(id),       OF(title),  OF(labels),        OF(fitted),
+            OF(held_out), OF(tested), OF(most_frequent), OF(most_frequent_accuracy),
+            OF(layers)};
+  }
+  Json json_of(const StructuralProbeLayer& it) const {
+    return {OF(attachment), OF(distance_correlation), OF(root_accuracy), OF(depth_correlation)};
+  }
+  Json json_of(const Probing& it) const {
+    return {OF(attend),
+            OF(command),
+            OF(made),
+            OF(run),
+            OF(checkpoint),
+            OF(model),
+            OF(data),
+            OF(sentences),
+            OF(left_out),
+            OF(words),
+            OF(fitted),
+            OF(held_out),
+            OF(tested),
+            OF(seeds),
+            OF(not_measured),
+            OF(tasks),
+            OF(left_neighbour_attachment),
+            OF(structure),
+            OF(random_structure)};
+  }
+
   Json json_of(const LanguageComparison& it) const {
     return {OF(attend),   OF(command),   OF(made),     OF(processor),          OF(test),
             OF(notes),    OF(metrics),   OF(systems),  OF(equal_vocabularies), OF(differences),
@@ -204,6 +238,7 @@ std::string json_text(const Report& report, const std::vector<ComparedMetric>& m
 }  // namespace
 
 std::string report_json(const HeadReport& report) { return json_text(report, {}); }
+std::string report_json(const Probing& probing) { return json_text(probing, {}); }
 std::string report_json(const Comparison& comparison) { return json_text(comparison, comparison.metrics); }
 std::string report_json(const LanguageComparison& comparison) { return json_text(comparison, comparison.metrics); }
 

@@ -1,5 +1,5 @@
-// report.json: all of a Comparison, a LanguageComparison or a HeadReport. Members have the names of its fields;
-// matrices of attention weights are base64 of their bytes; a number that is missing or not finite is null.
+// report.json: all of a Comparison, a LanguageComparison, a HeadReport or a Probing. Members have the names of its
+// fields; matrices of attention weights are base64 of their bytes; a number that is missing or not finite is null.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 #include "analysis/report/comparison.hpp"
 #include "analysis/report/head_report.hpp"
 #include "analysis/report/language_comparison.hpp"
+#include "analysis/report/probe_sections.hpp"
 
 namespace attend {
 
@@ -14,5 +15,6 @@ namespace attend {
 std::string report_json(const Comparison& comparison);
 std::string report_json(const LanguageComparison& comparison);
 std::string report_json(const HeadReport& report);
+std::string report_json(const Probing& probing);
 
 }  // namespace attend

@@ -2,7 +2,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <iterator>
 #include <ranges>
@@ -90,11 +89,10 @@ class Measured : public SectionMaker {
   static std::string over_seeds(const System& system, const std::function<double(const MeasuredRun&)>& number,
                                 int decimals) {
     if (system.runs.size() < 2) return "–";
-    double sum = 0, squares = 0;
-    for (const MeasuredRun& run : system.runs) sum += number(run);
-    const double count = static_cast<double>(system.runs.size()), mean = sum / count;
-    for (const MeasuredRun& run : system.runs) squares += (number(run) - mean) * (number(run) - mean);
-    return fmt::format("{} ± {}", fixed(mean, decimals), fixed(std::sqrt(squares / (count - 1)), decimals));
+    std::vector<double> values;
+    for (const MeasuredRun& run : system.runs) values.push_back(number(run));
+    const Spread spread = spread_of(values);
+    return fmt::format("{} ± {}", fixed(spread.mean, decimals), fixed(spread.deviation, decimals));
   }
 
   bool is_metric(const char* key) const {

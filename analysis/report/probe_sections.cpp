@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "analysis/report/markdown.hpp"
@@ -13,17 +12,13 @@
 namespace attend {
 namespace {
 
-using ProbeJson = nlohmann::ordered_json;
-
-std::string in_percent(const Spread& spread) {
-  const std::string mean = fixed(100 * spread.mean, 1);
-  return std::isfinite(spread.deviation) ? fmt::format("{} (± {})", mean, fixed(100 * spread.deviation, 1)) : mean;
+std::string shown(const Spread& spread, double factor, int decimals) {
+  const std::string mean = fixed(factor * spread.mean, decimals);
+  if (!std::isfinite(spread.deviation)) return mean;
+  return fmt::format("{} (± {})", mean, fixed(factor * spread.deviation, decimals));
 }
-
-std::string correlation(const Spread& spread) {
-  const std::string mean = fixed(spread.mean, 3);
-  return std::isfinite(spread.deviation) ? fmt::format("{} (± {})", mean, fixed(spread.deviation, 3)) : mean;
-}
+std::string in_percent(const Spread& share) { return shown(share, 100, 1); }
+std::string correlation(const Spread& value) { return shown(value, 1, 3); }
 
 // A line over layers; one of a constant has the same value at each.
 template <class Layers, class Value>
@@ -37,7 +32,7 @@ Section probed_section(const Probing& it) {
   Section section{"probed", "What was probed", ""};
   section.add(
       Items{{fmt::format("Run: {}, {}; weights: {}.", it.run, it.model, it.checkpoint),
-             fmt::format("Sentences: {}, {} with {}; {} were left out, since the model does not read them whole.",
+             fmt::format("Sentences: {}, {} with {}; {} were left out, of which the model does not read every word.",
                          it.data, plural(it.sentences, "sentence"), plural(it.words, "word"), it.left_out),
              fmt::format("The first {} sentences are fitted, {} choose the stopping point, the last {} are tested.",
                          it.fitted, it.held_out, it.tested),
@@ -148,52 +143,7 @@ Section trees_section(const Probing& it) {
 
 std::string probing_title(const Probing& it) { return "Probes of " + it.run; }
 
-ProbeJson finite(double value) { return std::isfinite(value) ? ProbeJson(value) : ProbeJson(nullptr); }
-ProbeJson finite(const Spread& it) { return {{"mean", finite(it.mean)}, {"deviation", finite(it.deviation)}}; }
-
-ProbeJson json_of(const LinearProbeLayer& it) {
-  return {{"accuracy", finite(it.accuracy)}, {"control", finite(it.control)}, {"selectivity", finite(it.selectivity)},
-          {"random", finite(it.random)},     {"bits", finite(it.bits)},       {"compression", finite(it.compression)}};
-}
-
-ProbeJson json_of(const StructuralProbeLayer& it) {
-  return {{"attachment", finite(it.attachment)},
-          {"distance_correlation", finite(it.distance_correlation)},
-          {"root_accuracy", finite(it.root_accuracy)},
-          {"depth_correlation", finite(it.depth_correlation)}};
-}
-
-ProbeJson json_of(const LinearProbeTask& it);
-
-template <class Layer>
-ProbeJson list_of(const std::vector<Layer>& layers) {
-  ProbeJson list = ProbeJson::array();
-  for (const Layer& layer : layers) list.push_back(json_of(layer));
-  return list;
-}
-
-ProbeJson json_of(const LinearProbeTask& it) {
-  return {{"id", it.id},
-          {"title", it.title},
-          {"labels", it.labels},
-          {"fitted", it.fitted},
-          {"held_out", it.held_out},
-          {"tested", it.tested},
-          {"most_frequent", it.most_frequent},
-          {"most_frequent_accuracy", finite(it.most_frequent_accuracy)},
-          {"layers", list_of(it.layers)}};
-}
-
 }  // namespace
-
-Spread spread_of(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  const double mean = sum / n;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return {.mean = mean, .deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : kNotMeasured};
-}
 
 std::vector<Section> sections_of(const Probing& probing) {
   return {probed_section(probing), labels_section(probing), trees_section(probing)};
@@ -206,29 +156,6 @@ std::string probing_page(const Probing& probing) {
 
 std::string probing_markdown(const Probing& probing) {
   return sections_markdown(probing_title(probing), sections_of(probing));
-}
-
-std::string probing_json(const Probing& probing) {
-  const ProbeJson all = {{"attend", probing.attend},
-                         {"command", probing.command},
-                         {"made", probing.made},
-                         {"run", probing.run},
-                         {"checkpoint", probing.checkpoint},
-                         {"model", probing.model},
-                         {"data", probing.data},
-                         {"sentences", probing.sentences},
-                         {"left_out", probing.left_out},
-                         {"words", probing.words},
-                         {"fitted", probing.fitted},
-                         {"held_out", probing.held_out},
-                         {"tested", probing.tested},
-                         {"seeds", probing.seeds},
-                         {"not_measured", probing.not_measured},
-                         {"tasks", list_of(probing.tasks)},
-                         {"left_neighbour_attachment", finite(probing.left_neighbour_attachment)},
-                         {"structure", list_of(probing.structure)},
-                         {"random_structure", list_of(probing.random_structure)}};
-  return all.dump(1, ' ', false, ProbeJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace attend

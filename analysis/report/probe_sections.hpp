@@ -6,16 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/report/comparison.hpp"
 #include "analysis/report/sections.hpp"
 
 namespace attend {
-
-// Of several seeds; with one the deviation is NaN.
-struct Spread {
-  double mean = 0;
-  double deviation = 0;  // sample standard deviation
-};
-Spread spread_of(const std::vector<double>& values);
 
 struct LinearProbeLayer {
   Spread accuracy = {};
@@ -60,6 +54,5 @@ struct Probing {
 std::vector<Section> sections_of(const Probing& probing);
 std::string probing_page(const Probing& probing);      // index.html
 std::string probing_markdown(const Probing& probing);  // report.md
-std::string probing_json(const Probing& probing);      // report.json: members have the names of the fields
 
 }  // namespace attend

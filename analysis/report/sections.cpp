@@ -12,6 +12,15 @@
 
 namespace attend {
 
+Spread spread_of(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  const double mean = sum / n;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {.mean = mean, .deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : kNotMeasured};
+}
+
 std::string interval(const Estimate& estimate, int decimals) {
   const std::string value = fixed(estimate.value, decimals);
   if (!std::isfinite(estimate.low) || !std::isfinite(estimate.high)) return value;

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/report/json.hpp"
+
 namespace attend {
 namespace {
 
@@ -57,7 +59,7 @@ TEST(ProbeSections, PageAndMarkdownHaveTheNumbers) {
 }
 
 TEST(ProbeSections, JsonHasTheFields) {
-  const auto json = nlohmann::json::parse(probing_json(synthetic_probing()));
+  const auto json = nlohmann::json::parse(report_json(synthetic_probing()));
   EXPECT_EQ(json["tasks"][0]["layers"][1]["accuracy"]["mean"], 0.875);
   EXPECT_TRUE(json["tasks"][0]["layers"][1]["random"]["mean"].is_null());
   EXPECT_EQ(json["structure"][0]["attachment"]["mean"], 0.5);
