@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -50,12 +49,7 @@ std::vector<HeadPlace> heads_of_layers(const std::vector<LayerAttention>& layers
 // The pieces of each word of a tree. Words that share a piece, as those of a multiword token do, cannot be told apart
 // and have none.
 PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>& pieces) {
-  const std::string_view text = tree.text;
-  std::vector<std::string_view> words;
-  for (const auto& [begin, end] : tree.places) words.push_back(text.substr(begin, end - begin));
-  std::vector<PieceBytes> bytes;
-  for (const Piece& piece : pieces) bytes.push_back({piece.begin, piece.end});
-  PiecesOfWords result = pieces_of_words(text, words, bytes);
+  PiecesOfWords result = pieces_of_words(tree, pieces);
   std::vector<int> owners(pieces.size());
   for (const auto& word : result) {
     for (const std::int64_t piece : word) ++owners[static_cast<std::size_t>(piece)];

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/freed_memory.hpp"
 #include "core/signals.hpp"
-#include "eval/score_batches.hpp"
+#include "eval/batches.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/padded.hpp"
 
@@ -112,26 +113,11 @@ void ProbedModel::randomise(std::uint64_t seed) const {
   refresh_weights(*module);
 }
 
-std::vector<std::vector<std::int64_t>> pieces_of_places(const std::vector<std::pair<std::size_t, std::size_t>>& places,
-                                                        const std::vector<Piece>& pieces) {
-  std::vector<std::vector<std::int64_t>> result;
-  for (const auto& [begin, end] : places) {
-    std::vector<std::int64_t>& own = result.emplace_back();
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (pieces[i].text == kSpaceMark) continue;  // stands before a word
-      // A piece without a width is a part of the character that begins there.
-      const std::size_t last = std::max(pieces[i].end, pieces[i].begin + 1);
-      if (pieces[i].begin < end && last > begin) own.push_back(static_cast<std::int64_t>(i));
-    }
-  }
-  return result;
-}
-
 ProbedWords::ProbedWords(const ProbedModel& model, std::vector<TreeSentence> sentences) {
   const std::int64_t longest = model.longest.value_or(std::numeric_limits<std::int64_t>::max());
   for (TreeSentence& sentence : sentences) {
     const std::vector<Piece> pieces = model.tokenizer.encode_pieces(sentence.text);
-    std::vector<std::vector<std::int64_t>> words = pieces_of_places(sentence.places, pieces);
+    PiecesOfWords words = pieces_of_words(sentence, pieces);
     std::vector<std::int32_t> ids;
     if (model.begin >= 0) ids.push_back(model.begin);
     for (auto& word : words) {

@@ -17,12 +17,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "data/batch/batch.hpp"
 #include "data/text/conllu.hpp"
 #include "data/tokenizer/tokenizer.hpp"
+#include "eval/alignment.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/pass.hpp"
 #include "models/run/bert_run.hpp"
@@ -57,11 +57,6 @@ struct ProbedModel {
   torch::Device device() const { return module->parameters().front().device(); }
 };
 
-// For each place [begin, end) in a text, the numbers of the pieces that share bytes with it, but for spaces alone; none
-// where normalisation removed the word.
-std::vector<std::vector<std::int64_t>> pieces_of_places(const std::vector<std::pair<std::size_t, std::size_t>>& places,
-                                                        const std::vector<Piece>& pieces);
-
 // The sentences that a model reads, and the hidden states of their words.
 class ProbedWords {
  public:
@@ -83,8 +78,8 @@ class ProbedWords {
 
  private:
   std::vector<TreeSentence> sentences_;
-  std::vector<std::vector<std::int32_t>> ids_;                  // of each sentence, with the pieces around it
-  std::vector<std::vector<std::vector<std::int64_t>>> pieces_;  // of each word of each sentence: positions in its ids
+  std::vector<std::vector<std::int32_t>> ids_;  // of each sentence, with the pieces around it
+  std::vector<PiecesOfWords> pieces_;           // of each sentence: positions in its ids
   std::vector<std::int64_t> offsets_ = {0};
   std::int64_t num_left_out_ = 0;
 };

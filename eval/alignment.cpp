@@ -38,6 +38,15 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::stri
   return result;
 }
 
+PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>& pieces) {
+  const std::string_view text = tree.text;
+  std::vector<std::string_view> words;
+  for (const auto& [begin, end] : tree.places) words.push_back(text.substr(begin, end - begin));
+  std::vector<PieceBytes> bytes;
+  for (const Piece& piece : pieces) bytes.push_back({piece.begin, piece.end});
+  return pieces_of_words(text, words, bytes);
+}
+
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   if (tokenizer.is_reversed()) {
     const std::vector<std::int32_t> in_order(ids.rbegin(), ids.rend());

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/text/conllu.hpp"
 #include "data/text/word_alignment.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
@@ -35,6 +36,8 @@ using PiecesOfWords = std::vector<std::vector<std::int64_t>>;
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces);
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::string_view>& words,
                               const std::vector<PieceBytes>& pieces);
+// The words of a tree; those of a multiword token have the same pieces.
+PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>& pieces);
 
 // The positions of the pieces `ids` in the text that they decode to.
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);

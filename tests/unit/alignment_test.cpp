@@ -34,6 +34,15 @@ TEST(Alignment, PiecesAreOfTheWordsThatTheyOverlap) {
   EXPECT_EQ(pieces_of_words(" ", {{0, 1}}), PiecesOfWords{});
 }
 
+TEST(Alignment, PiecesOfATreeAreThoseOfItsPlaces) {
+  // "du \u00fc": the first place is a token of two words; the last character is two bytes, the second of which has the
+  // width.
+  const TreeSentence tree{.text = "du \u00fc", .places = {{0, 2}, {0, 2}, {3, 5}}};
+  const std::vector<Piece> pieces = {
+      {1, "\u2581du", 0, 2}, {2, "\u2581", 2, 3}, {3, "<0xC3>", 3, 3}, {4, "<0xBC>", 3, 5}};
+  EXPECT_EQ(pieces_of_words(tree, pieces), (PiecesOfWords{{0}, {0}, {1, 2, 3}}));
+}
+
 TEST(Alignment, PunctuationAttachedToAWordDoesNotCount) {
   //                              ▁„Nun    ,        ▁-       ▁ja       “.         (the quotation marks have three bytes)
   EXPECT_EQ(pieces_of_words("\u201eNun, - ja\u201c.", {{0, 6}, {6, 7}, {7, 9}, {9, 12}, {12, 16}}),
