@@ -159,6 +159,14 @@ TEST(LinearProbe, SeparableLabelsAreFoundAndCheap) {
   EXPECT_GT(code.compression(), 5);
 }
 
+// The columns that tell the labels of test words are 0 before.
+TEST(LinearProbe, LearnsNothingFromTheTest) {
+  const WordLabels words = probed_labels(1500);
+  std::vector<std::int64_t> columns = words.labels;
+  for (std::size_t i = words.test; i < columns.size(); ++i) columns[i] += 3;
+  EXPECT_LT(linear_probe_accuracy(one_hot_of(columns, 6), words, 1), 0.6);
+}
+
 TEST(LinearProbe, RandomLabelsAreFoundByChance) {
   const WordLabels words = probed_labels(1500);
   const Tensor x_WH = probed_noise(1500, 8, 3);
