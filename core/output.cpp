@@ -102,7 +102,7 @@ std::size_t columns(int descriptor) {
 }
 
 void replace_cout() {
-  static auto* output = new StandardOutput;  // outlives the last flush, which comes after main
+  static auto* output = new StandardOutput;  // outlives the last flush, which may come after main
   std::cout.rdbuf(output);
   std::cout.exceptions(std::ios::badbit);  // rethrows the exceptions of the buffer
 }
