@@ -12,13 +12,13 @@
 namespace attend {
 namespace {
 
-std::string shown(const Spread& spread, double factor, int decimals) {
+std::string with_deviation(const Spread& spread, double factor, int decimals) {
   const std::string mean = fixed(factor * spread.mean, decimals);
   if (!std::isfinite(spread.deviation)) return mean;
   return fmt::format("{} (± {})", mean, fixed(factor * spread.deviation, decimals));
 }
-std::string in_percent(const Spread& share) { return shown(share, 100, 1); }
-std::string correlation(const Spread& value) { return shown(value, 1, 3); }
+std::string in_percent(const Spread& share) { return with_deviation(share, 100, 1); }
+std::string correlation(const Spread& value) { return with_deviation(value, 1, 3); }
 
 // A line over layers; one of a constant has the same value at each.
 template <class Layers, class Value>
@@ -32,7 +32,7 @@ Section probed_section(const Probing& it) {
   Section section{"probed", "What was probed", ""};
   section.add(
       Items{{fmt::format("Run: {}, {}; weights: {}.", it.run, it.model, it.checkpoint),
-             fmt::format("Sentences: {}, {} with {}; {} were left out, of which the model does not read every word.",
+             fmt::format("Sentences: {}, {} with {}; {} were left out: the model does not read all their words.",
                          it.data, plural(it.sentences, "sentence"), plural(it.words, "word"), it.left_out),
              fmt::format("The first {} sentences are fitted, {} choose the stopping point, the last {} are tested.",
                          it.fitted, it.held_out, it.tested),
