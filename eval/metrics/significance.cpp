@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -157,17 +156,7 @@ double permutation_test(std::span<const double> a, std::span<const double> b) {
 }
 
 double mcnemar(std::int64_t only_a, std::int64_t only_b) {
-  ensure(only_a >= 0 && only_b >= 0, "numbers of items");
-  const std::int64_t n = only_a + only_b;
-  const auto log_choose = [&](std::int64_t k) {
-    return std::lgamma(static_cast<double>(n + 1)) - std::lgamma(static_cast<double>(k + 1)) -
-           std::lgamma(static_cast<double>(n - k + 1));
-  };
-  double tail = 0;  // P(X <= the smaller of the two)
-  for (std::int64_t k = 0; k <= std::min(only_a, only_b); ++k) {
-    tail += std::exp(log_choose(k) - static_cast<double>(n) * std::numbers::ln2);
-  }
-  return std::min(1.0, 2 * tail);
+  return std::min(1.0, 2 * binomial_test(std::max(only_a, only_b), only_a + only_b, 0.5));
 }
 
 std::vector<double> holm(std::span<const double> p_values) {
