@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "analysis/report/verdict.hpp"
 #include "core/error.hpp"
 #include "eval/metrics/significance.hpp"
 
@@ -43,11 +44,16 @@ void RelationTally::add(const TreeSentence& tree, const SeenWords& seen, std::sp
   const std::size_t half = sentences_++ % 2;
   const auto count = [&](std::size_t from, std::size_t to, bool to_head, const std::string& relation) {
     if (!seen.has_pieces[from] || !seen.has_pieces[to] || (is_causal_ && to > from)) return;
-    Instance& instance = relations_[{relation, to_head}][half].emplace_back();
-    instance.offset = offset_between(from, to);
+    auto& [all, at_offset] = relations_[{relation, to_head}][half];
+    const std::array counts = {&all, &at_offset[offset_between(from, to)]};
+    for (Count* const each : counts) {
+      ++each->instances;
+      each->found_by.resize(num_heads_);
+    }
     const auto is_other = [&](std::size_t word) { return word != from && seen.has_pieces[word]; };
-    for (const WordWeights weights : heads) {
-      instance.found_by.push_back(most_attended(row_of(weights, from, words), is_other) == to);
+    for (std::size_t h = 0; h < num_heads_; ++h) {
+      if (most_attended(row_of(heads[h], from, words), is_other) != to) continue;
+      for (Count* const each : counts) ++each->found_by[h];
     }
   };
   for (std::size_t dependent = 0; dependent < words; ++dependent) {
@@ -60,7 +66,7 @@ void RelationTally::add(const TreeSentence& tree, const SeenWords& seen, std::sp
 
 std::int64_t RelationTally::instances() const {
   std::int64_t sum = 0;
-  for (const auto& [relation, halves] : relations_) sum += std::ssize(halves[0]) + std::ssize(halves[1]);
+  for (const auto& [relation, halves] : relations_) sum += halves[0].all.instances + halves[1].all.instances;
   return sum;
 }
 
@@ -68,39 +74,32 @@ void RelationTally::write(HeadReport& report) const {
   std::vector<double> p_values;
   for (const auto& [name, halves] : relations_) {
     const auto& [first, second] = halves;
-    if (std::min(std::ssize(first), std::ssize(second)) < kFewestInstances) {
+    if (std::min(first.all.instances, second.all.instances) < kFewestInstances) {
       ++report.rare_relations;
       continue;
     }
     HeadRelation& result = report.relations.emplace_back();
     result.relation = name.first;
     result.to_head = name.second;
-    result.chosen_on = std::ssize(first);
-    result.instances = std::ssize(second);
-    std::vector<std::int64_t> found(num_heads_);
-    std::map<std::int64_t, std::int64_t> at_offset;
-    for (const Instance& instance : first) {
-      for (std::size_t h = 0; h < num_heads_; ++h) found[h] += instance.found_by[h] ? 1 : 0;
-      ++at_offset[instance.offset];
-    }
+    result.chosen_on = first.all.instances;
+    result.instances = second.all.instances;
+    const std::vector<std::int64_t>& found = first.all.found_by;
     for (const std::int64_t hits : found) result.by_head.push_back(fraction(hits, result.chosen_on));
     result.chosen = static_cast<std::size_t>(std::ranges::max_element(found) - found.begin());
-    const auto best = std::ranges::max_element(at_offset, {}, [](const auto& entry) { return entry.second; });
+    const auto best =
+        std::ranges::max_element(first.at_offset, {}, [](const auto& entry) { return entry.second.instances; });
     result.offset = best->first;
-    result.offset_chosen_on = fraction(best->second, result.chosen_on);
+    result.offset_chosen_on = fraction(best->second.instances, result.chosen_on);
 
-    std::int64_t by_head = 0, by_offset = 0, by_head_alone = 0, by_offset_alone = 0;
-    for (const Instance& instance : second) {
-      const bool head_finds = instance.found_by[result.chosen], offset_finds = instance.offset == result.offset;
-      by_head += head_finds ? 1 : 0;
-      by_offset += offset_finds ? 1 : 0;
-      by_head_alone += head_finds && !offset_finds ? 1 : 0;
-      by_offset_alone += offset_finds && !head_finds ? 1 : 0;
-    }
+    const auto at_offset = second.at_offset.find(result.offset);
+    const bool occurs = at_offset != second.at_offset.end();
+    const std::int64_t by_head = second.all.found_by[result.chosen];
+    const std::int64_t by_offset = occurs ? at_offset->second.instances : 0;
+    const std::int64_t by_both = occurs ? at_offset->second.found_by[result.chosen] : 0;
     const metrics::Interval interval = metrics::wilson(by_head, result.instances);
     result.accuracy = {fraction(by_head, result.instances), interval.low, interval.high};
     result.baseline = fraction(by_offset, result.instances);
-    result.p = metrics::binomial_test(by_head_alone, by_head_alone + by_offset_alone, 0.5);
+    result.p = metrics::binomial_test(by_head - by_both, by_head + by_offset - 2 * by_both, 0.5);
     p_values.push_back(result.p);
   }
   const std::vector<double> corrected = metrics::holm(p_values);
@@ -152,12 +151,7 @@ HeadHabits HabitTally::habits(std::int64_t layer, std::int64_t head) const {
   return result;
 }
 
-std::string name_of_relation(const HeadRelation& relation) {
-  return relation.relation + (relation.to_head ? ": dependent to head" : ": head to dependent");
-}
-
 void name_roles(HeadReport& report) {
-  constexpr double kSignificant = 0.05;
   for (HeadHabits& head : report.heads) {
     for (const auto& [share, name] :
          {std::pair(head.previous, "previous word"), {head.self, "the word itself"}, {head.next, "next word"}}) {
@@ -166,7 +160,8 @@ void name_roles(HeadReport& report) {
     if (head.rarest.value_or(0) >= kRarestShare) head.roles.emplace_back("rare words");
   }
   for (const HeadRelation& relation : report.relations) {
-    if (relation.p_holm < kSignificant) report.heads[relation.chosen].roles.push_back(name_of_relation(relation));
+    if (relation.p_holm >= kSignificant) continue;
+    report.heads[relation.chosen].roles.push_back(relation.relation + ": " + relation.direction());
   }
 }
 

@@ -46,11 +46,15 @@ class RelationTally {
   void write(HeadReport& report) const;
 
  private:
-  struct Instance {
-    std::int64_t offset = 0;          // from the word that attends to the word to find
-    std::vector<bool> found_by = {};  // parallel to heads
+  struct Count {
+    std::int64_t instances = 0;
+    std::vector<std::int64_t> found_by = {};  // parallel to heads
   };
-  using Halves = std::array<std::vector<Instance>, 2>;
+  struct Half {
+    Count all = {};
+    std::map<std::int64_t, Count> at_offset = {};  // from the word that attends to the word to find
+  };
+  using Halves = std::array<Half, 2>;
 
   std::size_t num_heads_;
   bool is_causal_;
@@ -76,8 +80,5 @@ class HabitTally {
 // Sets the roles of all heads of a report by its other numbers: a position, rare words, relations that a head is chosen
 // for and finds significantly more often than the offset.
 void name_roles(HeadReport& report);
-
-// "nsubj: dependent to head".
-std::string name_of_relation(const HeadRelation& relation);
 
 }  // namespace attend

@@ -17,7 +17,7 @@ struct HeadHabits {
   std::int64_t head = 0;
   double entropy = 0;   // nats, of the weights of a piece
   double distance = 0;  // words, between a word and those that it attends to
-  double outside = 0;   // share of a word's weights that goes to special pieces and to those between words
+  double outside = 0;   // share of a word's weights that goes to special pieces and words that are left out
   double previous = 0;  // shares of the words whose largest weight is at the word before, at themselves, and at the
   double self = 0;      // word after
   double next = 0;
@@ -39,6 +39,8 @@ struct HeadRelation {
   Estimate accuracy;            // of the chosen head in the second half
   double p = 1;                 // one-sided, of equal accuracies of the two
   double p_holm = 1;
+
+  std::string direction() const { return to_head ? "dependent to head" : "head to dependent"; }
 };
 
 struct HeadSilence {

@@ -1,6 +1,7 @@
 #include "analysis/report/head_sections.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -17,8 +18,6 @@ namespace {
 using HeadGrid = std::map<std::pair<std::int64_t, std::int64_t>, TableCell>;  // by layer and head
 
 std::string in_percent(double share) { return fixed(100 * share, 0); }
-
-std::string shown_p(double p) { return p < 0.001 ? "< 0.001" : fixed(p, 3); }
 
 // Layers down, heads across.
 Table grid_table(const std::string& caption, const HeadGrid& grid) {
@@ -38,12 +37,6 @@ Table grid_table(const std::string& caption, const HeadGrid& grid) {
     }
   }
   return table;
-}
-
-std::string listed_roles(const std::vector<std::string>& roles) {
-  std::string text;
-  for (const std::string& role : roles) text += (text.empty() ? "" : ", ") + role;
-  return text.empty() ? "–" : text;
 }
 
 Section facts_of_heads(const HeadReport& it) {
@@ -77,7 +70,7 @@ Section roles_of_heads(const HeadReport& it) {
                  {"Outside words, %"},
                  {"Roles", false}}};
   for (const HeadHabits& head : it.heads) {
-    const std::string role = listed_roles(head.roles);
+    const std::string role = head.roles.empty() ? "–" : fmt::format("{}", fmt::join(head.roles, ", "));
     grid.insert({{head.layer, head.head}, TableCell(role, head.roles.empty() ? 0.0 : 1.0)});
     numbers.rows.push_back({std::to_string(head.layer), std::to_string(head.head), in_percent(head.previous),
                             in_percent(head.self), in_percent(head.next), head.rarest ? in_percent(*head.rarest) : "–",
@@ -87,7 +80,7 @@ Section roles_of_heads(const HeadReport& it) {
   section.add(
       Figure{"Where the weights go",
              "Shares of the words whose largest weight is there; entropy of the weights of a piece in nats; mean "
-             "distance in words; share of the weights outside words, at special pieces.",
+             "distance in words; share of the weights at special pieces and at words that are left out.",
              {},
              std::move(numbers)});
   return section;
@@ -121,11 +114,11 @@ Section relations_of_heads(const HeadReport& it) {
   for (const HeadRelation& relation : it.relations) {
     const HeadHabits& head = it.heads[relation.chosen];
     const Estimate& found = relation.accuracy;
-    table.rows.push_back(
-        {relation.relation, relation.to_head ? "dependent to head" : "head to dependent",
-         fixed(static_cast<double>(relation.instances), 0), std::to_string(head.layer), std::to_string(head.head),
-         interval({100 * found.value, 100 * found.low, 100 * found.high}, 1), fmt::format("{:+}", relation.offset),
-         fixed(100 * relation.baseline, 1), shown_p(relation.p_holm)});
+    table.rows.push_back({relation.relation, relation.direction(), fixed(static_cast<double>(relation.instances), 0),
+                          std::to_string(head.layer), std::to_string(head.head),
+                          interval({100 * found.value, 100 * found.low, 100 * found.high}, 1),
+                          fmt::format("{:+}", relation.offset), fixed(100 * relation.baseline, 1),
+                          p_value(relation.p_holm)});
     table.rows.back()[5].is_best = found.value > relation.baseline;
   }
   section.add(std::move(table));
@@ -150,7 +143,7 @@ Section silencing_of_heads(const HeadReport& it) {
   for (const HeadSilence& head : silenced.heads) {
     grids[head.place].insert({{head.layer, head.head}, TableCell(fixed(head.change.value, 3), head.change.value)});
     numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head), interval(head.change, 4),
-                            shown_p(head.p_holm)});
+                            p_value(head.p_holm)});
   }
   for (const auto& [place, grid] : grids) section.add(grid_table("Change of the loss without a head: " + place, grid));
   section.add(Figure{"All changes", "In nats by piece.", {}, std::move(numbers)});
@@ -165,7 +158,7 @@ std::vector<Section> sections_of(const HeadReport& report) {
 
 std::string head_page(const HeadReport& report) {
   return section_page("Attention heads of " + report.run, sections_of(report),
-                      fmt::format("Made by attend {}, {}: {}", report.attend, report.made, report.command));
+                      fmt::format("Made by attend {}, {}.", report.attend, report.made));
 }
 
 std::string head_markdown(const HeadReport& report) {
