@@ -16,6 +16,7 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/signals.hpp"
 #include "eval/score.hpp"
 #include "models/run/run.hpp"
@@ -59,7 +60,8 @@ struct HeadsOfRunConfig {
 
   void validate(const OptionOrigins& origins) const {
     if (!test.empty() && test.size() != 2) {
-      throw UserError(fmt::format("{}: {} files, expected 2", origins("test"), test.size()), "--test SOURCE TARGET");
+      throw UserError(fmt::format("{}: {}, expected 2", origins("test"), counted(std::ssize(test), "file")),
+                      "write --test SOURCE TARGET");
     }
   }
 };
@@ -69,9 +71,11 @@ void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
   at::set_num_threads(static_cast<int>(config.score.threads));
   const RunKind kind = kind_of_run(run_of_best_seed(config.run));
   if (kind != RunKind::train) refuse_given("test", origins, "for " + config.run + ", which does not translate");
-  if (kind == RunKind::train && config.test.empty()) refuse_given("sentences", origins, "without --test");
-  if (kind == RunKind::finetune) {
-    refuse_given("sentences", origins, "for a fine-tuned run, whose heads are not silenced");
+  for (const char* option : {"sentences", "batch-size", "workers"}) {  // of silencing
+    if (kind == RunKind::train && config.test.empty()) refuse_given(option, origins, "without --test");
+    if (kind == RunKind::finetune) {
+      refuse_given(option, origins, "for a fine-tuned run, whose heads are not silenced");
+    }
   }
   ReportDirectory directory(config.output);
   HeadReport report = study_heads({.run = config.run,
