@@ -44,7 +44,9 @@ Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads,
   WorkProgress progress({.unit = "passes", .total = std::ssize(heads) + 1});
   const metrics::Rows whole = rows_of(measure, losses(CutWeights(0)));  // edits nothing
   progress.add();
-  ensure(whole.size() > 0, "a piece whose loss is measured");
+  if (whole.size() == 0) {
+    throw UserError(of + ": there are none in the sentences that are read", "raise --sentences, or give others");
+  }
   const metrics::Resamples samples = metrics::draw_resamples(whole.size());
   const std::vector<double> before = metrics::resampled(whole, samples);
   Silencing result{.of = of,

@@ -35,7 +35,7 @@ struct HeadPlace {
 };
 
 // The change of the mean loss of a piece without each of the heads: with 95 % bootstrap intervals and p-values of the
-// paired bootstrap over sentences, corrected for all heads. There must be at least one piece. `of` names the pieces.
+// paired bootstrap over sentences, corrected for all heads. `of` names the pieces; UserError if there are none.
 Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads, const LossesOfSentences& losses);
 
 // Texts as a BERT reads them in pretraining, each alone as [CLS] text [SEP], cut to its maximum length: some pieces are

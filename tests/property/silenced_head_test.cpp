@@ -19,6 +19,7 @@
 #include "models/layers/weights_io.hpp"
 #include "tests/support/sentences.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -113,6 +114,12 @@ TEST(Silencing, ChangesAreMeansByPieceWithPairedTests) {
   EXPECT_NEAR(found.heads[1].change.value, 0.5, 1e-9);
   EXPECT_LT(found.heads[1].p, 0.01);
   EXPECT_NEAR(found.heads[1].p_holm, 2 * found.heads[1].p, 1e-12);
+}
+
+TEST(Silencing, NeedsAPiece) {
+  const auto losses = [](const AttentionEdit&) { return std::vector<SentenceLoss>(2); };
+  EXPECT_EQ(user_error_of([&] { silence_heads("masked pieces of a text", std::vector<HeadPlace>(1), losses); }),
+            "masked pieces of a text: there are none in the sentences that are read");
 }
 
 TEST(Silencing, MaskedTextsAreTheSameEveryTime) {
