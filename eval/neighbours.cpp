@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -42,9 +43,14 @@ std::string whole_word(const Tokenizer& tokenizer, std::int32_t id) {
 
 }  // namespace
 
-WordTable table_of(const WordVectors& vectors, const std::string& name) {
-  const Tensor values = torch::tensor(vectors.values, torch::kFloat32);
-  return {.name = name, .words = vectors.words, .vectors_VE = values.view({-1, vectors.width}), .other = {}};
+WordTable table_of(WordVectors vectors, const std::string& name) {
+  const auto values = std::make_shared<std::vector<float>>(std::move(vectors.values));  // large: not copied
+  const std::int64_t num_words = std::ssize(vectors.words);
+  return {.name = name,
+          .words = std::move(vectors.words),
+          .vectors_VE = at::from_blob(
+              values->data(), {num_words, vectors.width}, [values](void*) {}, torch::kFloat32),
+          .other = {}};
 }
 
 WordTable table_of(const Tokenizer& tokenizer, const Tensor& table_VE, std::int64_t most, const std::string& name) {
@@ -125,11 +131,13 @@ std::vector<Neighbour> WordSpace::best(Tensor scores_V, const std::vector<std::s
       --num_left;
     }
   }
-  const auto [scores_K, rows_K] = scores_V.topk(std::min(count, num_left));
+  // Of words that differ only in case all but the first are passed over.
+  const auto [scores_K, rows_K] = scores_V.topk(ignore_case_ ? num_left : std::min(count, num_left));
   std::vector<Neighbour> neighbours;
-  for (std::int64_t k = 0; k < scores_K.size(0); ++k) {
-    neighbours.push_back({.word = table_.words[static_cast<std::size_t>(rows_K[k].item<std::int64_t>())],
-                          .score = scores_K[k].item<double>()});
+  for (std::int64_t k = 0; k < scores_K.size(0) && std::ssize(neighbours) < count; ++k) {
+    const std::int64_t row = rows_K[k].item<std::int64_t>();
+    const std::string& word = table_.words[static_cast<std::size_t>(row)];
+    if (rows_of(word)->front() == row) neighbours.push_back({.word = word, .score = scores_K[k].item<double>()});
   }
   return neighbours;
 }

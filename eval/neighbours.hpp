@@ -40,7 +40,7 @@ struct WordTable {
   std::function<std::optional<SpelledWord>(const std::string&)> other = {};
 };
 
-WordTable table_of(const WordVectors& vectors, const std::string& name);
+WordTable table_of(WordVectors vectors, const std::string& name);
 
 // The words of a run whose table [V, E] has a row for each piece: the first `most` pieces that are a word on their own.
 // Another word has the mean of the rows of its pieces, and no vector if one of them is unknown. Throws UserError naming
@@ -88,7 +88,8 @@ class WordSpace {
   std::vector<Neighbour> nearest(const std::string& word, std::int64_t count) const;
   std::vector<Neighbour> analogy(const Analogy& analogy, AnalogyMethod method, std::int64_t count) const;
 
-  // Throws Interrupted when a signal requests a stop.
+  // As in gensim, any spelling of a word that differs only in case may be the best answer. Throws Interrupted when a
+  // signal requests a stop.
   AnalogyTally answer(const std::vector<AnalogyQuestion>& questions, AnalogyMethod method) const;
 
   // Throws UserError if every pair is left out.

@@ -85,6 +85,8 @@ TEST(Neighbours, ThatDifferInCaseAreOneWordIfAsked) {
   const auto found = together.nearest("king", 9);
   EXPECT_EQ(words_of_neighbours(found), (std::vector<std::string>{"duke"}));
   EXPECT_NEAR(found[0].score, 0.4472136, 1e-6);  // to King, the first of them
+  EXPECT_EQ(words_of_neighbours(together.nearest("duke", 9)), std::vector<std::string>{"King"});
+  EXPECT_EQ(words_of_neighbours(together.nearest("duke", 1)), std::vector<std::string>{"King"}) << "king is nearer";
   EXPECT_THROW(apart.nearest("KING", 9), UserError);
   EXPECT_EQ(together.nearest("KING", 9).size(), 1U);
 }
