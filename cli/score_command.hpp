@@ -40,21 +40,19 @@ struct ScoreCommandConfig {
     visit("run", self.run,
           {.help = "run of attend train or pretrain", .placeholder = "DIR", .required = true, .positional = true});
     visit("source", self.source,
-          {.help =
-               "source text, one sentence per line, plain or .gz; -: standard input; required unless --contrast has it",
+          {.help = "source text, one sentence per line, plain or .gz; -: standard input; without it --contrast has "
+                   "the sources and their translations",
            .placeholder = "FILE",
            .only = kTranslations});
     visit("target", self.target,
-          {.help = "translations of the source text, line by line; the same",
-           .placeholder = "FILE",
-           .only = kTranslations});
+          {.help = "translations of the source text, line by line", .placeholder = "FILE", .only = kTranslations});
     visit("input", self.input,
           {.help = "one text per line, plain or .gz; -: standard input", .placeholder = "FILE", .only = kTexts});
     visit("contrast", self.contrast,
           {.help = "minimal pairs; the accuracy is the fraction of pairs whose better text has the higher probability. "
-                   "With --target: a file with a worse translation for each of its lines. Otherwise: lines with the "
-                   "kind of the error, its distance, the source, and a better and a worse sentence, separated by tabs; "
-                   "the source for a translation model alone, kind and distance optional",
+                   "With --target: a file with a worse translation for each of its lines. Otherwise: lines with a "
+                   "better and a worse sentence, for a translation model after their source; optionally after the kind "
+                   "of the error, or its kind and distance; all separated by tabs",
            .placeholder = "FILE"});
     visit("within-word", self.within_word,
           {.help = "with each piece, also mask the later pieces of its word, which would give it away",
