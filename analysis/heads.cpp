@@ -134,8 +134,10 @@ class HeadMeasurement {
     PairAttention pairs(run, {}, [&](const PiecePair& /*pair*/, const SentenceAttention& attention) {
       heads = heads_of_layers(attention.layers);
     });
-    pairs.add(pair_in_pieces(run.tokenizers, source[0], target[0]));
-    pairs.finish();
+    for (std::size_t i = 0; heads.empty() && i < source.size(); ++i) {  // a text without pieces shows none
+      pairs.add(pair_in_pieces(run.tokenizers, source[i], target[i]));
+      pairs.finish();
+    }
     silence("the pieces of " + study_.test[1], heads,
             [&](const ScoreConfig& config) { return sums_of(score(run, source, target, config)); });
   }
