@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/head_relations.hpp"
+#include "analysis/probed_words.hpp"
 #include "analysis/silencing.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -94,10 +95,6 @@ class HeadMeasurement {
                     "give a run of a Transformer or a BERT; attend attention shows the weights of a recurrent decoder");
   }
 
-  static void refuse_if_stopped() {
-    if (signals::stop_requested()) throw Interrupted("the measurement of heads was interrupted");
-  }
-
   void study_translation(const std::filesystem::path& path) {
     const Run run = Run::load(path, study_.checkpoint, device_);
     refuse_without_self_attention(run.config.model != ModelKind::transformer,
@@ -107,15 +104,7 @@ class HeadMeasurement {
                       "give a run without --source-factors");
     }
     freeze(*run.model, study_.precision);
-    begin(AttentionPlace::encoder, false);
-    std::size_t next = 0;
-    PairAttention sources(run, {.only = AttentionPlace::encoder},
-                          [&](const PiecePair& pair, const SentenceAttention& attention) {
-                            add(trees_[next++], pair.source_pieces, 0, attention.layers, run.tokenizers.src);
-                          });
-    for (const TreeSentence& tree : trees_) sources.add(pair_in_pieces(run.tokenizers, tree.text, ""));
-    sources.finish();
-    finish();
+    read_by(ProbedModel::of(run), AttentionPlace::encoder);
     if (study_.test.empty()) {
       report_.notes.emplace_back("Heads were not silenced: no translations are given (--test).");
       return;
@@ -145,7 +134,7 @@ class HeadMeasurement {
   void study_bert(const std::filesystem::path& path) {
     const BertRun run = BertRun::load(path, study_.checkpoint, device_);
     freeze(*run.model, study_.precision);
-    read_by(*run.model->bert, run.tokenizer);
+    read_by(ProbedModel::of(run), AttentionPlace::encoder);
     if (!run.fills_masks()) {
       report_.notes.emplace_back("Heads were not silenced: the run has no head for masked pieces.");
       return;
@@ -157,12 +146,11 @@ class HeadMeasurement {
 
   void study_tuned(const std::filesystem::path& path) {
     const TextRun run = TextRun::load(path, study_.checkpoint, device_);
-    const Bert bert = run.model->encoder().bert();
-    if (bert.is_empty()) {
+    if (run.model->encoder().bert().is_empty()) {
       throw UserError(study_.run + ": its encoder is not a BERT", "give a run of --model bert, or of attend pretrain");
     }
-    freeze(*bert, study_.precision);
-    read_by(*bert, run.tokenizer);
+    freeze(*run.model, study_.precision);
+    read_by(ProbedModel::of(run), AttentionPlace::encoder);
     report_.notes.emplace_back("Heads were not silenced: a fine-tuned model does not predict masked pieces.");
   }
 
@@ -171,49 +159,34 @@ class HeadMeasurement {
     refuse_without_self_attention(run.options.is_recurrent(),
                                   fmt::format("a language model of --cell {}", name_of(run.options.cell)));
     freeze(*run.model, study_.precision);
-    begin(AttentionPlace::decoder, true);
-    const std::int32_t end = run.tokenizer.special().eos;
-    for (const TreeSentence& tree : trees_) {
-      refuse_if_stopped();
-      const c10::InferenceMode inference;
-      std::vector<Piece> pieces = run.tokenizer.encode_pieces(tree.text);
-      if (const auto longest = run.model->longest()) cut(pieces, *longest - 1);
-      const std::vector<std::int32_t> ids = ids_between(end, pieces, {});
-      const Sequences read = on_device(concatenate({std::span(ids)}, -1, -1), device_);
-      AttentionRecorder recorder;
-      Pass pass = Pass::inference(&recorder);
-      run.model->forward(read, pass);
-      add(tree, pieces, 1, recorder.of_sentence(0, {}, read.layout), run.tokenizer);
-    }
-    finish();
+    read_by(ProbedModel::of(run), AttentionPlace::decoder);
     const std::vector<std::string> texts = first_texts();
     silence("the pieces of " + study_.data, self_attention_,
             [&](const ScoreConfig& config) { return sums_of(score_language(run, texts, config)); });
   }
 
-  void read_by(const BertImpl& bert, const Tokenizer& tokenizer) {
-    begin(AttentionPlace::encoder, false);
+  // What the heads of self-attention at `place` attend to in all sentences.
+  void read_by(const ProbedModel& model, AttentionPlace place) {
+    report_.place = name_of(place);
+    report_.causal = place == AttentionPlace::decoder;
+    log::info("reading {} of {}", counted(report_.sentences, "sentence"), study_.data);
+    const std::int64_t first = model.begin < 0 ? 0 : 1, around = first + (model.end < 0 ? 0 : 1);
+    std::size_t most = kMostPieces;
+    if (model.longest) most = std::min(most, static_cast<std::size_t>(*model.longest - around));
     for (const TreeSentence& tree : trees_) {
-      refuse_if_stopped();
-      std::vector<Piece> pieces = tokenizer.encode_pieces(tree.text);
-      cut(pieces, bert.config().max_length - 2);
-      EncoderSequence sequence{.ids = ids_between(tokenizer.special().cls, pieces, tokenizer.special().sep)};
-      sequence.first = sequence.ids.size();
-      add(tree, pieces, 1, attention_of(bert, tokenizer, sequence).layers, tokenizer);
+      if (signals::stop_requested()) throw Interrupted("the measurement of heads was interrupted");
+      const c10::InferenceMode inference;
+      std::vector<Piece> pieces = model.tokenizer.encode_pieces(tree.text);
+      pieces.resize(std::min(pieces.size(), most));
+      std::vector<std::int32_t> ids;
+      for (const Piece& piece : pieces) ids.push_back(piece.id);
+      const Sequences read = on_device(concatenate({std::span(std::as_const(ids))}, model.begin, model.end), device_);
+      AttentionRecorder recorder(place);
+      Pass pass = Pass::inference(&recorder);
+      model.read(read, pass);
+      add(tree, pieces, first, recorder.of_sentence(0, read.layout, read.layout), model.tokenizer);
     }
     finish();
-  }
-
-  static void cut(std::vector<Piece>& pieces, std::int64_t most) {
-    pieces.resize(std::min(pieces.size(), static_cast<std::size_t>(most)));
-  }
-
-  static std::vector<std::int32_t> ids_between(std::int32_t begin, const std::vector<Piece>& pieces,
-                                               std::optional<std::int32_t> end) {
-    std::vector<std::int32_t> ids = {begin};
-    for (const Piece& piece : pieces) ids.push_back(piece.id);
-    if (end) ids.push_back(*end);
-    return ids;
   }
 
   std::vector<std::string> first_texts() const {
@@ -223,12 +196,6 @@ class HeadMeasurement {
       texts.push_back(tree.text);
     }
     return texts;
-  }
-
-  void begin(AttentionPlace place, bool is_causal) {
-    report_.place = name_of(place);
-    report_.causal = is_causal;
-    log::info("reading {} of {}", counted(report_.sentences, "sentence"), study_.data);
   }
 
   // The weights of a sentence of whose rows those of `pieces` begin with number `first`.
@@ -261,7 +228,6 @@ class HeadMeasurement {
       }
     }
     num_pieces_ += std::ssize(pieces);
-    if (merged.size() != self_attention_.size()) return;  // of a text without pieces
     std::vector<WordWeights> weights;
     for (const at::Tensor& of_head : merged) {
       weights.emplace_back(of_head.const_data_ptr<double>(), static_cast<std::size_t>(of_head.numel()));
