@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::uint64_t kMaskingSeed = 1;
 
+// No p-value of the bootstrap is below 1 / samples; corrected for all heads it must be able to fall below 0.05.
+constexpr std::size_t kFewestSamples = 1000, kSamplesOfHead = 40;
+
 // From rows (loss, pieces) of sentences.
 class LossByPiece final : public metrics::Measure {
  public:
@@ -47,7 +50,8 @@ Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads,
   if (whole.size() == 0) {
     throw UserError(of + ": there are none in the sentences that are read", "raise --sentences, or give others");
   }
-  const metrics::Resamples samples = metrics::draw_resamples(whole.size());
+  const metrics::Resamples samples =
+      metrics::draw_resamples(whole.size(), std::max(kFewestSamples, kSamplesOfHead * heads.size()));
   const std::vector<double> before = metrics::resampled(whole, samples);
   Silencing result{.of = of,
                    .sentences = static_cast<std::int64_t>(whole.size()),

@@ -116,6 +116,14 @@ TEST(Silencing, ChangesAreMeansByPieceWithPairedTests) {
   EXPECT_NEAR(found.heads[1].p_holm, 2 * found.heads[1].p, 1e-12);
 }
 
+TEST(Silencing, OfManyHeadsCanBeSignificant) {
+  const std::vector<HeadPlace> heads(200, {.layer = 1});
+  const auto losses = [](const AttentionEdit& edit) {
+    return std::vector<SentenceLoss>(40, {edit.edits(AttentionPlace::encoder, 1) ? 2.5 : 2.0, 1});
+  };
+  EXPECT_LT(silence_heads("a text", heads, losses).heads.back().p_holm, 0.05);
+}
+
 TEST(Silencing, NeedsAPiece) {
   const auto losses = [](const AttentionEdit&) { return std::vector<SentenceLoss>(2); };
   EXPECT_EQ(user_error_of([&] { silence_heads("masked pieces of a text", std::vector<HeadPlace>(1), losses); }),
