@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
@@ -238,7 +237,7 @@ class Reasons : public SectionMaker {
                               : " Section 8 opens at the mean of the last layer's heads, which is marked.";
     if (!without.empty()) figure.how_to_read += " Without attention to the source: " + listed(without) + ".";
     section.add(std::move(figure));
-    std::ranges::move(entropies, std::back_inserter(section.blocks));
+    for (Table& entropy : entropies) section.add(std::move(entropy));
   }
 
   Section probes() const {
