@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
