@@ -74,8 +74,7 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
     lengths.push_back(std::ssize(pairs[i].src.ids) + std::ssize(pairs[i].tgt.ids) + 2);
   }
   score_in_batches(lengths, config, [&](std::span<const std::size_t> chosen) {
-    auto forced = force(*run.model, make_scored_batch(pairs, chosen, run.tokenizers, run.model->device()),
-                        config.edit);
+    auto forced = force(*run.model, make_scored_batch(pairs, chosen, run.tokenizers, run.model->device()), config.edit);
     for (std::size_t s = 0; s < forced.size(); ++s) scores[chosen[s]].pieces = std::move(forced[s]);
     if (progress != nullptr) progress->add(std::ssize(forced));
   });

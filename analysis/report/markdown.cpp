@@ -65,7 +65,8 @@ std::string sections_markdown(const std::string& title, const std::vector<Sectio
 }
 
 std::string report_markdown(const Comparison& comparison) {
-  std::string out = sections_markdown(comparison_title(comparison.systems), sections_of(comparison)) + "## 8. Sentences\n\n";
+  std::string out =
+      sections_markdown(comparison_title(comparison.systems), sections_of(comparison)) + "## 8. Sentences\n\n";
   if (comparison.sentences.empty()) return out + "This comparison has no sentences.\n";
   return out + "index.html shows all sentences, and attention.\n\n" +
          markdown_of(sentence_table(comparison, kSentences));

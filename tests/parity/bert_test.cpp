@@ -104,7 +104,8 @@ TEST_P(BertParity, InBf16) {
   expect_close_in_bf16(model_->bert->forward(batch_.input, pass).detach(), fixture_.tensor("hidden"));
   backward(model_, batch_);
   expect_gradients_in_bf16(*model_, fixture_);
-  expect_losses_of_updates(*model_, fixture_, [&] { return backward(model_, batch_); }, 1e-3, kLossInBf16);
+  expect_losses_of_updates(
+      *model_, fixture_, [&] { return backward(model_, batch_); }, 1e-3, kLossInBf16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Activations, BertParity,

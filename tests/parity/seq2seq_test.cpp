@@ -75,7 +75,8 @@ TEST_P(Seq2SeqParity, InBf16) {
   expect_close_in_bf16(model_->forward(batch_, pass).detach(), fixture_.tensor("hidden"));
   backward();
   expect_gradients_in_bf16(*model_, fixture_);
-  expect_losses_of_updates(*model_, fixture_, [&] { return backward(); }, 1e-3, kLossInBf16);
+  expect_losses_of_updates(
+      *model_, fixture_, [&] { return backward(); }, 1e-3, kLossInBf16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqParity, testing::ValuesIn(families(/*dropout=*/0)),

@@ -35,7 +35,7 @@ struct Case {
   std::string name;
   TextModelOptions options;
   TaskKind kind;
-  torch::Tensor LabelledBatch::* labels = nullptr;  // where those of the fixture go; nothing: begin and end
+  torch::Tensor LabelledBatch::*labels = nullptr;  // where those of the fixture go; nothing: begin and end
 };
 
 class TextModelParity : public testing::TestWithParam<Case> {

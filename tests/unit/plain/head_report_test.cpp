@@ -84,8 +84,7 @@ TEST(HeadReport, SectionsWithoutDataSayWhy) {
   const std::string markdown = head_markdown(it);
   expect_parts(markdown,
                {"# Attention heads of run \\<b\\>", "No relation is frequent enough", "No head was silenced"});
-  expect_parts(head_markdown(head_report()),
-               {"| nsubj | head to dependent | 50 | 0 | 1 | **78.0 (65.0 to 87.0)** |"});
+  expect_parts(head_markdown(head_report()), {"| nsubj | head to dependent | 50 | 0 | 1 | **78.0 (65.0 to 87.0)** |"});
 }
 
 }  // namespace
