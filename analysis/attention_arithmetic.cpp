@@ -43,7 +43,7 @@ bool is_cut(const QueryArithmetic& steps) {
 }
 
 // Cells of a table; every column but those of words is aligned to the right.
-struct Column {
+struct PrintedColumn {
   std::string heading;
   std::vector<std::string> cells;
   bool of_words = false;
@@ -54,16 +54,16 @@ std::string number_in_words(double number) {
   return fmt::format("{:.4f}", number);
 }
 
-Column column_of(std::string_view heading, const std::vector<double>& numbers) {
-  Column column{.heading = std::string(heading), .cells = {}};
+PrintedColumn column_of(std::string_view heading, const std::vector<double>& numbers) {
+  PrintedColumn column{.heading = std::string(heading), .cells = {}};
   for (const double number : numbers) column.cells.push_back(number_in_words(number));
   return column;
 }
 
-std::string aligned(const std::vector<Column>& columns) {
+std::string aligned(const std::vector<PrintedColumn>& columns) {
   const auto printed = [](const std::string& text) { return abbreviated(characters_of(text), 24); };
   std::vector<std::string> lines(columns.front().cells.size() + 1);
-  for (const Column& column : columns) {
+  for (const PrintedColumn& column : columns) {
     std::vector<std::vector<Character>> cells{printed(column.heading)};
     for (const std::string& cell : column.cells) cells.push_back(printed(cell));
     std::size_t width = 0;
@@ -79,8 +79,8 @@ std::string aligned(const std::vector<Column>& columns) {
   return table;
 }
 
-std::vector<Column> columns_of(const QueryArithmetic& steps) {
-  std::vector<Column> columns(2);
+std::vector<PrintedColumn> columns_of(const QueryArithmetic& steps) {
+  std::vector<PrintedColumn> columns(2);
   columns[1] = {.heading = "piece", .cells = steps.positions, .of_words = true};
   for (std::size_t s = 0; s < steps.positions.size(); ++s) columns[0].cells.push_back(std::to_string(s));
   const auto add = [&](std::string_view heading, const std::vector<double>& numbers) {
