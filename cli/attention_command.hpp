@@ -57,6 +57,15 @@ struct AttentionCommandConfig {
     visit("positions", self.positions,
           {.help = "show position encodings of a Transformer or BERT instead of attention, and their cosine similarity "
                    "by distance"});
+    visit("steps", self.steps,
+          {.help = "show the arithmetic of one query in one head in place of maps, each number from those before it: "
+                   "energies, weights, norms of the weighted values and of their sum; in a file, as JSON lines",
+           .only = kOfText});
+    visit("query", self.query,
+          {.help = "query, from 0: the piece that a decoder predicts, or that of an encoder; auto: the last of a line",
+           .min = 0,
+           .max = 1'000'000,
+           .only = {"steps"}});
     visit("input", self.input,
           {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
            .placeholder = "FILE",
@@ -95,15 +104,6 @@ struct AttentionCommandConfig {
           {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
                    "averaged over those of the attending word",
            .only = kOfMaps});
-    visit("steps", self.steps,
-          {.help = "show the arithmetic of one query in one head in place of maps, each number from those before it: "
-                   "energies, weights, norms of the weighted values and of their sum; in a file, as JSON lines",
-           .only = kOfText});
-    visit("query", self.query,
-          {.help = "query, from 0: the piece that a decoder predicts, or that of an encoder; auto: the last of a line",
-           .min = 0,
-           .max = 1'000'000,
-           .only = {"steps"}});
     FactorFiles::visit(self.factors, visit, kOfText);
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
