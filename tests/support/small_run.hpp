@@ -12,12 +12,15 @@
 
 namespace attend {
 
+inline void write_small_text(const std::string& file) {
+  std::ofstream out(file);
+  for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
+}
+
 inline Tokenizer small_tokenizer(const TokenizerConfig& config) {
   const TemporaryDirectory directory;
   const std::string text = (directory / "text").string();
-  std::ofstream out(text);
-  for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
-  out.close();
+  write_small_text(text);
   return train_tokenizer({text}, config);
 }
 

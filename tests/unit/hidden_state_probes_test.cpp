@@ -287,9 +287,9 @@ TEST(StructuralProbe, FindsTreesThatAreThere) {
   const ProbeSplit split = ProbeSplit::of(trees.size());
   const StructuralScores scores = structural_probe(x_WH, offsets, trees, split, 1);
   EXPECT_GT(scores.attachment, 0.99);
-  EXPECT_GT(scores.distance_correlation, 0.97);
+  EXPECT_GT(scores.distance_correlation, 0.9);
   EXPECT_GT(scores.root_accuracy, 0.97);
-  EXPECT_GT(scores.depth_correlation, 0.97);
+  EXPECT_GT(scores.depth_correlation, 0.9);
   const StructuralScores noise = structural_probe(probed_noise(offsets.back(), 12, 24), offsets, trees, split, 1);
   EXPECT_LT(noise.attachment, 0.6);
   EXPECT_LT(std::abs(noise.distance_correlation), 0.5);

@@ -127,7 +127,7 @@ std::int64_t piece_of_word(const WordTable& table, const std::string& word) {
 }
 
 TEST(WordsOfARun, AreThePiecesOfSentencePieceThatBeginAWord) {
-  const Tokenizer tokenizer = small_run({}, 1).tokenizers.src;
+  const Tokenizer tokenizer = small_tokenizer({.size = 64});
   const WordTable table = table_of(tokenizer, numbered_rows(tokenizer), 1000, "run");
   for (const std::string& word : table.words) {
     EXPECT_FALSE(word.empty());
@@ -146,7 +146,7 @@ TEST(WordsOfARun, AreThePiecesOfSentencePieceThatBeginAWord) {
 }
 
 TEST(WordsOfARun, OfSeveralPiecesAreTheirMean) {
-  const Tokenizer tokenizer = small_run({}, 1).tokenizers.src;
+  const Tokenizer tokenizer = small_tokenizer({.size = 64});
   const torch::Tensor rows_VE = numbered_rows(tokenizer);
   const WordTable table = table_of(tokenizer, rows_VE, 1000, "run");
   const std::vector<std::int32_t> pieces = tokenizer.encode("dogcat");
