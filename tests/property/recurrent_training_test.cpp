@@ -158,7 +158,7 @@ TEST(RecurrentTraining, HardAttentionSamplesWhatItsScopeWeighs) {
     }
     const Tensor p_MS = at::stack(rows), log_p_MS = p_MS.clamp_min(1e-30).log();
     const Tensor entropy_M = -(p_MS * log_p_MS).sum(1);
-    const std::int64_t passes = 200;
+    const std::int64_t passes = 400;
     std::vector<Tensor> sampled_log_p;
     for (std::int64_t key = 0; key < passes; ++key) {
       Pass pass = Pass::train(static_cast<std::uint64_t>(key));

@@ -101,7 +101,7 @@ const std::vector<std::string> kTextsToContinue = {"the dog",           "",     
                                                    "sees a cat and 12", "birds"};
 
 TEST_P(Generation, GreedySearchIsAPlainLoopOverForward) {
-  const std::int64_t pad = tokenizer_.special().pad, eos = tokenizer_.special().eos;
+  const SpecialIds special = tokenizer_.special();
   for (const GenerateConfig& config :
        {GenerateConfig{.max_new_tokens = 9, .temperature = 0}, GenerateConfig{.max_new_tokens = 9, .beam = 1},
         GenerateConfig{.max_new_tokens = 9, .beam = 1, .repetition_penalty = 3},
@@ -115,9 +115,9 @@ TEST_P(Generation, GreedySearchIsAPlainLoopOverForward) {
         for (const std::int32_t id : std::set(ids.begin(), ids.end())) {
           log_p[id] = config.no_repeat_ngram == 1 ? -1e9 : log_p[id].item<double>() * config.repetition_penalty;
         }
-        log_p[pad] = -1e9;
+        for (const std::int64_t id : {special.pad, special.cls, special.sep, special.mask}) log_p[id] = -1e9;
         const auto next = log_p.argmax().item<std::int64_t>();
-        ended = next == eos;
+        ended = next == special.eos;
         if (!ended) ids.push_back(static_cast<std::int32_t>(next));
       }
       const Continuation found = generate_one(config, prompt);
