@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "analysis/head_relations.hpp"
-#include "analysis/probed_words.hpp"
+#include "analysis/sentence_model.hpp"
 #include "analysis/silencing.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -104,7 +104,7 @@ class HeadMeasurement {
                       "give a run without --source-factors");
     }
     freeze(*run.model, study_.precision);
-    read_by(ProbedModel::of(run), AttentionPlace::encoder);
+    read_by(SentenceModel::of(run), AttentionPlace::encoder);
     if (study_.test.empty()) {
       report_.notes.emplace_back("Heads were not silenced: no translations are given (--test).");
       return;
@@ -134,7 +134,7 @@ class HeadMeasurement {
   void study_bert(const std::filesystem::path& path) {
     const BertRun run = BertRun::load(path, study_.checkpoint, device_);
     freeze(*run.model, study_.precision);
-    read_by(ProbedModel::of(run), AttentionPlace::encoder);
+    read_by(SentenceModel::of(run), AttentionPlace::encoder);
     if (!run.fills_masks()) {
       report_.notes.emplace_back("Heads were not silenced: the run has no head for masked pieces.");
       return;
@@ -150,7 +150,7 @@ class HeadMeasurement {
       throw UserError(study_.run + ": its encoder is not a BERT", "give a run of --model bert, or of attend pretrain");
     }
     freeze(*run.model, study_.precision);
-    read_by(ProbedModel::of(run), AttentionPlace::encoder);
+    read_by(SentenceModel::of(run), AttentionPlace::encoder);
     report_.notes.emplace_back("Heads were not silenced: a fine-tuned model does not predict masked pieces.");
   }
 
@@ -159,14 +159,14 @@ class HeadMeasurement {
     refuse_without_self_attention(run.options.is_recurrent(),
                                   fmt::format("a language model of --cell {}", name_of(run.options.cell)));
     freeze(*run.model, study_.precision);
-    read_by(ProbedModel::of(run), AttentionPlace::decoder);
+    read_by(SentenceModel::of(run), AttentionPlace::decoder);
     const std::vector<std::string> texts = first_texts();
     silence("the pieces of " + study_.data, self_attention_,
             [&](const ScoreConfig& config) { return sums_of(score_language(run, texts, config)); });
   }
 
   // What the heads of self-attention at `place` attend to in all sentences.
-  void read_by(const ProbedModel& model, AttentionPlace place) {
+  void read_by(const SentenceModel& model, AttentionPlace place) {
     report_.place = name_of(place);
     report_.causal = place == AttentionPlace::decoder;
     log::info("reading {} of {}", counted(report_.sentences, "sentence"), study_.data);

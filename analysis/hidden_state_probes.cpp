@@ -54,7 +54,7 @@ class HiddenStateProbes {
  public:
   explicit HiddenStateProbes(const ProbingConfig& config)
       : config_(config),
-        model_(ProbedModel::load(config.run, config.checkpoint, device_named(config.device))),
+        model_(SentenceModel::load(config.run, config.checkpoint, device_named(config.device))),
         words_(model_, beginning(read_conllu(config.data), config.sentences)),
         split_(ProbeSplit::of(words_.sentences().size())) {
     if (words_.sentences().size() < kFewestSentences) {
@@ -190,7 +190,7 @@ class HiddenStateProbes {
   }
 
   const ProbingConfig& config_;
-  ProbedModel model_;
+  SentenceModel model_;
   ProbedWords words_;
   ProbeSplit split_;
   Probing result_;

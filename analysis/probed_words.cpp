@@ -1,7 +1,6 @@
 #include "analysis/probed_words.hpp"
 
 #include <ATen/ATen.h>
-#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <limits>
@@ -12,7 +11,6 @@
 #include "core/freed_memory.hpp"
 #include "core/signals.hpp"
 #include "eval/batches.hpp"
-#include "models/layers/layers.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {
@@ -39,81 +37,9 @@ class HiddenStateRecorder : public Observer {
   std::int64_t first_, count_;
 };
 
-SegmentedSequences one_segment(const Sequences& tokens) {
-  return {.tokens = tokens, .segments_M = at::zeros_like(tokens.ids_M)};
-}
-
 }  // namespace
 
-ProbedModel ProbedModel::of(const Run& run) {
-  return {.description = fmt::format("the encoder of a translation model ({})", name_of(run.config.model)),
-          .tokenizer = run.tokenizers.src,
-          .end = run.tokenizers.src.special().eos,
-          .longest = run.model->longest_source(),
-          .module = run.model,
-          .initial = run.config.initial,
-          .read = [model = run.model](const Sequences& tokens, Pass& pass) { model->encode(tokens, pass); }};
-}
-
-ProbedModel ProbedModel::of(const BertRun& run) {
-  const Bert bert = run.model->bert;
-  return {.description = "a BERT",
-          .tokenizer = run.tokenizer,
-          .begin = run.tokenizer.special().cls,
-          .end = run.tokenizer.special().sep,
-          .longest = bert->config().max_length,
-          .module = run.model.ptr(),
-          .initial = {.matrices = run.options.initialiser},
-          .read = [bert](const Sequences& tokens, Pass& pass) { bert->forward(one_segment(tokens), pass); }};
-}
-
-ProbedModel ProbedModel::of(const TextRun& run) {
-  return {.description = fmt::format("a fine-tuned encoder ({})", name_of(run.options.model)),
-          .tokenizer = run.tokenizer,
-          .begin = run.tokenizer.special().cls,
-          .end = run.tokenizer.special().sep,
-          .longest = run.options.longest(),
-          .module = run.model.ptr(),
-          .initial = {.matrices = run.options.encoder.initialiser},
-          .read = [model = run.model](const Sequences& tokens, Pass& pass) {
-            model->encoder().forward(one_segment(tokens), pass, /*selected=*/{});
-          }};
-}
-
-ProbedModel ProbedModel::of(const LanguageRun& run) {
-  return {.description = fmt::format("a language model ({})", name_of(run.options.cell)),
-          .tokenizer = run.tokenizer,
-          .begin = run.tokenizer.special().eos,
-          .longest = run.model->longest(),
-          .module = run.model,
-          .initial = {.matrices = run.options.stack.initialiser},
-          .read = [model = run.model](const Sequences& tokens, Pass& pass) { model->forward(tokens, pass); }};
-}
-
-ProbedModel ProbedModel::load(const std::string& run, const std::string& checkpoint, torch::Device device) {
-  switch (kind_of_run(run_of_best_seed(run))) {
-    case RunKind::pretrain: return of(BertRun::load(run, checkpoint, device));
-    case RunKind::language: return of(LanguageRun::load(run, checkpoint, device));
-    case RunKind::finetune: return of(TextRun::load(run, checkpoint, device));
-    case RunKind::train: break;
-  }
-  const Run translation = Run::load(run, checkpoint, device);
-  if (translation.tokenizers.factors.count() > 0) {
-    throw UserError(run + ": trained with --source-factors, which the sentences of --data do not have",
-                    "give a run without source factors");
-  }
-  return of(translation);
-}
-
-void ProbedModel::randomise(std::uint64_t seed) const {
-  const torch::Device its_device = device();
-  module->to(torch::kCPU);
-  initialise(*module, initial, seed);
-  module->to(its_device);
-  refresh_weights(*module);
-}
-
-ProbedWords::ProbedWords(const ProbedModel& model, std::vector<TreeSentence> sentences) {
+ProbedWords::ProbedWords(const SentenceModel& model, std::vector<TreeSentence> sentences) {
   const std::int64_t longest = model.longest.value_or(std::numeric_limits<std::int64_t>::max());
   for (TreeSentence& sentence : sentences) {
     const std::vector<Piece> pieces = model.tokenizer.encode_pieces(sentence.text);
@@ -136,7 +62,7 @@ ProbedWords::ProbedWords(const ProbedModel& model, std::vector<TreeSentence> sen
   }
 }
 
-std::vector<std::int64_t> ProbedWords::widths(const ProbedModel& model) const {
+std::vector<std::int64_t> ProbedWords::widths(const SentenceModel& model) const {
   ensure(!ids_.empty(), "a sentence is read");
   const torch::NoGradGuard no_grad;
   HiddenStateRecorder recorder(0, std::numeric_limits<std::int64_t>::max());
@@ -148,7 +74,7 @@ std::vector<std::int64_t> ProbedWords::widths(const ProbedModel& model) const {
   return widths;
 }
 
-std::vector<Tensor> ProbedWords::vectors(const ProbedModel& model, std::int64_t first, std::int64_t count) const {
+std::vector<Tensor> ProbedWords::vectors(const SentenceModel& model, std::int64_t first, std::int64_t count) const {
   const torch::NoGradGuard no_grad;
   std::vector<Tensor> result;
   std::vector<std::int64_t> lengths;

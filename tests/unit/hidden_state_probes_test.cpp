@@ -49,7 +49,7 @@ Tensor probed_noise(std::int64_t rows, std::int64_t columns, std::uint64_t seed)
 // ---- words
 
 // A model whose state of a token is its id, and in layer 1 its square.
-ProbedModel model_of_ids(const Tokenizer& tokenizer) {
+SentenceModel model_of_ids(const Tokenizer& tokenizer) {
   return {.description = "ids",
           .tokenizer = tokenizer,
           .begin = tokenizer.special().bos,
@@ -66,7 +66,7 @@ TEST(ProbedWords, AVectorIsTheMeanOfItsPieces) {
   const Tokenizer tokenizer = small_run(families(0)[0].config, 1).tokenizers.src;
   const std::vector<TreeSentence> sentences = {probed_sentence({"a", "bdbg", "cat"}, {2, 0, 2}),
                                                probed_sentence({"the", "dog", "sees", "birds"}, {2, 3, 0, 3})};
-  ProbedModel model = model_of_ids(tokenizer);
+  SentenceModel model = model_of_ids(tokenizer);
   const ProbedWords words(model, sentences);
   ASSERT_EQ(words.offsets(), (std::vector<std::int64_t>{0, 3, 7}));
   EXPECT_EQ(words.widths(model), (std::vector<std::int64_t>{1, 1}));
@@ -98,7 +98,7 @@ TEST(ProbedWords, EveryFamilyReportsItsEncoder) {
   const std::vector<TreeSentence> sentences = {probed_sentence({"a"}, {0})};  // short enough for all
   for (const Family& family : families(/*dropout=*/0.1)) {
     SCOPED_TRACE(family.name);
-    const ProbedModel model = ProbedModel::of(small_run(family.config, 3));
+    const SentenceModel model = SentenceModel::of(small_run(family.config, 3));
     const ProbedWords words(model, sentences);
     const auto layers = static_cast<std::int64_t>(words.widths(model).size());
     ASSERT_TRUE(family.config.encoder_layers) << family.name;
@@ -107,7 +107,7 @@ TEST(ProbedWords, EveryFamilyReportsItsEncoder) {
     model.randomise(5);
     const Tensor random_WH = words.vectors(model, 1, 1)[0];
     EXPECT_FALSE(at::allclose(trained_WH, random_WH)) << family.name;
-    const ProbedModel other = ProbedModel::of(small_run(family.config, 5));
+    const SentenceModel other = SentenceModel::of(small_run(family.config, 5));
     EXPECT_TRUE(at::allclose(random_WH, words.vectors(other, 1, 1)[0])) << family.name;
   }
 }

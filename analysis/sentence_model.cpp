@@ -1,0 +1,86 @@
+#include "analysis/sentence_model.hpp"
+
+#include <ATen/ATen.h>
+#include <spdlog/fmt/fmt.h>
+
+#include "core/error.hpp"
+#include "models/layers/layers.hpp"
+
+namespace attend {
+namespace {
+
+SegmentedSequences one_segment(const Sequences& tokens) {
+  return {.tokens = tokens, .segments_M = at::zeros_like(tokens.ids_M)};
+}
+
+}  // namespace
+
+SentenceModel SentenceModel::of(const Run& run) {
+  return {.description = fmt::format("the encoder of a translation model ({})", name_of(run.config.model)),
+          .tokenizer = run.tokenizers.src,
+          .end = run.tokenizers.src.special().eos,
+          .longest = run.model->longest_source(),
+          .module = run.model,
+          .initial = run.config.initial,
+          .read = [model = run.model](const Sequences& tokens, Pass& pass) { model->encode(tokens, pass); }};
+}
+
+SentenceModel SentenceModel::of(const BertRun& run) {
+  const Bert bert = run.model->bert;
+  return {.description = "a BERT",
+          .tokenizer = run.tokenizer,
+          .begin = run.tokenizer.special().cls,
+          .end = run.tokenizer.special().sep,
+          .longest = bert->config().max_length,
+          .module = run.model.ptr(),
+          .initial = {.matrices = run.options.initialiser},
+          .read = [bert](const Sequences& tokens, Pass& pass) { bert->forward(one_segment(tokens), pass); }};
+}
+
+SentenceModel SentenceModel::of(const TextRun& run) {
+  return {.description = fmt::format("a fine-tuned encoder ({})", name_of(run.options.model)),
+          .tokenizer = run.tokenizer,
+          .begin = run.tokenizer.special().cls,
+          .end = run.tokenizer.special().sep,
+          .longest = run.options.longest(),
+          .module = run.model.ptr(),
+          .initial = {.matrices = run.options.encoder.initialiser},
+          .read = [model = run.model](const Sequences& tokens, Pass& pass) {
+            model->encoder().forward(one_segment(tokens), pass, /*selected=*/{});
+          }};
+}
+
+SentenceModel SentenceModel::of(const LanguageRun& run) {
+  return {.description = fmt::format("a language model ({})", name_of(run.options.cell)),
+          .tokenizer = run.tokenizer,
+          .begin = run.tokenizer.special().eos,
+          .longest = run.model->longest(),
+          .module = run.model,
+          .initial = {.matrices = run.options.stack.initialiser},
+          .read = [model = run.model](const Sequences& tokens, Pass& pass) { model->forward(tokens, pass); }};
+}
+
+SentenceModel SentenceModel::load(const std::string& run, const std::string& checkpoint, torch::Device device) {
+  switch (kind_of_run(run_of_best_seed(run))) {
+    case RunKind::pretrain: return of(BertRun::load(run, checkpoint, device));
+    case RunKind::language: return of(LanguageRun::load(run, checkpoint, device));
+    case RunKind::finetune: return of(TextRun::load(run, checkpoint, device));
+    case RunKind::train: break;
+  }
+  const Run translation = Run::load(run, checkpoint, device);
+  if (translation.tokenizers.factors.count() > 0) {
+    throw UserError(run + ": trained with --source-factors, which the sentences of --data do not have",
+                    "give a run without source factors");
+  }
+  return of(translation);
+}
+
+void SentenceModel::randomise(std::uint64_t seed) const {
+  const torch::Device its_device = device();
+  module->to(torch::kCPU);
+  initialise(*module, initial, seed);
+  module->to(its_device);
+  refresh_weights(*module);
+}
+
+}  // namespace attend
