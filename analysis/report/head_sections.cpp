@@ -10,6 +10,7 @@
 #include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
 #include "analysis/report/section_parts.hpp"
+#include "analysis/report/verdict.hpp"
 
 namespace attend {
 namespace {
@@ -20,14 +21,16 @@ using HeadGrid = std::map<std::pair<std::int64_t, std::int64_t>, TableCell>;  //
 std::string in_percent(double share) { return fixed(100 * share, 0); }
 
 // Layers down, heads across.
-Table grid_table(const std::string& caption, const HeadGrid& grid) {
+Table grid_table(const std::string& caption, const HeadGrid& grid, bool of_numbers) {
   Table table{caption, {{"Layer", false}}};
   std::int64_t heads = 0, layers = 0;
   for (const auto& [place, cell] : grid) {
     layers = std::max(layers, place.first + 1);
     heads = std::max(heads, place.second + 1);
   }
-  for (std::int64_t head = 0; head < heads; ++head) table.columns.push_back({fmt::format("Head {}", head)});
+  for (std::int64_t head = 0; head < heads; ++head) {
+    table.columns.push_back({fmt::format("Head {}", head), of_numbers});
+  }
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     std::vector<TableCell>& row = table.rows.emplace_back();
     row.emplace_back(std::to_string(layer));
@@ -67,16 +70,15 @@ Section roles_of_heads(const HeadReport& it) {
                  {"Rarest word, %"},
                  {"Entropy"},
                  {"Distance"},
-                 {"Outside words, %"},
-                 {"Roles", false}}};
+                 {"Outside words, %"}}};
   for (const HeadHabits& head : it.heads) {
     const std::string role = head.roles.empty() ? "–" : fmt::format("{}", fmt::join(head.roles, ", "));
-    grid.insert({{head.layer, head.head}, TableCell(role, head.roles.empty() ? 0.0 : 1.0)});
+    grid.insert({{head.layer, head.head}, head.roles.empty() ? TableCell(role) : TableCell(role, 1.0)});
     numbers.rows.push_back({std::to_string(head.layer), std::to_string(head.head), in_percent(head.previous),
                             in_percent(head.self), in_percent(head.next), head.rarest ? in_percent(*head.rarest) : "–",
-                            fixed(head.entropy, 2), fixed(head.distance, 2), in_percent(head.outside), role});
+                            fixed(head.entropy, 2), fixed(head.distance, 2), in_percent(head.outside)});
   }
-  section.add(grid_table("Heads by role; those with a role are coloured", grid));
+  section.add(grid_table("Heads by role; those with a role are coloured", grid, /*of_numbers=*/false));
   section.add(
       Figure{"Where the weights go",
              "Shares of the words whose largest weight is there; entropy of the weights of a piece in nats; mean "
@@ -119,7 +121,7 @@ Section relations_of_heads(const HeadReport& it) {
                           interval({100 * found.value, 100 * found.low, 100 * found.high}, 1),
                           fmt::format("{:+}", relation.offset), fixed(100 * relation.baseline, 1),
                           p_value(relation.p_holm)});
-    table.rows.back()[5].is_best = found.value > relation.baseline;
+    table.rows.back()[5].is_best = relation.p_holm < kSignificant;
   }
   section.add(std::move(table));
   return section;
@@ -145,7 +147,8 @@ Section silencing_of_heads(const HeadReport& it) {
     numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head), interval(head.change, 4),
                             p_value(head.p_holm)});
   }
-  for (const auto& [place, grid] : grids) section.add(grid_table("Change of the loss without a head: " + place, grid));
+  for (const auto& [place, grid] : grids)
+    section.add(grid_table("Change of the loss without a head: " + place, grid, /*of_numbers=*/true));
   section.add(Figure{"All changes", "In nats by piece.", {}, std::move(numbers)});
   return section;
 }

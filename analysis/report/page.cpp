@@ -52,10 +52,13 @@ std::string html_of(const TableCell& cell, const Column& column, bool is_head, c
   if (cell.is_best) inside = "<strong>" + inside + "</strong>";
   if (cell.sentence) inside = fmt::format("<a href=\"#s={}\">{}</a>", *cell.sentence, inside);
   if (is_head) return fmt::format("<th scope=\"row\" dir=\"auto\">{}</th>", inside);
-  const std::string heat =
-      cell.heat ? fmt::format(" style=\"--share:{:.0f}%\"", range.percent(*cell.heat)) : std::string();
-  return column.is_number ? fmt::format("<td class=\"number{}\"{}>{}</td>", heat.empty() ? "" : " heat", heat, inside)
-                          : fmt::format("<td dir=\"auto\">{}</td>", inside);
+  std::string classes = column.is_number ? " class=\"number" : "", heat;
+  if (cell.heat) {
+    classes += column.is_number ? " heat" : " class=\"heat";
+    heat = fmt::format(" style=\"--share:{:.0f}%\"", range.percent(*cell.heat));
+  }
+  if (!classes.empty()) classes += '"';
+  return fmt::format("<td{}{}{}>{}</td>", column.is_number ? "" : " dir=\"auto\"", classes, heat, inside);
 }
 
 std::string html_of(const Table& table) {
