@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -113,26 +112,6 @@ std::string equations_of(const QueryArithmetic& steps) {
   return text + (steps.weighted_norms.empty() ? "vector = value of the largest weight\n" : "vector = Σ weight value\n");
 }
 
-class ArithmeticOnTerminal final : public AttentionOutput {
- public:
-  explicit ArithmeticOnTerminal(const QueryChoice& choice) : choice_(choice) {}
-  void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
-    ++number_;
-    for (std::size_t i = 0; i < windows; ++i) {
-      const SentenceAttention sentence = part(i);
-      if (!first_) std::cout << '\n';
-      first_ = false;
-      std::cout << (sentence.layers.empty() ? fmt::format("line {} has no pieces\n", number_)
-                                            : to_text(arithmetic_of(sentence, choice_, number_)));
-    }
-  }
-
- private:
-  QueryChoice choice_;
-  std::int64_t number_ = 0;  // of the record, from 1
-  bool first_ = true;
-};
-
 nlohmann::ordered_json json_of(const QueryArithmetic& steps) {
   nlohmann::ordered_json object{
       {"place", name_of(steps.place)}, {"layer", steps.layer}, {"head", steps.head},
@@ -232,7 +211,9 @@ std::string to_text(const QueryArithmetic& steps) {
 }
 
 std::unique_ptr<AttentionOutput> arithmetic_on_terminal(const QueryChoice& choice) {
-  return std::make_unique<ArithmeticOnTerminal>(choice);
+  return texts_on_terminal([choice](const SentenceAttention& sentence, std::int64_t number) {
+    return to_text(arithmetic_of(sentence, choice, number));
+  });
 }
 
 std::unique_ptr<AttentionOutput> arithmetic_in_file(const std::string& file, const QueryChoice& choice) {

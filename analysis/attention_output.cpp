@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/page.hpp"
@@ -39,7 +40,8 @@ HeatMap single_map(const SentenceAttention& sentence, const AttentionView& view)
 
 class Terminal : public AttentionOutput {
  public:
-  explicit Terminal(const AttentionView& view) : view_(view) {}
+  using Show = std::function<std::string(const SentenceAttention&, std::int64_t)>;
+  explicit Terminal(Show show) : show_(std::move(show)) {}
   void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {
     ++number_;
     for (std::size_t i = 0; i < windows; ++i) {
@@ -47,12 +49,12 @@ class Terminal : public AttentionOutput {
       if (!first_) std::cout << '\n';
       first_ = false;
       std::cout << (sentence.layers.empty() ? fmt::format("line {} has no pieces\n", number_)
-                                            : to_text(single_map(sentence, view_), view_.style));
+                                            : show_(sentence, number_));
     }
   }
 
  private:
-  AttentionView view_;
+  Show show_;
   std::int64_t number_ = 0;  // of the record, from 1
   bool first_ = true;
 };
@@ -193,8 +195,15 @@ PictureKind picture_kind(const std::string& file, const std::string& origin) {
   throw UserError(origin + ": " + file + " has an unknown ending", "name a file that ends in " + endings);
 }
 
+std::unique_ptr<AttentionOutput> texts_on_terminal(
+    std::function<std::string(const SentenceAttention&, std::int64_t)> show) {
+  return std::make_unique<Terminal>(std::move(show));
+}
+
 std::unique_ptr<AttentionOutput> attention_on_terminal(const AttentionView& view) {
-  return std::make_unique<Terminal>(view);
+  return texts_on_terminal([view](const SentenceAttention& sentence, std::int64_t /*number*/) {
+    return to_text(single_map(sentence, view), view.style);
+  });
 }
 
 std::unique_ptr<AttentionOutput> attention_in_file(const std::string& file, PictureKind kind,

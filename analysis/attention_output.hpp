@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,6 +44,11 @@ class AttentionOutput {
   // Completes a file, which does not exist before.
   virtual void finish() {}
 };
+
+// Writes a text for each part of a record to standard output, with empty lines between them. `show` gets the part and
+// the number of its record, from 1; a part without pieces is named instead.
+std::unique_ptr<AttentionOutput> texts_on_terminal(
+    std::function<std::string(const SentenceAttention&, std::int64_t)> show);
 
 // Writes to standard output a heat map of the chosen layer and head; by default of the last layer and the mean of its
 // heads.
