@@ -30,7 +30,8 @@ constexpr std::array<std::string_view, 18> kOfNoInfluence = {
     "keep-best", "threads",   "max-time", "seed",       "bleu-sentences", "metrics"};
 
 // Options that name files whose content is among the inputs: what matters is whether they are given.
-constexpr std::array<const char*, 3> kOfInputs = {"guided-alignment", "source-factors", "valid-factors"};
+constexpr std::array<const char*, 4> kOfInputs = {"guided-alignment", "guided-relations", "source-factors",
+                                                  "valid-factors"};
 
 bool has_influence(std::string_view option) {
   return std::ranges::find(kOfNoInfluence, option) == kOfNoInfluence.end();

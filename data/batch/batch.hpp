@@ -73,6 +73,13 @@ struct Sequences {
   std::vector<torch::Tensor*> tensors() { return {&ids_M, &factors_MJ}; }
 };
 
+// Attention that is given (train/translation/guided_attention.hpp): cells of padded weights, flattened, and the weight
+// that belongs in each of them.
+struct GuidedCells {
+  torch::Tensor cells_K = {};  // int64
+  torch::Tensor shares_K = {};
+};
+
 // A translation batch. From `tgt` (bos y1 … yn) the decoder predicts `labels_M` (y1 … yn eos), row by row; src is
 // (x1 … xm eos).
 struct Batch {
@@ -80,13 +87,13 @@ struct Batch {
   Sequences tgt;
   torch::Tensor labels_M;              // int64, one per token of tgt
   std::vector<std::int64_t> examples;  // numbers of its examples in the corpus
-  // Guided alignment (train/translation/guided_alignment.hpp): cells of the padded weights [B, T, S], flattened, and
-  // the attention that belongs there. Undefined without it.
-  torch::Tensor guided_cells_K = {};  // int64
-  torch::Tensor guided_K = {};
+  // Undefined without guides.
+  GuidedCells alignment = {};  // of target tokens to source tokens, [B, T, S]
+  GuidedCells relations = {};  // of source tokens to source tokens, [B, S, S]
   std::int64_t num_labels() const { return labels_M.size(0); }
   std::vector<torch::Tensor*> tensors() {
-    return {&src.ids_M, &src.factors_MJ, &tgt.ids_M, &labels_M, &guided_cells_K, &guided_K};
+    return {&src.ids_M,         &src.factors_MJ,     &tgt.ids_M,         &labels_M,
+            &alignment.cells_K, &alignment.shares_K, &relations.cells_K, &relations.shares_K};
   }
 };
 

@@ -32,13 +32,15 @@ TEST(Defaults, SizesFollowTheData) {
 
 // What fits large texts is refused once a small one has chosen the sizes.
 TEST(Defaults, ChecksOfSizesWaitForTheText) {
-  TranslationConfig guided, factored;
+  TranslationConfig guided, related, headed, factored;
   guided.guided = {.links = "links", .layer = 4};
+  related.relations = {.trees = "trees", .layer = 4};
+  headed.relations = {.trees = "trees", .head = 4};
   factored.factors.source_factors = {"tags"};
   factored.model.factor_combine = FactorCombination::concat;
   factored.model.factor_width = 256;
   factored.model.tie_embeddings = false;
-  for (TranslationConfig* config : {&guided, &factored}) {
+  for (TranslationConfig* config : {&guided, &related, &headed, &factored}) {
     config->train = {"train.src", "train.tgt"};
     EXPECT_NO_THROW(config->refuse_contradictions({}));
     EXPECT_NO_THROW(resolved(ModelKind::transformer, 5'000'000, *config).check_sizes(option_place));

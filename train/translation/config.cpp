@@ -43,6 +43,13 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
     throw UserError(origins("guided-alignment") + " needs the weights of soft attention, but attention is hard",
                     "drop one of them");
   }
+  const SelfAttentionRecipe heads = recipe_of(model.block.self_attention);
+  if (relations.guides() && model.self_attention_in != StackChoice::decoder &&
+      (!heads.compares_tokens || heads.most_fixed > 0)) {
+    throw UserError(fmt::format("{} needs heads that compare words, but self-attention is {}",
+                                origins("guided-relations"), name_of(model.block.self_attention)),
+                    "drop one of them");
+  }
   if (!valid.empty()) two_files("valid", valid);
   if (valid.empty()) {
     trainer.refuse_validation(origins);
@@ -66,10 +73,21 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
 void TranslationConfig::check_sizes(const OptionPlace& place) const {
   check_factors(model, factors.source_factors.size(), place);
   const std::optional<std::int64_t> layers = model.model == ModelKind::transformer ? model.decoder_layers : 1;
-  if (!guided.guides() || !layers || guided.layer.value_or(0) < *layers) return;
-  throw UserError(fmt::format("{}: {}, but the last layer that attends to the source is {}", place("guided-layer"),
-                              *guided.layer, *layers - 1),
-                  *layers == 1 ? "leave it out" : fmt::format("choose one from 0 to {}", *layers - 1));
+  const auto check = [&](const char* option, std::int64_t number, const char* last, std::int64_t count) {
+    if (number < count) return;
+    throw UserError(fmt::format("{}: {}, but the last {} is {}", place(option), number, last, count - 1),
+                    count == 1 ? "leave it out" : fmt::format("choose one from 0 to {}", count - 1));
+  };
+  if (guided.guides() && layers) {
+    check("guided-layer", guided.layer.value_or(0), "layer that attends to the source", *layers);
+  }
+  if (!relations.guides()) return;
+  if (model.encoder_layers) {
+    check("guided-relations-layer", relations.layer.value_or(0), "layer of the encoder", *model.encoder_layers);
+  }
+  if (model.width) {
+    check("guided-relations-head", relations.head, "head", block_config(model.block, *model.width, place).heads);
+  }
 }
 
 }  // namespace attend

@@ -18,7 +18,7 @@
 #include "train/run_config.hpp"
 #include "train/schedule.hpp"
 #include "train/trainer.hpp"
-#include "train/translation/guided_alignment.hpp"
+#include "train/translation/guided_attention.hpp"
 #include "train/translation/objective.hpp"
 
 namespace attend {
@@ -40,6 +40,7 @@ struct TranslationConfig {
   ScheduleConfig schedule = {};
   ObjectiveConfig objective = {};
   GuidedAlignmentConfig guided = {};
+  GuidedRelationsConfig relations = {};
   OptimiserConfig optimiser = {};
   TrainerConfig trainer = {};
   metrics::MetricChoice metrics = {.metrics = {"bleu"}};
@@ -81,6 +82,7 @@ struct TranslationConfig {
     ScheduleConfig::visit(self.schedule, visit);
     ObjectiveConfig::visit(self.objective, visit);
     GuidedAlignmentConfig::visit(self.guided, visit);
+    GuidedRelationsConfig::visit(self.relations, visit);
     OptimiserConfig::visit(self.optimiser, visit);
 
     TrainerConfig::visit(self.trainer, visit);
@@ -96,7 +98,7 @@ struct TranslationConfig {
   // Throw UserError if the options of this call do not describe a run, or if options from any source contradict others.
   void validate(const OptionOrigins& origins) const { run.validate(origins); }
   void refuse_contradictions(const OptionOrigins& origins) const;
-  // Throws UserError if factors or the guided layer do not fit the sizes that are chosen: the text chooses the others.
+  // Throws UserError if factors or guided heads do not fit the sizes that are chosen: the text chooses the others.
   void check_sizes(const OptionPlace& place) const;
 };
 

@@ -22,6 +22,7 @@ void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
   if (config.guided.guides() && !config.guided.layer) {
     config.guided.layer = transformer ? *model.decoder_layers - 1 : 0;
   }
+  if (config.relations.guides() && !config.relations.layer) config.relations.layer = *model.encoder_layers / 2;
   // With little data, large batches would give few updates per epoch.
   if (!config.batches.max_tokens) config.batches.max_tokens = target_tokens < 1'000'000 ? 2048 : 4096;
 }

@@ -84,6 +84,9 @@ class TranslationJob : public Job {
     std::vector<SentenceLinks> links;
     const std::string& link_file = config_.guided.links;
     if (config_.guided.guides()) links = read_word_links(link_file, config_.train[0], config_.train[1]);
+    std::vector<TreeSentence> trees;
+    const std::string& tree_file = config_.relations.trees;
+    if (config_.relations.guides()) trees = read_line_trees(tree_file, config_.train[0]);
     tokenizers_ = tokenizers_for(config_, resumed);
     check_factor_files(*tokenizers_, resumed ? config_.run.run : config_.run.init_from,
                        config_.factors.source_factors.size());
@@ -94,7 +97,14 @@ class TranslationJob : public Job {
     check_sampling(config_.sampling, tokenizers_->tgt, "the target");
     const CorpusSource source = source_of(config_.train, config_.factors.source_factors, *tokenizers_);
     train_ = open_corpus(source, config_);
-    if (!links.empty()) links_.emplace(links, link_file, source, config_.corpus, config_.cache.resolved());
+    Inputs guides;
+    const auto guide = [&](const auto& given, const char* what, const char* option, const std::string& file) {
+      if (given.empty()) return;
+      const PieceLinks& added = guides_.emplace_back(given, file, source, config_.corpus, config_.cache.resolved());
+      guides.push_back({what, added.content_hash(), std::string(option) + " " + file});
+    };
+    guide(links, "the links of words", "--guided-alignment", link_file);
+    guide(trees, "the trees of the source", "--guided-relations", tree_file);
     if (!config_.valid.empty()) {
       valid_ = open_corpus(source_of(config_.valid, config_.valid_factors, *tokenizers_), config_);
     }
@@ -112,7 +122,7 @@ class TranslationJob : public Job {
                       named("--train", config_.train, config_.factors.source_factors)},
                      {"the text to validate on", valid_ ? valid_->content_hash() : "",
                       named("--valid", config_.valid, config_.valid_factors)}};
-    if (links_) inputs.push_back({"the links of words", links_->content_hash(), "--guided-alignment " + link_file});
+    inputs.insert(inputs.end(), guides.begin(), guides.end());
     return inputs;
   }
   void save_inputs(const fs::path& run) const override { tokenizers_->save(run / "tokenizer"); }
@@ -130,7 +140,7 @@ class TranslationJob : public Job {
       load_weights(find_weights(from, "auto"), *model);
     }
     return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_),
-                                             std::move(links_));
+                                             std::move(guides_));
   }
 
   void resolve_schedule(const Task& task) override { resolve_training(config_, task.batches_per_epoch()); }
@@ -160,7 +170,7 @@ class TranslationJob : public Job {
   TranslationConfig config_;
   std::optional<TokenizerPair> tokenizers_;
   std::optional<EncodedCorpus> train_, valid_;
-  std::optional<PieceLinks> links_;
+  std::vector<PieceLinks> guides_;
 };
 
 }  // namespace

@@ -18,17 +18,20 @@ Sequences twice(const Sequences& once) {
   return both;
 }
 
+// `cells`: those of the padded weights of all sentences.
+GuidedCells twice(const GuidedCells& once, std::int64_t cells) {
+  if (!once.cells_K.defined()) return {};
+  return {at::cat({once.cells_K, once.cells_K + cells}), at::cat({once.shares_K, once.shares_K})};
+}
+
 Batch twice(const Batch& once) {
-  Batch both{.src = twice(once.src),
-             .tgt = twice(once.tgt),
-             .labels_M = at::cat({once.labels_M, once.labels_M}),
-             .examples = {}};
-  if (once.guided_K.defined()) {
-    const std::int64_t cells = once.src.layout.size() * once.tgt.layout.max_length * once.src.layout.max_length;
-    both.guided_cells_K = at::cat({once.guided_cells_K, once.guided_cells_K + cells});
-    both.guided_K = at::cat({once.guided_K, once.guided_K});
-  }
-  return both;
+  const std::int64_t B = once.src.layout.size(), S = once.src.layout.max_length, T = once.tgt.layout.max_length;
+  return {.src = twice(once.src),
+          .tgt = twice(once.tgt),
+          .labels_M = at::cat({once.labels_M, once.labels_M}),
+          .examples = {},
+          .alignment = twice(once.alignment, B * T * S),
+          .relations = twice(once.relations, B * S * S)};
 }
 
 }  // namespace
@@ -43,9 +46,18 @@ double own_word_share(const ObjectiveConfig& config, double done) {
 }
 
 TranslationObjective::TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples,
-                                           const GuidedAlignmentConfig& guided)
-    : model_(std::move(model)), config_(config), guided_(guided) {
+                                           const GuidedAlignmentConfig& alignment,
+                                           const GuidedRelationsConfig& relations)
+    : model_(std::move(model)), config_(config) {
   if (samples) reinforce_.emplace(config.reinforce_weight, config.entropy_weight);
+  if (alignment.guides()) {
+    guided_.push_back({AttentionPlace::cross, *alignment.layer, 0, &Batch::alignment});
+    guides_.push_back({.name = "alignment", .weight = alignment.weight});
+  }
+  if (relations.guides()) {
+    guided_.push_back({AttentionPlace::encoder, *relations.layer, relations.head, &Batch::relations});
+    guides_.push_back({.name = "relations", .weight = relations.weight});
+  }
 }
 
 std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
@@ -54,7 +66,11 @@ std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
     terms.push_back({.name = "r_drop", .weight = config_.r_drop, .count = batch.num_labels()});
   }
   if (reinforce_) terms.push_back({.name = "reinforce", .weight = 1, .count = batch.num_labels()});
-  if (guided_.guides()) terms.push_back({.name = "alignment", .weight = guided_.weight, .count = batch.num_labels()});
+  for (std::size_t i = 0; i < guides_.size(); ++i) {
+    const bool of_target = guided_[i].place == AttentionPlace::cross;
+    terms.push_back(guides_[i]);
+    terms.back().count = of_target ? batch.num_labels() : batch.src.layout.num_tokens();
+  }
   return terms;
 }
 
@@ -62,8 +78,8 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
   SampledChoices sampled;
   if (reinforce_) pass.record_choices(sampled);
   if (pass.training()) pass.feed_predictions(own_word_share(config_, pass.progress().share));
-  GuidedAttention guided(guided_.layer.value_or(0));
-  const bool guides = guided_.guides() && pass.training();
+  GuidedAttention guided(guided_);
+  const bool guides = !guided_.empty() && pass.training();
   if (guides) pass.observe(guided);
   const std::optional<Batch> doubled =
       config_.r_drop > 0 && pass.training() ? std::optional(twice(batch)) : std::nullopt;
@@ -84,8 +100,8 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
     const torch::Tensor loss = reinforce_->loss(sampled, result.nll_M, read.tgt.layout);
     sums.push_back({.loss = loss, .reported = loss.detach() * share});
   }
-  if (guides) {
-    const torch::Tensor loss = guided.loss(read);
+  for (std::size_t i = 0; guides && i < guided_.size(); ++i) {
+    const torch::Tensor loss = guided.loss(i, read);
     sums.push_back({.loss = loss, .reported = loss.detach() * share});
   }
   return sums;

@@ -1,5 +1,5 @@
 // Label-smoothed cross-entropy of the target under teacher forcing (Szegedy et al. 2016, arXiv 1512.00567), with the
-// gradient of hard attention's samples if there are any, with guided alignment, and with scheduled sampling.
+// gradient of hard attention's samples if there are any, with guided attention, and with scheduled sampling.
 //
 // With R-Drop (Liang et al. 2021, arXiv 2106.14448, eq. 2 to 4), a pass reads every sentence pair twice, with different
 // dropout, and predicts each target token y by two distributions p and q:
@@ -18,7 +18,7 @@
 #include "core/options.hpp"
 #include "models/translation/seq2seq.hpp"
 #include "train/objective.hpp"
-#include "train/translation/guided_alignment.hpp"
+#include "train/translation/guided_attention.hpp"
 #include "train/translation/reinforce.hpp"
 
 namespace attend {
@@ -75,9 +75,10 @@ double own_word_share(const ObjectiveConfig& config, double done);
 
 class TranslationObjective : public Objective<Batch> {
  public:
-  // `samples`: true for a model with hard attention. `guided` must be resolved; batches then have guided cells.
+  // `samples`: true for a model with hard attention. `alignment` and `relations` must be resolved; batches then have
+  // the cells of those that guide.
   TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples,
-                       const GuidedAlignmentConfig& guided = {});
+                       const GuidedAlignmentConfig& alignment = {}, const GuidedRelationsConfig& relations = {});
 
   std::vector<LossTerm> terms(const Batch& batch) const override;
   std::vector<LossSum> losses(const Batch& batch, Pass& pass) const override;
@@ -89,7 +90,8 @@ class TranslationObjective : public Objective<Batch> {
   Seq2Seq model_;
   ObjectiveConfig config_;
   std::optional<Reinforce> reinforce_;
-  GuidedAlignmentConfig guided_;
+  std::vector<GuidedHead> guided_;
+  std::vector<LossTerm> guides_;  // the terms of these heads, without counts
 };
 
 }  // namespace attend

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "data/corpus/encode_in_order.hpp"
 #include "data/text/factors.hpp"
 #include "data/text/lines.hpp"
@@ -52,18 +53,27 @@ std::vector<std::int32_t> spread(const std::vector<Link>& links, const PiecesOfW
   return numbers;
 }
 
-template <class Record>
-void encode_links(IdCache::Writer& cache, const std::vector<SentenceLinks>& links, const CorpusSource& source,
-                  std::int64_t max_length) {
-  ParallelReader reader(source.src_files, source.tgt_files);
+// None for such a text.
+std::vector<std::int32_t> spread(const TreeSentence& tree, const Tokenizer& tokenizer, std::int64_t max_length) {
+  const std::vector<Piece> pieces = tokenizer.encode_pieces(tree.text);
+  if (std::ssize(pieces) > max_length) return {};
+  std::vector<Link> links;  // to the word that each depends on
+  for (std::size_t w = 0; w < tree.words.size(); ++w) {
+    const std::size_t head = tree.words[w].head;
+    links.push_back({.src = static_cast<std::int64_t>(head == 0 ? w : head - 1), .tgt = static_cast<std::int64_t>(w)});
+  }
+  const PiecesOfWords words = pieces_of_words(tree, pieces);
+  return spread(links, words, words);
+}
+
+// `encode`: the linked pieces of a pair.
+template <class Record, class Encode>
+void encode_links(IdCache::Writer& cache, const std::vector<std::string>& src_files,
+                  const std::vector<std::string>& other_files, const Encode& encode) {
+  ParallelReader reader(src_files, other_files);
   LinkSummary summary;
-  const auto make_encoder = [&] {
-    return [&](const TextPair& pair) {
-      return spread(links[pair.line - 1].sure, words_in_pieces(source.src_tokenizer, pair.src, max_length),
-                    words_in_pieces(source.tgt_tokenizer, pair.tgt, max_length));
-    };
-  };
-  encode_in_order<TextPair>(reader, source.src_files.front(), make_encoder,
+  const auto make_encoder = [&] { return [&](const TextPair& pair) { return encode(pair); }; };
+  encode_in_order<TextPair>(reader, src_files.front(), make_encoder,
                             [&](const TextPair& pair, const std::vector<std::int32_t>& numbers) {
                               cache.add_record(Record{.begin = summary.num_numbers,
                                                       .line = static_cast<std::uint32_t>(pair.line),
@@ -107,17 +117,62 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
   return links;
 }
 
+std::vector<TreeSentence> read_line_trees(const std::string& file, const std::string& src_file) {
+  std::vector<TreeSentence> trees = read_conllu(file), of_lines;
+  const std::string remedy =
+      "give the tree of each line of " + src_file + " that is not blank, in order, with the line as \"# text = \"";
+  LineReader lines(src_file);
+  std::size_t count = 0;
+  for (std::string line; lines.next(line);) {
+    TreeSentence& tree = of_lines.emplace_back();
+    if (is_blank(line) || ++count > trees.size()) continue;
+    tree = std::move(trees[count - 1]);
+    if (tree.text == line) continue;
+    throw UserError(
+        fmt::format("{}:{}: the sentence is \"{}\", but {} is \"{}\"", file, tree.line, tree.text, lines.place(), line),
+        remedy);
+  }
+  if (count == trees.size()) return of_lines;
+  throw UserError(fmt::format("{}: {}, but {} has {} with text", file, counted(std::ssize(trees), "sentence"), src_file,
+                              counted(static_cast<std::int64_t>(count), "line")),
+                  remedy);
+}
+
 PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::string& file, const CorpusSource& source,
                        const CorpusConfig& config, const std::filesystem::path& cache)
-    : src_tokenizer_(source.src_tokenizer),
-      tgt_tokenizer_(source.tgt_tokenizer),
+    : within_source_(false),
+      src_tokenizer_(source.src_tokenizer),
+      query_tokenizer_(source.tgt_tokenizer),
       max_length_(static_cast<std::int32_t>(config.max_length)),
       cache_(IdCache::open(
           {file, source.src_files.front(), source.tgt_files.front()},
-          "links " + src_tokenizer_.hash() + tgt_tokenizer_.hash() + std::to_string(max_length_) +
-              (tgt_tokenizer_.is_reversed() ? " reversed" : ""),
-          {.vocabulary = max_length_, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)}, cache,
-          [&](IdCache::Writer& writer) { encode_links<Record>(writer, links, source, max_length_); })) {}
+          "links " + src_tokenizer_.hash() + query_tokenizer_.hash() + std::to_string(max_length_) +
+              (query_tokenizer_.is_reversed() ? " reversed" : ""),
+          shape(), cache, [&](IdCache::Writer& writer) {
+            encode_links<Record>(writer, source.src_files, source.tgt_files, [&](const TextPair& pair) {
+              return spread(links[pair.line - 1].sure, words_in_pieces(src_tokenizer_, pair.src, max_length_),
+                            words_in_pieces(query_tokenizer_, pair.tgt, max_length_));
+            });
+          })) {}
+
+// A pair of the corpus is one of the source and itself, too.
+PieceLinks::PieceLinks(const std::vector<TreeSentence>& trees, const std::string& file, const CorpusSource& source,
+                       const CorpusConfig& config, const std::filesystem::path& cache)
+    : within_source_(true),
+      src_tokenizer_(source.src_tokenizer),
+      query_tokenizer_(source.src_tokenizer),
+      max_length_(static_cast<std::int32_t>(config.max_length)),
+      cache_(IdCache::open(
+          {file, source.src_files.front()}, "trees " + src_tokenizer_.hash() + std::to_string(max_length_), shape(),
+          cache, [&](IdCache::Writer& writer) {
+            encode_links<Record>(writer, source.src_files, source.src_files, [&](const TextPair& pair) {
+              return spread(trees[pair.line - 1], src_tokenizer_, max_length_);
+            });
+          })) {}
+
+IdCache::Shape PieceLinks::shape() const {
+  return {.vocabulary = max_length_, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)};
+}
 
 std::vector<std::int32_t> PieceLinks::linked_pieces(std::uint64_t line) const {
   const auto records = cache_.records<Record>();
@@ -129,32 +184,38 @@ std::vector<std::int32_t> PieceLinks::linked_pieces(std::uint64_t line) const {
 }
 
 void PieceLinks::add_to(Batch& batch, const EncodedCorpus& corpus) const {
+  const Layout &keys = batch.src.layout, &queries = within_source_ ? keys : batch.tgt.layout;
+  const torch::Tensor& query_ids_M = within_source_ ? batch.src.ids_M : batch.labels_M;
   std::vector<std::int64_t> cells;
   std::vector<float> shares;
-  for (std::int64_t b = 0; b < batch.src.layout.size(); ++b) {
+  for (std::int64_t b = 0; b < keys.size(); ++b) {
     const std::int64_t example = batch.examples[static_cast<std::size_t>(b)];
-    std::vector<std::int32_t> src, tgt;
+    std::vector<std::int32_t> src, query;
     corpus.append_src(example, src);
-    corpus.append_tgt(example, tgt);
-    const auto of_src = overlaps(src_tokenizer_, src, pieces_of(batch.src.ids_M, batch.src.layout, b));
-    const auto of_tgt = overlaps(tgt_tokenizer_, tgt, pieces_of(batch.labels_M, batch.tgt.layout, b));
+    if (within_source_) {
+      query = src;
+    } else {
+      corpus.append_tgt(example, query);
+    }
+    const auto of_src = overlaps(src_tokenizer_, src, pieces_of(batch.src.ids_M, keys, b));
+    const auto of_query = overlaps(query_tokenizer_, query, pieces_of(query_ids_M, queries, b));
     const std::vector<std::int32_t> linked = linked_pieces(corpus.line(example));
-    std::vector<std::pair<std::int64_t, std::int64_t>> pairs;  // target and source piece of the batch
+    std::vector<std::pair<std::int64_t, std::int64_t>> pairs;  // of pieces of the batch
     for (std::size_t i = 0; i < linked.size(); i += 2) {
-      for (const std::int64_t t : of_tgt[static_cast<std::size_t>(linked[i])]) {
+      for (const std::int64_t t : of_query[static_cast<std::size_t>(linked[i])]) {
         for (const std::int64_t s : of_src[static_cast<std::size_t>(linked[i + 1])]) pairs.emplace_back(t, s);
       }
     }
     std::ranges::sort(pairs);
     pairs.erase(std::ranges::unique(pairs).begin(), pairs.end());
     for (const auto& [t, s] : pairs) {
-      cells.push_back((b * batch.tgt.layout.max_length + t) * batch.src.layout.max_length + s);
+      cells.push_back((b * queries.max_length + t) * keys.max_length + s);
       const auto of_piece = std::ranges::equal_range(pairs, t, {}, &std::pair<std::int64_t, std::int64_t>::first);
       shares.push_back(1.0F / static_cast<float>(std::ranges::size(of_piece)));
     }
   }
-  batch.guided_cells_K = at::tensor(cells, at::kLong);
-  batch.guided_K = at::tensor(shares, at::kFloat);
+  (within_source_ ? batch.relations : batch.alignment) = {.cells_K = at::tensor(cells, at::kLong),
+                                                          .shares_K = at::tensor(shares, at::kFloat)};
 }
 
 }  // namespace attend

@@ -29,16 +29,17 @@ TranslationTask::TrainingBatches::TrainingBatches(const TranslationTask& task)
     : task_(&task), batches_(task.train_, task.order_, task.ids_, task.sampled_ ? &*task.sampled_ : nullptr) {}
 
 Batch TranslationTask::TrainingBatches::guided(Batch batch) const {
-  if (task_->links_) task_->links_->add_to(batch, task_->train_);
+  for (const PieceLinks& links : task_->guides_) links.add_to(batch, task_->train_);
   return batch;
 }
 
 TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config,
                                  EncodedCorpus train, std::optional<EncodedCorpus> valid,
-                                 std::optional<PieceLinks> links)
-    : StreamTask(std::make_unique<TranslationObjective>(model, config.objective,
-                                                        config.model.attention == ChoiceKind::hard, config.guided),
-                 torch::Device(config.run.device)),
+                                 std::vector<PieceLinks> guides)
+    : StreamTask(
+          std::make_unique<TranslationObjective>(model, config.objective, config.model.attention == ChoiceKind::hard,
+                                                 config.guided, config.relations),
+          torch::Device(config.run.device)),
       model_(std::move(model)),
       tokenizers_(tokenizers),
       identity_(identity_of(config.model, tokenizers)),
@@ -47,7 +48,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),
       order_(train_, config.batches, static_cast<std::uint64_t>(config.trainer.seed)),
-      links_(std::move(links)) {
+      guides_(std::move(guides)) {
   if (config.sampling.samples()) {
     sampled_.emplace(train_, tokenizers_, config.sampling, static_cast<std::uint64_t>(config.trainer.seed),
                      std::min(config.corpus.max_length, *config.batches.max_tokens - 1));

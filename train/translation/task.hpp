@@ -23,9 +23,9 @@ namespace attend {
 
 class TranslationTask : public StreamTask<Batch> {
  public:
-  // `config` must be resolved as far as the machine goes; `valid` may be absent; `links` if attention is guided.
+  // `config` must be resolved as far as the machine goes; `valid` may be absent; `guides` with those of attention.
   TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
-                  std::optional<EncodedCorpus> valid, std::optional<PieceLinks> links = {});
+                  std::optional<EncodedCorpus> valid, std::vector<PieceLinks> guides = {});
   ~TranslationTask() override {
     if (sampled_) sampled_->stop();
     stop();
@@ -75,7 +75,7 @@ class TranslationTask : public StreamTask<Batch> {
   EncodedCorpus train_;
   BatchOrder order_;
   std::optional<SampledPairs> sampled_;
-  std::optional<PieceLinks> links_;
+  std::vector<PieceLinks> guides_;
   std::int64_t batches_per_epoch_ = 0;
   std::optional<Validation> valid_;
 };

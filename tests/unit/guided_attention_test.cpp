@@ -1,5 +1,6 @@
-// Guided alignment: links spread to pieces, the loss by hand, and the gradient that reaches the guided head alone.
-#include "train/translation/guided_alignment.hpp"
+// Guided attention: links and trees spread to pieces, the loss by hand, and the gradient that reaches the guided heads
+// alone.
+#include "train/translation/guided_attention.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -28,27 +29,43 @@ namespace {
 
 using torch::Tensor;
 
-TEST(GuidedAlignment, TheLossIsTheCrossEntropyOfLinkedPieces) {
-  GuidedAttention guided(/*layer=*/1);
+TEST(GuidedAttention, TheLossIsTheCrossEntropyOfLinkedPieces) {
+  GuidedAttention guided({{AttentionPlace::cross, /*layer=*/1, /*head=*/0, &Batch::alignment},
+                          {AttentionPlace::encoder, /*layer=*/0, /*head=*/1, &Batch::relations}});
   EXPECT_TRUE(guided.wants_attention(AttentionPlace::cross, 1));
+  EXPECT_TRUE(guided.wants_attention(AttentionPlace::encoder, 0));
   EXPECT_FALSE(guided.wants_attention(AttentionPlace::cross, 0));
+  EXPECT_FALSE(guided.wants_attention(AttentionPlace::encoder, 1));
   EXPECT_FALSE(guided.wants_attention(AttentionPlace::decoder, 1));
   EXPECT_FALSE(guided.wants_hidden());
   // A sentence of two target and three source pieces with two heads, of which the first counts.
-  const Tensor weights = at::tensor({0.5f, 0.25f, 0.25f, 0.1f, 0.1f, 0.8f, 1.f, 0.f, 0.f, 0.f, 1.f, 0.f});
-  guided.on_attention(AttentionPlace::cross, 1, weights.view({1, 2, 2, 3}));
+  const Tensor cross = at::tensor({0.5f, 0.25f, 0.25f, 0.1f, 0.1f, 0.8f, 1.f, 0.f, 0.f, 0.f, 1.f, 0.f});
+  guided.on_attention(AttentionPlace::cross, 1, cross.view({1, 2, 2, 3}));
+  // Two sentences of two source pieces, of which the second head counts.
+  const Tensor within =
+      at::tensor({1.f, 0.f, 0.f, 1.f, 0.3f, 0.7f, 0.6f, 0.4f, 1.f, 0.f, 0.f, 1.f, 0.9f, 0.1f, 0.2f, 0.8f})
+          .requires_grad_();
+  guided.on_attention(AttentionPlace::encoder, 0, within.view({2, 2, 2, 2}));
   Batch batch;
-  batch.guided_cells_K = at::tensor({1, 2, 5}, at::kLong);
-  batch.guided_K = at::tensor({0.5f, 0.5f, 1.f});
-  EXPECT_NEAR(guided.loss(batch).item<double>(), -(0.5 * std::log(0.25) + 0.5 * std::log(0.25) + std::log(0.8)), 1e-6);
+  batch.alignment = {at::tensor({1, 2, 5}, at::kLong), at::tensor({0.5f, 0.5f, 1.f})};
+  batch.relations = {at::tensor({1, 2, 7}, at::kLong), at::tensor({1.f, 0.5f, 1.f})};
+  EXPECT_NEAR(guided.loss(0, batch).item<double>(), -(0.5 * std::log(0.25) + 0.5 * std::log(0.25) + std::log(0.8)),
+              1e-6);
+  const Tensor loss = guided.loss(1, batch);
+  EXPECT_NEAR(loss.item<double>(), -(std::log(0.7) + 0.5 * std::log(0.6) + std::log(0.8)), 1e-6);
+  loss.backward();  // to linked cells alone
+  Tensor expected = at::zeros(16);
+  expected[5] = -1 / 0.7, expected[6] = -0.5 / 0.6, expected[15] = -1 / 0.8;
+  EXPECT_TRUE(within.grad().allclose(expected));
 }
 
-// A batch with some links.
+// A batch with some links of both kinds.
 Batch guided_batch() {
   Batch batch = some_batch();
   const std::int64_t T = batch.tgt.layout.max_length, S = batch.src.layout.max_length;
-  batch.guided_cells_K = tokens({0 * T * S + 1 * S + 2, (1 * T + 3) * S + 0, (4 * T + 2) * S + 5});
-  batch.guided_K = at::tensor({1.f, 1.f, 0.5f}).to(test_device());
+  const Tensor shares = at::tensor({1.f, 1.f, 0.5f}).to(test_device());
+  batch.alignment = {tokens({0 * T * S + 1 * S + 2, (1 * T + 3) * S + 0, (4 * T + 2) * S + 5}), shares};
+  batch.relations = {tokens({0 * S * S + 1 * S + 4, (2 * S + 3) * S + 0, (4 * S + 2) * S + 5}), shares};
   return batch;
 }
 
@@ -58,9 +75,10 @@ Seq2Seq model_with(const ModelConfig& config) {
   return model;
 }
 
-std::vector<LossSum> losses_of(const Seq2Seq& model, const GuidedAlignmentConfig& guided, bool training = true) {
+std::vector<LossSum> losses_of(const Seq2Seq& model, const GuidedAlignmentConfig& alignment,
+                               const GuidedRelationsConfig& relations = {}, bool training = true) {
   Pass pass = training ? Pass::train(5) : Pass::inference();
-  return TranslationObjective(model, {}, false, guided).losses(guided_batch(), pass);
+  return TranslationObjective(model, {}, false, alignment, relations).losses(guided_batch(), pass);
 }
 
 TEST(GuidedAlignment, TheGradientReachesTheFirstHeadOfTheLayer) {
@@ -81,7 +99,45 @@ TEST(GuidedAlignment, TheGradientReachesTheFirstHeadOfTheLayer) {
   const std::vector<LossSum> plain = losses_of(model, {});
   ASSERT_EQ(plain.size(), 1U);
   EXPECT_NEAR(plain[0].loss.item<double>(), sums[0].loss.item<double>(), 1e-4);
-  EXPECT_EQ(losses_of(model, {.links = "links", .layer = 1}, false).size(), 1U);
+  EXPECT_EQ(losses_of(model, {.links = "links", .layer = 1}, {}, false).size(), 1U);
+}
+
+TEST(GuidedRelations, TheGradientReachesTheHeadOfTheEncoder) {
+  const Seq2Seq model = model_with(families(/*dropout=*/0.1)[0].config);
+  const std::vector<LossSum> sums = losses_of(model, {}, {.trees = "trees", .layer = 1, .head = 2});
+  ASSERT_EQ(sums.size(), 2U);
+  sums[1].loss.backward();
+  const auto gradient = [&](const std::string& layer, std::int64_t first, std::int64_t rows) {
+    const Tensor weight = model->named_parameters()["encoder.layers." + layer + ".self_attn.in_proj.weight"];
+    return weight.grad().narrow(0, first, rows).abs().sum().item<double>();
+  };
+  // Queries, keys and values of three heads of 4 columns.
+  EXPECT_GT(gradient("1", 8, 4), 1e-6);
+  EXPECT_GT(gradient("1", 20, 4), 1e-6);
+  EXPECT_EQ(gradient("1", 0, 8) + gradient("1", 12, 8) + gradient("1", 24, 12), 0);
+  EXPECT_GT(gradient("0", 0, 36), 1e-6);  // the layer below
+  for (const auto& item : model->named_parameters()) {
+    EXPECT_FALSE(item.key().starts_with("decoder.") && item.value().grad().defined()) << item.key();
+  }
+  EXPECT_NEAR(losses_of(model, {})[0].loss.item<double>(), sums[0].loss.item<double>(), 1e-4);
+}
+
+// With R-Drop, a pass reads every pair twice.
+TEST(GuidedRelations, BothReadingsAreGuided) {
+  const Seq2Seq model = model_with(families(/*dropout=*/0)[0].config);
+  const GuidedAlignmentConfig alignment{.links = "links", .layer = 1};
+  const GuidedRelationsConfig relations{.trees = "trees", .layer = 0, .head = 1};
+  const auto losses = [&](double r_drop) {
+    Pass pass = Pass::train(5);
+    return TranslationObjective(model, {.r_drop = r_drop}, false, alignment, relations).losses(guided_batch(), pass);
+  };
+  const std::vector<LossSum> once = losses(0), both = losses(1);
+  ASSERT_EQ(once.size(), 3U);
+  ASSERT_EQ(both.size(), 4U);  // the divergence is the second
+  for (const std::size_t guide : {1U, 2U}) {
+    EXPECT_NEAR(both[guide + 1].loss.item<double>(), 2 * once[guide].loss.item<double>(), 1e-4);
+    EXPECT_NEAR(both[guide + 1].reported.item<double>(), once[guide].reported.item<double>(), 1e-4);
+  }
 }
 
 TEST(GuidedAlignment, TheGradientReachesRecurrentAttention) {
@@ -146,8 +202,8 @@ TEST_F(PieceLinksTest, LinksOfWordsAreSpreadToThePiecesOfEachSegmentation) {
     Batch batch = make_batch(corpus, examples, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3}, pairs, 1);
     piece_links.add_to(batch, corpus);
     std::map<std::int64_t, double> found, expected;
-    for (std::int64_t k = 0; k < batch.guided_K.numel(); ++k) {
-      found[batch.guided_cells_K[k].item<std::int64_t>()] += batch.guided_K[k].item<double>();
+    for (std::int64_t k = 0; k < batch.alignment.shares_K.numel(); ++k) {
+      found[batch.alignment.cells_K[k].item<std::int64_t>()] += batch.alignment.shares_K[k].item<double>();
     }
     // The word of each piece, counted from 0.
     const auto words_of_sentence = [&](const Tensor& ids, const Layout& layout, std::int64_t b) {
@@ -187,8 +243,8 @@ TEST_F(PieceLinksTest, AReversedTargetHasLinksOfItsOwn) {
     const PieceLinks piece_links(read_word_links(links, text, text), links, source, {}, directory_ / "cache");
     Batch batch = make_batch(corpus, std::vector<std::uint32_t>{0}, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
     piece_links.add_to(batch, corpus);
-    ASSERT_EQ(batch.guided_K.numel(), 1);
-    EXPECT_EQ(batch.guided_cells_K.item<std::int64_t>(), reversed ? 3 : 0);  // of three targets and three sources
+    ASSERT_EQ(batch.alignment.shares_K.numel(), 1);
+    EXPECT_EQ(batch.alignment.cells_K.item<std::int64_t>(), reversed ? 3 : 0);  // of three targets and three sources
   }
 }
 
@@ -206,7 +262,7 @@ TEST_F(PieceLinksTest, PairsThatAreNotTrainedOnHaveNoLinks) {
     std::iota(all.begin(), all.end(), 0U);
     Batch batch = make_batch(corpus, all, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
     piece_links.add_to(batch, corpus);
-    EXPECT_EQ(batch.guided_K.numel(), max_length == 2 ? 1 : 3);
+    EXPECT_EQ(batch.alignment.shares_K.numel(), max_length == 2 ? 1 : 3);
   }
 }
 
@@ -219,10 +275,63 @@ TEST_F(PieceLinksTest, WordsAreSeparatedBySpacesAndTabs) {
   const PieceLinks piece_links(read_word_links(links, text, text), links, source, {}, directory_ / "cache");
   Batch batch = make_batch(corpus, std::vector<std::uint32_t>{0}, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
   piece_links.add_to(batch, corpus);
-  ASSERT_GT(batch.guided_K.numel(), 0);
+  ASSERT_GT(batch.alignment.shares_K.numel(), 0);
   const std::int64_t S = batch.src.layout.max_length;  // the last piece is the word "a", followed by the end
-  EXPECT_EQ(batch.guided_cells_K.max().item<std::int64_t>(), (batch.tgt.layout.max_length - 2) * S + S - 2);
+  EXPECT_EQ(batch.alignment.cells_K.max().item<std::int64_t>(), (batch.tgt.layout.max_length - 2) * S + S - 2);
   EXPECT_THROW(read_word_links(write("links", "2-2\n\n"), text, text), UserError);
+}
+
+// "ab" depends on "c", "." too; the second tree is of the third line.
+TEST_F(PieceLinksTest, WordsOfTreesAttendToTheOnesTheyDependOn) {
+  const std::string text = write("text", "ab c.\n\nc ab\n");
+  const std::string trees = write("trees",
+                                  "# text = ab c.\n1\tab\t_\tX\t_\t_\t2\tdet\t_\t_\n2\tc\t_\tX\t_\t_\t0\troot\t_\t_\n"
+                                  "3\t.\t_\tX\t_\t_\t2\tpunct\t_\t_\n\n"
+                                  "# text = c ab\n1\tc\t_\tX\t_\t_\t2\tdet\t_\t_\n2\tab\t_\tX\t_\t_\t0\troot\t_\t_\n");
+  const Tokenizer tokenizer = train_tokenizer({text}, {.type = TokenizerType::character});
+  const CorpusSource source{{text}, {text}, tokenizer, tokenizer};
+  const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
+  const PieceLinks piece_links(read_line_trees(trees, text), trees, source, {}, directory_ / "cache");
+  Batch batch = make_batch(corpus, std::vector<std::uint32_t>{0, 1}, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
+  piece_links.add_to(batch, corpus);
+  EXPECT_FALSE(batch.alignment.cells_K.defined());
+  // Pieces ▁ a b ▁ c . </s> and ▁ c ▁ a b </s>: all attend to those of the root.
+  ASSERT_EQ(batch.src.layout.max_length, 7);
+  std::map<std::int64_t, double> expected, found;
+  for (std::int64_t t = 0; t < 6; ++t) {
+    for (const std::int64_t s : {3, 4}) expected[t * 7 + s] = 0.5;
+  }
+  for (std::int64_t t = 0; t < 5; ++t) {
+    for (const std::int64_t s : {2, 3, 4}) expected[(7 + t) * 7 + s] = 1.0F / 3;
+  }
+  for (std::int64_t k = 0; k < batch.relations.cells_K.numel(); ++k) {
+    found[batch.relations.cells_K[k].item<std::int64_t>()] += batch.relations.shares_K[k].item<double>();
+  }
+  EXPECT_EQ(found, expected);
+}
+
+TEST_F(PieceLinksTest, RefusesTreesThatDoNotFitTheText) {
+  const std::string text = write("text", "a b\n\nb a\n");
+  const auto tree = [](const std::string& first, const std::string& second) {
+    return "1\t" + first + "\t_\tX\t_\t_\t0\troot\t_\t_\n2\t" + second + "\t_\tX\t_\t_\t1\tdep\t_\t_\n\n";
+  };
+  const auto refusal = [&](const std::string& trees) -> std::string {
+    const std::string file = write("trees", trees);
+    try {
+      read_line_trees(file, text);
+    } catch (const UserError& error) {
+      EXPECT_FALSE(error.remedy().empty());
+      const std::string message = error.what();
+      EXPECT_TRUE(message.starts_with(file)) << message;
+      return message.substr(file.size());
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal(tree("a", "b") + tree("b", "a")), "accepted");
+  EXPECT_EQ(refusal(tree("a", "b") + tree("b", "c")), ":4: the sentence is \"b c\", but " + text + ":3 is \"b a\"");
+  EXPECT_EQ(refusal(tree("a", "b")), ": 1 sentence, but " + text + " has 2 lines with text");
+  EXPECT_EQ(refusal(tree("a", "b") + tree("b", "a") + tree("a", "b")),
+            ": 3 sentences, but " + text + " has 2 lines with text");
 }
 
 TEST_F(PieceLinksTest, RefusesLinksThatDoNotFitTheText) {
