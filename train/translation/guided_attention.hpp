@@ -13,7 +13,8 @@
 //   2018,
 //               arXiv 1804.08199, whose head has a bilinear score): of a head of the encoder's self-attention
 //
-// The trainer divides by the number of target tokens, as Garg et al. do, and by that of source tokens.
+// The trainer divides the loss of alignment by the number of target tokens, as Garg et al. do, and that of relations by
+// the number of source tokens.
 #pragma once
 
 #include <ATen/ATen.h>
