@@ -5,13 +5,11 @@
 // a_ts is the weight that query t gives to piece s. g_t is uniform over the pieces that t is linked with; a piece
 // without links, and the end of a sentence, have no loss. There are two guides:
 //
-//   alignment   from each target piece to the source pieces that it translates, while it is predicted (Chen et al.
-//   2016,
-//               arXiv 1607.01628, eq. 9; Garg et al. 2019, arXiv 1909.02074, section 4.2): of the first head of a layer
-//               of the decoder, or of the attention of a recurrent decoder
-//   relations   from each source word to the word that it depends on, and from the root to itself (Strubell et al.
-//   2018,
-//               arXiv 1804.08199, whose head has a bilinear score): of a head of the encoder's self-attention
+//   alignment   from each target piece to the source pieces that it translates, while it is predicted: of the first
+//               head of a layer of the decoder, or of the attention of a recurrent decoder (Chen et al. 2016, arXiv
+//               1607.01628, eq. 9; Garg et al. 2019, arXiv 1909.02074, section 4.2)
+//   relations   from each source word to the word that it depends on, and from the root to itself: of a head of the
+//               encoder's self-attention (Strubell et al. 2018, arXiv 1804.08199, whose head has a bilinear score)
 //
 // The trainer divides the loss of alignment by the number of target tokens, as Garg et al. do, and that of relations by
 // the number of source tokens.
