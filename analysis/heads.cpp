@@ -27,6 +27,7 @@
 #include "eval/attention.hpp"
 #include "eval/language_score.hpp"
 #include "eval/pair_attention.hpp"
+#include "models/attention/head_gates.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
@@ -105,6 +106,11 @@ class HeadMeasurement {
     }
     freeze(*run.model, study_.precision);
     read_by(SentenceModel::of(run), AttentionPlace::encoder);
+    silence_by_test(run);
+    show_gates(*run.model);
+  }
+
+  void silence_by_test(const Run& run) {
     if (study_.test.empty()) {
       report_.notes.emplace_back("Heads were not silenced: no translations are given (--test).");
       return;
@@ -129,6 +135,19 @@ class HeadMeasurement {
     }
     silence("the pieces of " + study_.test[1], heads,
             [&](const ScoreConfig& config) { return sums_of(score(run, source, target, config)); });
+  }
+
+  void show_gates(const Seq2SeqImpl& model) {
+    for (const auto& [place, layer, gates] : gates_of(model)) {
+      const at::Tensor values_N = gates->values_N().cpu();
+      for (HeadHabits& head : report_.heads) {
+        if (report_.place == name_of(place) && head.layer == layer) head.gate = values_N[head.head].item<double>();
+      }
+      if (!report_.silencing) continue;
+      for (HeadSilence& head : report_.silencing->heads) {
+        if (head.place == name_of(place) && head.layer == layer) head.gate = values_N[head.head].item<double>();
+      }
+    }
   }
 
   void study_bert(const std::filesystem::path& path) {

@@ -21,6 +21,7 @@ struct HeadHabits {
   double previous = 0;  // shares of the words whose largest weight is at the word before, at themselves, and at the
   double self = 0;      // word after
   double next = 0;
+  std::optional<double> gate = {};    // of a run with gates
   std::optional<double> rarest = {};  // share of the words whose largest weight is at the least frequent word
   std::vector<std::string> roles = {};
 };
@@ -50,6 +51,7 @@ struct HeadSilence {
   Estimate change;  // of the loss, in nats by piece
   double p = 1;     // two-sided
   double p_holm = 1;
+  std::optional<double> gate = {};  // of a run with gates
 };
 
 struct Silencing {

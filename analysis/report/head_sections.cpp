@@ -42,6 +42,16 @@ Table grid_table(const std::string& caption, const HeadGrid& grid, bool of_numbe
   return table;
 }
 
+// A last column for the gates of the heads, if any has one.
+template <class Heads>
+bool add_gates(Table& numbers, const Heads& heads) {
+  const bool gated = std::ranges::any_of(heads, [](const auto& head) { return head.gate.has_value(); });
+  if (gated) numbers.columns.push_back({"Gate"});
+  return gated;
+}
+
+std::string gate_of(const auto& head) { return head.gate ? fixed(*head.gate, 2) : "–"; }
+
 Section facts_of_heads(const HeadReport& it) {
   Section section{"measured", "The run and the data", ""};
   if (!it.notes.empty()) section.add(Items{it.notes});
@@ -71,12 +81,14 @@ Section roles_of_heads(const HeadReport& it) {
                  {"Entropy"},
                  {"Distance"},
                  {"Outside words, %"}}};
+  const bool gated = add_gates(numbers, it.heads);
   for (const HeadHabits& head : it.heads) {
     const std::string role = head.roles.empty() ? "–" : fmt::format("{}", fmt::join(head.roles, ", "));
     grid.insert({{head.layer, head.head}, head.roles.empty() ? TableCell(role) : TableCell(role, 1.0)});
     numbers.rows.push_back({std::to_string(head.layer), std::to_string(head.head), in_percent(head.previous),
                             in_percent(head.self), in_percent(head.next), head.rarest ? in_percent(*head.rarest) : "–",
                             fixed(head.entropy, 2), fixed(head.distance, 2), in_percent(head.outside)});
+    if (gated) numbers.rows.back().emplace_back(gate_of(head));
   }
   section.add(grid_table("Heads by role; those with a role are coloured", grid, /*of_numbers=*/false));
   section.add(
@@ -142,10 +154,12 @@ Section silencing_of_heads(const HeadReport& it) {
                             silenced.of, plural(silenced.pieces, "piece"), plural(silenced.sentences, "sentence"))});
   std::map<std::string, HeadGrid> grids;
   Table numbers{"Silenced heads", {{"Attention", false}, {"Layer"}, {"Head"}, {"Change of the loss"}, {"p"}}};
+  const bool gated = add_gates(numbers, silenced.heads);
   for (const HeadSilence& head : silenced.heads) {
     grids[head.place].insert({{head.layer, head.head}, TableCell(fixed(head.change.value, 3), head.change.value)});
     numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head), interval(head.change, 4),
                             p_value(head.p_holm)});
+    if (gated) numbers.rows.back().emplace_back(gate_of(head));
   }
   for (const auto& [place, grid] : grids)
     section.add(grid_table("Change of the loss without a head: " + place, grid, /*of_numbers=*/true));

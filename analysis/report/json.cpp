@@ -155,8 +155,8 @@ struct Members {
   Json json_of(const DistanceShares& it) const { return {OF(layer), OF(shares)}; }
 
   Json json_of(const HeadHabits& it) const {
-    return {OF(layer),    OF(head), OF(entropy), OF(distance), OF(outside),
-            OF(previous), OF(self), OF(next),    OF(rarest),   OF(roles)};
+    return {OF(layer), OF(head), OF(entropy), OF(distance), OF(outside), OF(previous),
+            OF(self),  OF(next), OF(rarest),  OF(roles),    OF(gate)};
   }
 
   Json json_of(const HeadRelation& it) const {
@@ -168,7 +168,9 @@ struct Members {
             OF(p),         OF(p_holm)};
   }
 
-  Json json_of(const HeadSilence& it) const { return {OF(place), OF(layer), OF(head), OF(change), OF(p), OF(p_holm)}; }
+  Json json_of(const HeadSilence& it) const {
+    return {OF(place), OF(layer), OF(head), OF(change), OF(p), OF(p_holm), OF(gate)};
+  }
 
   Json json_of(const Silencing& it) const { return {OF(of), OF(sentences), OF(pieces), OF(loss), OF(heads)}; }
 

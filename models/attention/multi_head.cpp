@@ -128,6 +128,11 @@ MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadConfig& config)
   const HeadsConfig& heads = config.heads;
   const bool compares = heads.place != AttentionPlace::cross && recipe_of(heads.self_attention).reads_keys;
   if (compares && recipe_of(heads.positions).turns) rotary_.emplace(*this, heads.width / heads.heads);
+  if (config.gates) gates_ = register_module("gates", std::make_shared<HeadGates>(heads.place, heads.heads));
+}
+
+Tensor MultiHeadAttentionImpl::output(const Tensor& context_MH, Pass& pass) const {
+  return projections_->output(gates_ ? gates_->gated(context_MH, pass) : context_MH);
 }
 
 Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, const Selection* selected,
@@ -145,7 +150,7 @@ Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, 
     rows = rotary_->turned(rows, alone ? factors.index_select(0, places_K) : of_keys, of_keys);
   }
   const Tensor context = heads_.within(rows, queries, places_K, layout, layer, pass);
-  return projections_->output(selected != nullptr && !alone ? selected->of(context) : context);
+  return output(selected != nullptr && !alone ? selected->of(context) : context, pass);
 }
 
 Tensor MultiHeadAttentionImpl::step_within(const Tensor& x_RH, KeyValueCache& cache, std::int64_t layer,
@@ -157,19 +162,19 @@ Tensor MultiHeadAttentionImpl::step_within(const Tensor& x_RH, KeyValueCache& ca
     rows = rotary_->turned(rows, factors, factors);
   }
   kv.push_back(at::cat({rows.k(), rows.v()}, 1));
-  return projections_->output(heads_.to_steps(rows.q(), kv, cache.ancestry, layer, pass));
+  return output(heads_.to_steps(rows.q(), kv, cache.ancestry, layer, pass), pass);
 }
 
 Tensor MultiHeadAttentionImpl::to_memory(const Tensor& x_MH, const Layout& layout, const KeysValues& memory,
                                          std::int64_t layer, Pass& pass) const {
   const ops::QueriesKeysValues rows{projections_->queries(x_MH), memory.kv_MC};
-  return projections_->output(heads_.within(rows, layout, {}, memory.layout, layer, pass));
+  return output(heads_.within(rows, layout, {}, memory.layout, layer, pass), pass);
 }
 
 Tensor MultiHeadAttentionImpl::step_to_memory(const Tensor& x_RH, std::span<const std::int64_t> sentences,
                                               const KeysValues& memory, std::int64_t layer, Pass& pass) const {
   const Tensor q_RH = projections_->queries(x_RH);
-  return projections_->output(heads_.to_memory(q_RH, memory.kv_MC, memory.layout, sentences, layer, pass));
+  return output(heads_.to_memory(q_RH, memory.kv_MC, memory.layout, sentences, layer, pass), pass);
 }
 
 }  // namespace attend

@@ -8,7 +8,7 @@
 // computed once per sentence. Both have out_proj. Self-attention without some of its projections has q_proj, k_proj,
 // v_proj and out_proj as far as it has them, and x in place of the others; queries and keys may share q_proj (Kitaev et
 // al. 2020, arXiv 2001.04451, section 2). With heads that compare nothing (patterns.hpp), q_proj and k_proj have the
-// columns of the others alone.
+// columns of the others alone. Heads may have learnt gates (head_gates.hpp), log_alpha of gates.
 //
 // Legend: docs/architecture.md; C = 2H (k | v).
 #pragma once
@@ -25,6 +25,7 @@
 
 #include "data/batch/batch.hpp"
 #include "models/attention/cache.hpp"
+#include "models/attention/head_gates.hpp"
 #include "models/attention/heads.hpp"
 #include "models/attention/rotary.hpp"
 #include "models/layers/layers.hpp"
@@ -35,6 +36,7 @@ struct MultiHeadConfig {
   HeadsConfig heads;
   ProjectionKind projections = ProjectionKind::all;  // of self-attention
   bool bias = true;
+  bool gates = false;    // a learnt one of each head
   double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
 };
 
@@ -74,9 +76,13 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
                                const KeysValues& memory, std::int64_t layer, Pass& pass) const;
 
  private:
+  // MultiHead, of the vectors of the heads.
+  torch::Tensor output(const torch::Tensor& context_MH, Pass& pass) const;
+
   std::unique_ptr<Projections> projections_;
   std::optional<Rotary> rotary_;  // if positions are encoded by turning queries and keys
   Heads heads_;
+  std::shared_ptr<HeadGates> gates_;  // null: none
 };
 TORCH_MODULE(MultiHeadAttention);
 

@@ -26,6 +26,7 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
                     .dropout = config.attention_dropout},
           .projections = config.projections,
           .bias = config.attention_bias,
+          .gates = config.head_gates,
           .deviation = config.deviation};
 }
 

@@ -54,6 +54,7 @@ struct BlockConfig {
   std::int64_t self_window = 0;  // positions on each side that self-attention sees; 0: all
   ProjectionKind projections = ProjectionKind::all;
   bool attention_bias = true;
+  bool head_gates = false;           // learnt ones, of all heads
   std::int64_t feed_forward = 2048;  // 0: no such sub-layer
   FeedForwardKind activation = FeedForwardKind::relu;
   NormPlace norm = NormPlace::post;

@@ -94,6 +94,7 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
   changed.longest = has_tables(config) ? chosen(config.max_positions, "max-positions") : 0;
   changed.deviation = changed.score_deviation = config.initial_deviation;
   changed.dropout = chosen(config.dropout, "dropout");
+  changed.head_gates = config.prune_heads.has_value();
   BlockConfig usual = changed;
   usual.self_attention = SelfAttentionKind::attention;
   usual.self_window = 0;

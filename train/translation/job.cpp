@@ -12,6 +12,8 @@
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
+#include "models/attention/head_gates.hpp"
+#include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
@@ -25,6 +27,9 @@ namespace attend {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The options of the model of a run.
+ModelConfig model_of(const fs::path& run) { return read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore); }
 
 TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
   const auto of_run = [](const fs::path& run) { return TokenizerPair::load(run / "tokenizer"); };
@@ -70,7 +75,9 @@ class TranslationJob : public Job {
 
   void adopt_model(const OptionOrigins& origins) override {
     check_is_run(config_.run.init_from, RunKind::train);
-    auto theirs = read_config<ModelConfig>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
+    ModelConfig theirs = model_of(config_.run.init_from);
+    // Any model may be given gates, and their penalty is that of this training.
+    if (config_.model.prune_heads) theirs.prune_heads = config_.model.prune_heads;
     adopt_model_options(bind(config_.model), bind(theirs), config_.run.init_from, origins);
   }
 
@@ -137,7 +144,11 @@ class TranslationJob : public Job {
         throw UserError("--init-from " + from.string() + ": that run has other tokenizers than --tokenizer",
                         "leave --tokenizer out: the tokenizers are adopted with the weights");
       }
-      load_weights(find_weights(from, "auto"), *model);
+      NamedTensors initial = weights_of(*model);
+      if (!model_of(from).prune_heads)
+        std::erase_if(initial, [](const auto& named) { return is_of_gates(named.first); });
+      load_tensors(find_weights(from, "auto"), initial);
+      refresh_weights(*model);
     }
     return std::make_unique<TranslationTask>(model, *tokenizers_, config_, std::move(*train_), std::move(valid_),
                                              std::move(guides_));

@@ -47,8 +47,8 @@ double own_word_share(const ObjectiveConfig& config, double done) {
 
 TranslationObjective::TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples,
                                            const GuidedAlignmentConfig& alignment,
-                                           const GuidedRelationsConfig& relations)
-    : model_(std::move(model)), config_(config) {
+                                           const GuidedRelationsConfig& relations, double gate_penalty)
+    : model_(std::move(model)), config_(config), gates_(gates_of(*model_)), gate_penalty_(gate_penalty) {
   if (samples) reinforce_.emplace(config.reinforce_weight, config.entropy_weight);
   if (alignment.guides()) {
     guided_.push_back({AttentionPlace::cross, *alignment.layer, 0, &Batch::alignment});
@@ -71,6 +71,7 @@ std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
     terms.push_back(guides_[i]);
     terms.back().count = of_target ? batch.num_labels() : batch.src.layout.num_tokens();
   }
+  if (!gates_.empty()) terms.push_back({.name = "open_gates", .weight = gate_penalty_, .count = 1});
   return terms;
 }
 
@@ -103,6 +104,12 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
   for (std::size_t i = 0; guides && i < guided_.size(); ++i) {
     const torch::Tensor loss = guided.loss(i, read);
     sums.push_back({.loss = loss, .reported = loss.detach() * share});
+  }
+  if (!gates_.empty() && pass.training()) {
+    std::vector<torch::Tensor> open_N;
+    for (const LayerGates& layer : gates_) open_N.push_back(layer.gates->open_probabilities_N());
+    const torch::Tensor loss = at::cat(open_N).sum();
+    sums.push_back({.loss = loss, .reported = loss.detach()});
   }
   return sums;
 }

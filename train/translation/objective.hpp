@@ -9,6 +9,11 @@
 // Its sum is divided by the number of target tokens, each counted once, as in the authors' code (dropreg/R-Drop,
 // reg_label_smooth_cross_entropy.py): without the divergence, it is twice the usual loss. The log reports the mean of
 // both cross-entropies, and the divergence (without α) as r_drop.
+//
+// A model with gates of heads (models/attention/head_gates.hpp) is trained with the penalty λ Σ P(g ≠ 0), over all
+// heads, beside the mean loss of a target token (Voita et al. 2019, arXiv 1905.09418, section 6.1): an update has it
+// once, whatever its batches and processes. The log has the sum (without λ), the expected number of open gates, as
+// open_gates.
 #pragma once
 
 #include <optional>
@@ -16,6 +21,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "models/attention/head_gates.hpp"
 #include "models/translation/seq2seq.hpp"
 #include "train/objective.hpp"
 #include "train/translation/guided_attention.hpp"
@@ -76,9 +82,10 @@ double own_word_share(const ObjectiveConfig& config, double done);
 class TranslationObjective : public Objective<Batch> {
  public:
   // `samples`: true for a model with hard attention. `alignment` and `relations` must be resolved; batches then have
-  // the cells of those that guide.
+  // the cells of those that guide. `gate_penalty`: λ, if the model has gates.
   TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples,
-                       const GuidedAlignmentConfig& alignment = {}, const GuidedRelationsConfig& relations = {});
+                       const GuidedAlignmentConfig& alignment = {}, const GuidedRelationsConfig& relations = {},
+                       double gate_penalty = 0);
 
   std::vector<LossTerm> terms(const Batch& batch) const override;
   std::vector<LossSum> losses(const Batch& batch, Pass& pass) const override;
@@ -92,6 +99,8 @@ class TranslationObjective : public Objective<Batch> {
   std::optional<Reinforce> reinforce_;
   std::vector<GuidedHead> guided_;
   std::vector<LossTerm> guides_;  // the terms of these heads, without counts
+  std::vector<LayerGates> gates_;
+  double gate_penalty_;
 };
 
 }  // namespace attend

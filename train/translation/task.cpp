@@ -38,7 +38,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
                                  std::vector<PieceLinks> guides)
     : StreamTask(
           std::make_unique<TranslationObjective>(model, config.objective, config.model.attention == ChoiceKind::hard,
-                                                 config.guided, config.relations),
+                                                 config.guided, config.relations, config.model.prune_heads.value_or(0)),
           torch::Device(config.run.device)),
       model_(std::move(model)),
       tokenizers_(tokenizers),
@@ -93,6 +93,11 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
                                                         Ranks& ranks) {
   const double loss = validation_loss(ranks);
   std::vector<ValidationMetric> found = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
+  if (const std::vector<LayerGates> gates = gates_of(*model_); !gates.empty()) {
+    double open = 0;
+    for (const LayerGates& layer : gates) open += layer.gates->values_N().gt(0).sum().item<double>();
+    found.push_back({.name = "open_gates", .value = open});
+  }
   if (valid_->src.empty()) return found;
 
   TranslatorConfig greedy;  // one worker per thread, as many as the training itself may use

@@ -14,6 +14,7 @@
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/corpus/sampled_pairs.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
+#include "models/attention/head_gates.hpp"
 #include "models/translation/seq2seq.hpp"
 #include "train/task.hpp"
 #include "train/translation/config.hpp"
@@ -33,6 +34,7 @@ class TranslationTask : public StreamTask<Batch> {
 
   torch::nn::Module& model() override { return *model_; }
   TensorMetadata identity() const override { return identity_; }
+  double rate_of(const std::string& parameter) const override { return is_of_gates(parameter) ? kGateRate : 1; }
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   std::vector<std::string> metrics() const override;

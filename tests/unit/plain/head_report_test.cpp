@@ -77,6 +77,15 @@ TEST(HeadReport, PageHasItsSectionsAndEscapesNames) {
   EXPECT_EQ(page.find("nan"), std::string::npos);
 }
 
+TEST(HeadReport, GatesAreAColumnOfRunsThatHaveThem) {
+  HeadReport it = head_report();
+  EXPECT_EQ(head_markdown(it).find("Gate"), std::string::npos);
+  it.heads[1].gate = 0.25;
+  it.silencing->heads[0].gate = 0;
+  expect_parts(head_markdown(it), {"| Outside words, % | Gate |", "| 40 | 0.25 |", "| p | Gate |", "| 0.00 |"});
+  EXPECT_EQ(parse_json(report_json(it), "report.json")["heads"][1]["gate"], 0.25);
+}
+
 TEST(HeadReport, SectionsWithoutDataSayWhy) {
   HeadReport it = head_report();
   it.relations.clear();
