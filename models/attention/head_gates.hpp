@@ -58,8 +58,8 @@ std::vector<LayerGates> gates_of(const torch::nn::Module& model);
 // True for the name of a parameter of gates.
 inline bool is_of_gates(std::string_view parameter) { return parameter.ends_with(".gates.log_alpha"); }
 
-// The learning rate of gates is this times that of the other parameters. Between open and closed, log α changes by more
-// than 5, which Adam's updates, each of at most about the learning rate, would take ten thousand of.
+// The learning rate of gates is this times that of the other parameters: from open to closed, log α falls by more than
+// 5, which at a rate of 5e-4 would take Adam ten thousand updates.
 inline constexpr double kGateRate = 10;
 
 }  // namespace attend

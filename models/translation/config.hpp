@@ -29,9 +29,9 @@ struct ModelConfig {
   BlockOptions block = {};                            // transformer
   std::optional<std::int64_t> max_positions;          // transformer, tables of positions; auto: max-length + 1
   StackChoice self_attention_in = StackChoice::both;  // transformer
-  std::optional<double> prune_heads;           // transformer: weight of the penalty of open gates; auto: no gates
-  std::optional<CellKind> cell;                // recurrent; auto: gru for bahdanau, else lstm
-  Direction encoder = Direction::both;         // recurrent
+  std::optional<double> prune_heads;                  // transformer: penalty of an open gate; auto: no gates
+  std::optional<CellKind> cell;                       // recurrent; auto: gru for bahdanau, else lstm
+  Direction encoder = Direction::both;                // recurrent
   std::optional<ScoreKind> score;              // not fixed; auto: scaled-dot, or general (luong), additive (bahdanau)
   std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length
   ScopeKind scope = ScopeKind::global;
@@ -71,14 +71,12 @@ struct ModelConfig {
     BlockOptions::visit(self.block, visit, kTransformer);
     visit("self-attention-in", self.self_attention_in,
           {.help = "the stacks that --self-attention, --self-window and --projections change", .only = kTransformer});
-    visit(
-        "prune-heads", self.prune_heads,
-        {.help =
-             "learn a gate of each attention head, and add this number for each open one to the loss by target piece, "
-             "such as 0.05, so that heads that help less are closed; auto: no gates",
-         .min = 0,
-         .max = 1000,
-         .only = kTransformer});
+    visit("prune-heads", self.prune_heads,
+          {.help = "learn a gate for each attention head, and add this for each open one to the loss of a target "
+                   "piece, such as 0.01, so that heads that help less are closed; auto: no gates",
+           .min = 0,
+           .max = 1000,
+           .only = kTransformer});
     visit(
         "max-positions", self.max_positions,
         {.help = "rows of tables of positions, the last of which stands for all later positions; auto: max-length + 1",

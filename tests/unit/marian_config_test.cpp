@@ -45,6 +45,7 @@ TEST(MarianConfigFile, RefusesFormsThatMarianLacksByName) {
       {"self-attention = uniform", [](ModelConfig& model) { model.block.self_attention = SelfAttentionKind::uniform; }},
       {"self-window = 3", [](ModelConfig& model) { model.block.self_window = 3; }},
       {"projections = none", [](ModelConfig& model) { model.block.projections = ProjectionKind::none; }},
+      {"prune-heads = 0", [](ModelConfig& model) { model.prune_heads = 0; }},
       {"attention-bias = false", [](ModelConfig& model) { model.block.attention_bias = false; }},
   };
   for (const auto& [form, change] : cases) {

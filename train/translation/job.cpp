@@ -145,8 +145,9 @@ class TranslationJob : public Job {
                         "leave --tokenizer out: the tokenizers are adopted with the weights");
       }
       NamedTensors initial = weights_of(*model);
-      if (!model_of(from).prune_heads)
+      if (!model_of(from).prune_heads) {
         std::erase_if(initial, [](const auto& named) { return is_of_gates(named.first); });
+      }
       load_tensors(find_weights(from, "auto"), initial);
       refresh_weights(*model);
     }
