@@ -7,6 +7,29 @@
 #include "eval/metrics/text.hpp"
 
 namespace attend {
+namespace {
+
+std::size_t begin_of(std::string_view text, std::string_view word) {
+  return static_cast<std::size_t>(word.data() - text.data());
+}
+
+// Of every word all pieces that overlap it, and those between it and the word before.
+PiecesOfWords overlapping_pieces(std::string_view text, const std::vector<std::string_view>& words,
+                                 const std::vector<PieceBytes>& pieces) {
+  PiecesOfWords result(words.size());
+  const bool last_first = !pieces.empty() && pieces.front().begin > pieces.back().begin;  // of a reversed tokenizer
+  std::size_t word = 0;  // the first that ends after the start of the piece
+  for (std::size_t n = 0; n < pieces.size(); ++n) {
+    const std::size_t piece = last_first ? pieces.size() - 1 - n : n;
+    while (word < words.size() && begin_of(text, words[word]) + words[word].size() <= pieces[piece].begin) ++word;
+    for (std::size_t w = word; w < words.size() && (w == word || begin_of(text, words[w]) < pieces[piece].end); ++w) {
+      result[w].push_back(static_cast<std::int64_t>(piece));
+    }
+  }
+  return result;
+}
+
+}  // namespace
 
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces) {
   return pieces_of_words(text, metrics::split_words(text), pieces);
@@ -14,26 +37,15 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
 
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::string_view>& words,
                               const std::vector<PieceBytes>& pieces) {
-  const auto begin_of = [&](std::size_t word) { return static_cast<std::size_t>(words[word].data() - text.data()); };
-  const auto end_of = [&](std::size_t word) { return begin_of(word) + words[word].size(); };
-  const auto is_punctuation = [&](std::int64_t piece, std::size_t word) {
-    const auto [begin, end] = pieces[static_cast<std::size_t>(piece)];
-    const std::size_t first = std::max(begin, begin_of(word)), last = std::min(end, end_of(word));
-    return first < last && !metrics::has_word_character(text.substr(first, last - first));
-  };
-  PiecesOfWords result(words.size());
-  const bool last_first = !pieces.empty() && pieces.front().begin > pieces.back().begin;  // of a reversed tokenizer
-  std::size_t word = 0;  // the first that ends after the start of the piece
-  for (std::size_t n = 0; n < pieces.size(); ++n) {
-    const std::size_t piece = last_first ? pieces.size() - 1 - n : n;
-    while (word < words.size() && end_of(word) <= pieces[piece].begin) ++word;
-    for (std::size_t w = word; w < words.size() && (w == word || begin_of(w) < pieces[piece].end); ++w) {
-      result[w].push_back(static_cast<std::int64_t>(piece));
-    }
-  }
+  PiecesOfWords result = overlapping_pieces(text, words, pieces);
   for (std::size_t w = 0; w < words.size(); ++w) {
     if (!metrics::has_word_character(words[w])) continue;
-    std::erase_if(result[w], [&](std::int64_t piece) { return is_punctuation(piece, w); });
+    std::erase_if(result[w], [&](std::int64_t piece) {
+      const auto [begin, end] = pieces[static_cast<std::size_t>(piece)];
+      const std::size_t word_begin = begin_of(text, words[w]);
+      const std::size_t first = std::max(begin, word_begin), last = std::min(end, word_begin + words[w].size());
+      return first < last && !metrics::has_word_character(text.substr(first, last - first));
+    });
   }
   return result;
 }
@@ -44,7 +56,11 @@ PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>
   for (const auto& [begin, end] : tree.places) words.push_back(text.substr(begin, end - begin));
   std::vector<PieceBytes> bytes;
   for (const Piece& piece : pieces) bytes.push_back({piece.begin, piece.end});
-  return pieces_of_words(text, words, bytes);
+  PiecesOfWords result = overlapping_pieces(text, words, bytes);
+  for (std::size_t w = 1; w < words.size(); ++w) {
+    if (tree.places[w] == tree.places[w - 1]) result[w] = result[w - 1];
+  }
+  return result;
 }
 
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {

@@ -43,6 +43,16 @@ TEST(Alignment, PiecesOfATreeAreThoseOfItsPlaces) {
   EXPECT_EQ(pieces_of_words(tree, pieces), (PiecesOfWords{{0}, {0}, {1, 2, 3}}));
 }
 
+TEST(Alignment, PunctuationWithinAWordOfATreeIsItsOwn) {
+  // A space alone is of the word behind it; as one token of two words, both have it.
+  const std::vector<Piece> pieces = {{1, "\u2581", 0, 0}, {2, "do", 0, 2}, {3, "n", 2, 3},
+                                     {4, "'", 3, 4},       {5, "t", 4, 5},  {6, ".", 5, 6}};
+  const TreeSentence apart{.text = "don't.", .places = {{0, 2}, {2, 5}, {5, 6}}};
+  EXPECT_EQ(pieces_of_words(apart, pieces), (PiecesOfWords{{0, 1}, {2, 3, 4}, {5}}));
+  const TreeSentence together{.text = "don't.", .places = {{0, 5}, {0, 5}, {5, 6}}};
+  EXPECT_EQ(pieces_of_words(together, pieces), (PiecesOfWords{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {5}}));
+}
+
 TEST(Alignment, PunctuationAttachedToAWordDoesNotCount) {
   //                              ▁„Nun    ,        ▁-       ▁ja       “.         (the quotation marks have three bytes)
   EXPECT_EQ(pieces_of_words("\u201eNun, - ja\u201c.", {{0, 6}, {6, 7}, {7, 9}, {9, 12}, {12, 16}}),
