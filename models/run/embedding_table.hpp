@@ -31,7 +31,7 @@ struct PieceVectors {
 };
 
 // A table of the run at `path`, which is none of several seeds; nullopt: source or input. Throws UserError naming the
-// tables that the run has if it is not among them, and as the loading of the run does.
+// tables that the run has if it is not among them, before anything is loaded, and as the loading of the run does.
 PieceVectors load_embedding_table(const std::filesystem::path& path, const std::string& checkpoint,
                                   std::optional<EmbeddingTable> table);
 
