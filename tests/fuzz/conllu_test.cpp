@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
+#include "tests/support/example_tree.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -41,17 +42,9 @@ bool is_taken_as_trees(const std::filesystem::path& path) {
 
 TEST(ConlluFuzz, DamageIsRefusedOrHarmless) {
   const TemporaryDirectory directory;
-  const std::string good =
-      "# text = Er geht zum Haus.\n"
-      "1\tEr\t_\tPRON\t_\tCase=Nom|Number=Sing\t2\tnsubj\t_\t_\n"
-      "2\tgeht\t_\tVERB\t_\t_\t0\troot\t_\t_\n"
-      "3-4\tzum\t_\t_\t_\t_\t_\t_\t_\t_\n"
-      "3\tzu\t_\tADP\t_\t_\t5\tcase\t_\t_\n"
-      "4\tdem\t_\tDET\t_\t_\t5\tdet\t_\t_\n"
-      "4.1\talten\t_\tADJ\t_\t_\t_\t_\t5:amod\t_\n"
-      "5\tHaus\t_\tNOUN\t_\t_\t2\tobl\t_\tSpaceAfter=No\n"
-      "6\t.\t_\tPUNCT\t_\t_\t2\tpunct\t_\t_\n"
-      "\n"
+  std::string good(kExampleTree);
+  good.insert(good.find("5\tHaus"), "4.1\talten\t_\tADJ\t_\t_\t_\t_\t5:amod\t_\n");  // an empty node
+  good +=
       "1\tGeh\t_\tVERB\t_\t_\t0\troot\t_\tSpaceAfter=No\n"
       "2\t!\t_\tPUNCT\t_\t_\t1\tpunct\t_\t_\n";
   write_file_atomic(directory / "trees", good);

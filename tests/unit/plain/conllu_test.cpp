@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "tests/support/example_tree.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -92,16 +93,7 @@ TEST_F(Conllu, WordsOfAMultiwordTokenShareItsPlace) {
 }
 
 TEST_F(Conllu, WhatIsWrittenReadsBack) {
-  const std::string lines =
-      "# text = Er geht zum Haus.\n"
-      "1\tEr\t_\tPRON\t_\tCase=Nom|Number=Sing\t2\tnsubj\t_\t_\n"
-      "2\tgeht\t_\tVERB\t_\t_\t0\troot\t_\t_\n"
-      "3-4\tzum\t_\t_\t_\t_\t_\t_\t_\t_\n"
-      "3\tzu\t_\tADP\t_\t_\t5\tcase\t_\t_\n"
-      "4\tdem\t_\tDET\t_\t_\t5\tdet\t_\t_\n"
-      "5\tHaus\t_\tNOUN\t_\t_\t2\tobl\t_\tSpaceAfter=No\n"
-      "6\t.\t_\tPUNCT\t_\t_\t2\tpunct\t_\t_\n"
-      "\n";
+  const std::string lines(kExampleTree);
   EXPECT_EQ(to_conllu(read(lines).front()), lines);
 }
 
