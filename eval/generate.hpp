@@ -68,7 +68,7 @@ struct GenerateConfig {
     visit.group("Sampling");
     constexpr Condition kSamples = {"beam", {"0"}};
     visit("samples", self.samples,
-          {.help = "number of samples for each prompt", .min = 1, .max = 1000, .only = kSamples});
+          {.help = "samples for each prompt, on as many lines in a row", .min = 1, .max = 1000, .only = kSamples});
     visit("temperature", self.temperature,
           {.help = "divisor of log p; below 1, likely pieces become more likely; 0: greedy search",
            .min = 0,
