@@ -66,6 +66,7 @@ void observe_targets(const AttentionCommandConfig& config, const Run& trained, L
   std::string line, target;
   std::int64_t number = 0;
   const std::string remedy = "give a translation for each line";
+  const bool at_once = config.lines.at_once(config.input);
   for (; reader.next(line); ++number) {
     if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
     if (!targets.next(target)) {
@@ -75,6 +76,9 @@ void observe_targets(const AttentionCommandConfig& config, const Run& trained, L
     }
     line += factors.next(line);
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
+    if (!at_once) continue;
+    pairs.finish();
+    std::cout.flush();
   }
   if (targets.next(target)) {
     throw UserError(fmt::format("{}: the input has only {}", targets.place(), counted(number, "line")), remedy);

@@ -134,7 +134,9 @@ struct AttentionCommandConfig {
     resolved.translator.search = translator.candidates();
     refuse_inapplicable(resolved, given_place(origins));
     const std::string no_text = "with --positions: no text is read", no_search = "with --target: nothing is translated";
-    if (positions) refuse_given("line-buffered", origins, no_text);
+    for (const char* option : {"precision", "line-buffered"}) {
+      if (positions) refuse_given(option, origins, no_text);
+    }
     for (const BoundOption& option : bind(translator)) {
       if (positions) refuse_given(option.name, origins, no_text);
       const bool searches = option.name != "attention-threshold" && option.name != "threads";
