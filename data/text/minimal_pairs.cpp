@@ -53,6 +53,30 @@ MinimalPair pair_of(std::vector<std::string>& fields, const PairForms& forms, co
   return pair;
 }
 
+bool ends_as_sentence(std::string_view text) {
+  constexpr std::string_view kEnds[] = {".", "!", "?", "\u3002", "\uff01", "\uff1f"};
+  return std::ranges::any_of(kEnds, [&](std::string_view end) { return text.ends_with(end); });
+}
+
+// Lines of three fields have a kind or a source in the first, by the kind of model. Most sources end as a sentence where
+// their translations do, and most kinds do not.
+void refuse_pairs_of_the_other_kind(std::span<const MinimalPair> pairs, PairsOf what, const std::string& name) {
+  const bool translate = what == PairsOf::translations;
+  const auto is_odd = [&](const MinimalPair& pair) {
+    return translate ? ends_as_sentence(pair.better) && !ends_as_sentence(pair.source) : ends_as_sentence(pair.kind);
+  };
+  if (2 * std::ranges::count_if(pairs, is_odd) <= std::ssize(pairs)) return;
+  const MinimalPair& odd = *std::ranges::find_if(pairs, is_odd);
+  if (translate) {
+    throw UserError(
+        fmt::format("{}: \"{}\" before \"{}\" is no source sentence, but a kind of error", name, odd.source, odd.better),
+        "give pairs without sources to a language model; if they are sources, write a kind before each of them");
+  }
+  throw UserError(
+      fmt::format("{}: \"{}\" before \"{}\" is no kind of error, but a sentence", name, odd.kind, odd.better),
+      "give pairs of translations to a translation model; if it is a kind, write it without the mark at its end");
+}
+
 }  // namespace
 
 std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, PairsOf what) {
@@ -74,6 +98,7 @@ std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, P
     pairs.push_back(pair_of(fields, forms, reader.place()));
   }
   if (pairs.empty()) throw UserError(name_of_input(path) + ": empty", forms.remedy);
+  if (count == 3) refuse_pairs_of_the_other_kind(pairs, what, name_of_input(path));
   reader.counts().log(path.string());
   return pairs;
 }

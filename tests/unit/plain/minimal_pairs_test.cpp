@@ -91,5 +91,17 @@ TEST_F(MinimalPairs, WithoutASourceAreNoTranslations) {
             "pairs.tsv:2: 2 tab-separated fields, expected 3 as in the first line");
 }
 
+// Three fields are a kind or a source before the better sentence: most of them say which.
+TEST_F(MinimalPairs, OfThreeFieldsAreThoseOfTheModel) {
+  const std::string translations = "Title\tTitel\tTitle\nHim.\tEr.\tSie.\nHer!\tSie!\tEr!\n";
+  EXPECT_EQ(read(translations, PairsOf::translations).size(), 3U);
+  EXPECT_EQ(refusal(translations), "pairs.tsv: \"Him.\" before \"Er.\" is no kind of error, but a sentence");
+  const std::string texts = "1st sg.\tI am.\tI is.\nplural\tWe are.\tWe is.\nplural\tYou are\u3002\tYou is\u3002\n";
+  EXPECT_EQ(read(texts).size(), 3U);
+  EXPECT_EQ(refusal(texts, PairsOf::translations),
+            "pairs.tsv: \"plural\" before \"We are.\" is no source sentence, but a kind of error");
+  EXPECT_EQ(read("a b\tc d\td c\n", PairsOf::translations).size(), 1U) << "nothing ends as a sentence";
+}
+
 }  // namespace
 }  // namespace attend
