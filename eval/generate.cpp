@@ -49,6 +49,13 @@ std::string_view certain_part(std::string_view text, const std::vector<std::stri
   return text;
 }
 
+bool writes_line_breaks(const Tokenizer& tokenizer) {
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
+    if (tokenizer.decode_lines({&id, 1}).find('\n') != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void GenerateConfig::validate(const OptionOrigins& origins) const {
@@ -63,10 +70,21 @@ void GenerateConfig::validate(const OptionOrigins& origins) const {
   }
   for (const std::string& text : stop) {
     if (text.empty()) throw UserError(origins("stop") + ": an empty text, which every text contains", "leave it out");
-    if (as_one_line(text) == text) continue;
-    throw UserError(origins("stop") + ": a text with a line break, which no continuation contains",
-                    "give a text that stands in a line");
   }
+}
+
+std::vector<std::string> GenerateConfig::stops() const {
+  std::vector<std::string> texts;
+  for (const std::string& given : stop) {
+    std::string& text = texts.emplace_back();
+    for (std::size_t at = 0; at < given.size(); ++at) {
+      const char next = given[at] == '\\' && at + 1 < given.size() ? given[at + 1] : '\0';
+      const bool is_escape = next == 'n' || next == '\\';
+      at += is_escape ? 1 : 0;
+      text += is_escape && next == 'n' ? '\n' : given[at];
+    }
+  }
+  return texts;
 }
 
 SearchConfig GenerateConfig::search() const {
@@ -88,7 +106,19 @@ SearchConfig GenerateConfig::search() const {
 
 Generator::Generator(const LanguageModelImpl& model, Tokenizer tokenizer, const GenerateConfig& config,
                      WorkProgress* progress)
-    : model_(model), tokenizer_(std::move(tokenizer)), config_(config), search_(config.search()), progress_(progress) {}
+    : model_(model),
+      tokenizer_(std::move(tokenizer)),
+      config_(config),
+      stops_(config.stops()),
+      search_(config.search()),
+      progress_(progress) {
+  const bool wants_line_breaks =
+      std::ranges::any_of(stops_, [](const std::string& stop) { return stop.find('\n') != std::string::npos; });
+  if (wants_line_breaks && !writes_line_breaks(tokenizer_)) {
+    throw UserError("--stop: a line break, which no piece of the model's tokenizer has",
+                    "give a text that stands in a line, such as a full stop");
+  }
+}
 
 std::vector<std::vector<Continuation>> Generator::generate(std::span<const GenerationPrompt> prompts) {
   std::vector<Wanted> wanted;
@@ -119,7 +149,7 @@ Continuation Generator::stream(const GenerationPrompt& prompt, const OnText& on_
     passed = text.size();
   };
   auto found = continue_together({&wanted, 1}, [&](std::int64_t /*line*/, std::span<const std::int32_t> ids) {
-    pass_on(certain_part(text_after(wanted.prompt, ids), config_.stop));
+    pass_on(as_one_line(certain_part(text_after(wanted.prompt, ids), stops_)));
   });
   if (progress_ != nullptr) progress_->add();
   Continuation& first = found.front().front();
@@ -140,9 +170,9 @@ Wanted Generator::wanted_after(const GenerationPrompt& prompt) {
         room > 0 ? fmt::format("give a shorter prompt, or --max-new-tokens {}", room)
                  : std::string("give a shorter prompt"));
   }
-  if (!config_.stop.empty()) {
+  if (!stops_.empty()) {
     wanted.stops = [this, prompt_ids = wanted.prompt](std::span<const std::int32_t> ids) {
-      return first_of(config_.stop, text_after(prompt_ids, ids)) != std::string::npos;
+      return first_of(stops_, text_after(prompt_ids, ids)) != std::string::npos;
     };
   }
   return wanted;
@@ -171,18 +201,19 @@ std::vector<std::vector<Continuation>> Generator::continue_together(std::span<co
 
 std::string Generator::text_after(std::span<const std::int32_t> prompt, std::span<const std::int32_t> ids) const {
   std::vector<std::int32_t> all(prompt.begin(), prompt.end());
-  const std::string before = tokenizer_.decode(all);
+  const std::string before = tokenizer_.decode_lines(all);
   all.insert(all.end(), ids.begin(), ids.end());
-  const std::string text = tokenizer_.decode(all);
+  const std::string text = tokenizer_.decode_lines(all);
   ensure(text.starts_with(before), "a text begins with the text of its first pieces");
   return text.substr(before.size());
 }
 
 Continuation Generator::continuation_of(const Wanted& wanted, Hypothesis found) const {
-  Continuation result{.text = text_after(wanted.prompt, found.ids)};
+  const std::string text = text_after(wanted.prompt, found.ids);
+  const std::size_t stop = first_of(stops_, text);
+  Continuation result{.text = as_one_line(std::string_view(text).substr(0, stop))};
   std::int64_t num_counted = std::ssize(found.token_log_probs);
-  if (const std::size_t stop = first_of(config_.stop, result.text); stop != std::string::npos) {
-    result.text.resize(stop);
+  if (stop != std::string::npos) {
     result.ended = ContinuationEnd::stop;
     num_counted = std::ssize(found.ids);
   } else if (found.ended) {

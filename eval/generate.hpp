@@ -47,7 +47,10 @@ struct GenerateConfig {
           {.help = "maximum number of pieces of a continuation; auto: 100, or as many as the model has positions for",
            .min = 1,
            .max = 1e6});
-    visit("stop", self.stop, {.help = "texts before the first of which a continuation ends", .placeholder = "TEXT"});
+    visit("stop", self.stop,
+          {.help = "texts before the first of which a continuation ends; in them, \\n is a line break and \\\\ a "
+                   "backslash",
+           .placeholder = "TEXT"});
     visit.group("Search");
     visit("beam", self.beam,
           {.help = "beam size of a search for the best continuation; 1: greedy search; 0: draw samples instead",
@@ -105,6 +108,9 @@ struct GenerateConfig {
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
+  // The texts of --stop as they stand in continuations.
+  std::vector<std::string> stops() const;
+
   // The options of the search; its maximum length is asked for with each prompt (Wanted::longest).
   SearchConfig search() const;
 };
@@ -127,7 +133,8 @@ struct GenerationPrompt {
   std::string place = {};  // in messages: "prompts.txt:3"
 };
 
-// The model is not modified; it and `progress`, which counts prompts, must outlive the generator.
+// The model is not modified; it and `progress`, which counts prompts, must outlive the generator. UserError for a line
+// break in --stop that no piece of the tokenizer has.
 class Generator {
  public:
   Generator(const LanguageModelImpl& model, Tokenizer tokenizer, const GenerateConfig& config,
@@ -149,13 +156,14 @@ class Generator {
   Wanted wanted_after(const GenerationPrompt& prompt);
   std::vector<std::vector<Continuation>> continue_together(std::span<const Wanted> wanted,
                                                            const OnStep& on_step = {}) const;
-  // What `ids` add to the text of the prompt.
+  // What `ids` add to the text of the prompt, with line breaks.
   std::string text_after(std::span<const std::int32_t> prompt, std::span<const std::int32_t> ids) const;
   Continuation continuation_of(const Wanted& wanted, Hypothesis found) const;
 
   const LanguageModelImpl& model_;
   Tokenizer tokenizer_;
   GenerateConfig config_;
+  std::vector<std::string> stops_;
   SearchConfig search_;
   WorkProgress* progress_;
   std::int64_t num_prompts_ = 0;

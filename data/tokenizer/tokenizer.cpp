@@ -91,10 +91,12 @@ Beginning Tokenizer::encode_beginning(std::string_view text, std::size_t most) c
   return beginning;
 }
 
-std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+std::string Tokenizer::decode(std::span<const std::int32_t> ids) const { return as_one_line(decode_lines(ids)); }
+
+std::string Tokenizer::decode_lines(std::span<const std::int32_t> ids) const {
   for (const auto id : ids) checked(id);
-  if (!is_reversed_) return as_one_line(content_->model->decode(ids));
-  return as_one_line(content_->model->decode(std::vector<std::int32_t>(ids.rbegin(), ids.rend())));
+  if (!is_reversed_) return content_->model->decode(ids);
+  return content_->model->decode(std::vector<std::int32_t>(ids.rbegin(), ids.rend()));
 }
 
 std::int32_t Tokenizer::size() const { return content_->model->size(); }

@@ -81,6 +81,8 @@ class Tokenizer {
   // Always one line of text: line breaks and NUL spelt by bytes become spaces. Special ids are skipped; unk
   // becomes " ⁇ ", or "[UNK]" with WordPiece, which puts one space between words. std::out_of_range for an invalid id.
   std::string decode(std::span<const std::int32_t> ids) const;
+  // The same text with its line breaks and NULs.
+  std::string decode_lines(std::span<const std::int32_t> ids) const;
 
   std::int32_t size() const;
   const SpecialIds& special() const;

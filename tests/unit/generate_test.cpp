@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
@@ -331,6 +332,31 @@ TEST(GenerationStream, IsTheTextAsItGrows) {
   EXPECT_GT(stopped, 5);
 }
 
+// The pieces of a byte-level BPE have line breaks, which are spaces in the text that is shown.
+TEST(GenerationStop, IsALineBreak) {
+  const Tokenizer tokenizer =
+      Tokenizer::load(std::filesystem::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/gpt2/model/tokenizer.json");
+  const LanguageModel model = random_language_model(continuing_models()[1].options, tokenizer.size());
+  const std::int32_t line_break = tokenizer.id_of("\u010a");
+  const std::vector<GenerationPrompt> prompt = {{.text = "the dog", .place = ""}};
+  GenerateConfig config{.max_new_tokens = 40, .samples = 100, .temperature = 5};
+  const std::vector<Continuation> whole = Generator(*model, tokenizer, config).generate(prompt)[0];
+  config.stop = {"\\n"};
+  const std::vector<Continuation> cut = Generator(*model, tokenizer, config).generate(prompt)[0];
+  std::size_t stopped = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const auto end = std::ranges::find(whole[i].ids, line_break);
+    if (end == whole[i].ids.end()) continue;
+    ++stopped;
+    EXPECT_EQ(cut[i].ids, ContinuedIds(whole[i].ids.begin(), end + 1)) << whole[i].text;
+    EXPECT_EQ(cut[i].ended, ContinuationEnd::stop);
+    EXPECT_EQ(cut[i].text + ' ', whole[i].text.substr(0, cut[i].text.size() + 1));
+  }
+  EXPECT_GT(stopped, 0) << "no sample has a line break";
+  EXPECT_EQ(user_error_of([&] { Generator(*model, small_tokenizer({.size = 64}), config); }),
+            "--stop: a line break, which no piece of the model's tokenizer has");
+}
+
 TEST(GenerateOptions, WhatHasNoMeaningIsRefused) {
   const auto refuses = [](const std::vector<std::pair<std::string, std::string>>& given, const std::string& words) {
     const std::string said = refusal_of_options<GenerateConfig>(given);
@@ -346,7 +372,8 @@ TEST(GenerateOptions, WhatHasNoMeaningIsRefused) {
   refuses({{"length-penalty", "0.5"}}, "--length-penalty has no meaning without --beam");
   refuses({{"temperature", "0.001"}}, "--temperature: 0.001 is below 0.01");
   refuses({{"stop", ""}}, "--stop: an empty text");
-  refuses({{"stop", "a\nb"}}, "--stop: a text with a line break");
+  EXPECT_EQ((GenerateConfig{.stop = {"\\n", "a\\\\n", "\\b\\"}}.stops()),
+            (std::vector<std::string>{"\n", "a\\n", "\\b\\"}));
   EXPECT_EQ(
       refusal_of_options<GenerateConfig>({{"beam", "4"}, {"length-penalty", "0.5"}, {"repetition-penalty", "1.2"}}),
       "");
