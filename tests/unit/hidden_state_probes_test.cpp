@@ -297,5 +297,34 @@ TEST(StructuralProbe, FindsTreesThatAreThere) {
   EXPECT_LT(noise.root_accuracy, 0.5);
 }
 
+// Noise tells no tree, but a wide map learns by heart those of the sentences that it is trained on. The held-out
+// sentences are those of the test, so that nothing else stops a training that reads them.
+TEST(StructuralProbe, LearnsNothingFromTheTest) {
+  constexpr std::size_t kOthers = 40, kAsked = 20;
+  const ProbedTrees all = exact_trees(kOthers + kAsked);
+  const Tensor noise_WH = probed_noise(all.offsets.back(), 128, 31);
+  const auto scores_after = [&](std::size_t fitted) {
+    ProbedTrees read;
+    std::vector<Tensor> vectors;
+    const auto add = [&](std::size_t first, std::size_t end) {
+      for (std::size_t b = first; b < end; ++b) {
+        vectors.push_back(noise_WH.slice(0, all.offsets[b], all.offsets[b + 1]));
+        read.trees.push_back(all.trees[b]);
+        read.offsets.push_back(read.offsets.back() + vectors.back().size(0));
+      }
+    };
+    add(0, fitted);
+    add(kOthers, kOthers + kAsked);
+    add(kOthers, kOthers + kAsked);
+    return structural_probe(at::cat(vectors), read.offsets, read.trees,
+                            {.held_out = fitted, .test = fitted + kAsked, .end = fitted + 2 * kAsked}, 1);
+  };
+  const StructuralScores unseen = scores_after(kOthers), seen = scores_after(kOthers + kAsked);
+  EXPECT_LT(unseen.attachment, 0.6);
+  EXPECT_LT(unseen.root_accuracy, 0.6);
+  EXPECT_GT(seen.attachment, 0.8) << "the trees can be learnt by heart";
+  EXPECT_GT(seen.root_accuracy, 0.8);
+}
+
 }  // namespace
 }  // namespace attend
