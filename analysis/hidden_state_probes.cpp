@@ -54,7 +54,7 @@ class HiddenStateProbes {
  public:
   explicit HiddenStateProbes(const ProbingConfig& config)
       : config_(config),
-        model_(SentenceModel::load(config.run, config.checkpoint, device_named(config.device))),
+        model_(SentenceModel::load(config.run, config.use.checkpoint, device_named(config.use.device))),
         words_(model_, beginning(read_conllu(config.data), config.sentences)),
         split_(ProbeSplit::of(words_.sentences().size())) {
     if (words_.sentences().size() < kFewestSentences) {
@@ -62,6 +62,7 @@ class HiddenStateProbes {
                                   words_.sentences().size(), kFewestSentences),
                       "give more sentences, or shorter ones");
     }
+    freeze(*model_.module, config_.use.precision);
   }
 
   Probing measure() {
@@ -78,6 +79,7 @@ class HiddenStateProbes {
       progress.add();
     });
     model_.randomise(kSeed);
+    freeze(*model_.module, config_.use.precision);
     for_each_layer(widths, [&](const Tensor& x_WH) {
       const std::size_t layer = result_.random_structure.size();
       for (std::size_t t = 0; t < labels_.size(); ++t) {
@@ -106,7 +108,7 @@ class HiddenStateProbes {
     result_.attend = version();
     result_.made = now_utc().substr(0, 10);
     result_.run = config_.run;
-    result_.checkpoint = find_weights(run_of_best_seed(config_.run), config_.checkpoint).string();
+    result_.checkpoint = find_weights(run_of_best_seed(config_.run), config_.use.checkpoint).string();
     result_.model = model_.description;
     result_.data = config_.data;
     result_.sentences = std::ssize(words_.sentences());

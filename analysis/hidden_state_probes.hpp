@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/report/probe_sections.hpp"
+#include "models/run/model_options.hpp"
 
 namespace attend {
 
@@ -14,8 +15,7 @@ struct ProbingConfig {
   std::string data;
   std::int64_t sentences = 2000;
   std::int64_t seeds = 3;
-  std::string checkpoint = "auto";
-  std::string device = "auto";
+  ModelOptions use = {.precision = Precision::fp32};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -36,13 +36,7 @@ struct ProbingConfig {
          .max = 1e6});
     visit("seeds", self.seeds,
           {.help = "trainings of each probe, whose mean and deviation are reported", .min = 1, .max = 100});
-    visit("checkpoint", self.checkpoint,
-          {.help =
-               "best, last, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with a warning",
-           .placeholder = "auto|best|last|PATH"});
-    visit("device", self.device,
-          {.help = "device of the model: auto, cpu, cuda or cuda:N; probes are trained on the CPU",
-           .placeholder = "NAME"});
+    ModelOptions::visit(self.use, visit);
   }
 };
 

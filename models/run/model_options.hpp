@@ -1,0 +1,31 @@
+// Options of all uses of a trained model.
+#pragma once
+
+#include <string>
+
+#include "core/options.hpp"
+#include "models/ops/weight.hpp"
+
+namespace attend {
+
+struct ModelOptions {
+  std::string checkpoint = "auto";
+  Precision precision = Precision::automatic;
+  std::string device = "auto";
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit_checkpoint(self.checkpoint, visit);
+    visit("precision", self.precision,
+          {.help = "precision of matrix products; auto: bf16 if the processor supports it natively, else fp32"});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+  }
+  static void visit_checkpoint(auto& checkpoint, auto& visit) {
+    visit("checkpoint", checkpoint,
+          {.help =
+               "best, last, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with a warning",
+           .placeholder = "auto|best|last|PATH"});
+  }
+};
+
+}  // namespace attend
