@@ -50,11 +50,23 @@ constexpr std::array<LabelKind, 4> kLabelKinds = {
         return is_verb ? feature_of(word, "Tense") : std::string();
       }}}};
 
+StructuralProbeLayer spreads_of(const std::vector<StructuralScores>& of_seeds) {
+  const auto spread = [&](double StructuralScores::*measure) {
+    std::vector<double> values;
+    for (const StructuralScores& scores : of_seeds) values.push_back(scores.*measure);
+    return spread_of(values);
+  };
+  return {.attachment = spread(&StructuralScores::attachment),
+          .distance_correlation = spread(&StructuralScores::distance_correlation),
+          .root_accuracy = spread(&StructuralScores::root_accuracy),
+          .depth_correlation = spread(&StructuralScores::depth_correlation)};
+}
+
 class HiddenStateProbes {
  public:
-  explicit HiddenStateProbes(const ProbingConfig& config)
+  HiddenStateProbes(const ProbingConfig& config, const SentenceModel& model)
       : config_(config),
-        model_(SentenceModel::load(config.run, config.use.checkpoint, device_named(config.use.device))),
+        model_(model),
         words_(model_, beginning(read_conllu(config.data), config.sentences)),
         split_(ProbeSplit::of(words_.sentences().size())) {
     if (words_.sentences().size() < kFewestSentences) {
@@ -72,27 +84,36 @@ class HiddenStateProbes {
     const auto tested = std::span(trees_).subspan(split_.test);
     result_.left_neighbour_attachment = left_neighbour_attachment(tested);
     const std::vector<std::int64_t> widths = words_.widths(model_);
-    WorkProgress progress({.unit = "layers", .total = 2 * std::ssize(widths), .is_shown = !log::is_quiet()});
-    for_each_layer(widths, [&](const Tensor& x_WH) {
+    WorkProgress progress(
+        {.unit = "layers", .total = (1 + config_.seeds) * std::ssize(widths), .is_shown = !log::is_quiet()});
+    for_each_layer(widths, [&](std::size_t /*layer*/, const Tensor& x_WH) {
       for (std::size_t t = 0; t < labels_.size(); ++t) result_.tasks[t].layers.push_back(linear_probes(x_WH, t));
-      result_.structure.push_back(structural_probes(x_WH));
+      std::vector<StructuralScores> scores;
+      for (const std::uint64_t seed : seeds()) scores.push_back(structural_scores(x_WH, seed));
+      result_.structure.push_back(spreads_of(scores));
       progress.add();
     });
-    model_.randomise(kSeed);
-    freeze(*model_.module, config_.use.precision);
-    for_each_layer(widths, [&](const Tensor& x_WH) {
-      const std::size_t layer = result_.random_structure.size();
-      for (std::size_t t = 0; t < labels_.size(); ++t) {
-        std::vector<double> accuracies;
-        for (const std::uint64_t seed : seeds()) {
-          accuracies.push_back(linear_probe_accuracy(x_WH, labels_[t], seed));
+    // Of the models with random weights, by layer and seed.
+    std::vector<std::vector<StructuralScores>> structure(widths.size());
+    std::vector<std::vector<std::vector<double>>> accuracies(labels_.size(), {widths.size(), std::vector<double>()});
+    for (const std::uint64_t seed : seeds()) {
+      model_.randomise(seed);
+      freeze(*model_.module, config_.use.precision);
+      for_each_layer(widths, [&](std::size_t layer, const Tensor& x_WH) {
+        for (std::size_t t = 0; t < labels_.size(); ++t) {
+          accuracies[t][layer].push_back(linear_probe_accuracy(x_WH, labels_[t], seed));
         }
-        result_.tasks[t].layers[layer].random = spread_of(accuracies);
-      }
-      result_.random_structure.push_back(structural_probes(x_WH));
-      progress.add();
-    });
+        structure[layer].push_back(structural_scores(x_WH, seed));
+        progress.add();
+      });
+    }
     progress.clear();
+    for (std::size_t layer = 0; layer < widths.size(); ++layer) {
+      for (std::size_t t = 0; t < labels_.size(); ++t) {
+        result_.tasks[t].layers[layer].random = spread_of(accuracies[t][layer]);
+      }
+      result_.random_structure.push_back(spreads_of(structure[layer]));
+    }
     return std::move(result_);
   }
 
@@ -108,7 +129,6 @@ class HiddenStateProbes {
     result_.attend = version();
     result_.made = now_utc().substr(0, 10);
     result_.run = config_.run;
-    result_.checkpoint = find_weights(run_of_best_seed(config_.run), config_.use.checkpoint).string();
     result_.model = model_.description;
     result_.data = config_.data;
     result_.sentences = std::ssize(words_.sentences());
@@ -144,13 +164,16 @@ class HiddenStateProbes {
     }
   }
 
-  // Calls probe(x_WH) for each layer of the model, the lowest first. As many are read at once as fit into kVectorBytes.
-  void for_each_layer(const std::vector<std::int64_t>& widths, const std::function<void(const Tensor&)>& probe) const {
+  // Calls probe(layer, x_WH) for each layer of the model, the lowest first. As many are read at once as fit into
+  // kVectorBytes.
+  void for_each_layer(const std::vector<std::int64_t>& widths,
+                      const std::function<void(std::size_t, const Tensor&)>& probe) const {
     const std::int64_t bytes = words_.num_words() * std::ranges::max(widths) * 4;
     const std::int64_t at_once = std::max<std::int64_t>(1, kVectorBytes / bytes);
     for (std::int64_t first = 0; first < std::ssize(widths); first += at_once) {
       const std::int64_t count = std::min(at_once, std::ssize(widths) - first);
-      for (const Tensor& x_WH : words_.vectors(model_, first, count)) probe(x_WH);
+      auto layer = static_cast<std::size_t>(first);
+      for (const Tensor& x_WH : words_.vectors(model_, first, count)) probe(layer++, x_WH);
     }
   }
 
@@ -176,19 +199,8 @@ class HiddenStateProbes {
             .compression = code.compression()};
   }
 
-  StructuralProbeLayer structural_probes(const Tensor& x_WH) const {
-    std::vector<double> attachment, distance, root, depth;
-    for (const std::uint64_t seed : seeds()) {
-      const StructuralScores scores = structural_probe(x_WH, words_.offsets(), trees_, split_, seed);
-      attachment.push_back(scores.attachment);
-      distance.push_back(scores.distance_correlation);
-      root.push_back(scores.root_accuracy);
-      depth.push_back(scores.depth_correlation);
-    }
-    return {.attachment = spread_of(attachment),
-            .distance_correlation = spread_of(distance),
-            .root_accuracy = spread_of(root),
-            .depth_correlation = spread_of(depth)};
+  StructuralScores structural_scores(const Tensor& x_WH, std::uint64_t seed) const {
+    return structural_probe(x_WH, words_.offsets(), trees_, split_, seed);
   }
 
   const ProbingConfig& config_;
@@ -202,6 +214,16 @@ class HiddenStateProbes {
 
 }  // namespace
 
-Probing probe_hidden_states(const ProbingConfig& config) { return HiddenStateProbes(config).measure(); }
+Probing probe_hidden_states(const ProbingConfig& config) {
+  const SentenceModel model = SentenceModel::load(config.run, config.use.checkpoint, device_named(config.use.device));
+  const std::string checkpoint = find_weights(run_of_best_seed(config.run), config.use.checkpoint).string();
+  Probing probing = probe_hidden_states(config, model);
+  probing.checkpoint = checkpoint;
+  return probing;
+}
+
+Probing probe_hidden_states(const ProbingConfig& config, const SentenceModel& model) {
+  return HiddenStateProbes(config, model).measure();
+}
 
 }  // namespace attend

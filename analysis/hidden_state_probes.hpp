@@ -1,11 +1,12 @@
 // The measurements of `attend probe`: linear and structural probes of every layer of a model, and of the same model
-// with random weights. docs/probes.md defines each number.
+// with the random weights of each seed. docs/probes.md defines each number.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "analysis/report/probe_sections.hpp"
+#include "analysis/sentence_model.hpp"
 #include "models/run/model_options.hpp"
 
 namespace attend {
@@ -35,7 +36,9 @@ struct ProbingConfig {
          .min = 10,
          .max = 1e6});
     visit("seeds", self.seeds,
-          {.help = "trainings of each probe, whose mean and deviation are reported", .min = 1, .max = 100});
+          {.help = "trainings of each probe, and models with random weights; means and deviations are reported",
+           .min = 1,
+           .max = 100});
     ModelOptions::visit(self.use, visit);
   }
 };
@@ -43,5 +46,7 @@ struct ProbingConfig {
 // `command` of the result is left empty. Throws UserError naming the option or file, among others if the model reads
 // fewer than 10 of the sentences. Interrupted after SIGINT or SIGTERM.
 Probing probe_hidden_states(const ProbingConfig& config);
+// The same for a model in place of that of `run`, with `checkpoint` left empty, too. The model has random weights then.
+Probing probe_hidden_states(const ProbingConfig& config, const SentenceModel& model);
 
 }  // namespace attend

@@ -37,7 +37,7 @@ Section probed_section(const Probing& it) {
              fmt::format("The first {} sentences are fitted, {} choose the stopping point, the last {} are tested.",
                          it.fitted, it.held_out, it.tested),
              fmt::format("{}: numbers are their mean (± standard deviation).", plural(it.seeds, "seed")),
-             "Random weights: the same model before training."}});
+             "Random weights: the same model before training, with other weights for each seed."}});
   for (const std::string& why : it.not_measured) section.add(Paragraph{why});
   return section;
 }

@@ -5,20 +5,24 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/early_stopping.hpp"
+#include "analysis/hidden_state_probes.hpp"
 #include "analysis/linear_probe.hpp"
 #include "analysis/probed_words.hpp"
 #include "analysis/structural_probe.hpp"
+#include "core/files.hpp"
 #include "core/random.hpp"
 #include "eval/metrics/labels.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
+#include "tests/support/temporary.hpp"
 
 namespace attend {
 namespace {
@@ -110,6 +114,28 @@ TEST(ProbedWords, EveryFamilyReportsItsEncoder) {
     const SentenceModel other = SentenceModel::of(small_run(family.config, 5));
     EXPECT_TRUE(at::allclose(random_WH, words.vectors(other, 1, 1)[0])) << family.name;
   }
+}
+
+TEST(HiddenStateProbes, RandomWeightsAreDrawnForEverySeed) {
+  const TemporaryDirectory directory;
+  std::string trees;
+  for (int i = 0; i < 20; ++i) {
+    trees += to_conllu(probed_sentence({"the", "dog", "sees", "birds", "."}, {2, 3, 0, 3, 3}));
+  }
+  write_file_atomic(directory / "trees", trees);
+  SentenceModel model = model_of_ids(small_run(families(0)[0].config, 1).tokenizers.src);
+  initialise(*model.module, 9);
+  std::set<float> weights;  // that sentences are read with
+  model.read = [&weights, module = model.module, read = model.read](const Sequences& tokens, Pass& pass) {
+    weights.insert(module->parameters().front().item<float>());
+    read(tokens, pass);
+  };
+  const ProbingConfig config{.run = "ids", .data = (directory / "trees").string(), .seeds = 3};
+  const Probing probing = probe_hidden_states(config, model);
+  EXPECT_EQ(weights.size(), 4u) << "the model's own, and those of three seeds";
+  ASSERT_EQ(probing.tasks.size(), 1u);
+  EXPECT_TRUE(std::isfinite(probing.tasks[0].layers.at(1).random.deviation));
+  EXPECT_EQ(probing.random_structure.size(), 2u);
 }
 
 // ---- labels of words
