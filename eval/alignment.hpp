@@ -36,8 +36,8 @@ using PiecesOfWords = std::vector<std::vector<std::int64_t>>;
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces);
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::string_view>& words,
                               const std::vector<PieceBytes>& pieces);
-// The words of a tree, each with all its pieces: punctuation is a word of its own, and the apostrophe of "n't" a part of
-// its word. The words of a multiword token have the same pieces.
+// The words of a tree, each with all its pieces: punctuation is a word of its own, and the apostrophe of "n't" a part
+// of its word. The words of a multiword token have the same pieces.
 PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>& pieces);
 
 // The positions of the pieces `ids` in the text that they decode to.

@@ -58,8 +58,8 @@ bool ends_as_sentence(std::string_view text) {
   return std::ranges::any_of(kEnds, [&](std::string_view end) { return text.ends_with(end); });
 }
 
-// Lines of three fields have a kind or a source in the first, by the kind of model. Most sources end as a sentence where
-// their translations do, and most kinds do not.
+// Lines of three fields have a kind or a source in the first, by the kind of model. Most sources end as a sentence
+// where their translations do, and most kinds do not.
 void refuse_pairs_of_the_other_kind(std::span<const MinimalPair> pairs, PairsOf what, const std::string& name) {
   const bool translate = what == PairsOf::translations;
   const auto is_odd = [&](const MinimalPair& pair) {
@@ -69,7 +69,8 @@ void refuse_pairs_of_the_other_kind(std::span<const MinimalPair> pairs, PairsOf 
   const MinimalPair& odd = *std::ranges::find_if(pairs, is_odd);
   if (translate) {
     throw UserError(
-        fmt::format("{}: \"{}\" before \"{}\" is no source sentence, but a kind of error", name, odd.source, odd.better),
+        fmt::format("{}: \"{}\" before \"{}\" is no source sentence, but a kind of error", name, odd.source,
+                    odd.better),
         "give pairs without sources to a language model; if they are sources, write a kind before each of them");
   }
   throw UserError(

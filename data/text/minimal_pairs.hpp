@@ -39,8 +39,8 @@ enum class PairsOf { texts, translations };
 // The pairs of a file, which may be .gz or - (standard input). Throws UserError naming the file and its line if a line
 // has another number of fields than 2, 3 or 4 (of translations 3, 4 or 5), or than the first one, a blank field, a
 // distance that is not a number from 0, a source that is one, or the same sentence twice; or the file, if it is empty,
-// or if most lines of three fields are those of the other kind: a kind that ends as a sentence (. ! ?), or a source that
-// does not, before a better sentence that does.
+// or if most lines of three fields are those of the other kind: a kind that ends as a sentence (. ! ?), or a source
+// that does not, before a better sentence that does.
 std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, PairsOf what);
 
 // The better sentence of each pair, and after it the worse one.

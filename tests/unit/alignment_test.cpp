@@ -46,7 +46,7 @@ TEST(Alignment, PiecesOfATreeAreThoseOfItsPlaces) {
 TEST(Alignment, PunctuationWithinAWordOfATreeIsItsOwn) {
   // A space alone is of the word behind it; as one token of two words, both have it.
   const std::vector<Piece> pieces = {{1, "\u2581", 0, 0}, {2, "do", 0, 2}, {3, "n", 2, 3},
-                                     {4, "'", 3, 4},       {5, "t", 4, 5},  {6, ".", 5, 6}};
+                                     {4, "'", 3, 4},      {5, "t", 4, 5},  {6, ".", 5, 6}};
   const TreeSentence apart{.text = "don't.", .places = {{0, 2}, {2, 5}, {5, 6}}};
   EXPECT_EQ(pieces_of_words(apart, pieces), (PiecesOfWords{{0, 1}, {2, 3, 4}, {5}}));
   const TreeSentence together{.text = "don't.", .places = {{0, 5}, {0, 5}, {5, 6}}};
