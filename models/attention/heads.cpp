@@ -75,7 +75,7 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64
   const ops::Dropout dropout = pass.dropout(config_.dropout);
   ops::HeadsForm form{.heads = config_.heads, .dropout = dropout, .longest = std::max<std::int64_t>(1, longest)};
   std::optional<Tensor> context_MH;
-  if (ops::has_fast_path(q) && !pass.edits(config_.place, layer) && score_->describe_heads(form) &&
+  if (fused && ops::has_fast_path(q) && !pass.edits(config_.place, layer) && score_->describe_heads(form) &&
       scope_->describe_heads(form)) {
     context_MH = fused(form);
   }
@@ -85,7 +85,8 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64
   const auto [q_BNTD, k_BNSD, v_BNSD, places, no_query_B1T1] = pad();
   const auto heads_together = [&](const Tensor& x_BNTD) { return unpad(x_BNTD.transpose(1, 2).flatten(2)); };
   const Tensor keys_BNSA = score_->prepare(k_BNSD);
-  if (scope_->is_global() && dropout.rate == 0 && !pass.needs_weights(config_.place, layer)) {
+  const bool all_attend_to_all = scope_->is_global() && !places.hidden_TS.defined();
+  if (all_attend_to_all && dropout.rate == 0 && !pass.needs_weights(config_.place, layer)) {
     const auto context_BNTD = score_->context(q_BNTD, keys_BNSA, v_BNSD, places.padding_1S);
     if (context_BNTD) return heads_together(*context_BNTD);
   }
@@ -110,11 +111,16 @@ Tensor Heads::split(const Tensor& x_BTH) const {
 }
 
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
-                     const Layout& keys, std::int64_t layer, Pass& pass) const {
-  const auto fused = [&](ops::HeadsForm form) {
+                     const Layout& keys, std::int64_t layer, Pass& pass, const Ranks& ranks) const {
+  const bool ranked = ranks.of_keys_M.defined();
+  const FusedOp fused = [&](ops::HeadsForm form) {
     form.numbers_M = places_M;
     if (form.causal && places_M.defined()) mask_by_distance(form);
     return ops::fused_attention(rows, queries, keys, form);
+  };
+  const auto hidden_B1TS = [&] {
+    const Tensor own_B1T1 = ops::pad(ranks.of_queries_M, queries).unsqueeze(1).unsqueeze(3);
+    return ops::pad(ranks.of_keys_M, keys).unsqueeze(1).unsqueeze(1).gt(own_B1T1);
   };
   const auto pad = [&]() -> Padded {
     const auto padded = [&](const Tensor& x_MH, const Layout& layout) { return split(ops::pad(x_MH, layout)); };
@@ -124,11 +130,12 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
         .k_BNSD = padded(rows.k(), keys),
         .v_BNSD = padded(rows.v(), keys),
         .places = {.padding_1S = padding(keys).unsqueeze(1),
-                   .chosen_T1 = places_M.defined() ? ops::pad(places_M, queries).unsqueeze(1).unsqueeze(3) : Tensor()},
+                   .chosen_T1 = places_M.defined() ? ops::pad(places_M, queries).unsqueeze(1).unsqueeze(3) : Tensor(),
+                   .hidden_TS = ranked ? hidden_B1TS() : Tensor()},
         .no_query_B1T1 = padding(queries).unsqueeze(3)};
   };
   const auto unpad = [&](const Tensor& x_BTH) { return ops::unpad(x_BTH, queries).to(rows.first.scalar_type()); };
-  return attend(rows.first, layer, pass, keys.max_length, fused, pad, unpad);
+  return attend(rows.first, layer, pass, keys.max_length, ranked ? FusedOp() : fused, pad, unpad);
 }
 
 Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops::Ancestry& ancestry,

@@ -36,6 +36,13 @@ struct HeadsConfig {
   double dropout = 0;  // on the weights
 };
 
+// An order in which tokens become known, whatever their positions: each query attends to the keys of its sentence whose
+// rank is not above its own. int64; undefined: it attends to all.
+struct Ranks {
+  torch::Tensor of_queries_M = {};
+  torch::Tensor of_keys_M = {};
+};
+
 class Heads {
  public:
   explicit Heads(const HeadsConfig& config);
@@ -46,7 +53,7 @@ class Heads {
   // Queries laid out by `queries` to the keys of their sentence, laid out by `keys`: [M, H]. `places_M`: the position
   // of each query in its sentence; undefined if they are all of its tokens.
   torch::Tensor within(const ops::QueriesKeysValues& rows, const Layout& queries, const torch::Tensor& places_M,
-                       const Layout& keys, std::int64_t layer, Pass& pass) const;
+                       const Layout& keys, std::int64_t layer, Pass& pass, const Ranks& ranks = {}) const;
 
   // The newest query of each hypothesis to all that it has read: [R, H]. Inference only.
   torch::Tensor to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv, const ops::Ancestry& ancestry,
@@ -66,8 +73,8 @@ class Heads {
   };
   using FusedOp = std::function<std::optional<torch::Tensor>(const ops::HeadsForm&)>;
 
-  // The mechanism, of queries like `q`, over at most `longest` keys of a sentence. `fused` computes all of it, if q has
-  // a fast path; else `pad` gives what the equation reads, and `unpad` takes vectors [B, T, H] back to the layout of
+  // The mechanism, of queries like `q`, over at most `longest` keys of a sentence. `fused`, if there is one, computes
+  // all of it, if q has a fast path; else `pad` gives what the equation reads, and `unpad` takes vectors [B, T, H] back to the layout of
   // the queries.
   torch::Tensor attend(const torch::Tensor& q, std::int64_t layer, Pass& pass, std::int64_t longest,
                        const FusedOp& fused, const std::function<Padded()>& pad,

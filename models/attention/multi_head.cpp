@@ -136,20 +136,30 @@ Tensor MultiHeadAttentionImpl::output(const Tensor& context_MH, Pass& pass) cons
 }
 
 Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, const Selection* selected,
-                                      std::int64_t layer, Pass& pass) const {
+                                      std::int64_t layer, Pass& pass, const TwoStreams* streams) const {
   // An observer sees the attention of all tokens.
   const bool alone = selected != nullptr && pass.observer() == nullptr;
+  const auto asking = [&](const Tensor& x) { return alone ? selected->of(x) : x; };
   const Layout& queries = alone ? selected->layout : layout;
-  ops::QueriesKeysValues rows =
-      alone ? ops::QueriesKeysValues{projections_->queries(selected->of(x_MH)), projections_->keys_values(x_MH)}
-            : projections_->all(x_MH);
-  const Tensor places_K = alone ? selected->of(layout.on(x_MH.device()).places_M) : Tensor();
-  if (rotary_) {
-    const Tensor factors = rotary_->factors(0, layout.max_length);
-    const Tensor of_keys = factors.index_select(0, layout.on(x_MH.device()).places_M);
-    rows = rotary_->turned(rows, alone ? factors.index_select(0, places_K) : of_keys, of_keys);
+  const Layout& keys = streams != nullptr ? streams->tokens.layout : layout;
+  const Tensor& positions_M = keys.on(x_MH.device()).places_M;
+  ops::QueriesKeysValues rows;
+  Tensor places_M;  // of queries that are not all of their sentence's tokens
+  if (alone || streams != nullptr) {
+    rows = {projections_->queries(asking(x_MH)),
+            projections_->keys_values(streams != nullptr ? streams->tokens.of(x_MH) : x_MH)};
+    places_M = asking(streams != nullptr ? streams->places_M : positions_M);
+  } else {
+    rows = projections_->all(x_MH);
   }
-  const Tensor context = heads_.within(rows, queries, places_K, layout, layer, pass);
+  if (rotary_) {
+    const Tensor factors = rotary_->factors(0, keys.max_length);
+    const Tensor of_keys = factors.index_select(0, positions_M);
+    rows = rotary_->turned(rows, places_M.defined() ? factors.index_select(0, places_M) : of_keys, of_keys);
+  }
+  Ranks ranks;
+  if (streams != nullptr) ranks = {asking(streams->ranks.of_queries_M), streams->ranks.of_keys_M};
+  const Tensor context = heads_.within(rows, queries, places_M, keys, layer, pass, ranks);
   return output(selected != nullptr && !alone ? selected->of(context) : context, pass);
 }
 

@@ -28,6 +28,7 @@
 #include "models/attention/head_gates.hpp"
 #include "models/attention/heads.hpp"
 #include "models/attention/rotary.hpp"
+#include "models/attention/two_streams.hpp"
 #include "models/layers/layers.hpp"
 
 namespace attend {
@@ -60,9 +61,10 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
  public:
   explicit MultiHeadAttentionImpl(const MultiHeadConfig& config);
 
-  // Within each sentence of x_MH: [M, H]. If only some tokens are selected, these attend to all tokens: [K, H].
+  // Within each sentence of x_MH: [M, H]. If only some tokens are selected, these attend to all tokens: [K, H]. With two
+  // streams, `layout` is that of both.
   torch::Tensor within(const torch::Tensor& x_MH, const Layout& layout, const Selection* selected, std::int64_t layer,
-                       Pass& pass) const;
+                       Pass& pass, const TwoStreams* streams = nullptr) const;
   // The same for the newest token of each hypothesis, which is added to what it has read: [R, H].
   torch::Tensor step_within(const torch::Tensor& x_RH, KeyValueCache& cache, std::int64_t layer, Pass& pass) const;
 

@@ -16,7 +16,8 @@ namespace attend {
 inline torch::Tensor attention_weights(const Score& score, const Scope& scope, const torch::Tensor& queries_TH,
                                        const torch::Tensor& keys_SA, const Places& places,
                                        AttentionArithmetic* arithmetic = nullptr) {
-  const auto [outside_TS, factor_TS, bias_TS] = scope.window(queries_TH, places);
+  auto [outside_TS, factor_TS, bias_TS] = scope.window(queries_TH, places);
+  if (places.hidden_TS.defined()) outside_TS = outside_TS.logical_or(places.hidden_TS);
   torch::Tensor energies_TS = score.energies(queries_TH, keys_SA, places);
   if (arithmetic != nullptr) {
     const auto whole_TS = [&](const torch::Tensor& x) { return x.defined() ? x.expand_as(energies_TS) : x; };

@@ -88,9 +88,10 @@ TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind 
 
 Tensor TransformerBlockImpl::attend_within(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
   const StackInput& stack = input.stack;
+  ensure(stack.streams == nullptr || !fourier_, "an order needs attention");
   if (fourier_) return fourier_->within(x_MH, stack.layout, input.selected);
   if (stack.cache != nullptr) return self_attn_->step_within(x_MH, *stack.cache, input.layer, pass);
-  return self_attn_->within(x_MH, stack.layout, input.selected, input.layer, pass);
+  return self_attn_->within(x_MH, stack.layout, input.selected, input.layer, pass, stack.streams);
 }
 
 Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
@@ -151,6 +152,7 @@ Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) cons
   }
   const StackInput read{.layout = continued ? continued->layout : input.layout,
                         .memory = input.memory,
+                        .streams = input.streams,
                         .cache = input.cache,
                         .sentences = input.sentences};
   for (std::int64_t i = 0; i < layers_; ++i) {

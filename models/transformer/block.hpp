@@ -89,6 +89,7 @@ struct StackInput {
   const Selection* selected = nullptr;           // tokens whose last hidden state is needed; null: all
   const DecoderMemory* memory = nullptr;         // decoders
   EarlierTokens* earlier = nullptr;              // language models; afterwards the tokens of x follow in it
+  const TwoStreams* streams = nullptr;           // encoders: x has two streams, and `layout` is that of both
   KeyValueCache* cache = nullptr;                // decoding
   std::span<const std::int64_t> sentences = {};  // decoding: the sentence of the memory that each row attends to
 };
