@@ -81,9 +81,10 @@ Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads,
   return result;
 }
 
-MaskedTexts::MaskedTexts(const BertRun& run, std::span<const std::string> texts, const MaskingConfig& masking)
+MaskedTexts::MaskedTexts(const BertRun& run, std::span<const std::string> texts, MaskingConfig masking)
     : run_(run) {
   ensure(run.fills_masks(), "the run has the head for masked tokens");
+  if (run.is_permuted()) masking.masked = 1;  // a query asks for [MASK]
   const MaskVocabulary vocabulary(run.tokenizer);
   const auto most = static_cast<std::size_t>(run.model->bert->config().max_length - 2);
   for (const std::string& line : texts) {
@@ -119,7 +120,7 @@ std::vector<SentenceLoss> MaskedTexts::losses(const ScoreConfig& config) const {
     Pass pass = Pass::inference();
     if (config.edit != nullptr) pass.edit_attention(*config.edit);
     const Selection masked = select(rows, input.tokens.layout, device);
-    const at::Tensor read_KE = model.predictions->transform(model.bert->forward(input, pass, masked));
+    const at::Tensor read_KE = model.predictions->transform(model.states_of_masked(input, masked, pass));
     const at::Tensor log_probs_K = log_probs_of_labels(read_KE, model.bert->table(), model.predictions->bias,
                                                        at::tensor(labels, at::kLong).to(device));
     const float* next = log_probs_K.const_data_ptr<float>();

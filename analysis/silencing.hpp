@@ -39,11 +39,12 @@ struct HeadPlace {
 Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads, const LossesOfSentences& losses);
 
 // Texts as a BERT reads them in pretraining, each alone as [CLS] text [SEP], cut to its maximum length: some pieces are
-// masked as the run's options say, the same ones in every call of losses().
+// masked as the run's options say, the same ones in every call of losses(); with --objective permuted, a query asks for
+// each, which sees no masked one.
 class MaskedTexts {
  public:
   // The run must fill masks, and outlive this.
-  MaskedTexts(const BertRun& run, std::span<const std::string> texts, const MaskingConfig& masking);
+  MaskedTexts(const BertRun& run, std::span<const std::string> texts, MaskingConfig masking);
 
   // -log p of the masked pieces of each text. Interrupted after SIGINT or SIGTERM.
   std::vector<SentenceLoss> losses(const ScoreConfig& config) const;

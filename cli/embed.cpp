@@ -37,7 +37,7 @@ struct EmbedConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "run of attend finetune, or of attend pretrain with --objective masked",
+          {.help = "run of attend finetune, or of attend pretrain with --objective masked or permuted",
            .placeholder = "DIR",
            .required = true,
            .positional = true});

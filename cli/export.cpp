@@ -124,6 +124,10 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
           trained.tokenizer);
   } else {
     const BertRun trained = BertRun::load(run, config.checkpoint);
+    if (trained.is_permuted()) {
+      throw UserError(run.string() + ": a run of --objective permuted, whose queries Hugging Face's BERT does not have",
+                      "fine-tune it, and export that run");
+    }
     write(config.output, trained.weights,
           {.options = trained.options,
            .vocabulary = trained.tokenizer.size(),

@@ -68,7 +68,7 @@ FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& toke
   input.tokens.layout = {.offsets = {0, std::ssize(ids)}, .max_length = std::ssize(ids)};
   input.segments_M = at::zeros_like(input.tokens.ids_M);
   Pass pass = Pass::inference();
-  const at::Tensor hidden_KH = model.bert->forward(input, pass, select(masked, input.tokens.layout, device));
+  const at::Tensor hidden_KH = model.states_of_masked(input, select(masked, input.tokens.layout, device), pass);
   const at::Tensor read_KE = model.predictions->transform(hidden_KH);
   const at::Tensor logits_KV = ops::logits(read_KE, model.bert->table(), model.predictions->bias);
   const auto [probabilities, pieces] = at::softmax(logits_KV, 1).topk(std::min(count, logits_KV.size(1)), 1);

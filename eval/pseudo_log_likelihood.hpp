@@ -9,6 +9,9 @@
 // since its other pieces tell the missing one; `within_word` therefore masks the pieces to the right in the same word,
 // too (PLL-word-l2r of Kauf and Ivanova 2023, arXiv 2305.10588).
 //
+// With --objective permuted, a query asks for the piece instead, from all others or, `within_word`, from those that are
+// not masked.
+//
 // A line longer than the encoder reads is not cut: each piece is predicted from as many others as it reads, the masked
 // piece in the middle of them wherever the line has as many on either side.
 #pragma once

@@ -107,14 +107,18 @@ struct SegmentedSequences {
   torch::Tensor segments_M;  // int64: 0 or 1
 };
 
-// A pretraining batch (arXiv 1810.04805, section 3.1).
+// A pretraining batch (arXiv 1810.04805, section 3.1), of masked tokens or, if it has ranks, of tokens in a permuted
+// order (1906.08237, section 2.2).
 struct PretrainingBatch {
   SegmentedSequences input;
   std::vector<std::int64_t> masked;  // rows of the tokens to predict, ascending
   torch::Tensor labels_K;            // int64: their original ids
   torch::Tensor relations_B;         // int64: 0 if the second part follows the first, else 1; undefined without pairs
+  torch::Tensor ranks_M = {};        // int64: when each token becomes known
   std::vector<std::int64_t> lines = {};  // of the text: the first line of each sequence
-  std::vector<torch::Tensor*> tensors() { return {&input.tokens.ids_M, &input.segments_M, &labels_K, &relations_B}; }
+  std::vector<torch::Tensor*> tensors() {
+    return {&input.tokens.ids_M, &input.segments_M, &labels_K, &relations_B, &ranks_M};
+  }
 };
 
 // Segments of text for a language model, which predicts `labels_M`: the token after each.

@@ -6,18 +6,20 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "data/corpus/permutation.hpp"
 
 namespace attend {
 
 PretrainingData::PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer,
                                  const InstanceConfig& instances, const MaskingConfig& masking, std::int64_t max_tokens,
-                                 std::uint64_t seed)
+                                 std::uint64_t seed, PretrainingKind objective)
     : corpus_(corpus),
       vocabulary_(tokenizer),
       instance_config_(instances),
       masking_(masking),
       max_tokens_(max_tokens),
-      seed_(seed) {
+      seed_(seed),
+      objective_(objective) {
   if (instances.length > max_tokens) {
     throw UserError("--max-tokens " + std::to_string(max_tokens) + " is too small for a sequence of --length " +
                         std::to_string(instances.length),
@@ -53,11 +55,19 @@ std::int64_t PretrainingData::begin_epoch(std::int64_t epoch) {
   return num_batches();
 }
 
+std::vector<MaskedToken> PretrainingData::predicted(std::span<std::int32_t> ids, RandomStream random,
+                                                    std::vector<std::int64_t>& ranks) const {
+  if (objective_ == PretrainingKind::masked) return mask_tokens(ids, vocabulary_, masking_, random);
+  DrawnOrder drawn = draw_order(ids, vocabulary_, random);
+  ranks.insert(ranks.end(), drawn.ranks.begin(), drawn.ranks.end());
+  return std::move(drawn.predicted);
+}
+
 PretrainingBatch PretrainingData::batch(std::int64_t number) const {
   ensure(number >= 0 && number < num_batches(), "the batch is in the epoch");
   const std::int64_t copy = masking_.duplicates ? epoch_ % *masking_.duplicates : epoch_;
   std::vector<std::int32_t> ids;
-  std::vector<std::int64_t> segments, labels, relations;
+  std::vector<std::int64_t> segments, labels, relations, ranks;
   PretrainingBatch batch;
   Layout& layout = batch.input.tokens.layout;
   for (std::uint32_t i = begins_[number]; i < begins_[number + 1]; ++i) {
@@ -73,7 +83,7 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
       segments.resize(ids.size(), 1);
     }
     const RandomStream random(combine_keys(seed_, copy, order_[i], 0x3a5c));
-    for (const MaskedToken& token : mask_tokens(std::span(ids).subspan(begin), vocabulary_, masking_, random)) {
+    for (const MaskedToken& token : predicted(std::span(ids).subspan(begin), random, ranks)) {
       batch.masked.push_back(static_cast<std::int64_t>(begin + token.place));
       labels.push_back(token.label);
     }
@@ -86,6 +96,7 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
   batch.labels_K = torch::tensor(labels, torch::kLong);
   if (instance_config_.sequence_objective != SequenceObjective::none)
     batch.relations_B = torch::tensor(relations, torch::kLong);
+  if (objective_ == PretrainingKind::permuted) batch.ranks_M = torch::tensor(ranks, torch::kLong);
   return batch;
 }
 

@@ -19,8 +19,10 @@ namespace attend {
 class PretrainingData {
  public:
   // `corpus` must outlive the object. Throws UserError as make_instances does, and if a sequence may exceed a batch.
+  // `objective`: masked or permuted.
   PretrainingData(const DocumentCorpus& corpus, const Tokenizer& tokenizer, const InstanceConfig& instances,
-                  const MaskingConfig& masking, std::int64_t max_tokens, std::uint64_t seed);
+                  const MaskingConfig& masking, std::int64_t max_tokens, std::uint64_t seed,
+                  PretrainingKind objective = PretrainingKind::masked);
 
   // Makes the instances of an epoch, which batch() uses, and returns the number of its batches.
   std::int64_t begin_epoch(std::int64_t epoch);
@@ -29,6 +31,9 @@ class PretrainingData {
 
  private:
   std::int64_t tokens_of(const Instance& instance) const;
+  // Those of a sequence to predict: they are replaced, or the ranks of all tokens are appended.
+  std::vector<MaskedToken> predicted(std::span<std::int32_t> ids, RandomStream random,
+                                     std::vector<std::int64_t>& ranks) const;
 
   const DocumentCorpus& corpus_;
   MaskVocabulary vocabulary_;
@@ -36,6 +41,7 @@ class PretrainingData {
   MaskingConfig masking_;
   std::int64_t max_tokens_;
   std::uint64_t seed_;
+  PretrainingKind objective_;
   std::int64_t epoch_ = -1;
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> order_;

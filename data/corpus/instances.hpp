@@ -45,7 +45,10 @@ struct InstanceConfig {
            .min = 8,
            .max = 65535});
     visit("short-sequences", self.short_sequences,
-          {.help = "fraction of sequences with a shorter, random length", .min = 0, .max = 1, .only = kMaskedTokens});
+          {.help = "fraction of sequences with a shorter, random length",
+           .min = 0,
+           .max = 1,
+           .only = kEncoderSequences});
   }
 };
 

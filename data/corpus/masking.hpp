@@ -12,8 +12,18 @@
 
 namespace attend {
 
-// Of options that are about masked tokens: attend pretrain may have another objective.
+// What attend pretrain learns from text: BERT's masked tokens, XLNet's tokens in a permuted order
+// (data/corpus/permutation.hpp), or each token from those before it.
+enum class PretrainingKind { masked, permuted, causal };
+template <>
+inline constexpr auto kEnumNames<PretrainingKind> =
+    std::to_array<EnumName<PretrainingKind>>({{PretrainingKind::masked, "masked"},
+                                              {PretrainingKind::permuted, "permuted"},
+                                              {PretrainingKind::causal, "causal"}});
+
+// Of options that are about masked tokens, and about the sequences of an encoder.
 inline constexpr Condition kMaskedTokens = {"objective", {"masked"}};
+inline constexpr Condition kEncoderSequences = {"objective", {"masked", "permuted"}};
 
 struct MaskingConfig {
   double mask_rate = 0.15;

@@ -69,6 +69,19 @@ Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std:
                            {.layout = layout, .selected = selected ? &*selected : nullptr}, pass);
 }
 
+Tensor BertImpl::forward_queries(const SegmentedSequences& input, const Tensor& ranks_M, const Selection& queried,
+                                 Pass& pass) const {
+  ensure(config_.query.has_value(), "the model has queries");
+  ensure(input.tokens.layout.max_length <= config_.max_length, "no sequence is longer than the model reads");
+  const TwoStreams streams(input.tokens.layout, queried, ranks_M);
+  SegmentedSequences unknown = input;
+  unknown.tokens.ids_M = at::full_like(input.tokens.ids_M, *config_.query);
+  const Tensor tokens_MH = embeddings_->forward(input, pass);
+  const Tensor queries_KH = queried.of(embeddings_->forward(unknown, pass));
+  return encoder_->forward(streams.joined(tokens_MH, queries_KH),
+                           {.layout = streams.layout, .selected = &streams.queries, .streams = &streams}, pass);
+}
+
 MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)
     : bias(register_parameter("bias", torch::zeros({config.vocabulary}))),
       activation_(function_of(config.block.activation)),
@@ -97,6 +110,11 @@ BertForPretrainingImpl::BertForPretrainingImpl(const BertConfig& config)
 
 BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const PretrainingBatch& batch, Pass& pass) const {
   const Layout& layout = batch.input.tokens.layout;
+  if (bert->config().query) {
+    const Selection queried = select(batch.masked, layout, batch.input.tokens.ids_M.device());
+    const Tensor hidden_KH = bert->forward_queries(batch.input, batch.ranks_M, queried, pass);
+    return {.masked = predictions->loss(hidden_KH, bert->table(), batch.labels_K), .sequence = {}};
+  }
   const std::vector<std::int64_t> first =
       batch.relations_B.defined() ? first_rows(layout) : std::vector<std::int64_t>();
   std::vector<std::int64_t> read;
@@ -116,6 +134,13 @@ BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const Pretraining
         ops::cross_entropy(pooled_BH, seq_relationship->weight, seq_relationship->bias, batch.relations_B, 0);
   }
   return losses;
+}
+
+Tensor BertForPretrainingImpl::states_of_masked(const SegmentedSequences& input, const Selection& masked,
+                                                Pass& pass) const {
+  const std::optional<std::int64_t> query = bert->config().query;
+  if (!query) return bert->forward(input, pass, masked);
+  return bert->forward_queries(input, input.tokens.ids_M.eq(*query).to(at::kLong), masked, pass);
 }
 
 }  // namespace attend

@@ -1,6 +1,7 @@
 // BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, then a
 // stack of encoder blocks; and the pretraining heads. The factorised embeddings and shared layers of ALBERT (Lan et al.
-// 2019, arXiv 1909.11942) are separate classes.
+// 2019, arXiv 1909.11942) are separate classes. Tokens may be predicted in a permuted order instead of masked (XLNet,
+// Yang et al. 2019, 1906.08237; models/attention/two_streams.hpp), which changes neither the parameters nor the encoder.
 //
 // The embeddings and the head of masked tokens have layer norm, whatever the norms of the blocks.
 //
@@ -35,6 +36,9 @@ struct BertConfig {
   std::int64_t embedding_width = 768;  // factorised if different from the blocks' width
   bool share_layers = false;           // every layer is the same block
   bool sinusoids = false;              // initialisation of the table of learned positions
+  // Tokens are predicted by queries, which begin as the embedding of this piece at their positions: w of XLNet is its
+  // row. None: masked tokens are.
+  std::optional<std::int64_t> query = {};
   BlockConfig block = {.width = 768,
                        .heads = 12,
                        .positions = PositionKind::learned,
@@ -86,6 +90,11 @@ class BertImpl : public torch::nn::Module {
   torch::Tensor forward(const SegmentedSequences& input, Pass& pass,
                         const std::optional<Selection>& selected = {}) const;
 
+  // The query stream of the tokens `queried`, [K, H]: what can be told of each from its position and the tokens of a
+  // lower rank alone. ranks_M: int64, of every token of the input. The config has a query.
+  torch::Tensor forward_queries(const SegmentedSequences& input, const torch::Tensor& ranks_M, const Selection& queried,
+                                Pass& pass) const;
+
   const BertConfig& config() const { return config_; }
   const ops::Weight& table() const { return embeddings_->table(); }
 
@@ -134,6 +143,10 @@ class BertForPretrainingImpl : public torch::nn::Module {
     ops::CrossEntropy sequence;  // over the pairs, if they have labels
   };
   Losses forward(const PretrainingBatch& batch, Pass& pass) const;
+
+  // The states from which the head predicts the selected tokens, which are [MASK] in the input: [K, H]. A query sees
+  // the other tokens, and no [MASK].
+  torch::Tensor states_of_masked(const SegmentedSequences& input, const Selection& masked, Pass& pass) const;
 
   Bert bert;
   BertPooler pooler;

@@ -44,14 +44,28 @@ void refuse_without_effect(const BertOptions& options) {
   }
 }
 
+// Throws UserError for options with which a query would not be one.
+void refuse_without_queries(const BlockOptions& options) {
+  if (options.positions == PositionKind::none) {
+    throw UserError("positions is none, but with --objective permuted a query knows by its position what it asks for",
+                    "choose --positions learned, rotary or another kind");
+  }
+  if (recipe_of(options.self_attention).looks_ahead) {
+    throw UserError("self-attention is " + std::string(name_of(options.self_attention)) +
+                        ", which reads the tokens that --objective permuted is to predict",
+                    "choose --self-attention attention");
+  }
+}
+
 }  // namespace
 
 std::int64_t width_of(const BertOptions& options) { return options.width.value_or(size_of(options.shape).width); }
 
-BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
+BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, std::optional<std::int64_t> query) {
   const Size size = size_of(options.shape);
   const std::int64_t width = width_of(options);
   refuse_without_effect(options);
+  if (query) refuse_without_queries(options.block);
   BlockConfig block = block_config(options.block, width, option_place);
   block.score = options.score;
   block.longest = options.max_positions;
@@ -74,6 +88,7 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary) {
           .embedding_width = embedding_width,
           .share_layers = options.share_layers,
           .sinusoids = options.initial_positions == InitialPositions::sinusoids,
+          .query = query,
           .block = block};
 }
 

@@ -84,7 +84,8 @@ struct BertOptions {
 // The value given in the options, or else that of the shape.
 std::int64_t width_of(const BertOptions& options);
 
-// Throws UserError if the sizes are incompatible.
-BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary);
+// Throws UserError if the sizes are incompatible, or if there is a query (BertConfig), but the options give it no
+// position, or all tokens whatever their order.
+BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, std::optional<std::int64_t> query = {});
 
 }  // namespace attend

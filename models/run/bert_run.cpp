@@ -14,6 +14,31 @@ namespace attend {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+struct ObjectiveOption {
+  PretrainingKind objective = PretrainingKind::masked;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("objective", self.objective, {});
+  }
+};
+
+}  // namespace
+
+PretrainingKind objective_of_run(const fs::path& run) {
+  const RunKind kind = kind_of_run(run);
+  if (kind == RunKind::language) return PretrainingKind::causal;
+  if (kind != RunKind::pretrain) return PretrainingKind::masked;
+  return read_config<ObjectiveOption>(run / "config.toml", UnknownKeys::ignore).objective;
+}
+
+BertConfig pretraining_config(const BertOptions& options, const Tokenizer& tokenizer, PretrainingKind objective) {
+  if (objective == PretrainingKind::masked) return bert_config(options, tokenizer.size());
+  return bert_config(options, tokenizer.size(), tokenizer.special().mask);
+}
+
 Tokenizer load_run_tokenizer(const fs::path& run) {
   return load_encoder_tokenizer(run / "tokenizer" / kJointTokenizer);
 }
@@ -57,7 +82,8 @@ BertRun BertRun::load(const fs::path& path, const std::string& checkpoint, torch
   check_is_run(path, RunKind::pretrain);
   const auto options = read_config<BertOptions>(path / "config.toml", UnknownKeys::ignore);
   const Tokenizer tokenizer = load_run_tokenizer(path);
-  const auto make = [&] { return BertForPretraining(bert_config(options, tokenizer.size())); };
+  const PretrainingKind objective = objective_of_run(path);
+  const auto make = [&] { return BertForPretraining(pretraining_config(options, tokenizer, objective)); };
   NamedTensors weights;
   const BertForPretraining model =
       load_model(path, checkpoint, device, identity_of(options, tokenizer), make,

@@ -47,7 +47,7 @@ TensorMetadata identity_of(const Options& model, const TaskOptions& task, const 
 void check_identity(const std::filesystem::path& weights, const TensorMetadata& expected,
                     const std::filesystem::path& run);
 
-// What a run is of: attend train, pretrain with masked tokens, pretrain --objective causal, or finetune.
+// What a run is of: attend train, pretrain --objective masked or permuted, pretrain --objective causal, or finetune.
 enum class RunKind { train, pretrain, language, finetune };
 template <>
 inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{RunKind::train, "train"},

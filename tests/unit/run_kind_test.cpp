@@ -38,7 +38,7 @@ TEST_F(RunKindTest, OfALanguageModelIsNamedByItsCommand) {
   } catch (const UserError& error) {
     EXPECT_EQ(error.what(), run_.path().string() +
                                 ": a run of attend pretrain --objective causal, expected one of attend pretrain "
-                                "--objective masked");
+                                "--objective masked or permuted");
   }
 }
 

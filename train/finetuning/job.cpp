@@ -82,7 +82,7 @@ struct Ancestor {
 
   // True if its own training included an objective on [CLS].
   bool teaches_cls() const {
-    if (pretraining) return pretraining->instances.sequence_objective != SequenceObjective::none;
+    if (pretraining) return pretraining->relates_parts();
     return task && is_of_sequences(task->kind) && model.pooling_of_run() == Pooling::cls;
   }
 };

@@ -50,7 +50,8 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     check_language_options(model);
     refuse_carrying(*this, origins);
   } else {
-    bert_config(model.stack, /*vocabulary=*/1);
+    const auto query = objective == PretrainingKind::permuted ? std::optional<std::int64_t>(0) : std::nullopt;
+    bert_config(model.stack, /*vocabulary=*/1, query);
   }
   if (valid.empty()) trainer.refuse_validation(origins);
   if (!phases.empty() && trainer.max_epochs) {

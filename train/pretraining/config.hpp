@@ -20,12 +20,6 @@
 
 namespace attend {
 
-// What is learnt from the text: BERT's masked tokens, or each token from those before it.
-enum class PretrainingKind { masked, causal };
-template <>
-inline constexpr auto kEnumNames<PretrainingKind> = std::to_array<EnumName<PretrainingKind>>(
-    {{PretrainingKind::masked, "masked"}, {PretrainingKind::causal, "causal"}});
-
 struct PretrainingConfig {
   RunConfig run = {};
   PretrainingKind objective = PretrainingKind::masked;
@@ -55,16 +49,17 @@ struct PretrainingConfig {
 
     visit.group("Data");
     visit("objective", self.objective,
-          {.help = "what to predict: masked tokens from both sides (masked: a BERT), or each token from those before "
-                   "it (causal: a language model, whose default --norm is pre)"});
+          {.help = "what to predict: masked tokens from both sides (masked: a BERT), tokens from those before them in "
+                   "a random order (permuted: an encoder as XLNet is), or each token from those before it (causal: a "
+                   "language model, whose default --norm is pre)"});
     visit("train", self.train,
           {.help = "training text: one sentence or paragraph per line, a blank line between documents; plain or .gz",
            .placeholder = "FILE",
            .required = true,
            .may_change = true});
     visit("valid", self.valid,
-          {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation; "
-                   "with --objective causal, all tokens are predicted",
+          {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation, "
+                   "or are predicted in the same orders; with --objective causal, all tokens are predicted",
            .placeholder = "FILE",
            .may_change = true});
     visit("tokenizer", self.tokenizer,
@@ -86,13 +81,13 @@ struct PretrainingConfig {
                    "that share of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch size; none: --length, "
                    "after --short-first",
            .placeholder = "PHASE",
-           .only = kMaskedTokens});
+           .only = kEncoderSequences});
     visit("short-first", self.short_first,
           {.help = "initial fraction of the updates with sequences of 16, then 32 tokens, which teach local context "
                    "much faster; auto: 0.2, or 0 with --phase, --max-epochs or --init-from",
            .min = 0,
            .max = 0.9,
-           .only = kMaskedTokens});
+           .only = kEncoderSequences});
 
     visit.group("Model");
     LanguageOptions::visit(self.model, visit);
@@ -114,6 +109,10 @@ struct PretrainingConfig {
   std::int64_t longest() const;
 
   bool is_causal() const { return objective == PretrainingKind::causal; }
+  // True if sequences have two parts, whose relation is an objective, too.
+  bool relates_parts() const {
+    return objective == PretrainingKind::masked && instances.sequence_objective != SequenceObjective::none;
+  }
 
   // The norm of a Transformer that is a language model is pre, as in GPT-2, unless it is given.
   void set_defaults(const OptionOrigins& origins);

@@ -138,7 +138,7 @@ class PretrainingJob : public Job {
   }
 };
 
-// Masked tokens: a BERT.
+// Masked tokens, or tokens in a permuted order: a BERT.
 class MaskedJob final : public PretrainingJob {
  public:
   using PretrainingJob::PretrainingJob;
@@ -149,7 +149,7 @@ class MaskedJob final : public PretrainingJob {
   void adopt_model(const OptionOrigins& origins) override { adopt(config_.model.stack, kind(), origins); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
-    BertForPretraining model(bert_config(config_.model.stack, tokenizer_->size()));
+    BertForPretraining model(pretraining_config(config_.model.stack, *tokenizer_, config_.objective));
     initialise_weights(*model, initial_weights, [&](const fs::path& weights) { load_pretrained(weights, *model); });
     for (const std::optional<DocumentCorpus>* corpus : {&train_, &valid_}) {
       if (*corpus) warn_of_single_sentences(**corpus);
@@ -168,7 +168,7 @@ class MaskedJob final : public PretrainingJob {
   }
 
   void warn_of_single_sentences(const DocumentCorpus& corpus) const {
-    if (config_.instances.sequence_objective == SequenceObjective::none || corpus.num_single_sentences() == 0) return;
+    if (!config_.relates_parts() || corpus.num_single_sentences() == 0) return;
     log::warn(
         "{}: skipped {} documents of one sentence, which has no next sentence; --sequence-objective none uses them",
         corpus.name(), corpus.num_single_sentences());
@@ -222,7 +222,7 @@ void pretrain(const PretrainingConfig& given, const OptionOrigins& origins, cons
   const RunConfig& run = config.run;
   if (!origins.given("objective") && run.resume != "never" && !run.run.empty() &&
       fs::exists(fs::path(run.run) / "run.json")) {
-    config.objective = kind_of_run(run.run) == RunKind::language ? PretrainingKind::causal : PretrainingKind::masked;
+    config.objective = objective_of_run(run.run);
   }
   config.set_defaults(origins);
   if (!config.is_causal()) {

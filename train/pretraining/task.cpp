@@ -40,7 +40,8 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();
-  // The same masks at every validation, with the paper's masking in every run, so that runs are comparable; the length
+  // The same masks or orders at every validation, with the paper's masking in every run, so that runs are comparable;
+  // the length
   // is that of the last phase.
   if (valid_) held_out_.emplace(data(*valid_, MaskingConfig{}, 0, phases_.back()));
 }
@@ -49,8 +50,8 @@ PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const Maskin
                                       const Phase& phase) const {
   InstanceConfig instances = config_.instances;
   instances.length = phase.length;
-  if (!phase.pairs) instances.sequence_objective = SequenceObjective::none;
-  return {corpus, tokenizer_, instances, masking, phase.max_tokens, seed};
+  if (!phase.pairs || !config_.relates_parts()) instances.sequence_objective = SequenceObjective::none;
+  return {corpus, tokenizer_, instances, masking, phase.max_tokens, seed, config_.objective};
 }
 
 PretrainingData PretrainingTask::training_data(std::int64_t phase) const {
@@ -87,7 +88,7 @@ MicroBatch PretrainingTask::largest() {
 std::vector<std::string> PretrainingTask::metrics() const {
   if (!valid_) return {};
   std::vector<std::string> names = {"loss", "ppl", "accuracy"};
-  if (config_.instances.sequence_objective != SequenceObjective::none) names.emplace_back("sequence_accuracy");
+  if (config_.relates_parts()) names.emplace_back("sequence_accuracy");
   return names;
 }
 
