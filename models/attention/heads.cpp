@@ -111,7 +111,7 @@ Tensor Heads::split(const Tensor& x_BTH) const {
 }
 
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
-                     const Layout& keys, std::int64_t layer, Pass& pass, const Ranks& ranks) const {
+                     const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks) const {
   const bool ranked = ranks.of_keys_M.defined();
   const FusedOp fused = [&](ops::HeadsForm form) {
     form.numbers_M = places_M;

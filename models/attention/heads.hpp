@@ -38,7 +38,7 @@ struct HeadsConfig {
 
 // An order in which tokens become known, whatever their positions: each query attends to the keys of its sentence whose
 // rank is not above its own. int64; undefined: it attends to all.
-struct Ranks {
+struct TokenRanks {
   torch::Tensor of_queries_M = {};
   torch::Tensor of_keys_M = {};
 };
@@ -53,7 +53,7 @@ class Heads {
   // Queries laid out by `queries` to the keys of their sentence, laid out by `keys`: [M, H]. `places_M`: the position
   // of each query in its sentence; undefined if they are all of its tokens.
   torch::Tensor within(const ops::QueriesKeysValues& rows, const Layout& queries, const torch::Tensor& places_M,
-                       const Layout& keys, std::int64_t layer, Pass& pass, const Ranks& ranks = {}) const;
+                       const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks = {}) const;
 
   // The newest query of each hypothesis to all that it has read: [R, H]. Inference only.
   torch::Tensor to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv, const ops::Ancestry& ancestry,

@@ -157,7 +157,7 @@ Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, 
     const Tensor of_keys = factors.index_select(0, positions_M);
     rows = rotary_->turned(rows, places_M.defined() ? factors.index_select(0, places_M) : of_keys, of_keys);
   }
-  Ranks ranks;
+  TokenRanks ranks;
   if (streams != nullptr) ranks = {asking(streams->ranks.of_queries_M), streams->ranks.of_keys_M};
   const Tensor context = heads_.within(rows, queries, places_M, keys, layer, pass, ranks);
   return output(selected != nullptr && !alone ? selected->of(context) : context, pass);

@@ -36,7 +36,7 @@ struct TwoStreams {
   torch::Tensor order_M;      // its rows among the tokens of all sentences followed by all queries
   Selection tokens, queries;  // of `layout`
   torch::Tensor places_M;     // of each row in its sentence
-  Ranks ranks;                // of rows, and of tokens as keys
+  TokenRanks ranks;           // of rows, and of tokens as keys
 };
 
 }  // namespace attend
