@@ -166,6 +166,7 @@ void about_run(const fs::path& path) {
       break;
     }
     case RunKind::pretrain:
+      say("objective", name_of(objective_of_run(path)));
       about_options(read_config<BertOptions>(config, UnknownKeys::ignore));
       about_tokenizer("tokenizer", load_run_tokenizer(path));
       break;
