@@ -81,8 +81,7 @@ Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads,
   return result;
 }
 
-MaskedTexts::MaskedTexts(const BertRun& run, std::span<const std::string> texts, MaskingConfig masking)
-    : run_(run) {
+MaskedTexts::MaskedTexts(const BertRun& run, std::span<const std::string> texts, MaskingConfig masking) : run_(run) {
   ensure(run.fills_masks(), "the run has the head for masked tokens");
   if (run.is_permuted()) masking.masked = 1;  // a query asks for [MASK]
   const MaskVocabulary vocabulary(run.tokenizer);

@@ -92,7 +92,8 @@ std::vector<LanguageScore> pseudo_log_likelihood(const BertRun& run, std::span<c
     const CopyBatch batch = make_copy_batch(texts, copies, chosen, run.tokenizer.special(), device);
     Pass pass = Pass::inference();
     if (config.edit != nullptr) pass.edit_attention(*config.edit);
-    const torch::Tensor read_KE = model.predictions->transform(model.states_of_masked(batch.input, batch.predicted, pass));
+    const torch::Tensor read_KE =
+        model.predictions->transform(model.states_of_masked(batch.input, batch.predicted, pass));
     const std::vector<ForcedPiece> forced =
         forced_pieces(read_KE, model.bert->table(), model.predictions->bias, batch.labels_K);
     for (std::size_t k = 0; k < chosen.size(); ++k) {

@@ -74,8 +74,8 @@ class Heads {
   using FusedOp = std::function<std::optional<torch::Tensor>(const ops::HeadsForm&)>;
 
   // The mechanism, of queries like `q`, over at most `longest` keys of a sentence. `fused`, if there is one, computes
-  // all of it, if q has a fast path; else `pad` gives what the equation reads, and `unpad` takes vectors [B, T, H] back to the layout of
-  // the queries.
+  // all of it, if q has a fast path; else `pad` gives what the equation reads, and `unpad` takes vectors [B, T, H] back
+  // to the layout of the queries.
   torch::Tensor attend(const torch::Tensor& q, std::int64_t layer, Pass& pass, std::int64_t longest,
                        const FusedOp& fused, const std::function<Padded()>& pad,
                        const std::function<torch::Tensor(const torch::Tensor&)>& unpad) const;

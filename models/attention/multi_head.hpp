@@ -61,8 +61,8 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
  public:
   explicit MultiHeadAttentionImpl(const MultiHeadConfig& config);
 
-  // Within each sentence of x_MH: [M, H]. If only some tokens are selected, these attend to all tokens: [K, H]. With two
-  // streams, `layout` is that of both.
+  // Within each sentence of x_MH: [M, H]. If only some tokens are selected, these attend to all tokens: [K, H]. With
+  // two streams, `layout` is that of both.
   torch::Tensor within(const torch::Tensor& x_MH, const Layout& layout, const Selection* selected, std::int64_t layer,
                        Pass& pass, const TwoStreams* streams = nullptr) const;
   // The same for the newest token of each hypothesis, which is added to what it has read: [R, H].

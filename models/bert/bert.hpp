@@ -1,7 +1,7 @@
 // BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, then a
 // stack of encoder blocks; and the pretraining heads. The factorised embeddings and shared layers of ALBERT (Lan et al.
 // 2019, arXiv 1909.11942) are separate classes. Tokens may be predicted in a permuted order instead of masked (XLNet,
-// Yang et al. 2019, 1906.08237; models/attention/two_streams.hpp), which changes neither the parameters nor the encoder.
+// Yang et al. 2019, 1906.08237; models/attention/two_streams.hpp), which changes no parameter.
 //
 // The embeddings and the head of masked tokens have layer norm, whatever the norms of the blocks.
 //

@@ -68,7 +68,8 @@ void check_is_run(const fs::path& path, RunKind expected) {
   if (found == expected) return;
   // Both objectives of attend pretrain are named where one is taken for the other.
   const auto command = [](RunKind kind, RunKind other) {
-    return kind == RunKind::pretrain && other == RunKind::language ? "pretrain --objective masked or permuted" : command_of(kind);
+    return kind == RunKind::pretrain && other == RunKind::language ? "pretrain --objective masked or permuted"
+                                                                   : command_of(kind);
   };
   throw UserError(fmt::format("{}: a run of attend {}, expected one of attend {}", path.string(),
                               command(found, expected), command(expected, found)),

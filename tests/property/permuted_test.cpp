@@ -31,9 +31,10 @@ BertOptions drawn_permuted(RandomStream& random) {
   options.width = 12;
   options.max_positions = 8;
   options.dropout = 0;
-  draw_options(bind(options),
-               {{"heads", {1, 2, 3, 6}}, {"feed-forward", {0, 19}}, {"self-window", {0, 0, 2}}, {"embedding-width", {12, 6}}},
-               random);
+  draw_options(
+      bind(options),
+      {{"heads", {1, 2, 3, 6}}, {"feed-forward", {0, 19}}, {"self-window", {0, 0, 2}}, {"embedding-width", {12, 6}}},
+      random);
   options.block.attention_dropout = 0;
   if (options.initialiser == Initialiser::of_family) options.initial_deviation = 0.3;
   return options;
@@ -92,7 +93,8 @@ void expect_a_batch_is_its_sentences_with_queries(const BertImpl& bert) {
   SegmentedSequences second{.tokens = sequences_of({{8, 19, 11}}), .segments_M = {}};
   second.segments_M = at::zeros_like(second.tokens.ids_M);
   Pass inference = Pass::inference();
-  const Tensor alone = bert.forward_queries(second, tokens({2, 1, 3}), select({0}, second.tokens.layout, test_device()), inference);
+  const Tensor alone =
+      bert.forward_queries(second, tokens({2, 1, 3}), select({0}, second.tokens.layout, test_device()), inference);
   const Tensor together = queries_of(bert, input);
   EXPECT_LE(farthest(alone, together.narrow(0, 2, 1)), 1e-5 * together.abs().max().item<double>());
 }
@@ -105,7 +107,8 @@ TEST(Permuted, QueriesOfEveryCombinationSeeWhatComesBeforeThem) {
 }
 
 // The content stream, through all layers of a stack.
-Tensor content_of(const StackImpl& stack, const Tensor& x_MH, const Layout& layout, const std::vector<std::int64_t>& ranks) {
+Tensor content_of(const StackImpl& stack, const Tensor& x_MH, const Layout& layout,
+                  const std::vector<std::int64_t>& ranks) {
   const TwoStreams streams(layout, select({2, 4}, layout, test_device()), tokens(ranks));
   Pass inference = Pass::inference();
   const Tensor queries_KH = at::ones({2, x_MH.size(1)}, x_MH.options());

@@ -41,9 +41,13 @@ class PermutedText : public testing::Test {
     return (directory_ / "text").string();
   }
   PretrainingData data(std::uint64_t seed) const {
-    return {corpus_, tokenizer_, {.sequence_objective = SequenceObjective::none, .length = 14, .short_sequences = 0},
-            {},      /*max_tokens=*/120,
-            seed,    PretrainingKind::permuted};
+    return {corpus_,
+            tokenizer_,
+            {.sequence_objective = SequenceObjective::none, .length = 14, .short_sequences = 0},
+            {},
+            /*max_tokens=*/120,
+            seed,
+            PretrainingKind::permuted};
   }
 
   TemporaryDirectory directory_;

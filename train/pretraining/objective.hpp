@@ -1,5 +1,5 @@
 // The two objectives of BERT (arXiv 1810.04805, section 3.1): prediction of masked tokens, and of whether the second
-// part follows the first; or that of XLNet (1906.08237, eq. 3 and section 2.3): prediction of the last tokens in an order.
+// part follows the first; or that of XLNet (1906.08237, eq. 3): prediction of the last tokens of an order.
 #pragma once
 
 #include <utility>
