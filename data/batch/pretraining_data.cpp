@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/random.hpp"

@@ -142,19 +142,19 @@ Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, 
   const auto asking = [&](const Tensor& x) { return alone ? selected->of(x) : x; };
   const Layout& queries = alone ? selected->layout : layout;
   const Layout& keys = streams != nullptr ? streams->tokens.layout : layout;
-  const Tensor& positions_M = keys.on(x_MH.device()).places_M;
+  const auto positions_M = [&] { return keys.on(x_MH.device()).places_M; };
   ops::QueriesKeysValues rows;
   Tensor places_M;  // of queries that are not all of their sentence's tokens
   if (alone || streams != nullptr) {
     rows = {projections_->queries(asking(x_MH)),
             projections_->keys_values(streams != nullptr ? streams->tokens.of(x_MH) : x_MH)};
-    places_M = asking(streams != nullptr ? streams->places_M : positions_M);
+    places_M = asking(streams != nullptr ? streams->places_M : positions_M());
   } else {
     rows = projections_->all(x_MH);
   }
   if (rotary_) {
     const Tensor factors = rotary_->factors(0, keys.max_length);
-    const Tensor of_keys = factors.index_select(0, positions_M);
+    const Tensor of_keys = factors.index_select(0, positions_M());
     rows = rotary_->turned(rows, places_M.defined() ? factors.index_select(0, places_M) : of_keys, of_keys);
   }
   TokenRanks ranks;

@@ -52,30 +52,30 @@ SegmentedSequences permuted_input() {
   return {.tokens = read, .segments_M = at::zeros_like(read.ids_M)};
 }
 
-Tensor queries_of(const BertImpl& bert, const SegmentedSequences& input) {
+Tensor query_stream_of(const BertImpl& bert, const SegmentedSequences& input) {
   Pass inference = Pass::inference();
   return bert.forward_queries(input, tokens(kRanksOfTokens), select(kAskedFor, input.tokens.layout, test_device()),
                               inference);
 }
 
-double farthest(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+double largest_change_of(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
 // A query depends on tokens that come before it in its sentence, and on no others.
 void expect_queries_see_what_comes_before(const BertImpl& bert) {
   const at::NoGradGuard no_grad;
   const SegmentedSequences input = permuted_input();
-  const Tensor expected = queries_of(bert, input);
+  const Tensor expected = query_stream_of(bert, input);
   const double largest = expected.abs().max().item<double>();
   std::vector<double> seen(kAskedFor.size());  // the largest change by a token that comes before
   for (std::size_t j = 0; j < kRanksOfTokens.size(); ++j) {
     SegmentedSequences changed = input;
     changed.tokens.ids_M = input.tokens.ids_M.clone();
     changed.tokens.ids_M[static_cast<std::int64_t>(j)].add_(12);
-    const Tensor found = queries_of(bert, changed);
+    const Tensor found = query_stream_of(bert, changed);
     for (std::size_t k = 0; k < kAskedFor.size(); ++k) {
       const auto i = static_cast<std::size_t>(kAskedFor[k]);
       const auto row = static_cast<std::int64_t>(k);
-      const double change = farthest(found[row], expected[row]);
+      const double change = largest_change_of(found[row], expected[row]);
       if ((i < 6) == (j < 6) && kRanksOfTokens[j] < kRanksOfTokens[i]) {
         seen[k] = std::max(seen[k], change);
       } else {
@@ -95,8 +95,8 @@ void expect_a_batch_is_its_sentences_with_queries(const BertImpl& bert) {
   Pass inference = Pass::inference();
   const Tensor alone =
       bert.forward_queries(second, tokens({2, 1, 3}), select({0}, second.tokens.layout, test_device()), inference);
-  const Tensor together = queries_of(bert, input);
-  EXPECT_LE(farthest(alone, together.narrow(0, 2, 1)), 1e-5 * together.abs().max().item<double>());
+  const Tensor together = query_stream_of(bert, input);
+  EXPECT_LE(largest_change_of(alone, together.narrow(0, 2, 1)), 1e-5 * together.abs().max().item<double>());
 }
 
 TEST(Permuted, QueriesOfEveryCombinationSeeWhatComesBeforeThem) {
@@ -107,8 +107,8 @@ TEST(Permuted, QueriesOfEveryCombinationSeeWhatComesBeforeThem) {
 }
 
 // The content stream, through all layers of a stack.
-Tensor content_of(const StackImpl& stack, const Tensor& x_MH, const Layout& layout,
-                  const std::vector<std::int64_t>& ranks) {
+Tensor content_stream_of(const StackImpl& stack, const Tensor& x_MH, const Layout& layout,
+                         const std::vector<std::int64_t>& ranks) {
   const TwoStreams streams(layout, select({2, 4}, layout, test_device()), tokens(ranks));
   Pass inference = Pass::inference();
   const Tensor queries_KH = at::ones({2, x_MH.size(1)}, x_MH.options());
@@ -116,7 +116,7 @@ Tensor content_of(const StackImpl& stack, const Tensor& x_MH, const Layout& layo
       stack.forward(streams.joined(x_MH, queries_KH), {.layout = streams.layout, .streams = &streams}, inference));
 }
 
-Tensor read_by(const StackImpl& stack, const Tensor& x_MH, const Layout& layout) {
+Tensor states_read_by(const StackImpl& stack, const Tensor& x_MH, const Layout& layout) {
   Pass inference = Pass::inference();
   return stack.forward(x_MH, {.layout = layout}, inference);
 }
@@ -133,11 +133,11 @@ TEST(Permuted, ContentIsACausalModelInTheOrderOfPositionsAndAnEncoderIfAllIsKnow
       stack->to(test_device());
     }
     const Tensor x_MH = at::sin(at::arange(9 * 12)).view({9, 12}).to(test_device());
-    const Tensor in_order = content_of(*encoder, x_MH, layout, {0, 1, 2, 3, 4, 5, 0, 1, 2});
-    const Tensor all_known = content_of(*encoder, x_MH, layout, std::vector<std::int64_t>(9, 0));
-    EXPECT_LE(farthest(in_order, read_by(*causal, x_MH, layout)), 1e-5);
-    EXPECT_LE(farthest(all_known, read_by(*encoder, x_MH, layout)), 1e-5);
-    EXPECT_GT(farthest(in_order, all_known), 1e-2);
+    const Tensor in_order = content_stream_of(*encoder, x_MH, layout, {0, 1, 2, 3, 4, 5, 0, 1, 2});
+    const Tensor all_known = content_stream_of(*encoder, x_MH, layout, std::vector<std::int64_t>(9, 0));
+    EXPECT_LE(largest_change_of(in_order, states_read_by(*causal, x_MH, layout)), 1e-5);
+    EXPECT_LE(largest_change_of(all_known, states_read_by(*encoder, x_MH, layout)), 1e-5);
+    EXPECT_GT(largest_change_of(in_order, all_known), 1e-2);
   }
 }
 
@@ -155,8 +155,8 @@ TEST(Permuted, MasksAreAskedForFromWhatIsNotMasked) {
   const Tensor known_by_ranks =
       model->bert->forward_queries(input, tokens({0, 1, 0, 1, 0, 0, 0, 0, 0}), queried, inference);
   input.tokens.ids_M = tokens({5, kQueryPiece, 14, kQueryPiece, 21, 6, 8, 19, 11});
-  EXPECT_LE(farthest(model->states_of_masked(input, queried, inference), known_by_ranks), 1e-5);
-  EXPECT_GT(farthest(model->bert->forward(input, inference, queried), known_by_ranks), 1e-2);
+  EXPECT_LE(largest_change_of(model->states_of_masked(input, queried, inference), known_by_ranks), 1e-5);
+  EXPECT_GT(largest_change_of(model->bert->forward(input, inference, queried), known_by_ranks), 1e-2);
 }
 
 }  // namespace
