@@ -16,7 +16,8 @@
 
 namespace attend {
 
-// Self-attention of the encoder or the decoder, or cross-attention of the decoder to the encoder's output.
+// Self-attention of the encoder or the decoder, or cross-attention to the encoder's output: of the decoder, or of the
+// learnt query that pools a text.
 enum class AttentionPlace { encoder, decoder, cross };
 
 // How one layer came by its attention weights, and what it made of them: the arithmetic of a forward pass, fp32.

@@ -17,7 +17,7 @@ Head::Head(torch::nn::Module& model, const HeadConfig& config, std::int64_t outp
           "classifier", Linear(LinearConfig{.in = config.width, .out = outputs, .deviation = config.deviation}))) {}
 
 Tensor Head::logits(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const {
-  return at::linear(ops::dropout(read(encoded, input), pass.dropout(dropout_)).to(at::kFloat),
+  return at::linear(ops::dropout(read(encoded, input, pass), pass.dropout(dropout_)).to(at::kFloat),
                     classifier_->weight.master(), classifier_->bias);
 }
 
@@ -47,8 +47,8 @@ class PooledHead : public Head {
   }
 
  protected:
-  Tensor read(const Encoded& encoded, const SegmentedSequences& input) const override {
-    return pooler_->forward(encoded, input);
+  Tensor read(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const override {
+    return pooler_->forward(encoded, input, pass);
   }
 
  private:

@@ -58,7 +58,7 @@ class Head {
   Head(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs);
 
   // The input of the linear map, [R, H].
-  virtual torch::Tensor read(const Encoded& encoded, const SegmentedSequences& /*input*/) const {
+  virtual torch::Tensor read(const Encoded& encoded, const SegmentedSequences& /*input*/, Pass& /*pass*/) const {
     return encoded.hidden_MH;
   }
 

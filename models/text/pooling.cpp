@@ -52,7 +52,7 @@ class ClsPooling : public PoolingImpl {
     register_module("dense", pooler_->dense);
   }
   bool reads_first() const override { return true; }
-  Tensor forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const override {
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& /*input*/, Pass& /*pass*/) const override {
     return pooler_->forward(encoded.hidden_MH);
   }
 
@@ -63,7 +63,7 @@ class ClsPooling : public PoolingImpl {
 // The final states of both directions, concatenated; of a language model, the state of the last token: P = H.
 class LastPooling : public PoolingImpl {
  public:
-  Tensor forward(const Encoded& encoded, const SegmentedSequences& /*input*/) const override {
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& /*input*/, Pass& /*pass*/) const override {
     ensure(encoded.last_BH.defined(), "the encoder reads in a direction");
     return encoded.last_BH;
   }
@@ -72,7 +72,7 @@ class LastPooling : public PoolingImpl {
 // The mean over all tokens: P = H.
 class MeanPooling : public PoolingImpl {
  public:
-  Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override {
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& input, Pass& /*pass*/) const override {
     const Layout& layout = input.tokens.layout;
     const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
     const Tensor lengths_B1 = layout.on(states_BTH.device()).lengths_B.unsqueeze(1).to(at::kFloat);
@@ -81,20 +81,25 @@ class MeanPooling : public PoolingImpl {
 };
 
 // Σ_t a_t h_t with a = softmax_t(tanh(W h_t + b) · u) and a parameter u (Yang et al. 2016, "Hierarchical Attention
-// Networks for Document Classification", eq. 5 to 7): P = H.
+// Networks for Document Classification", eq. 5 to 7): P = H. For observers and edits, a is cross-attention of one head
+// in layer 0 with one query.
 class AttentionPooling : public PoolingImpl {
  public:
   explicit AttentionPooling(std::int64_t width)
       : projection_(register_module("projection", Linear(LinearConfig{.in = width, .out = width}))),
         query_(register_module("query", Linear(LinearConfig{.in = width, .out = 1, .bias = false}))) {}
 
-  Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override {
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const override {
     const Layout& layout = input.tokens.layout;
     const Tensor scores_M1 = query_->forward(projection_->forward(encoded.hidden_MH, ops::Activation::tanh));
     const Tensor scores_BT = ops::pad(scores_M1.to(at::kFloat), layout).squeeze(2);
-    const Tensor weights_BT = masked_softmax(scores_BT, layout.on(scores_BT.device()).padding_BT);
+    Tensor weights_B11T = masked_softmax(scores_BT, layout.on(scores_BT.device()).padding_BT).unsqueeze(1).unsqueeze(1);
+    weights_B11T = pass.edited(AttentionPlace::cross, 0, weights_B11T);
+    if (pass.observes_attention(AttentionPlace::cross, 0)) {
+      pass.observer()->on_attention(AttentionPlace::cross, 0, weights_B11T);
+    }
     const Tensor states_BTH = ops::pad(encoded.hidden_MH.to(at::kFloat), layout);
-    return at::matmul(weights_BT.unsqueeze(1), states_BTH).squeeze(1).to(encoded.hidden_MH.scalar_type());
+    return at::matmul(weights_B11T.squeeze(1), states_BTH).squeeze(1).to(encoded.hidden_MH.scalar_type());
   }
 
  private:
@@ -112,7 +117,7 @@ class AlignmentPooling : public PoolingImpl {
       : compare_(register_module("compare", Linear(LinearConfig{.in = 4 * width, .out = width}))),
         dense_(register_module("dense", Linear(LinearConfig{.in = 4 * width, .out = width}))) {}
 
-  Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const override {
+  Tensor forward(const Encoded& encoded, const SegmentedSequences& input, Pass& /*pass*/) const override {
     const auto type = encoded.hidden_MH.scalar_type();
     const Text a = text_of(encoded.hidden_MH, input, 0), b = text_of(encoded.hidden_MH, input, 1);
     const double scale = 1 / std::sqrt(static_cast<double>(encoded.hidden_MH.size(1)));

@@ -11,6 +11,7 @@
 
 #include "core/options.hpp"
 #include "data/batch/batch.hpp"
+#include "models/layers/pass.hpp"
 
 namespace attend {
 
@@ -26,7 +27,7 @@ class PoolingImpl : public torch::nn::Module {
   virtual bool reads_first() const { return false; }
 
   // Returns [B, P].
-  virtual torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input) const = 0;
+  virtual torch::Tensor forward(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const = 0;
 };
 
 enum class Pooling { cls, last, mean, attention, alignment };

@@ -32,7 +32,8 @@ TEST_P(PoolingParity, OutputAndEveryGradient) {
   const Layout& layout = input.tokens.layout;
   const torch::Tensor read =
       pooling->reads_first() ? select(first_rows(layout), layout, test_device()).of(hidden_MH) : hidden_MH;
-  const torch::Tensor output = pooling->forward({read, last_BH}, input);
+  Pass pass = Pass::inference();
+  const torch::Tensor output = pooling->forward({read, last_BH}, input, pass);
   expect_close(output.detach(), fixture.tensor(name + ".output"), "output");
   (output * fixture.tensor("upstream")).sum().backward();
   const auto expect_gradient = [&](const torch::Tensor& of, const std::string& what) {
