@@ -8,6 +8,7 @@ Command average_command();
 Command embed_command();
 Command evaluate_command();
 Command export_command();
+Command faithfulness_command();
 Command finetune_command();
 Command generate_command();
 Command heads_command();
@@ -25,11 +26,11 @@ Command translate_command();
 Command vocab_command();
 
 std::vector<Command> all_commands() {
-  return {toy_command(),     vocab_command(),      tokenize_command(), train_command(),    translate_command(),
-          compare_command(), attention_command(),  heads_command(),    probe_command(),    evaluate_command(),
-          score_command(),   generate_command(),   pretrain_command(), finetune_command(), predict_command(),
-          embed_command(),   neighbours_command(), export_command(),   import_command(),   average_command(),
-          info_command()};
+  return {toy_command(),      vocab_command(),     tokenize_command(),   train_command(),    translate_command(),
+          compare_command(),  attention_command(), heads_command(),      probe_command(),    faithfulness_command(),
+          evaluate_command(), score_command(),     generate_command(),   pretrain_command(), finetune_command(),
+          predict_command(),  embed_command(),     neighbours_command(), export_command(),   import_command(),
+          average_command(),  info_command()};
 }
 
 }  // namespace attend

@@ -213,6 +213,18 @@ struct Members {
             OF(random_structure)};
   }
 
+  Json json_of(const Agreement& it) const { return {OF(tau), OF(significant), OF(measured), OF(undefined)}; }
+  Json json_of(const ExplanationAgreement& it) const { return {OF(name), OF(gradient), OF(leave_one_out)}; }
+  Json json_of(const LargestWeightBand& it) const { return {OF(from), OF(to), OF(texts), OF(permuted)}; }
+  Json json_of(const WeightPerturbation& it) const {
+    return {OF(texts), OF(largest),           OF(uniform),    OF(permuted),
+            OF(bands), OF(adversarial_texts), OF(divergence), OF(change)};
+  }
+  Json json_of(const Faithfulness& it) const {
+    return {OF(attend), OF(command), OF(made),  OF(run),      OF(checkpoint),   OF(attention), OF(data),
+            OF(item),   OF(texts),   OF(items), OF(left_out), OF(explanations), OF(weights)};
+  }
+
   Json json_of(const LanguageComparison& it) const {
     return {OF(attend),   OF(command),   OF(made),     OF(processor),          OF(test),
             OF(notes),    OF(metrics),   OF(systems),  OF(equal_vocabularies), OF(differences),
@@ -241,6 +253,7 @@ std::string json_text(const Report& report, const std::vector<ComparedMetric>& m
 
 std::string report_json(const HeadReport& report) { return json_text(report, {}); }
 std::string report_json(const Probing& probing) { return json_text(probing, {}); }
+std::string report_json(const Faithfulness& faithfulness) { return json_text(faithfulness, {}); }
 std::string report_json(const Comparison& comparison) { return json_text(comparison, comparison.metrics); }
 std::string report_json(const LanguageComparison& comparison) { return json_text(comparison, comparison.metrics); }
 

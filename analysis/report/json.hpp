@@ -1,10 +1,11 @@
-// report.json: all of a Comparison, a LanguageComparison, a HeadReport or a Probing. Members have the names of its
-// fields; matrices of attention weights are base64 of their bytes; a number that is missing or not finite is null.
+// report.json: all of a Comparison, a LanguageComparison, a HeadReport, a Probing or a Faithfulness. Members have the
+// names of its fields; matrices of attention weights are base64 of their bytes; a number that is missing or not finite is null.
 #pragma once
 
 #include <string>
 
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/faithfulness_sections.hpp"
 #include "analysis/report/head_report.hpp"
 #include "analysis/report/language_comparison.hpp"
 #include "analysis/report/probe_sections.hpp"
@@ -16,5 +17,6 @@ std::string report_json(const Comparison& comparison);
 std::string report_json(const LanguageComparison& comparison);
 std::string report_json(const HeadReport& report);
 std::string report_json(const Probing& probing);
+std::string report_json(const Faithfulness& faithfulness);
 
 }  // namespace attend

@@ -1,0 +1,107 @@
+#include "analysis/report/faithfulness_sections.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cmath>
+#include <utility>
+
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
+#include "analysis/report/section_parts.hpp"
+
+namespace attend {
+namespace {
+
+std::string mean_and_deviation(const Spread& spread) {
+  const std::string mean = fixed(spread.mean, 3);
+  return std::isfinite(spread.deviation) ? fmt::format("{} (± {})", mean, fixed(spread.deviation, 3)) : mean;
+}
+
+Section explained_section(const Faithfulness& it) {
+  Section section{"explained", "What was explained", ""};
+  section.add(
+      Items{{fmt::format("Run: {}; weights: {}.", it.run, it.checkpoint), fmt::format("Attention: {}.", it.attention),
+             fmt::format("Data: {}, {} with {}; {} left out, too long or without tokens.", it.data,
+                         plural(it.texts, "text"), plural(it.items, it.item), it.left_out)}});
+  return section;
+}
+
+Section agreement_section(const Faithfulness& it) {
+  Section section{
+      "agreement", "1. Agreement with measures of importance",
+      fmt::format("Kendall's τ-b by {}, mean (± standard deviation): 1, the same order of the tokens; 0, none. "
+                  "Significant: percentage with p < 0.05. Undefined: one side gives all tokens the same number, or "
+                  "there are fewer than two. The row of gradient × input says how well the two measures agree with "
+                  "each other.",
+                  it.item)};
+  Table table{"Agreement of explanations with gradient × input and with leave-one-out",
+              {{"Explanation", false},
+               {"τ, gradient × input"},
+               {"Significant, %"},
+               {"Undefined"},
+               {"τ, leave-one-out"},
+               {"Significant, %"},
+               {"Undefined"}}};
+  for (const ExplanationAgreement& row : it.explanations) {
+    std::vector<TableCell>& cells = table.rows.emplace_back();
+    cells.emplace_back(row.name);
+    for (const std::optional<Agreement>& agreement : {row.gradient, std::optional(row.leave_one_out)}) {
+      cells.emplace_back(agreement ? mean_and_deviation(agreement->tau) : "–");
+      cells.emplace_back(agreement ? fixed(100 * agreement->significant, 1) : "–");
+      cells.emplace_back(agreement ? std::to_string(agreement->undefined) : "–");
+    }
+  }
+  section.add(std::move(table));
+  return section;
+}
+
+Section weights_section(const Faithfulness& it) {
+  Section section{"weights", "2. Other weights", ""};
+  if (!it.weights) {
+    section.add(Paragraph{"Not measured: only the attention of texts is replaced."});
+    return section;
+  }
+  const WeightPerturbation& weights = *it.weights;
+  section.how_to_read =
+      "Change: total variation distance of the class probabilities when the model's weights are replaced, 0 to 1. "
+      "Where it is small although the largest weight is large, the prediction does not depend on where the model "
+      "attends.";
+  Table table{"Changes of the output, mean (± standard deviation)", {{"Weights", false}, {"Texts"}, {"Change"}}};
+  table.rows.push_back({"uniform", std::to_string(weights.texts), mean_and_deviation(weights.uniform)});
+  table.rows.push_back({fmt::format("permuted, median of {}", kPermutations), std::to_string(weights.texts),
+                        mean_and_deviation(weights.permuted)});
+  table.rows.push_back({"adversarial", std::to_string(weights.adversarial_texts), mean_and_deviation(weights.change)});
+  section.add(std::move(table));
+  section.add(Paragraph{fmt::format("Largest weight of a text: {}.", mean_and_deviation(weights.largest))});
+  section.add(Paragraph{fmt::format(
+      "Adversarial weights, which change the output by at most {}, differ from the model's by a Jensen-Shannon "
+      "divergence of {} nats, of at most 0.693.",
+      kAdversarialChange, mean_and_deviation(weights.divergence))});
+  Table bands{"Permuted weights by largest weight", {{"Largest weight"}, {"Texts"}, {"Median change"}}};
+  for (const LargestWeightBand& band : weights.bands) {
+    bands.rows.push_back({fmt::format("{} to {}", fixed(band.from, 2), fixed(band.to, 2)), std::to_string(band.texts),
+                          mean_and_deviation(band.permuted)});
+  }
+  section.add(std::move(bands));
+  return section;
+}
+
+std::string faithfulness_title(const Faithfulness& it) { return "Faithfulness of the attention of " + it.run; }
+
+}  // namespace
+
+std::vector<Section> sections_of(const Faithfulness& faithfulness) {
+  return {explained_section(faithfulness), agreement_section(faithfulness), weights_section(faithfulness)};
+}
+
+std::string faithfulness_page(const Faithfulness& faithfulness) {
+  return section_page(
+      faithfulness_title(faithfulness), sections_of(faithfulness),
+      fmt::format("Made by attend {}, {}: {}", faithfulness.attend, faithfulness.made, faithfulness.command));
+}
+
+std::string faithfulness_markdown(const Faithfulness& faithfulness) {
+  return sections_markdown(faithfulness_title(faithfulness), sections_of(faithfulness));
+}
+
+}  // namespace attend

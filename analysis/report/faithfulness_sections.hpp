@@ -1,0 +1,69 @@
+// The results of `attend faithfulness`, as one plain value, and the sections that show them. docs/faithfulness.md
+// defines each number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+#include "analysis/report/sections.hpp"
+
+namespace attend {
+
+// Kendall's τ-b of an explanation with a measure of importance, over the items where both vary.
+struct Agreement {
+  Spread tau = {};
+  double significant = 0;                    // share of the items with p < 0.05; NaN of none
+  std::int64_t measured = 0, undefined = 0;  // items
+};
+
+struct ExplanationAgreement {
+  std::string name = {};
+  std::optional<Agreement> gradient = {};  // with gradient × input; none of that itself
+  Agreement leave_one_out = {};
+};
+
+// The texts whose largest weight is at least `from` and less than `to`, or equal to a `to` of 1.
+struct LargestWeightBand {
+  double from = 0, to = 0;
+  std::int64_t texts = 0;
+  Spread permuted = {};
+};
+
+// Changes of the output, as total variation distance, with other weights of attention; by text.
+struct WeightPerturbation {
+  std::int64_t texts = 0;
+  Spread largest = {};   // weight of attention
+  Spread uniform = {};   // change with equal weights
+  Spread permuted = {};  // median change of the permutations
+  std::vector<LargestWeightBand> bands = {};
+  std::int64_t adversarial_texts = 0;
+  Spread divergence = {};  // nats, of the adversarial weights from the model's
+  Spread change = {};      // with the adversarial weights
+};
+
+struct Faithfulness {
+  std::string attend = {};   // the version that made this
+  std::string command = {};  // the command line that made it
+  std::string made = {};     // date
+  std::string run = {};
+  std::string checkpoint = {};
+  std::string attention = {};  // "[CLS] in the last of 2 layers, 4 heads each"
+  std::string data = {};
+  std::string item = {};  // what an output belongs to: "text", or "target position"
+  std::int64_t texts = 0, items = 0, left_out = 0;
+  std::vector<ExplanationAgreement> explanations = {};
+  std::optional<WeightPerturbation> weights = {};  // of texts
+};
+
+// The limit of the change with adversarial weights, and the permutations of each text.
+inline constexpr double kAdversarialChange = 0.01;
+inline constexpr int kPermutations = 100;
+
+std::vector<Section> sections_of(const Faithfulness& faithfulness);
+std::string faithfulness_page(const Faithfulness& faithfulness);      // index.html
+std::string faithfulness_markdown(const Faithfulness& faithfulness);  // report.md
+
+}  // namespace attend

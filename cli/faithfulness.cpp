@@ -1,0 +1,66 @@
+// attend faithfulness: whether the weights of a run's attention explain its predictions, as a report.
+#include <ATen/Parallel.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "analysis/faithfulness.hpp"
+#include "analysis/report/json.hpp"
+#include "cli/command.hpp"
+#include "cli/report_directory.hpp"
+#include "core/command_line.hpp"
+#include "core/conditions.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/number.hpp"
+#include "core/signals.hpp"
+#include "eval/workers.hpp"
+#include "models/run/text_run.hpp"
+
+namespace attend {
+namespace {
+
+struct FaithfulnessCommandConfig {
+  FaithfulnessConfig measured;
+  ReportOutput output;
+  std::optional<std::int64_t> threads;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Faithfulness");
+    FaithfulnessConfig::visit(self.measured, visit);
+    ReportOutput::visit(self.output, visit);
+    visit("threads", self.threads, {.help = "threads; auto: one per processor", .min = 1, .max = 1024});
+  }
+
+  void validate(const OptionOrigins& origins) const {
+    if (!measured.test.empty() && measured.test.size() != 2) {
+      throw UserError(fmt::format("{}: {}, expected 2", origins("test"), counted(std::ssize(measured.test), "file")),
+                      "write --test SOURCE TARGET");
+    }
+  }
+};
+
+void run(const FaithfulnessCommandConfig& config, const OptionOrigins& origins) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(num_workers(config.threads)));
+  const std::string& path = config.measured.run;
+  const RunKind kind = kind_of_run(run_of_best_seed(path));
+  if (kind == RunKind::train) refuse_given("data", origins, "for " + path + ", which translates: give --test");
+  if (kind == RunKind::finetune) refuse_given("test", origins, "for " + path + ", which does not translate");
+  ReportDirectory directory(config.output);
+  Faithfulness faithfulness = measure_faithfulness(config.measured);
+  faithfulness.command = command_line("faithfulness", config);
+  directory.commit(faithfulness_page(faithfulness), faithfulness_markdown(faithfulness), report_json(faithfulness));
+  log::info("{}: open index.html", config.output.directory);
+}
+
+}  // namespace
+
+Command faithfulness_command() {
+  return make_command<FaithfulnessCommandConfig>(
+      "faithfulness", "report whether the weights of a run's attention explain its predictions", run);
+}
+
+}  // namespace attend

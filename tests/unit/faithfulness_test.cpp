@@ -1,0 +1,263 @@
+// Explanations of predictions: against SciPy and NumPy (tests/parity/make_fixtures_explanations.py), on a network whose
+// flow is known, against finite differences, and on models whose attention says or changes nothing.
+#include "analysis/faithfulness.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/explanations.hpp"
+#include "core/json.hpp"
+#include "data/batch/labelled_batch.hpp"
+#include "models/layers/layers.hpp"
+#include "models/layers/weights_io.hpp"
+#include "tests/support/families.hpp"
+#include "tests/support/small_run.hpp"
+#include "tests/support/user_error.hpp"
+
+namespace attend {
+namespace {
+
+using torch::Tensor;
+
+const nlohmann::json& explanations_fixture() {
+  static const nlohmann::json content = read_json(ATTEND_SOURCE_DIR "/tests/parity/fixtures/explanations.json");
+  return content;
+}
+
+Tensor square_of(const std::vector<double>& numbers) {
+  const auto length = static_cast<std::int64_t>(std::sqrt(static_cast<double>(numbers.size())));
+  return at::tensor(numbers, at::kDouble).view({length, length});
+}
+
+Tensor square_of(const nlohmann::json& rows) {
+  std::vector<double> numbers;
+  for (const auto& row : rows) {
+    for (const double number : row) numbers.push_back(number);
+  }
+  return square_of(numbers);
+}
+
+TEST(Explanations, KendallIsThatOfSciPy) {
+  for (const auto& known : explanations_fixture().at("kendall")) {
+    const auto a = known.at("a").get<std::vector<double>>(), b = known.at("b").get<std::vector<double>>();
+    const RankAgreement found = kendall_tau_b(a, b);
+    EXPECT_NEAR(found.tau, known.at("tau"), 1e-12) << known;
+    EXPECT_NEAR(found.p, known.at("p"), 1e-12) << known;
+  }
+  const std::vector<double> constant = {0.5, 0.5, 0.5}, rising = {1, 2, 3};
+  EXPECT_TRUE(std::isnan(kendall_tau_b(constant, rising).tau));
+  EXPECT_TRUE(std::isnan(kendall_tau_b(std::span(rising).first(1), std::span(rising).first(1)).tau));
+}
+
+TEST(Explanations, RolloutIsThatOfNumPy) {
+  const auto& known = explanations_fixture().at("rollout");
+  std::vector<Tensor> layers_TT;
+  for (const auto& layer : known.at("layers")) layers_TT.push_back(square_of(layer));
+  EXPECT_TRUE(at::allclose(attention_rollout(layers_TT), square_of(known.at("rollout")), 1e-9, 1e-12));
+}
+
+// Half a unit reaches token 2 by each of two ways, of which the first one found takes an edge that the other needs.
+TEST(Explanations, FlowIsTheMaximum) {
+  const std::vector<Tensor> layers_TT = {square_of({0, 0, 1, 0, 0, 0, 0, 0, 0}), square_of({0, 0, 1, 1, 0, 0, 0, 0, 0}),
+                                         square_of({0, 1, 0, 0, 0, 0, 0, 0, 0})};
+  const std::vector<double> flows = attention_flow(layers_TT, 0);
+  ASSERT_EQ(flows.size(), 3u);
+  EXPECT_NEAR(flows[0], 0.5, 1e-9);
+  EXPECT_NEAR(flows[1], 0.5, 1e-9);
+  EXPECT_NEAR(flows[2], 1, 1e-9);
+}
+
+// ---- texts
+
+constexpr SpecialIds kSpecialOfTexts{.cls = 1, .sep = 2};
+
+class ExplainedTexts : public testing::TestWithParam<TextEncoderKind> {
+ protected:
+  ExplainedTexts() {
+    initialise(*model_, 5);
+    model_->eval();
+    const at::NoGradGuard no_grad;
+    for (Tensor& parameter : model_->parameters()) parameter.mul_(GetParam() == TextEncoderKind::bert ? 5 : 2);
+  }
+
+  static TextModelOptions options() {
+    TextModelOptions options{.model = GetParam(), .encoder = {.layers = 2, .width = 16, .dropout = 0}};
+    if (GetParam() == TextEncoderKind::lstm) {
+      options.pooling = Pooling::attention;
+    } else {
+      options.encoder.block.heads = 2;
+      options.encoder.block.attention_dropout = 0;
+    }
+    return options;
+  }
+  static LabelledTask task() { return {.text = {"a", "b"}, .labels = {"x", "y", "z"}}; }
+
+  ExplainedClassifier classifier() const { return {*model_, options(), kSpecialOfTexts, "run"}; }
+
+  Tensor log_probs(const Sample& text) const {
+    const at::NoGradGuard no_grad;
+    const Sample* const alone = &text;
+    Pass pass = Pass::inference();
+    return at::log_softmax(model_->logits(make_labelled_batch({&alone, 1}), pass), 1)[0].to(at::kDouble);
+  }
+  // Makes scores of the query of attention equal.
+  void make_uniform() {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, parameter] : parameters_of(*model_)) {
+      if (name == "pooler.query.weight") Tensor(parameter).zero_();
+      if (name.find("layers.1.self_attn.in_proj") != std::string::npos) Tensor(parameter).slice(0, 0, 32).zero_();
+    }
+  }
+  std::vector<PerturbedText> perturbed(bool adversarial) const {
+    const std::vector<const Sample*> texts = {&text_, &shorter_};
+    return classifier().perturb(texts, 1, adversarial);
+  }
+
+  TextModel model_{options(), task(), 31};
+  Sample text_{.ids = {1, 7, 9, 2, 12, 20, 5, 2}, .first = 4, .example = 0, .gold = {.label = 0}};
+  Sample shorter_{.ids = {1, 9, 2, 12, 2}, .first = 3, .example = 1, .gold = {.label = 1}};
+};
+
+TEST_P(ExplainedTexts, LeaveOneOutRemovesATokenOfItsText) {
+  const TokenImportance found = classifier().importance(text_);
+  ASSERT_EQ(found.leave_one_out.size(), 5u) << "the tokens that are not special";
+  for (const std::vector<double>& explanation : found.explanations) EXPECT_EQ(explanation.size(), 5u);
+  EXPECT_EQ(found.explanations.size(), classifier().names().size());
+  const auto change = [&](const Sample& without) {
+    return (log_probs(without).exp() - log_probs(text_).exp()).abs().sum().item<double>() / 2;
+  };
+  EXPECT_NEAR(found.leave_one_out[0], change({.ids = {1, 9, 2, 12, 20, 5, 2}, .first = 3, .gold = text_.gold}), 1e-5);
+  EXPECT_NEAR(found.leave_one_out[3], change({.ids = {1, 7, 9, 2, 12, 5, 2}, .first = 4, .gold = text_.gold}), 1e-5);
+  EXPECT_GT(found.leave_one_out[0], 1e-4);
+}
+
+TEST_P(ExplainedTexts, UniformAttentionRanksNothingAndChangesNothing) {
+  EXPECT_GT(perturbed(false)[0].permuted, 1e-4);
+  EXPECT_GT(perturbed(false)[1].uniform, 1e-4);
+  make_uniform();
+  const TokenImportance found = classifier().importance(text_);
+  EXPECT_TRUE(std::isnan(kendall_tau_b(found.explanations[0], found.gradient).tau));
+  for (const PerturbedText& text : perturbed(false)) {
+    EXPECT_LT(text.permuted, 1e-5);
+    EXPECT_LT(text.uniform, 1e-5);
+  }
+  EXPECT_NEAR(perturbed(false)[0].largest, 1.0 / 8, 1e-5);
+  EXPECT_NEAR(perturbed(false)[1].largest, 1.0 / 5, 1e-5);
+}
+
+TEST_P(ExplainedTexts, AnOutputThatIgnoresAttentionAllowsAnyWeights) {
+  for (const PerturbedText& text : perturbed(true)) EXPECT_LE(*text.change, kAdversarialChange);
+  {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, parameter] : parameters_of(*model_)) {
+      if (name == "classifier.weight") Tensor(parameter).zero_();
+    }
+  }
+  for (const PerturbedText& text : perturbed(true)) {
+    EXPECT_EQ(text.permuted, 0);
+    EXPECT_EQ(text.uniform, 0);
+    EXPECT_EQ(*text.change, 0);
+    EXPECT_GT(*text.divergence, 0.5) << "of at most 0.69";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Encoders, ExplainedTexts, testing::Values(TextEncoderKind::lstm, TextEncoderKind::bert),
+                         [](const auto& instance) { return std::string(name_of(instance.param)); });
+
+// The input is a multiple of the embedding: its scale is that of the row, which occurs once.
+class ExplainedLstm : public ExplainedTexts {};
+
+TEST_P(ExplainedLstm, GradientTimesInputIsTheChangeWithItsScale) {
+  const TokenImportance found = classifier().importance(text_);
+  const Tensor table = model_->encoder().table().master();
+  const auto best = log_probs(text_).argmax().item<std::int64_t>();
+  const std::vector<std::int64_t> ids = {7, 9, 12, 20, 5};
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto scaled = [&](double scale) {
+      const at::NoGradGuard no_grad;
+      const Tensor before = table[ids[i]].clone();
+      table[ids[i]].mul_(scale);
+      const double result = log_probs(text_)[best].item<double>();
+      table[ids[i]].copy_(before);
+      return result;
+    };
+    const double expected = std::abs(scaled(1.01) - scaled(0.99)) / 0.02;
+    EXPECT_NEAR(found.gradient[i], expected, 1e-3 + 1e-2 * expected) << i;
+  }
+  EXPECT_GT(std::ranges::max(found.gradient), 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(Encoders, ExplainedLstm, testing::Values(TextEncoderKind::lstm));
+
+TEST(ExplainedRuns, NeedAQueryOfAttention) {
+  TextModelOptions options{.model = TextEncoderKind::lstm, .encoder = {.layers = 1, .width = 8}};
+  const TextModel model(options, {.text = {"a"}, .labels = {"x", "y"}}, 31);
+  const std::string said = user_error_of([&] { ExplainedClassifier(*model, options, kSpecialOfTexts, "runs/last"); });
+  EXPECT_NE(said.find("runs/last: its --pooling is last"), std::string::npos) << said;
+}
+
+// ---- translations
+
+PiecePair pair_of_ids() {
+  PiecePair pair{.source = "", .source_pieces = {}, .target = "", .target_ids = {8, 11}, .target_bytes = {}};
+  for (const std::int32_t id : {7, 9, 12, 20}) pair.source_pieces.push_back({.id = id, .text = ""});
+  return pair;
+}
+
+TEST(ExplainedTranslations, HaveTheNumbersOfEveryPosition) {
+  for (const Family& family : families(/*dropout=*/0)) {
+    if (family.name != "luong_one_way" && family.name != "transformer_pre") continue;
+    SCOPED_TRACE(family.name);
+    const Run run = small_run(family.config, 3);
+    const Tokenizer& tokenizer = run.tokenizers.src;
+    const std::vector<TokenImportance> found = importance_of_source(run, pair_of_ids());
+    ASSERT_EQ(found.size(), 3u) << "two pieces and the end of sentence";
+
+    // log p of every next piece, after a source.
+    const auto log_probs = [&](const std::vector<std::int32_t>& source, Observer* observer = nullptr) {
+      const at::NoGradGuard no_grad;
+      const std::vector<std::int32_t> target = {8, 11};
+      const Batch batch{.src = concatenate({source}, -1, tokenizer.special().eos),
+                        .tgt = concatenate({target}, tokenizer.special().bos, -1),
+                        .labels_M = {},
+                        .examples = {}};
+      Pass pass = Pass::inference(observer);
+      const Tensor hidden_TH = run.model->forward(batch, pass);
+      return at::log_softmax(ops::logits(hidden_TH, run.model->output_table(), run.model->output_bias()), 1)
+          .to(at::kDouble);
+    };
+    const std::vector<std::int32_t> source = {7, 9, 12, 20};
+    AttentionRecorder recorder(AttentionPlace::cross);
+    const Tensor whole_TV = log_probs(source, &recorder), without_TV = log_probs({7, 12, 20});
+    const Tensor table = run.model->source_table().master();
+    for (std::int64_t t = 0; t < 3; ++t) {
+      const TokenImportance& position = found[static_cast<std::size_t>(t)];
+      EXPECT_NEAR(position.leave_one_out[1], (without_TV[t].exp() - whole_TV[t].exp()).abs().sum().item<double>() / 2,
+                  1e-6);
+      const Tensor weights_S = recorder.layers.back().weights[0].mean(0)[t];
+      for (std::int64_t s = 0; s < 4; ++s) {
+        EXPECT_NEAR(position.explanations[0][static_cast<std::size_t>(s)], weights_S[s].item<double>(), 1e-6);
+      }
+      if (family.config.model != ModelKind::luong) continue;  // positions are added to the embeddings
+      const auto scaled = [&](double scale) {
+        const at::NoGradGuard no_grad;
+        const Tensor before = table[9].clone();
+        table[9].mul_(scale);
+        const double result = log_probs(source)[t][whole_TV[t].argmax()].item<double>();
+        table[9].copy_(before);
+        return result;
+      };
+      const double expected = std::abs(scaled(1.1) - scaled(0.9)) / 0.2;
+      EXPECT_NEAR(position.gradient[1], expected, 1e-5 + 2e-2 * expected) << t;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attend
