@@ -163,7 +163,7 @@ TEST_P(ExplainedTexts, AnOutputThatIgnoresAttentionAllowsAnyWeights) {
     EXPECT_EQ(text.permuted, 0);
     EXPECT_EQ(text.uniform, 0);
     EXPECT_EQ(*text.change, 0);
-    EXPECT_GT(*text.divergence, 0.5) << "of at most 0.69";
+    EXPECT_GT(*text.divergence, 0.3) << "of at most 0.69; 0.42 from equal weights of five tokens";
   }
 }
 
