@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -30,17 +31,12 @@ const nlohmann::json& explanations_fixture() {
   return content;
 }
 
-Tensor square_of(const std::vector<double>& numbers) {
-  const auto length = static_cast<std::int64_t>(std::sqrt(static_cast<double>(numbers.size())));
-  return at::tensor(numbers, at::kDouble).view({length, length});
-}
+using Rows = std::vector<std::vector<double>>;
 
-Tensor square_of(const nlohmann::json& rows) {
-  std::vector<double> numbers;
-  for (const auto& row : rows) {
-    for (const double number : row) numbers.push_back(number);
-  }
-  return square_of(numbers);
+Tensor matrix_of(const Rows& rows) {
+  std::vector<Tensor> tensors;
+  for (const std::vector<double>& row : rows) tensors.push_back(at::tensor(row, at::kDouble));
+  return at::stack(tensors);
 }
 
 TEST(Explanations, KendallIsThatOfSciPy) {
@@ -58,14 +54,15 @@ TEST(Explanations, KendallIsThatOfSciPy) {
 TEST(Explanations, RolloutIsThatOfNumPy) {
   const auto& known = explanations_fixture().at("rollout");
   std::vector<Tensor> layers_TT;
-  for (const auto& layer : known.at("layers")) layers_TT.push_back(square_of(layer));
-  EXPECT_TRUE(at::allclose(attention_rollout(layers_TT), square_of(known.at("rollout")), 1e-9, 1e-12));
+  for (const auto& layer : known.at("layers")) layers_TT.push_back(matrix_of(layer.get<Rows>()));
+  EXPECT_TRUE(at::allclose(attention_rollout(layers_TT), matrix_of(known.at("rollout").get<Rows>()), 1e-9, 1e-12));
 }
 
 // Half a unit reaches token 2 by each of two ways, of which the first one found takes an edge that the other needs.
 TEST(Explanations, FlowIsTheMaximum) {
-  const std::vector<Tensor> layers_TT = {square_of({0, 0, 1, 0, 0, 0, 0, 0, 0}), square_of({0, 0, 1, 1, 0, 0, 0, 0, 0}),
-                                         square_of({0, 1, 0, 0, 0, 0, 0, 0, 0})};
+  const std::vector<Tensor> layers_TT = {matrix_of({{0, 0, 1}, {0, 0, 0}, {0, 0, 0}}),
+                                         matrix_of({{0, 0, 1}, {1, 0, 0}, {0, 0, 0}}),
+                                         matrix_of({{0, 1, 0}, {0, 0, 0}, {0, 0, 0}})};
   const std::vector<double> flows = attention_flow(layers_TT, 0);
   ASSERT_EQ(flows.size(), 3u);
   EXPECT_NEAR(flows[0], 0.5, 1e-9);
@@ -193,11 +190,12 @@ TEST_P(ExplainedLstm, GradientTimesInputIsTheChangeWithItsScale) {
   EXPECT_GT(std::ranges::max(found.gradient), 0.01);
 }
 
-INSTANTIATE_TEST_SUITE_P(Encoders, ExplainedLstm, testing::Values(TextEncoderKind::lstm));
+INSTANTIATE_TEST_SUITE_P(Lstm, ExplainedLstm, testing::Values(TextEncoderKind::lstm));
 
 TEST(ExplainedRuns, NeedAQueryOfAttention) {
-  TextModelOptions options{.model = TextEncoderKind::lstm, .encoder = {.layers = 1, .width = 8}};
-  const TextModel model(options, {.text = {"a"}, .labels = {"x", "y"}}, 31);
+  const TextModelOptions options{.model = TextEncoderKind::lstm, .encoder = {.layers = 1, .width = 8}};
+  const LabelledTask task{.text = {"a"}, .labels = {"x", "y"}};
+  const TextModel model(options, task, 31);
   const std::string said = user_error_of([&] { ExplainedClassifier(*model, options, kSpecialOfTexts, "runs/last"); });
   EXPECT_NE(said.find("runs/last: its --pooling is last"), std::string::npos) << said;
 }
@@ -214,7 +212,7 @@ TEST(ExplainedTranslations, HaveTheNumbersOfEveryPosition) {
   for (const Family& family : families(/*dropout=*/0)) {
     if (family.name != "luong_one_way" && family.name != "transformer_pre") continue;
     SCOPED_TRACE(family.name);
-    const Run run = small_run(family.config, 3);
+    const auto run = small_run(family.config, 3);
     const Tokenizer& tokenizer = run.tokenizers.src;
     const std::vector<TokenImportance> found = importance_of_source(run, pair_of_ids());
     ASSERT_EQ(found.size(), 3u) << "two pieces and the end of sentence";
@@ -223,8 +221,8 @@ TEST(ExplainedTranslations, HaveTheNumbersOfEveryPosition) {
     const auto log_probs = [&](const std::vector<std::int32_t>& source, Observer* observer = nullptr) {
       const at::NoGradGuard no_grad;
       const std::vector<std::int32_t> target = {8, 11};
-      const Batch batch{.src = concatenate({source}, -1, tokenizer.special().eos),
-                        .tgt = concatenate({target}, tokenizer.special().bos, -1),
+      const Batch batch{.src = concatenate({std::span(source)}, -1, tokenizer.special().eos),
+                        .tgt = concatenate({std::span(target)}, tokenizer.special().bos, -1),
                         .labels_M = {},
                         .examples = {}};
       Pass pass = Pass::inference(observer);
