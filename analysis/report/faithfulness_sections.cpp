@@ -2,7 +2,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <cmath>
 #include <utility>
 
 #include "analysis/report/markdown.hpp"
@@ -12,10 +11,7 @@
 namespace attend {
 namespace {
 
-std::string mean_and_deviation(const Spread& spread) {
-  const std::string mean = fixed(spread.mean, 3);
-  return std::isfinite(spread.deviation) ? fmt::format("{} (± {})", mean, fixed(spread.deviation, 3)) : mean;
-}
+std::string three_digits(const Spread& spread) { return with_deviation(spread, 1, 3); }
 
 Section explained_section(const Faithfulness& it) {
   Section section{"explained", "What was explained", ""};
@@ -46,7 +42,7 @@ Section agreement_section(const Faithfulness& it) {
     std::vector<TableCell>& cells = table.rows.emplace_back();
     cells.emplace_back(row.name);
     for (const std::optional<Agreement>& agreement : {row.gradient, std::optional(row.leave_one_out)}) {
-      cells.emplace_back(agreement ? mean_and_deviation(agreement->tau) : "–");
+      cells.emplace_back(agreement ? three_digits(agreement->tau) : "–");
       cells.emplace_back(agreement ? fixed(100 * agreement->significant, 1) : "–");
       cells.emplace_back(agreement ? std::to_string(agreement->undefined) : "–");
     }
@@ -67,20 +63,20 @@ Section weights_section(const Faithfulness& it) {
       "Where it is small although the largest weight is large, the prediction does not depend on where the model "
       "attends.";
   Table table{"Changes of the output, mean (± standard deviation)", {{"Weights", false}, {"Texts"}, {"Change"}}};
-  table.rows.push_back({"uniform", std::to_string(weights.texts), mean_and_deviation(weights.uniform)});
+  table.rows.push_back({"uniform", std::to_string(weights.texts), three_digits(weights.uniform)});
   table.rows.push_back({fmt::format("permuted, median of {}", kPermutations), std::to_string(weights.texts),
-                        mean_and_deviation(weights.permuted)});
-  table.rows.push_back({"adversarial", std::to_string(weights.adversarial_texts), mean_and_deviation(weights.change)});
+                        three_digits(weights.permuted)});
+  table.rows.push_back({"adversarial", std::to_string(weights.adversarial_texts), three_digits(weights.change)});
   section.add(std::move(table));
-  section.add(Paragraph{fmt::format("Largest weight of a text: {}.", mean_and_deviation(weights.largest))});
+  section.add(Paragraph{fmt::format("Largest weight of a text: {}.", three_digits(weights.largest))});
   section.add(Paragraph{fmt::format(
       "Adversarial weights, which change the output by at most {}, differ from the model's by a Jensen-Shannon "
       "divergence of {} nats, of at most 0.693.",
-      kAdversarialChange, mean_and_deviation(weights.divergence))});
+      kAdversarialChange, three_digits(weights.divergence))});
   Table bands{"Permuted weights by largest weight", {{"Largest weight"}, {"Texts"}, {"Median change"}}};
   for (const LargestWeightBand& band : weights.bands) {
     bands.rows.push_back({fmt::format("{} to {}", fixed(band.from, 2), fixed(band.to, 2)), std::to_string(band.texts),
-                          mean_and_deviation(band.permuted)});
+                          three_digits(band.permuted)});
   }
   section.add(std::move(bands));
   return section;

@@ -2,7 +2,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <cmath>
 #include <utility>
 
 #include "analysis/report/markdown.hpp"
@@ -12,11 +11,6 @@
 namespace attend {
 namespace {
 
-std::string with_deviation(const Spread& spread, double factor, int decimals) {
-  const std::string mean = fixed(factor * spread.mean, decimals);
-  if (!std::isfinite(spread.deviation)) return mean;
-  return fmt::format("{} (± {})", mean, fixed(factor * spread.deviation, decimals));
-}
 std::string in_percent(const Spread& share) { return with_deviation(share, 100, 1); }
 std::string correlation(const Spread& value) { return with_deviation(value, 1, 3); }
 

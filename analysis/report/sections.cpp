@@ -21,6 +21,12 @@ Spread spread_of(const std::vector<double>& values) {
   return {.mean = mean, .deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : kNotMeasured};
 }
 
+std::string with_deviation(const Spread& spread, double factor, int decimals) {
+  const std::string mean = fixed(factor * spread.mean, decimals);
+  if (!std::isfinite(spread.deviation)) return mean;
+  return fmt::format("{} (± {})", mean, fixed(factor * spread.deviation, decimals));
+}
+
 std::string interval(const Estimate& estimate, int decimals) {
   const std::string value = fixed(estimate.value, decimals);
   if (!std::isfinite(estimate.low) || !std::isfinite(estimate.high)) return value;
