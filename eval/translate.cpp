@@ -153,7 +153,7 @@ std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request
   const c10::InferenceMode inference;
   const CutWeights cut(request.config.attention_threshold);
   Pass pass = Pass::inference();
-  pass.edit_attention(cut);
+  pass.edit_attention(request.edit != nullptr ? *request.edit : cut);
   std::vector<Wanted> wanted;
   for (std::int64_t b = 0; b < src.layout.size(); ++b) {
     const std::int64_t length = src.layout.length(b);
@@ -191,7 +191,8 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                                            .marks = {special.cls, special.sep, special.mask}},
                                    .config = config_.search,
                                    .asked = asked_,
-                                   .companions = companions_ ? &*companions_ : nullptr};
+                                   .companions = companions_ ? &*companions_ : nullptr,
+                                   .edit = config_.edit};
   std::vector<std::int64_t> lengths;
   for (const Ids& ids : encoded) lengths.push_back(std::ssize(ids));
   auto batches =

@@ -15,6 +15,7 @@
 #include "eval/metrics/bayes_risk.hpp"
 #include "eval/search/ensemble.hpp"
 #include "eval/search/search.hpp"
+#include "models/layers/pass.hpp"
 #include "models/translation/seq2seq.hpp"
 
 namespace attend {
@@ -26,6 +27,7 @@ struct TranslatorConfig {
   std::int64_t batch_size = 32;
   std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
+  const AttentionEdit* edit = nullptr;  // of attention weights, which outlives the translator; no option
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -92,6 +94,7 @@ struct TranslationRequest {
   const SearchConfig& config;
   const LineRequests* asked = nullptr;     // of each line
   const Companions* companions = nullptr;  // nullptr: no ensemble
+  const AttentionEdit* edit = nullptr;     // of every model's attention, in place of the config's threshold
 };
 
 // The results for every source sentence (with its eos): `search` over the model. `lines` are their numbers in the

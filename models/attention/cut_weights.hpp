@@ -28,8 +28,8 @@ class CutWeights final : public AttentionEdit {
   bool edits(AttentionPlace place, std::int64_t /*layer*/) const override {
     return threshold_ > 0 && place == AttentionPlace::cross;
   }
-  torch::Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/,
-                     const torch::Tensor& weights_BNTS) const override {
+  torch::Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& weights_BNTS,
+                     const Places& /*places*/) const override {
     return cut_weights(weights_BNTS, threshold_);
   }
 

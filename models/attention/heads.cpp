@@ -94,7 +94,7 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64
   AttentionArithmetic arithmetic;
   Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, keys_BNSA, places, told ? &arithmetic : nullptr);
   if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
-  weights_BNTS = pass.edited(config_.place, layer, weights_BNTS);
+  weights_BNTS = pass.edited(config_.place, layer, weights_BNTS, places);
   if (observed) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
   if (told) {
     arithmetic.weights = weights_BNTS;
@@ -161,7 +161,8 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
 }
 
 Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
-                        std::span<const std::int64_t> sentences, std::int64_t layer, Pass& pass) const {
+                        std::span<const std::int64_t> sentences, std::int64_t step, std::int64_t layer,
+                        Pass& pass) const {
   ensure(q_RH.size(0) == std::ssize(sentences), "a sentence for every row");
   const auto fused = [&](const ops::HeadsForm& form) {
     return ops::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, form);
@@ -173,7 +174,7 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
             .k_BNSD = split(k_v[0]),
             .v_BNSD = split(k_v[1]),
-            .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1)}};
+            .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1), .first = step}};
   };
   const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
   return attend(q_RH, layer, pass, memory.max_length, fused, pad, unpad);

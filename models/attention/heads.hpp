@@ -59,10 +59,11 @@ class Heads {
   torch::Tensor to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv, const ops::Ancestry& ancestry,
                          std::int64_t layer, Pass& pass) const;
 
-  // The newest query of each hypothesis to the keys and values of a sentence, sentences[r] of row r: [R, H]. Inference
-  // only.
+  // The newest query of each hypothesis, number `step`, to the keys and values of a sentence, sentences[r] of row r:
+  // [R, H]. Inference only.
   torch::Tensor to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC, const Layout& memory,
-                          std::span<const std::int64_t> sentences, std::int64_t layer, Pass& pass) const;
+                          std::span<const std::int64_t> sentences, std::int64_t step, std::int64_t layer,
+                          Pass& pass) const;
 
  private:
   // Queries, keys and values padded to a block, fp32, with an axis of heads.

@@ -182,9 +182,10 @@ Tensor MultiHeadAttentionImpl::to_memory(const Tensor& x_MH, const Layout& layou
 }
 
 Tensor MultiHeadAttentionImpl::step_to_memory(const Tensor& x_RH, std::span<const std::int64_t> sentences,
-                                              const KeysValues& memory, std::int64_t layer, Pass& pass) const {
+                                              std::int64_t step, const KeysValues& memory, std::int64_t layer,
+                                              Pass& pass) const {
   const Tensor q_RH = projections_->queries(x_RH);
-  return output(heads_.to_memory(q_RH, memory.kv_MC, memory.layout, sentences, layer, pass), pass);
+  return output(heads_.to_memory(q_RH, memory.kv_MC, memory.layout, sentences, step, layer, pass), pass);
 }
 
 }  // namespace attend

@@ -73,8 +73,8 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   // Each sentence to the same sentence of the memory: [M, H].
   torch::Tensor to_memory(const torch::Tensor& x_MH, const Layout& layout, const KeysValues& memory, std::int64_t layer,
                           Pass& pass) const;
-  // The newest token of each hypothesis to a sentence of the memory, sentences[r] of row r: [R, H].
-  torch::Tensor step_to_memory(const torch::Tensor& x_RH, std::span<const std::int64_t> sentences,
+  // The newest token of each hypothesis, number `step`, to a sentence of the memory, sentences[r] of row r: [R, H].
+  torch::Tensor step_to_memory(const torch::Tensor& x_RH, std::span<const std::int64_t> sentences, std::int64_t step,
                                const KeysValues& memory, std::int64_t layer, Pass& pass) const;
 
  private:

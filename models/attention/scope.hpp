@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "models/attention/places.hpp"
+#include "models/layers/places.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/attention.hpp"
 #include "models/ops/recurrent.hpp"

@@ -15,7 +15,8 @@ class SilencedHead final : public AttentionEdit {
   SilencedHead(AttentionPlace place, std::int64_t layer, std::int64_t head)
       : place_(place), layer_(layer), head_(head) {}
   bool edits(AttentionPlace place, std::int64_t layer) const override { return place == place_ && layer == layer_; }
-  at::Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const at::Tensor& weights_BNTS) const override {
+  at::Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const at::Tensor& weights_BNTS,
+                  const Places& /*places*/) const override {
     at::Tensor silenced = weights_BNTS.clone();
     silenced.select(1, head_).zero_();
     return silenced;

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/random.hpp"
+#include "models/layers/places.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend {
@@ -79,14 +80,16 @@ class Observer {
   virtual void on_source(const torch::Tensor& /*embedded_SE*/) {}
 };
 
-// Replaces the attention weights of some layers before they are used: cuts small ones, silences or permutes heads.
+// Replaces the attention weights of some layers before they are used: cuts small ones, silences heads, or makes others.
 class AttentionEdit {
  public:
   virtual ~AttentionEdit() = default;
   // True if it edits this layer; other layers may take a fused form.
   virtual bool edits(AttentionPlace place, std::int64_t layer) const = 0;
-  // The weights to use in place of these, which have the form of Observer::on_attention.
-  virtual torch::Tensor edit(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) const = 0;
+  // The weights to use in place of these, which have the form of Observer::on_attention. `places` has the same axes. In
+  // a step, and wherever a recurrent decoder attends, there is one query, and B are the rows.
+  virtual torch::Tensor edit(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS,
+                             const Places& places) const = 0;
 };
 
 // The positions that hard attention sampled for some rows (models/attention/hard.hpp).
@@ -153,8 +156,9 @@ class Pass {
   // Edits attention weights before they are used; `edit` must outlive the pass.
   void edit_attention(const AttentionEdit& edit) { edit_ = &edit; }
   bool edits(AttentionPlace place, std::int64_t layer) const { return edit_ != nullptr && edit_->edits(place, layer); }
-  torch::Tensor edited(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) const {
-    return edits(place, layer) ? edit_->edit(place, layer, weights_BNTS) : weights_BNTS;
+  torch::Tensor edited(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS,
+                       const Places& places) const {
+    return edits(place, layer) ? edit_->edit(place, layer, weights_BNTS, places) : weights_BNTS;
   }
 
   // True if a layer must compute its weights, which fused forms do not return.

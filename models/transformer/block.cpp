@@ -98,7 +98,7 @@ Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInp
   const StackInput& stack = input.stack;
   const KeysValues memory{stack.memory->kv_MC[input.layer], stack.memory->layout};
   if (stack.cache != nullptr) {
-    return multihead_attn_->step_to_memory(x_MH, stack.sentences, memory, input.layer, pass);
+    return multihead_attn_->step_to_memory(x_MH, stack.sentences, stack.cache->steps() - 1, memory, input.layer, pass);
   }
   return multihead_attn_->to_memory(x_MH, stack.layout, memory, input.layer, pass);
 }

@@ -64,7 +64,7 @@ TEST(DecodeOps, CrossAttentionReadsItsSentence) {
     const auto kv = torch::randn({11, 2 * 37 * 2}).to(type);
     const auto attended = [&] {
       Pass pass = Pass::inference();
-      return heads_of(37 * 2, {.heads = 2}).to_memory(q, kv, memory, sentences, 0, pass);
+      return heads_of(37 * 2, {.heads = 2}).to_memory(q, kv, memory, sentences, 0, 0, pass);
     };
     const auto fast = attended();
     EXPECT_EQ(fast.scalar_type(), type);
@@ -83,7 +83,7 @@ TEST(DecodeOps, TheWorkedExampleOfTheScaledSoftmax) {
   kv[0][64] = kv[1][65] = 1;  // values that show the weights
   const Layout memory{.offsets = {0, 2}, .max_length = 2};
   Pass pass = Pass::inference();
-  const auto context = heads_of(64, {}).to_memory(q, kv, memory, std::vector<std::int64_t>{0, 0}, 0, pass);
+  const auto context = heads_of(64, {}).to_memory(q, kv, memory, std::vector<std::int64_t>{0, 0}, 0, 0, pass);
   const auto expected = torch::tensor({{0.88F, 0.12F}, {0.02F, 0.98F}});
   EXPECT_LE(largest_difference(context.narrow(1, 0, 2), expected), 0.005);
   const auto weights = weights_of_heads(q, kv.narrow(1, 0, 64), memory, memory, {});

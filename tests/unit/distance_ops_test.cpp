@@ -186,7 +186,7 @@ TEST_P(DistanceOps, DotProductsHaveNoScale) {
     const Tensor q = randn({2, 48}), kv = randn({kTokens, 96});
     const auto step = [&] {
       Pass pass = Pass::inference();
-      return cross.heads.to_memory(q, kv, kSentences, std::vector<std::int64_t>{4, 0}, 0, pass);
+      return cross.heads.to_memory(q, kv, kSentences, std::vector<std::int64_t>{4, 0}, 0, 0, pass);
     };
     const Tensor fast = step();
     const PlainOps plain;

@@ -42,13 +42,9 @@ PiecesOfWords words_in_pieces(const Tokenizer& tokenizer, const std::string& tex
 std::vector<std::int32_t> spread(const std::vector<Link>& links, const PiecesOfWords& src, const PiecesOfWords& tgt) {
   std::vector<std::int32_t> numbers;
   if (src.empty() || tgt.empty()) return numbers;
-  for (const Link& link : links) {
-    for (const std::int64_t t : tgt[static_cast<std::size_t>(link.tgt)]) {
-      for (const std::int64_t s : src[static_cast<std::size_t>(link.src)]) {
-        numbers.push_back(static_cast<std::int32_t>(t));
-        numbers.push_back(static_cast<std::int32_t>(s));
-      }
-    }
+  for (const Link& link : links_of_pieces(links, src, tgt)) {
+    numbers.push_back(static_cast<std::int32_t>(link.tgt));
+    numbers.push_back(static_cast<std::int32_t>(link.src));
   }
   return numbers;
 }
