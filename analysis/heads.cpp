@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/head_relations.hpp"
+#include "analysis/replaced_attention.hpp"
 #include "analysis/sentence_model.hpp"
 #include "analysis/silencing.hpp"
 #include "core/clock.hpp"
@@ -33,9 +34,14 @@
 #include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
+#include "train/translation/piece_links.hpp"
 
 namespace attend {
 namespace {
+
+bool has_recurrent_attention(const ModelConfig& model) {
+  return model.model == ModelKind::luong || model.model == ModelKind::bahdanau;
+}
 
 // Every head of these layers.
 std::vector<HeadPlace> heads_of_layers(const std::vector<LayerAttention>& layers) {
@@ -66,10 +72,12 @@ PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>&
 class HeadMeasurement {
  public:
   explicit HeadMeasurement(const HeadStudy& study)
-      : study_(study), device_(device_named(study.device)), trees_(read_conllu(study.data)) {
+      : study_(study), device_(device_named(study.use.device)) {
     report_.attend = version();
     report_.made = now_utc().substr(0, 10);
     report_.run = study.run;
+    if (study.data.empty()) return;
+    trees_ = read_conllu(study.data);
     report_.data = study.data;
     report_.sentences = std::ssize(trees_);
     for (const TreeSentence& tree : trees_) {
@@ -93,18 +101,21 @@ class HeadMeasurement {
   void refuse_without_self_attention(bool lacks, const std::string& what) const {
     if (!lacks) return;
     throw UserError(study_.run + ": " + what + ", which has no self-attention",
-                    "give a run of a Transformer or a BERT; attend attention shows the weights of a recurrent decoder");
+                    "give a run of a Transformer or a BERT, or one that translates with recurrent attention");
   }
 
   void study_translation(const std::filesystem::path& path) {
-    const Run run = Run::load(path, study_.checkpoint, device_);
-    refuse_without_self_attention(run.config.model != ModelKind::transformer,
-                                  fmt::format("a model of kind {}", name_of(run.config.model)));
+    const Run run = Run::load(path, study_.use.checkpoint, device_);
     if (run.tokenizers.factors.count() > 0) {
-      throw UserError(study_.run + ": it reads source factors, which sentences in CoNLL-U do not have",
+      throw UserError(study_.run + ": it reads source factors, which are not among the sentences that are read",
                       "give a run without --source-factors");
     }
-    freeze(*run.model, study_.precision);
+    refuse_without_self_attention(run.config.model == ModelKind::fixed, "a model of kind fixed");
+    freeze(*run.model, study_.use.precision);
+    if (has_recurrent_attention(run.config)) {
+      replace(run);
+      return;
+    }
     read_by(SentenceModel::of(run), AttentionPlace::encoder);
     silence_by_test(run);
     show_gates(*run.model);
@@ -115,26 +126,52 @@ class HeadMeasurement {
       report_.notes.emplace_back("Heads were not silenced: no translations are given (--test).");
       return;
     }
-    std::vector<std::string> source, target;
-    ParallelReader reader({study_.test[0]}, {study_.test[1]});
-    for (TextPair pair; std::ssize(source) < study_.sentences && reader.next(pair);) {
-      source.push_back(pair.src);
-      target.push_back(pair.tgt);
-    }
-    if (source.empty()) {
-      throw UserError(fmt::format("{} and {}: no pair of lines with text", study_.test[0], study_.test[1]),
-                      "give sentences and their translations");
-    }
+    const GivenTranslations given = read_test();
     std::vector<HeadPlace> heads;
     PairAttention pairs(run, {}, [&](const PiecePair& /*pair*/, const SentenceAttention& attention) {
       heads = heads_of_layers(attention.layers);
     });
-    for (std::size_t i = 0; heads.empty() && i < source.size(); ++i) {  // a text without pieces shows none
-      pairs.add(pair_in_pieces(run.tokenizers, source[i], target[i]));
+    for (std::size_t i = 0; heads.empty() && i < given.sources.size(); ++i) {  // a text without pieces shows none
+      pairs.add(pair_in_pieces(run.tokenizers, given.sources[i], given.targets[i]));
       pairs.finish();
     }
-    silence("the pieces of " + study_.test[1], heads,
-            [&](const ScoreConfig& config) { return sums_of(score(run, source, target, config)); });
+    silence("the pieces of " + study_.test[1], heads, [&](const ScoreConfig& config) {
+      return losses_of(score(run, given.sources, given.targets, config));
+    });
+    if (study_.bleu) {
+      log::info("translating without each of {}", counted(std::ssize(heads), "head"));
+      add_bleu(*report_.silencing, heads, run, given, study_.scoring);
+    }
+  }
+
+  void replace(const Run& run) {
+    const GivenTranslations given = read_test();
+    report_.place = name_of(AttentionPlace::cross);
+    report_.sentences = std::ssize(given.sources);
+    log::info("replacing the attention over {}", counted(report_.sentences, "sentence"));
+    report_.replacement = replace_attention(run, given, study_.scoring);
+    report_.replacement->source = study_.test[0];
+    report_.replacement->target = study_.test[1];
+    report_.replacement->alignment = study_.alignment;
+  }
+
+  // The pairs of --test whose lines have text, the first --sentences, with their links in --alignment.
+  GivenTranslations read_test() const {
+    const std::string &source = study_.test[0], &target = study_.test[1];
+    std::vector<SentenceLinks> links;
+    if (!study_.alignment.empty()) links = read_word_links(study_.alignment, source, target);
+    GivenTranslations given;
+    ParallelReader reader({source}, {target});
+    for (TextPair pair; std::ssize(given.sources) < study_.sentences && reader.next(pair);) {
+      given.sources.push_back(pair.src);
+      given.targets.push_back(pair.tgt);
+      if (!links.empty()) given.links.push_back(links[pair.line - 1].sure);
+    }
+    if (given.sources.empty()) {
+      throw UserError(fmt::format("{} and {}: no pair of lines with text", source, target),
+                      "give sentences and their translations");
+    }
+    return given;
   }
 
   void show_gates(const Seq2SeqImpl& model) {
@@ -151,8 +188,8 @@ class HeadMeasurement {
   }
 
   void study_bert(const std::filesystem::path& path) {
-    const BertRun run = BertRun::load(path, study_.checkpoint, device_);
-    freeze(*run.model, study_.precision);
+    const BertRun run = BertRun::load(path, study_.use.checkpoint, device_);
+    freeze(*run.model, study_.use.precision);
     read_by(SentenceModel::of(run), AttentionPlace::encoder);
     if (!run.fills_masks()) {
       report_.notes.emplace_back("Heads were not silenced: the run has no head for masked pieces.");
@@ -164,24 +201,24 @@ class HeadMeasurement {
   }
 
   void study_tuned(const std::filesystem::path& path) {
-    const TextRun run = TextRun::load(path, study_.checkpoint, device_);
+    const TextRun run = TextRun::load(path, study_.use.checkpoint, device_);
     if (run.model->encoder().bert().is_empty()) {
       throw UserError(study_.run + ": its encoder is not a BERT", "give a run of --model bert, or of attend pretrain");
     }
-    freeze(*run.model, study_.precision);
+    freeze(*run.model, study_.use.precision);
     read_by(SentenceModel::of(run), AttentionPlace::encoder);
     report_.notes.emplace_back("Heads were not silenced: a fine-tuned model does not predict masked pieces.");
   }
 
   void study_language(const std::filesystem::path& path) {
-    const LanguageRun run = LanguageRun::load(path, study_.checkpoint, device_);
+    const LanguageRun run = LanguageRun::load(path, study_.use.checkpoint, device_);
     refuse_without_self_attention(run.options.is_recurrent(),
                                   fmt::format("a language model of --cell {}", name_of(run.options.cell)));
-    freeze(*run.model, study_.precision);
+    freeze(*run.model, study_.use.precision);
     read_by(SentenceModel::of(run), AttentionPlace::decoder);
     const std::vector<std::string> texts = first_texts();
     silence("the pieces of " + study_.data, self_attention_,
-            [&](const ScoreConfig& config) { return sums_of(score_language(run, texts, config)); });
+            [&](const ScoreConfig& config) { return losses_of(score_language(run, texts, config)); });
   }
 
   // What the heads of self-attention at `place` attend to in all sentences.
@@ -281,13 +318,6 @@ class HeadMeasurement {
     name_roles(report_);
   }
 
-  template <class Score>
-  static std::vector<SentenceLoss> sums_of(const std::vector<Score>& scores) {
-    std::vector<SentenceLoss> losses;
-    for (const Score& score : scores) losses.push_back({-score.log_prob(), std::ssize(score.pieces)});
-    return losses;
-  }
-
   template <class Losses>
   void silence(const std::string& of, const std::vector<HeadPlace>& heads, const Losses& losses) {
     log::info("silencing {}", counted(std::ssize(heads), "head"));
@@ -311,6 +341,11 @@ class HeadMeasurement {
 };
 
 }  // namespace
+
+bool translates_recurrently(const std::filesystem::path& run) {
+  return kind_of_run(run) == RunKind::train &&
+         has_recurrent_attention(read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore));
+}
 
 HeadReport study_heads(const HeadStudy& study) { return HeadMeasurement(study).run(); }
 

@@ -1,33 +1,68 @@
 // The measurements of `attend heads`: what each attention head of a Transformer attends to in sentences with dependency
-// trees, and what the model loses without it.
+// trees, and what the model loses without it; what a recurrent translation model loses with other weights.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "analysis/report/head_report.hpp"
+#include "core/options.hpp"
 #include "eval/score.hpp"
-#include "models/ops/weight.hpp"
+#include "models/run/model_options.hpp"
 
 namespace attend {
 
 struct HeadStudy {
-  std::string run;                     // of attend train, pretrain or finetune
-  std::string data;                    // sentences in CoNLL-U
-  std::vector<std::string> test = {};  // sources and translations, by which heads of translation runs are silenced
-  std::int64_t sentences = 500;        // the most that are read for each silenced head
-  std::string checkpoint = "auto";
-  Precision precision = Precision::automatic;
-  std::string device = "auto";
-  ScoreConfig scoring = {};
+  std::string run;
+  std::string data;
+  std::vector<std::string> test;
+  std::string alignment;
+  bool bleu = false;
+  std::int64_t sentences = 500;
+  ModelOptions use;
+  ScoreConfig scoring;  // the caller visits its options
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("run", self.run,
+          {.help = "run by attend train, of attend pretrain, or of a BERT by attend finetune",
+           .placeholder = "DIR",
+           .required = true,
+           .positional = true});
+    visit("data", self.data,
+          {.help = "sentences with dependency trees in the format CoNLL-U, plain or .gz, in the language that the "
+                   "encoder or the language model reads; needed unless the run translates with recurrent attention",
+           .placeholder = "FILE"});
+    visit("test", self.test,
+          {.help = "source sentences and their translations, whose loss is measured with each head of a translation "
+                   "run silenced, or with other weights in place of recurrent attention; none: heads are not silenced",
+           .placeholder = "FILE"});
+    visit("alignment", self.alignment,
+          {.help = "links between the words of each pair of --test, such as 0-0 1-2, that replace recurrent attention, "
+                   "too",
+           .placeholder = "FILE"});
+    visit("bleu", self.bleu,
+          {.help = "measure the BLEU of greedy translations without each head of a Transformer, too: a translation of "
+                   "--test for each head"});
+    visit("sentences", self.sentences,
+          {.help = "sentences of --data, or of --test, that are read with each change of attention, at most",
+           .min = 1});
+    ModelOptions::visit(self.use, visit);
+  }
 };
+
+// True for a run that translates with the attention of a recurrent decoder, which is replaced: it has no heads to
+// describe. UserError as in kind_of_run.
+bool translates_recurrently(const std::filesystem::path& run);
 
 // All but the command line. The self-attention is that of the encoder of a translation run, of a BERT, or of a causal
 // Transformer. Heads are silenced by the loss of masked pieces (a BERT), of all pieces (a language model), or of the
-// translations in `test`; without these, and for a fine-tuned BERT, they are not. UserError for a run without
-// self-attention, with source factors, or to whose tokenizer no word of the data is known, and for data without a
-// relation between words that the model sees. Interrupted after SIGINT or SIGTERM.
+// translations in `test`; without these, and for a fine-tuned BERT, they are not. Of a run that translates recurrently,
+// `test` is read alone. UserError for a run without attention, with source factors, or to whose tokenizer no word of the
+// data is known, for data without a relation between words that the model sees, and as read_word_links. Interrupted
+// after SIGINT or SIGTERM.
 HeadReport study_heads(const HeadStudy& study);
 
 }  // namespace attend

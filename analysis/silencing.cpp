@@ -3,14 +3,11 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
-#include <algorithm>
-
 #include "core/error.hpp"
 #include "core/progress.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/attention.hpp"
 #include "eval/forced_piece.hpp"
-#include "eval/metrics/significance.hpp"
 #include "eval/score_batches.hpp"
 #include "models/attention/cut_weights.hpp"
 #include "models/attention/silenced_head.hpp"
@@ -19,26 +16,6 @@ namespace attend {
 namespace {
 
 constexpr std::uint64_t kMaskingSeed = 1;
-
-// No p-value of the bootstrap is below 1 / samples; corrected for all heads it must be able to fall below 0.05.
-constexpr std::size_t kFewestSamples = 1000, kSamplesOfHead = 40;
-
-// From rows (loss, pieces) of sentences.
-class LossByPiece final : public metrics::Measure {
- public:
-  std::size_t width() const override { return 2; }
-  double value(std::span<const double> statistics) const override { return statistics[0] / statistics[1]; }
-  std::string name() const override { return "Loss by piece"; }
-};
-
-metrics::Rows rows_of(const metrics::Measure& measure, const std::vector<SentenceLoss>& losses) {
-  metrics::Rows rows(measure);
-  for (const SentenceLoss& sentence : losses) {
-    if (sentence.pieces == 0) continue;
-    rows.append(std::vector<double>{sentence.loss, static_cast<double>(sentence.pieces)});
-  }
-  return rows;
-}
 
 }  // namespace
 
@@ -50,34 +27,27 @@ Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads,
   if (whole.size() == 0) {
     throw UserError(of + ": there are none in the sentences that are read", "raise --sentences, or give others");
   }
-  const metrics::Resamples samples =
-      metrics::draw_resamples(whole.size(), std::max(kFewestSamples, kSamplesOfHead * heads.size()));
-  const std::vector<double> before = metrics::resampled(whole, samples);
+  PairedChanges changes(whole, heads.size());
   Silencing result{.of = of,
                    .sentences = static_cast<std::int64_t>(whole.size()),
                    .pieces = static_cast<std::int64_t>(whole.sum()[1]),
                    .loss = whole.value(),
                    .heads = {}};
-  std::vector<double> p_values;
   for (const auto& [place, layer, head] : heads) {
-    const metrics::Rows silenced = rows_of(measure, losses(SilencedHead(place, layer, head)));
-    const std::vector<double> after = metrics::resampled(silenced, samples);
-    std::vector<double> changes(after.size());
-    std::ranges::transform(after, before, changes.begin(), std::minus());
-    const double change = silenced.value() - whole.value();
-    const metrics::Interval interval = metrics::interval_of(changes, whole.size());
-    HeadSilence& row = result.heads.emplace_back();
-    row.place = name_of(place);
-    row.layer = layer;
-    row.head = head;
-    row.change = {change, interval.low, interval.high};
-    row.p = metrics::paired_bootstrap(before, after, change, whole.size());
-    p_values.push_back(row.p);
+    changes.add(rows_of(measure, losses(SilencedHead(place, layer, head))));
     progress.add();
   }
   progress.clear();
-  const std::vector<double> corrected = metrics::holm(p_values);
-  for (std::size_t h = 0; h < corrected.size(); ++h) result.heads[h].p_holm = corrected[h];
+  const std::vector<TestedChange> tested = changes.tested();
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    HeadSilence& row = result.heads.emplace_back();
+    row.place = name_of(heads[h].place);
+    row.layer = heads[h].layer;
+    row.head = heads[h].head;
+    row.change = tested[h].change;
+    row.p = tested[h].p;
+    row.p_holm = tested[h].p_holm;
+  }
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/paired_changes.hpp"
 #include "analysis/report/head_report.hpp"
 #include "data/corpus/masking.hpp"
 #include "eval/score.hpp"
@@ -17,12 +18,6 @@
 #include "models/run/bert_run.hpp"
 
 namespace attend {
-
-// Of a sentence: the sum of -log p of its pieces, and their number.
-struct SentenceLoss {
-  double loss = 0;
-  std::int64_t pieces = 0;
-};
 
 // The losses of all sentences, if the model's attention is edited.
 using LossesOfSentences = std::function<std::vector<SentenceLoss>(const AttentionEdit& edit)>;

@@ -1,16 +1,14 @@
-// attend heads: one report on what each attention head of a run does.
+// attend heads: one report on what each attention head of a run does, or recurrent attention.
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
-#include <cstdint>
+#include <filesystem>
 #include <string>
-#include <vector>
 
 #include "analysis/heads.hpp"
 #include "analysis/report/head_sections.hpp"
 #include "analysis/report/json.hpp"
 #include "cli/command.hpp"
-#include "cli/model_options.hpp"
 #include "cli/report_directory.hpp"
 #include "core/command_line.hpp"
 #include "core/conditions.hpp"
@@ -26,66 +24,59 @@ namespace attend {
 namespace {
 
 struct HeadsOfRunConfig {
-  std::string run;
-  std::string data;
+  HeadStudy study;
   ReportOutput output;
-  std::vector<std::string> test;
-  std::int64_t sentences = 500;
-  ModelOptions use;
-  ScoreConfig score;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Heads");
-    visit("run", self.run,
-          {.help = "run of a Transformer by attend train, of attend pretrain, or of a BERT by attend finetune",
-           .placeholder = "DIR",
-           .required = true,
-           .positional = true});
-    visit("data", self.data,
-          {.help = "sentences with dependency trees in the format CoNLL-U, plain or .gz, in the language that the "
-                   "encoder or the language model reads",
-           .placeholder = "FILE",
-           .required = true});
+    HeadStudy::visit(self.study, visit);
     ReportOutput::visit(self.output, visit);
-    visit("test", self.test,
-          {.help = "source sentences and their translations, whose loss is measured with each head of a translation "
-                   "run silenced; none: its heads are not silenced",
-           .placeholder = "FILE"});
-    visit("sentences", self.sentences,
-          {.help = "sentences of --data, or of --test, that are read with each head silenced, at most", .min = 1});
-    ModelOptions::visit(self.use, visit);
-    ScoreConfig::visit(self.score, visit);
+    ScoreConfig::visit(self.study.scoring, visit);
   }
 
   void validate(const OptionOrigins& origins) const {
-    if (!test.empty() && test.size() != 2) {
-      throw UserError(fmt::format("{}: {}, expected 2", origins("test"), counted(std::ssize(test), "file")),
+    if (!study.test.empty() && study.test.size() != 2) {
+      throw UserError(fmt::format("{}: {}, expected 2", origins("test"), counted(std::ssize(study.test), "file")),
                       "write --test SOURCE TARGET");
     }
   }
 };
 
-void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
-  signals::install();
-  at::set_num_threads(static_cast<int>(config.score.threads));
-  const RunKind kind = kind_of_run(run_of_best_seed(config.run));
-  if (kind != RunKind::train) refuse_given("test", origins, "for " + config.run + ", which does not translate");
+// What is needed of a run, and what has a meaning for it.
+void check_use(const HeadStudy& study, const OptionOrigins& origins) {
+  const std::filesystem::path path = run_of_best_seed(study.run);
+  const RunKind kind = kind_of_run(path);
+  const std::string of_run = "for " + study.run + ", ";
+  const auto need = [](const std::string& value, const std::string& option) {
+    if (value.empty()) throw UserError(option + " is missing", "attend heads --help lists the options");
+  };
+  if (translates_recurrently(path)) {
+    refuse_given("data", origins, of_run + "whose attention is recurrent: other weights replace it (--test)");
+    refuse_given("bleu", origins, of_run + "whose attention is recurrent: BLEU is measured without it");
+    need(study.test.empty() ? "" : study.test[0], "--test SOURCE TARGET");
+    return;
+  }
+  need(study.data, "--data");
+  refuse_given("alignment", origins, of_run + "whose attention is not recurrent");
+  if (kind != RunKind::train) {
+    for (const char* option : {"test", "bleu"}) refuse_given(option, origins, of_run + "which does not translate");
+  }
+  if (study.test.empty()) refuse_given("bleu", origins, "without --test");
   for (const char* option : {"sentences", "batch-size", "workers"}) {  // of silencing
-    if (kind == RunKind::train && config.test.empty()) refuse_given(option, origins, "without --test");
+    if (kind == RunKind::train && study.test.empty()) refuse_given(option, origins, "without --test");
     if (kind == RunKind::finetune) {
       refuse_given(option, origins, "for a fine-tuned run, whose heads are not silenced");
     }
   }
+}
+
+void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(config.study.scoring.threads));
+  check_use(config.study, origins);
   ReportDirectory directory(config.output);
-  HeadReport report = study_heads({.run = config.run,
-                                   .data = config.data,
-                                   .test = config.test,
-                                   .sentences = config.sentences,
-                                   .checkpoint = config.use.checkpoint,
-                                   .precision = config.use.precision,
-                                   .device = config.use.device,
-                                   .scoring = config.score});
+  HeadReport report = study_heads(config.study);
   report.command = command_line("heads", config);
   directory.commit(head_page(report), head_markdown(report), report_json(report));
   for (const std::string& note : report.notes) log::warn("{}", note);

@@ -63,17 +63,6 @@ PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>
   return result;
 }
 
-std::vector<Link> links_of_pieces(const std::vector<Link>& links, const PiecesOfWords& source,
-                                  const PiecesOfWords& target) {
-  std::vector<Link> result;
-  for (const Link& link : links) {
-    for (const std::int64_t t : target[static_cast<std::size_t>(link.tgt)]) {
-      for (const std::int64_t s : source[static_cast<std::size_t>(link.src)]) result.push_back({.src = s, .tgt = t});
-    }
-  }
-  return result;
-}
-
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   if (tokenizer.is_reversed()) {
     const std::vector<std::int32_t> in_order(ids.rbegin(), ids.rend());

@@ -43,10 +43,6 @@ PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>
 // The positions of the pieces `ids` in the text that they decode to.
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
-// The links between words of a pair as links between their pieces: each piece of one word with each of the other.
-std::vector<Link> links_of_pieces(const std::vector<Link>& links, const PiecesOfWords& source,
-                                  const PiecesOfWords& target);
-
 // Weights between words instead of pieces, fp64 [target words, source words]: the sum over a source word's pieces, the
 // mean over a target word's; 0 for a word without pieces. `weights_TS` may have more rows and columns than there are
 // pieces in words.

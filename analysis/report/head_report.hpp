@@ -44,6 +44,13 @@ struct HeadRelation {
   std::string direction() const { return to_head ? "dependent to head" : "head to dependent"; }
 };
 
+// The change of a score of the same sentences from the unchanged model.
+struct TestedChange {
+  Estimate change;
+  double p = 1;  // two-sided
+  double p_holm = 1;
+};
+
 struct HeadSilence {
   std::string place;  // "encoder", "decoder" or "cross"
   std::int64_t layer = 0;
@@ -52,6 +59,7 @@ struct HeadSilence {
   double p = 1;     // two-sided
   double p_holm = 1;
   std::optional<double> gate = {};  // of a run with gates
+  std::optional<TestedChange> bleu = {};  // of greedy translations
 };
 
 struct Silencing {
@@ -60,6 +68,30 @@ struct Silencing {
   std::int64_t pieces = 0;
   double loss = 0;  // of the whole model, in nats by piece
   std::vector<HeadSilence> heads;
+  std::optional<double> bleu = {};  // of the whole model's greedy translations
+  std::string bleu_signature = {};
+};
+
+// A translation model with other weights in place of its attention to the source.
+struct ReplacedAttention {
+  std::string weights;  // "uniform"
+  double loss = 0;      // in nats by piece
+  TestedChange loss_change;
+  std::optional<double> bleu = {};  // of greedy translations; none for weights that depend on a given one
+  std::optional<TestedChange> bleu_change = {};
+};
+
+struct Replacement {
+  std::string source;  // file names
+  std::string target;
+  std::string alignment = {};  // file of the given links, empty without
+  std::int64_t sentences = 0;
+  std::int64_t pieces = 0;
+  std::int64_t linked_pieces = 0;
+  double loss = 0;  // of the model with its own weights
+  double bleu = 0;
+  std::string bleu_signature;
+  std::vector<ReplacedAttention> weights;
 };
 
 struct HeadReport {
@@ -77,6 +109,7 @@ struct HeadReport {
   std::vector<HeadRelation> relations;  // by name
   std::int64_t rare_relations = 0;      // left out: too few instances in a half
   std::optional<Silencing> silencing;
+  std::optional<Replacement> replacement = {};  // of recurrent attention, in place of all that is said of heads
 };
 
 // A head is positional if the largest weight of this share of the words is at one offset (Voita et al. 2019, arXiv

@@ -55,10 +55,15 @@ std::string gate_of(const auto& head) { return head.gate ? fixed(*head.gate, 2) 
 Section facts_of_heads(const HeadReport& it) {
   Section section{"measured", "The run and the data", ""};
   if (!it.notes.empty()) section.add(Items{it.notes});
-  section.add(Paragraph{fmt::format(
-      "Self-attention of the {} of {} over {} with {} of {}.{}", it.place, it.run, plural(it.sentences, "sentence"),
-      plural(it.words, "word"), it.data,
-      it.causal ? " A word sees itself and those before it: only relations to an earlier word count." : "")});
+  if (it.replacement) {
+    section.add(Paragraph{fmt::format("Recurrent attention of {} over {} of {} and {}.", it.run,
+                                      plural(it.sentences, "pair"), it.replacement->source, it.replacement->target)});
+  } else {
+    section.add(Paragraph{fmt::format(
+        "Self-attention of the {} of {} over {} with {} of {}.{}", it.place, it.run, plural(it.sentences, "sentence"),
+        plural(it.words, "word"), it.data,
+        it.causal ? " A word sees itself and those before it: only relations to an earlier word count." : "")});
+  }
   section.add(Paragraph{fmt::format("Made by attend {}, {}: {}", it.attend, it.made, it.command)});
   return section;
 }
@@ -139,6 +144,16 @@ Section relations_of_heads(const HeadReport& it) {
   return section;
 }
 
+// The score of the unchanged model.
+std::string bleu_note(double bleu, const std::string& signature) {
+  return fmt::format(" BLEU of the whole model: {}, of greedy translations (beam 1), {}.", fixed(bleu, 1), signature);
+}
+
+void add_tested(std::vector<TableCell>& row, const TestedChange& tested, int decimals) {
+  row.emplace_back(interval(tested.change, decimals));
+  row.emplace_back(p_value(tested.p_holm));
+}
+
 Section silencing_of_heads(const HeadReport& it) {
   Section section{"silencing", "3. Silencing", ""};
   if (!it.silencing) {
@@ -155,31 +170,77 @@ Section silencing_of_heads(const HeadReport& it) {
   std::map<std::string, HeadGrid> grids;
   Table numbers{"Silenced heads", {{"Attention", false}, {"Layer"}, {"Head"}, {"Change of the loss"}, {"p"}}};
   const bool gated = add_gates(numbers, silenced.heads);
+  std::string units = "Loss in nats by piece.";
+  if (silenced.bleu) {
+    units += bleu_note(*silenced.bleu, silenced.bleu_signature);
+    numbers.columns.push_back({"Change of BLEU"});
+    numbers.columns.push_back({"p"});
+  }
   for (const HeadSilence& head : silenced.heads) {
     grids[head.place].insert({{head.layer, head.head}, TableCell(fixed(head.change.value, 3), head.change.value)});
     numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head), interval(head.change, 4),
                             p_value(head.p_holm)});
     if (gated) numbers.rows.back().emplace_back(gate_of(head));
+    if (head.bleu) add_tested(numbers.rows.back(), *head.bleu, 1);
   }
   for (const auto& [place, grid] : grids)
     section.add(grid_table("Change of the loss without a head: " + place, grid, /*of_numbers=*/true));
-  section.add(Figure{"All changes", "In nats by piece.", {}, std::move(numbers)});
+  section.add(Figure{"All changes", units, {}, std::move(numbers)});
   return section;
+}
+
+Section replaced_attention(const HeadReport& it) {
+  const Replacement& replaced = *it.replacement;
+  Section section{"replaced", "Attention replaced",
+                  "The loss of given translations, and the BLEU of the model's own, if other weights replace those of "
+                  "its attention: all source positions alike (uniform), target piece t at source piece t (diagonal), or "
+                  "the words that a given alignment links. Above 0, the change of the loss is for the worse. 95 % "
+                  "intervals and p by the paired bootstrap over sentences, p after Holm's correction for all weights."};
+  section.add(Paragraph{fmt::format("Loss in nats by piece, of {} in {}.", plural(replaced.pieces, "piece"),
+                                    plural(replaced.sentences, "sentence")) +
+                        bleu_note(replaced.bleu, replaced.bleu_signature)});
+  if (!replaced.alignment.empty()) {
+    section.add(Paragraph{fmt::format("{} links {} of the pieces of {}; the others keep the model's own weights. BLEU "
+                                      "is not measured with it, since it belongs to one translation.",
+                                      replaced.alignment, fixed(static_cast<double>(replaced.linked_pieces), 0),
+                                      replaced.target)});
+  }
+  Table table{"Other weights",
+              {{"Weights", false}, {"Loss"}, {"Change of the loss"}, {"p"}, {"BLEU"}, {"Change of BLEU"}, {"p"}}};
+  table.rows.push_back({"the model's own", fixed(replaced.loss, 4), "–", "–", fixed(replaced.bleu, 1), "–", "–"});
+  for (const ReplacedAttention& row : replaced.weights) {
+    std::vector<TableCell>& cells = table.rows.emplace_back();
+    cells = {row.weights, fixed(row.loss, 4)};
+    add_tested(cells, row.loss_change, 4);
+    cells.emplace_back(fixed_or_dash(row.bleu, 1));
+    if (row.bleu_change) {
+      add_tested(cells, *row.bleu_change, 1);
+    } else {
+      cells.insert(cells.end(), 2, TableCell("–"));
+    }
+  }
+  section.add(std::move(table));
+  return section;
+}
+
+std::string title_of(const HeadReport& it) {
+  return (it.replacement ? "Attention of " : "Attention heads of ") + it.run;
 }
 
 }  // namespace
 
 std::vector<Section> sections_of(const HeadReport& report) {
+  if (report.replacement) return {facts_of_heads(report), replaced_attention(report)};
   return {facts_of_heads(report), roles_of_heads(report), relations_of_heads(report), silencing_of_heads(report)};
 }
 
 std::string head_page(const HeadReport& report) {
-  return section_page("Attention heads of " + report.run, sections_of(report),
+  return section_page(title_of(report), sections_of(report),
                       fmt::format("Made by attend {}, {}.", report.attend, report.made));
 }
 
 std::string head_markdown(const HeadReport& report) {
-  return sections_markdown("Attention heads of " + report.run, sections_of(report));
+  return sections_markdown(title_of(report), sections_of(report));
 }
 
 }  // namespace attend

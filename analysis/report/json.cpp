@@ -168,15 +168,29 @@ struct Members {
             OF(p),         OF(p_holm)};
   }
 
+  Json json_of(const TestedChange& it) const { return {OF(change), OF(p), OF(p_holm)}; }
+
   Json json_of(const HeadSilence& it) const {
-    return {OF(place), OF(layer), OF(head), OF(change), OF(p), OF(p_holm), OF(gate)};
+    return {OF(place), OF(layer), OF(head), OF(change), OF(p), OF(p_holm), OF(gate), OF(bleu)};
   }
 
-  Json json_of(const Silencing& it) const { return {OF(of), OF(sentences), OF(pieces), OF(loss), OF(heads)}; }
+  Json json_of(const Silencing& it) const {
+    return {OF(of), OF(sentences), OF(pieces), OF(loss), OF(heads), OF(bleu), OF(bleu_signature)};
+  }
+
+  Json json_of(const ReplacedAttention& it) const {
+    return {OF(weights), OF(loss), OF(loss_change), OF(bleu), OF(bleu_change)};
+  }
+
+  Json json_of(const Replacement& it) const {
+    return {OF(source),        OF(target), OF(alignment), OF(sentences),      OF(pieces),
+            OF(linked_pieces), OF(loss),   OF(bleu),      OF(bleu_signature), OF(weights)};
+  }
 
   Json json_of(const HeadReport& it) const {
     return {OF(attend),    OF(command), OF(made),  OF(run),   OF(place),     OF(causal),         OF(data),
-            OF(sentences), OF(words),   OF(notes), OF(heads), OF(relations), OF(rare_relations), OF(silencing)};
+            OF(sentences), OF(words),   OF(notes), OF(heads), OF(relations), OF(rare_relations), OF(silencing),
+            OF(replacement)};
   }
 
   Json json_of(const Spread& it) const { return {OF(mean), OF(deviation)}; }

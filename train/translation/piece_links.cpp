@@ -14,7 +14,6 @@
 #include "data/text/lines.hpp"
 #include "data/text/parallel.hpp"
 #include "data/tokenizer/piece_sampler.hpp"
-#include "eval/alignment.hpp"
 
 namespace attend {
 
@@ -31,26 +30,18 @@ struct LinkSummary {
   std::uint64_t num_numbers = 0;
 };
 
-// Empty for a text of more pieces, which is not trained on.
-PiecesOfWords words_in_pieces(const Tokenizer& tokenizer, const std::string& text, std::int64_t max_length) {
-  std::vector<PieceBytes> pieces;
-  for (const Piece& piece : tokenizer.encode_pieces(text)) pieces.push_back({piece.begin, piece.end});
-  if (std::ssize(pieces) > max_length) return {};
-  return pieces_of_words(text, spaced_words(text), pieces);
-}
-
-std::vector<std::int32_t> spread(const std::vector<Link>& links, const PiecesOfWords& src, const PiecesOfWords& tgt) {
+// Target and source piece of each link, alternately.
+std::vector<std::int32_t> numbers_of(const std::vector<Link>& links) {
   std::vector<std::int32_t> numbers;
-  if (src.empty() || tgt.empty()) return numbers;
-  for (const Link& link : links_of_pieces(links, src, tgt)) {
+  for (const Link& link : links) {
     numbers.push_back(static_cast<std::int32_t>(link.tgt));
     numbers.push_back(static_cast<std::int32_t>(link.src));
   }
   return numbers;
 }
 
-// None for such a text.
-std::vector<std::int32_t> spread(const TreeSentence& tree, const Tokenizer& tokenizer, std::int64_t max_length) {
+// The words that others depend on, in the same form; none for a text of more than `max_length` pieces.
+std::vector<std::int32_t> linked_words(const TreeSentence& tree, const Tokenizer& tokenizer, std::int64_t max_length) {
   const std::vector<Piece> pieces = tokenizer.encode_pieces(tree.text);
   if (std::ssize(pieces) > max_length) return {};
   std::vector<Link> links;  // to the word that each depends on
@@ -59,7 +50,7 @@ std::vector<std::int32_t> spread(const TreeSentence& tree, const Tokenizer& toke
     links.push_back({.src = static_cast<std::int64_t>(head == 0 ? w : head - 1), .tgt = static_cast<std::int64_t>(w)});
   }
   const PiecesOfWords words = pieces_of_words(tree, pieces);
-  return spread(links, words, words);
+  return numbers_of(links_of_pieces(links, words, words));
 }
 
 // `encode`: the linked pieces of a pair.
@@ -134,6 +125,24 @@ std::vector<TreeSentence> read_line_trees(const std::string& file, const std::st
                   remedy);
 }
 
+PiecesOfWords pieces_by_word(const Tokenizer& tokenizer, const std::string& text, std::int64_t most) {
+  std::vector<PieceBytes> pieces;
+  for (const Piece& piece : tokenizer.encode_pieces(text)) pieces.push_back({piece.begin, piece.end});
+  if (std::ssize(pieces) > most) return {};
+  return pieces_of_words(text, spaced_words(text), pieces);
+}
+
+std::vector<Link> links_of_pieces(const std::vector<Link>& links, const PiecesOfWords& src, const PiecesOfWords& tgt) {
+  std::vector<Link> result;
+  if (src.empty() || tgt.empty()) return result;
+  for (const Link& link : links) {
+    for (const std::int64_t t : tgt[static_cast<std::size_t>(link.tgt)]) {
+      for (const std::int64_t s : src[static_cast<std::size_t>(link.src)]) result.push_back({.src = s, .tgt = t});
+    }
+  }
+  return result;
+}
+
 PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::string& file, const CorpusSource& source,
                        const CorpusConfig& config, const std::filesystem::path& cache)
     : within_source_(false),
@@ -146,8 +155,9 @@ PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::strin
               (query_tokenizer_.is_reversed() ? " reversed" : ""),
           shape(), cache, [&](IdCache::Writer& writer) {
             encode_links<Record>(writer, source.src_files, source.tgt_files, [&](const TextPair& pair) {
-              return spread(links[pair.line - 1].sure, words_in_pieces(src_tokenizer_, pair.src, max_length_),
-                            words_in_pieces(query_tokenizer_, pair.tgt, max_length_));
+              return numbers_of(links_of_pieces(links[pair.line - 1].sure,
+                                                pieces_by_word(src_tokenizer_, pair.src, max_length_),
+                                                pieces_by_word(query_tokenizer_, pair.tgt, max_length_)));
             });
           })) {}
 
@@ -162,7 +172,7 @@ PieceLinks::PieceLinks(const std::vector<TreeSentence>& trees, const std::string
           {file, source.src_files.front()}, "trees " + src_tokenizer_.hash() + std::to_string(max_length_), shape(),
           cache, [&](IdCache::Writer& writer) {
             encode_links<Record>(writer, source.src_files, source.src_files, [&](const TextPair& pair) {
-              return spread(trees[pair.line - 1], src_tokenizer_, max_length_);
+              return linked_words(trees[pair.line - 1], src_tokenizer_, max_length_);
             });
           })) {}
 

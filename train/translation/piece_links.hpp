@@ -22,6 +22,8 @@
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/text/conllu.hpp"
 #include "data/text/word_alignment.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+#include "eval/alignment.hpp"
 
 namespace attend {
 
@@ -34,6 +36,13 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
 // read_conllu, and naming `file` for a sentence that is not the text of its line, whose place there is named, too, and
 // for another number of sentences than of lines with text.
 std::vector<TreeSentence> read_line_trees(const std::string& file, const std::string& src_file);
+
+// The pieces of each word of a text; none for a text of more than `most` pieces, which is not read as a whole.
+PiecesOfWords pieces_by_word(const Tokenizer& tokenizer, const std::string& text, std::int64_t most);
+
+// The links between the words of two such texts as links between their pieces: each piece of one word with each of the
+// other.
+std::vector<Link> links_of_pieces(const std::vector<Link>& links, const PiecesOfWords& src, const PiecesOfWords& tgt);
 
 class PieceLinks {
  public:

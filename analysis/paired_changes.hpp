@@ -1,0 +1,59 @@
+// Changes of a score of the same sentences, from that of one system to those of several others, with paired tests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/report/head_report.hpp"
+#include "eval/metrics/metric.hpp"
+#include "eval/metrics/significance.hpp"
+
+namespace attend {
+
+// Of a sentence: the sum of -log p of its pieces, and their number.
+struct SentenceLoss {
+  double loss = 0;
+  std::int64_t pieces = 0;
+};
+
+// Of scored sentences.
+template <class Score>
+std::vector<SentenceLoss> losses_of(const std::vector<Score>& scores) {
+  std::vector<SentenceLoss> losses;
+  for (const Score& score : scores) losses.push_back({-score.log_prob(), std::ssize(score.pieces)});
+  return losses;
+}
+
+// The mean loss of a piece, from rows (loss, pieces) of sentences.
+class LossByPiece final : public metrics::Measure {
+ public:
+  std::size_t width() const override { return 2; }
+  double value(std::span<const double> statistics) const override { return statistics[0] / statistics[1]; }
+  std::string name() const override { return "Loss by piece"; }
+};
+
+// One row for each sentence that has pieces.
+metrics::Rows rows_of(const LossByPiece& measure, const std::vector<SentenceLoss>& losses);
+
+class PairedChanges {
+ public:
+  // From the score of `before`, which must outlive this, to those of `count` others.
+  PairedChanges(const metrics::Rows& before, std::size_t count);
+
+  // The change to the score of `after`, rows of the same sentences.
+  void add(const metrics::Rows& after);
+
+  // All changes, in order, with 95 % bootstrap intervals and p-values of the paired bootstrap, corrected for all.
+  std::vector<TestedChange> tested() const;
+
+ private:
+  const metrics::Rows& before_;
+  metrics::Resamples samples_;
+  std::vector<double> resampled_;  // scores of `before`
+  std::vector<TestedChange> changes_;
+};
+
+}  // namespace attend
