@@ -71,8 +71,7 @@ PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>&
 
 class HeadMeasurement {
  public:
-  explicit HeadMeasurement(const HeadStudy& study)
-      : study_(study), device_(device_named(study.use.device)) {
+  explicit HeadMeasurement(const HeadStudy& study) : study_(study), device_(device_named(study.use.device)) {
     report_.attend = version();
     report_.made = now_utc().substr(0, 10);
     report_.run = study.run;
@@ -135,9 +134,8 @@ class HeadMeasurement {
       pairs.add(pair_in_pieces(run.tokenizers, given.sources[i], given.targets[i]));
       pairs.finish();
     }
-    silence("the pieces of " + study_.test[1], heads, [&](const ScoreConfig& config) {
-      return losses_of(score(run, given.sources, given.targets, config));
-    });
+    silence("the pieces of " + study_.test[1], heads,
+            [&](const ScoreConfig& config) { return losses_of(score(run, given.sources, given.targets, config)); });
     if (study_.bleu) {
       log::info("translating without each of {}", counted(std::ssize(heads), "head"));
       add_bleu(*report_.silencing, heads, run, given, study_.scoring);

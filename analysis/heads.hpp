@@ -46,9 +46,9 @@ struct HeadStudy {
     visit("bleu", self.bleu,
           {.help = "measure the BLEU of greedy translations without each head of a Transformer, too: a translation of "
                    "--test for each head"});
-    visit("sentences", self.sentences,
-          {.help = "sentences of --data, or of --test, that are read with each change of attention, at most",
-           .min = 1});
+    visit(
+        "sentences", self.sentences,
+        {.help = "sentences of --data, or of --test, that are read with each change of attention, at most", .min = 1});
     ModelOptions::visit(self.use, visit);
   }
 };
@@ -60,8 +60,8 @@ bool translates_recurrently(const std::filesystem::path& run);
 // All but the command line. The self-attention is that of the encoder of a translation run, of a BERT, or of a causal
 // Transformer. Heads are silenced by the loss of masked pieces (a BERT), of all pieces (a language model), or of the
 // translations in `test`; without these, and for a fine-tuned BERT, they are not. Of a run that translates recurrently,
-// `test` is read alone. UserError for a run without attention, with source factors, or to whose tokenizer no word of the
-// data is known, for data without a relation between words that the model sees, and as read_word_links. Interrupted
+// `test` is read alone. UserError for a run without attention, with source factors, or to whose tokenizer no word of
+// the data is known, for data without a relation between words that the model sees, and as read_word_links. Interrupted
 // after SIGINT or SIGTERM.
 HeadReport study_heads(const HeadStudy& study);
 

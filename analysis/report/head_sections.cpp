@@ -191,19 +191,20 @@ Section silencing_of_heads(const HeadReport& it) {
 
 Section replaced_attention(const HeadReport& it) {
   const Replacement& replaced = *it.replacement;
-  Section section{"replaced", "Attention replaced",
-                  "The loss of given translations, and the BLEU of the model's own, if other weights replace those of "
-                  "its attention: all source positions alike (uniform), target piece t at source piece t (diagonal), or "
-                  "the words that a given alignment links. Above 0, the change of the loss is for the worse. 95 % "
-                  "intervals and p by the paired bootstrap over sentences, p after Holm's correction for all weights."};
+  Section section{
+      "replaced", "Attention replaced",
+      "The loss of given translations, and the BLEU of the model's own, if other weights replace those of "
+      "its attention: all source positions alike (uniform), target piece t at source piece t (diagonal), or "
+      "the words that a given alignment links. Above 0, the change of the loss is for the worse. 95 % "
+      "intervals and p by the paired bootstrap over sentences, p after Holm's correction for all weights."};
   section.add(Paragraph{fmt::format("Loss in nats by piece, of {} in {}.", plural(replaced.pieces, "piece"),
                                     plural(replaced.sentences, "sentence")) +
                         bleu_note(replaced.bleu, replaced.bleu_signature)});
   if (!replaced.alignment.empty()) {
-    section.add(Paragraph{fmt::format("{} links {} of the pieces of {}; the others keep the model's own weights. BLEU "
-                                      "is not measured with it, since it belongs to one translation.",
-                                      replaced.alignment, fixed(static_cast<double>(replaced.linked_pieces), 0),
-                                      replaced.target)});
+    section.add(Paragraph{
+        fmt::format("{} links {} of the pieces of {}; the others keep the model's own weights. BLEU "
+                    "is not measured with it, since it belongs to one translation.",
+                    replaced.alignment, fixed(static_cast<double>(replaced.linked_pieces), 0), replaced.target)});
   }
   Table table{"Other weights",
               {{"Weights", false}, {"Loss"}, {"Change of the loss"}, {"p"}, {"BLEU"}, {"Change of BLEU"}, {"p"}}};
@@ -239,8 +240,6 @@ std::string head_page(const HeadReport& report) {
                       fmt::format("Made by attend {}, {}.", report.attend, report.made));
 }
 
-std::string head_markdown(const HeadReport& report) {
-  return sections_markdown(title_of(report), sections_of(report));
-}
+std::string head_markdown(const HeadReport& report) { return sections_markdown(title_of(report), sections_of(report)); }
 
 }  // namespace attend

@@ -93,8 +93,8 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64
   const bool told = pass.observes_arithmetic(config_.place, layer);
   AttentionArithmetic arithmetic;
   Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, keys_BNSA, places, told ? &arithmetic : nullptr);
-  if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
   weights_BNTS = pass.edited(config_.place, layer, weights_BNTS, places);
+  if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
   if (observed) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
   if (told) {
     arithmetic.weights = weights_BNTS;

@@ -91,8 +91,7 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
   const bool told = pass.observes_arithmetic(AttentionPlace::cross, 0);
   AttentionArithmetic& arithmetic = state.arithmetic;
   const Places places{.padding_1S = memory.padding_RS().unsqueeze(1), .first = step};
-  Tensor weights_R1S =
-      attention_weights(*score_, *scope_, query_R1H, keys_RSA, places, told ? &arithmetic : nullptr);
+  Tensor weights_R1S = attention_weights(*score_, *scope_, query_R1H, keys_RSA, places, told ? &arithmetic : nullptr);
   const Places of_heads{.padding_1S = places.padding_1S.unsqueeze(1), .first = step};  // one head
   weights_R1S = pass.edited(AttentionPlace::cross, 0, weights_R1S.unsqueeze(1), of_heads).squeeze(1);
   state.weights_RS = weights_R1S.squeeze(1);

@@ -6,8 +6,7 @@
 //              known
 //   given      1 / n at each of the n source pieces that target piece t is linked with; its own weights without a link
 //
-// A query that has no weights, such as padding, has none in their place. Hard attention reads the largest weight: of
-// equal ones the first.
+// Hard attention reads the largest weight: of equal ones the first.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -33,7 +32,7 @@ class UniformWeights final : public ReplacedWeights {
   at::Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const at::Tensor& weights_BNTS,
                   const Places& places) const override {
     const at::Tensor attended_B11S = places.padding_1S.logical_not().to(weights_BNTS.scalar_type());
-    return attended_B11S / attended_B11S.sum(-1, true) * weights_BNTS.sum(-1, true).gt(0);
+    return (attended_B11S / attended_B11S.sum(-1, true)).expand_as(weights_BNTS);
   }
 };
 
@@ -42,8 +41,7 @@ class DiagonalWeights final : public ReplacedWeights {
   at::Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const at::Tensor& weights_BNTS,
                   const Places& places) const override {
     const at::Tensor position_B1T1 = places.numbers_T1(weights_BNTS.size(2)).minimum(places.lengths_11() - 1);
-    const at::Tensor chosen_B1TS = places.positions_S().eq(position_B1T1).to(weights_BNTS.scalar_type());
-    return chosen_B1TS * weights_BNTS.sum(-1, true).gt(0);
+    return places.positions_S().eq(position_B1T1).to(weights_BNTS.scalar_type()).expand_as(weights_BNTS);
   }
 };
 

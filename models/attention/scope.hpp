@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "models/layers/places.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/places.hpp"
 #include "models/ops/attention.hpp"
 #include "models/ops/recurrent.hpp"
 

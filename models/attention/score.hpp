@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "models/attention/head_linear.hpp"
-#include "models/layers/places.hpp"
 #include "models/layers/layers.hpp"
+#include "models/layers/places.hpp"
 #include "models/ops/attention.hpp"
 #include "models/ops/recurrent.hpp"
 

@@ -1,13 +1,18 @@
 // Edits of attention weights: what a threshold cuts of a distribution; that every family edits alike in `forward` and
-// `step`, and computes with the weights that it shows; and that a silenced head is one whose output is not read.
+// `step`, and computes with the weights that it shows; that replaced weights are those that are meant, of every
+// sentence of a batch; and that a silenced head is one whose output is not read, in search, too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "eval/attention.hpp"
+#include "eval/translate.hpp"
 #include "models/attention/cut_weights.hpp"
+#include "models/attention/replaced_weights.hpp"
 #include "models/attention/silenced_head.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/device.hpp"
@@ -135,7 +140,59 @@ void Edits::expect_steps_are_forward(const AttentionEdit& edit) const {
 
 TEST_P(Edits, StepsAreForward) { expect_steps_are_forward(CutWeights(0.15)); }
 
+TEST_P(Edits, ReplacedWeightsAreThoseOfEverySentence) {
+  if (!has_attention()) GTEST_SKIP() << "no attention";
+  const at::NoGradGuard no_grad;
+  const auto expect_weights_of = [&](const AttentionEdit& edit, const auto& expected_TS) {
+    expect_steps_are_forward(edit);
+    AttentionRecorder recorder(AttentionPlace::cross);
+    forward(edit, &recorder);
+    ASSERT_FALSE(recorder.layers.empty());
+    for (const LayerAttention& layer : recorder.layers) {
+      for (std::int64_t b = 0; b < batch_.tgt.layout.size(); ++b) {
+        const std::int64_t T = batch_.tgt.layout.length(b), S = batch_.src.layout.length(b);
+        Tensor expected = at::zeros_like(layer.weights[b]);  // nothing at padding
+        expected.narrow(1, 0, T).narrow(2, 0, S).copy_(expected_TS(T, S));
+        EXPECT_TRUE(at::allclose(layer.weights[b], expected)) << layer.weights[b] << expected;
+      }
+    }
+  };
+  expect_weights_of(UniformWeights(), [](std::int64_t T, std::int64_t S) { return at::ones({T, S}) / S; });
+  expect_weights_of(DiagonalWeights(), [](std::int64_t T, std::int64_t S) {
+    return at::one_hot(at::arange(T).clamp_max(S - 1), S).to(at::kFloat);
+  });
+}
+
 class TransformerEdits : public Edits {};
+
+// The best hypothesis of each sentence, of eight pieces.
+std::vector<Hypothesis> edited_search(const Seq2SeqImpl& model, const Sequences& src, const AttentionEdit* edit) {
+  const SearchConfig config{.beam = 3, .min_length = 8, .max_length = 8};
+  std::vector<Hypothesis> best;
+  for (const auto& found :
+       translate({.model = model, .ids = {.bos = 2, .eos = 3, .pad = 0}, .config = config, .edit = edit}, src)) {
+    best.push_back(found.front());
+  }
+  return best;
+}
+
+TEST_P(TransformerEdits, SearchWithoutAHeadIsThatOfAModelThatDoesNotReadIt) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t columns = *GetParam().config.width / *GetParam().config.block.heads;
+  const SilencedHead silenced(AttentionPlace::cross, /*layer=*/1, /*head=*/2);
+  const auto whole = edited_search(*model_, batch_.src, nullptr);
+  const auto edited = edited_search(*model_, batch_.src, &silenced);
+  Tensor read = model_->named_parameters()["decoder.layers.1.multihead_attn.out_proj.weight"];
+  read.narrow(1, 2 * columns, columns).zero_();
+  const auto expected = edited_search(*model_, batch_.src, nullptr);
+  double changed = 0;
+  for (std::size_t b = 0; b < whole.size(); ++b) {
+    EXPECT_EQ(edited[b].ids, expected[b].ids);
+    EXPECT_NEAR(edited[b].log_prob, expected[b].log_prob, 1e-3);
+    changed = std::max(changed, std::abs(edited[b].log_prob - whole[b].log_prob));
+  }
+  EXPECT_GT(changed, 1e-3);
+}
 
 TEST_P(TransformerEdits, ASilencedHeadIsOneWhoseOutputIsNotRead) {
   const at::NoGradGuard no_grad;

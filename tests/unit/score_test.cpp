@@ -5,15 +5,18 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "eval/translate.hpp"
+#include "models/attention/replaced_weights.hpp"
 #include "models/run/device.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/families.hpp"
@@ -87,6 +90,35 @@ TEST(Forcing, GivesTheLogProbabilityOfSearch) {
     }
   }
   EXPECT_GE(num_ended, 10 * all.size());
+}
+
+// Of translations of one length, so that none is short of its end.
+TEST(Forcing, GivesTheLogProbabilityOfAnEditedSearch) {
+  const SearchConfig config{.beam = 2, .min_length = 5, .max_length = 5};
+  const UniformWeights uniform;
+  const DiagonalWeights diagonal;
+  for (const Family& family : scored_families()) {
+    const Seq2Seq model = make_seq2seq(family.config, {.src = kVocabulary, .tgt = kVocabulary}, 5);
+    model->eval();
+    for (const AttentionEdit* edit :
+         {static_cast<const AttentionEdit*>(&uniform), static_cast<const AttentionEdit*>(&diagonal)}) {
+      const auto found =
+          translate({.model = *model, .ids = kToyIds, .config = config, .edit = edit}, batch_of(kSources, {}).src);
+      Sentences tgt;
+      for (const auto& hypotheses : found) tgt.push_back(hypotheses.front().ids);
+      const Batch batch = batch_of(kSources, tgt);
+      const auto edited = force(*model, batch, edit), own = force(*model, batch);
+      double changed = 0;
+      for (std::size_t s = 0; s < tgt.size(); ++s) {
+        const auto log_prob = [&](const auto& forced) {
+          return log_prob_of(std::span(forced[s]).first(tgt[s].size()));
+        };
+        EXPECT_NEAR(log_prob(edited), found[s].front().log_prob, 1e-4) << family.name << ", " << s;
+        changed = std::max(changed, std::abs(log_prob(edited) - log_prob(own)));
+      }
+      if (edit == &diagonal && family.config.model != ModelKind::fixed) EXPECT_GT(changed, 1e-5) << family.name;
+    }
+  }
 }
 
 TEST(Forcing, IsAStepAfterTheOther) {
