@@ -116,7 +116,9 @@ TEST(Forcing, GivesTheLogProbabilityOfAnEditedSearch) {
         EXPECT_NEAR(log_prob(edited), found[s].front().log_prob, 1e-4) << family.name << ", " << s;
         changed = std::max(changed, std::abs(log_prob(edited) - log_prob(own)));
       }
-      if (edit == &diagonal && family.config.model != ModelKind::fixed) EXPECT_GT(changed, 1e-5) << family.name;
+      if (edit == &diagonal && family.config.model != ModelKind::fixed) {
+        EXPECT_GT(changed, 1e-5) << family.name;
+      }
     }
   }
 }

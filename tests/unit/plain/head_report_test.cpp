@@ -86,6 +86,55 @@ TEST(HeadReport, GatesAreAColumnOfRunsThatHaveThem) {
   EXPECT_EQ(parse_json(report_json(it), "report.json")["heads"][1]["gate"], 0.25);
 }
 
+TEST(HeadReport, BleuWithoutAHeadStandsBesideItsLoss) {
+  HeadReport it = head_report();
+  EXPECT_EQ(head_markdown(it).find("BLEU"), std::string::npos);
+  it.silencing->bleu = 31.25;
+  it.silencing->bleu_signature = "nrefs:1|case:mixed";
+  it.silencing->heads[0].bleu = {.change = {-1.5, -2, -1}, .p = 0.001, .p_holm = 0.02};
+  expect_parts(head_markdown(it), {"BLEU of the whole model: 31.2, of greedy translations (beam 1), nrefs:1",
+                                   "| −1.5 (−2.0 to −1.0) | 0.020 |"});
+  const nlohmann::json json = parse_json(report_json(it), "report.json");
+  EXPECT_EQ(json["silencing"]["bleu"], 31.25);
+  EXPECT_EQ(json["silencing"]["heads"][0]["bleu"]["p_holm"], 0.02);
+}
+
+TEST(HeadReport, OfRecurrentAttentionHasOnlyWhatReplacesIt) {
+  HeadReport it;
+  it.run = "runs/luong";
+  it.sentences = 100;
+  it.replacement = Replacement{.source = "test.en",
+                    .target = "test.de",
+                    .alignment = "gold",
+                    .sentences = 100,
+                    .pieces = 2'000,
+                    .linked_pieces = 1'500,
+                    .loss = 1.5,
+                    .bleu = 30,
+                    .bleu_signature = "nrefs:1",
+                    .weights = {}};
+  it.replacement->weights.resize(2);
+  ReplacedAttention &uniform = it.replacement->weights[0], &given = it.replacement->weights[1];
+  uniform.weights = "uniform";
+  uniform.loss = 2.25;
+  uniform.loss_change = {.change = {0.75, 0.5, 1}, .p = 0.002, .p_holm = 0.004};
+  uniform.bleu = 10;
+  uniform.bleu_change = {.change = {-20, -22, -18}, .p = 0.01, .p_holm = 0.03};
+  given.weights = "given alignment";
+  expect_parts(head_markdown(it),
+               {"# Attention of runs/luong", "100 pairs of test.en and test.de", "gold links 1,500 of the pieces of test.de",
+                "| the model's own | 1.5000 | – | – | 30.0 | – | – |",
+                "| uniform | 2.2500 | 0.7500 (0.5000 to 1.0000) | 0.004 | 10.0 | −20.0 (−22.0 to −18.0) | 0.030 |",
+                "| given alignment | 0.0000 |", "| – | – | – |"});
+  const std::string page = head_page(it);
+  expect_parts(page, {"<section id=\"measured\"", "<section id=\"replaced\""});
+  EXPECT_EQ(page.find("<section id=\"roles\""), std::string::npos);
+  const nlohmann::json json = parse_json(report_json(it), "report.json");
+  EXPECT_EQ(json["replacement"]["weights"][0]["loss_change"]["change"]["high"], 1);
+  EXPECT_TRUE(json["replacement"]["weights"][1]["bleu"].is_null());
+  EXPECT_EQ(json["replacement"]["linked_pieces"], 1500);
+}
+
 TEST(HeadReport, SectionsWithoutDataSayWhy) {
   HeadReport it = head_report();
   it.relations.clear();
