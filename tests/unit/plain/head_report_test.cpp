@@ -104,15 +104,15 @@ TEST(HeadReport, OfRecurrentAttentionHasOnlyWhatReplacesIt) {
   it.run = "runs/luong";
   it.sentences = 100;
   it.replacement = Replacement{.source = "test.en",
-                    .target = "test.de",
-                    .alignment = "gold",
-                    .sentences = 100,
-                    .pieces = 2'000,
-                    .linked_pieces = 1'500,
-                    .loss = 1.5,
-                    .bleu = 30,
-                    .bleu_signature = "nrefs:1",
-                    .weights = {}};
+                               .target = "test.de",
+                               .alignment = "gold",
+                               .sentences = 100,
+                               .pieces = 2'000,
+                               .linked_pieces = 1'500,
+                               .loss = 1.5,
+                               .bleu = 30,
+                               .bleu_signature = "nrefs:1",
+                               .weights = {}};
   it.replacement->weights.resize(2);
   ReplacedAttention &uniform = it.replacement->weights[0], &given = it.replacement->weights[1];
   uniform.weights = "uniform";
@@ -122,8 +122,8 @@ TEST(HeadReport, OfRecurrentAttentionHasOnlyWhatReplacesIt) {
   uniform.bleu_change = {.change = {-20, -22, -18}, .p = 0.01, .p_holm = 0.03};
   given.weights = "given alignment";
   expect_parts(head_markdown(it),
-               {"# Attention of runs/luong", "100 pairs of test.en and test.de", "gold links 1,500 of the pieces of test.de",
-                "| the model's own | 1.5000 | – | – | 30.0 | – | – |",
+               {"# Attention of runs/luong", "100 pairs of test.en and test.de",
+                "gold links 1,500 of the pieces of test.de", "| the model's own | 1.5000 | – | – | 30.0 | – | – |",
                 "| uniform | 2.2500 | 0.7500 (0.5000 to 1.0000) | 0.004 | 10.0 | −20.0 (−22.0 to −18.0) | 0.030 |",
                 "| given alignment | 0.0000 |", "| – | – | – |"});
   const std::string page = head_page(it);
