@@ -27,7 +27,7 @@ struct HeadStudy {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "run by attend train, of attend pretrain, or of a BERT by attend finetune",
+          {.help = "run of attend train or pretrain, or of a BERT by attend finetune",
            .placeholder = "DIR",
            .required = true,
            .positional = true});
