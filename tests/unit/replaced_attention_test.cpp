@@ -112,7 +112,8 @@ TEST(ReplacedAttention, BleuWithoutAHeadIsThatOfTranslationsWithoutIt) {
                                         {.place = AttentionPlace::decoder, .layer = 0, .head = 0}};
   GivenTranslations given = replaced_pairs();
   const auto translations = [&](const AttentionEdit* edit) {
-    TranslatorConfig greedy{.workers = 1};
+    TranslatorConfig greedy;
+    greedy.workers = 1;
     greedy.edit = edit;
     std::vector<std::string> texts;
     for (const auto& found : Translator(*run.model, run.tokenizers, greedy).translate(given.sources)) {
