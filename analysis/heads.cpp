@@ -28,7 +28,7 @@
 #include "eval/attention.hpp"
 #include "eval/language_score.hpp"
 #include "eval/pair_attention.hpp"
-#include "models/attention/head_gates.hpp"
+#include "models/attention/learnt_gates.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"

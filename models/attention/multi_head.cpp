@@ -128,7 +128,7 @@ MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadConfig& config)
   const HeadsConfig& heads = config.heads;
   const bool compares = heads.place != AttentionPlace::cross && recipe_of(heads.self_attention).reads_keys;
   if (compares && recipe_of(heads.positions).turns) rotary_.emplace(*this, heads.width / heads.heads);
-  if (config.gates) gates_ = register_module("gates", std::make_shared<HeadGates>(heads.place, heads.heads));
+  if (config.gates) gates_ = register_module("gates", std::make_shared<LearntGates>(heads.place, heads.heads));
 }
 
 Tensor MultiHeadAttentionImpl::output(const Tensor& context_MH, Pass& pass) const {

@@ -8,7 +8,7 @@
 // computed once per sentence. Both have out_proj. Self-attention without some of its projections has q_proj, k_proj,
 // v_proj and out_proj as far as it has them, and x in place of the others; queries and keys may share q_proj (Kitaev et
 // al. 2020, arXiv 2001.04451, section 2). With heads that compare nothing (patterns.hpp), q_proj and k_proj have the
-// columns of the others alone. Heads may have learnt gates (head_gates.hpp), log_alpha of gates.
+// columns of the others alone. Heads may have learnt gates (learnt_gates.hpp), log_alpha of gates.
 //
 // Legend: docs/architecture.md; C = 2H (k | v).
 #pragma once
@@ -25,7 +25,7 @@
 
 #include "data/batch/batch.hpp"
 #include "models/attention/cache.hpp"
-#include "models/attention/head_gates.hpp"
+#include "models/attention/learnt_gates.hpp"
 #include "models/attention/heads.hpp"
 #include "models/attention/rotary.hpp"
 #include "models/attention/two_streams.hpp"
@@ -84,7 +84,7 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   std::unique_ptr<Projections> projections_;
   std::optional<Rotary> rotary_;  // if positions are encoded by turning queries and keys
   Heads heads_;
-  std::shared_ptr<HeadGates> gates_;  // null: none
+  std::shared_ptr<LearntGates> gates_;  // null: none
 };
 TORCH_MODULE(MultiHeadAttention);
 

@@ -12,7 +12,7 @@
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "models/attention/head_gates.hpp"
+#include "models/attention/learnt_gates.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"

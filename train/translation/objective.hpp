@@ -10,7 +10,7 @@
 // reg_label_smooth_cross_entropy.py): without the divergence, it is twice the usual loss. The log reports the mean of
 // both cross-entropies, and the divergence (without α) as r_drop.
 //
-// A model with gates of heads (models/attention/head_gates.hpp) is trained with the penalty λ Σ P(g ≠ 0), over all
+// A model with gates of heads (models/attention/learnt_gates.hpp) is trained with the penalty λ Σ P(g ≠ 0), over all
 // heads, beside the mean loss of a target token (Voita et al. 2019, arXiv 1905.09418, section 6.1): an update has it
 // once, whatever its batches and processes. The log has the sum (without λ), the expected number of open gates, as
 // open_gates.
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "models/attention/head_gates.hpp"
+#include "models/attention/learnt_gates.hpp"
 #include "models/translation/seq2seq.hpp"
 #include "train/objective.hpp"
 #include "train/translation/guided_attention.hpp"

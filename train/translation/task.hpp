@@ -14,7 +14,7 @@
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/corpus/sampled_pairs.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
-#include "models/attention/head_gates.hpp"
+#include "models/attention/learnt_gates.hpp"
 #include "models/translation/seq2seq.hpp"
 #include "train/task.hpp"
 #include "train/translation/config.hpp"

@@ -1,4 +1,4 @@
-#include "models/attention/head_gates.hpp"
+#include "models/attention/learnt_gates.hpp"
 
 #include <ATen/ATen.h>
 
@@ -18,10 +18,10 @@ Tensor stretched(const Tensor& s_N) { return (s_N * (kHigh - kLow) + kLow).clamp
 
 }  // namespace
 
-HeadGates::HeadGates(AttentionPlace place, std::int64_t heads)
+LearntGates::LearntGates(AttentionPlace place, std::int64_t heads)
     : place_(place), log_alpha_(register_parameter("log_alpha", torch::empty({heads}))) {}
 
-Tensor HeadGates::sample_N(RandomStream& random) const {
+Tensor LearntGates::sample_N(RandomStream& random) const {
   std::vector<float> noise;
   for (std::int64_t head = 0; head < log_alpha_.size(0); ++head) {
     const double u = random.uniform();
@@ -30,13 +30,13 @@ Tensor HeadGates::sample_N(RandomStream& random) const {
   return stretched(at::sigmoid((at::tensor(noise).to(log_alpha_.device()) + log_alpha_) / kTemperature));
 }
 
-Tensor HeadGates::values_N() const { return stretched(at::sigmoid(log_alpha_)); }
+Tensor LearntGates::values_N() const { return stretched(at::sigmoid(log_alpha_)); }
 
-Tensor HeadGates::open_probabilities_N() const {
+Tensor LearntGates::open_probabilities_N() const {
   return at::sigmoid(log_alpha_ - kTemperature * std::log(-kLow / kHigh));
 }
 
-Tensor HeadGates::gated(const Tensor& context_MH, Pass& pass) const {
+Tensor LearntGates::gated(const Tensor& context_MH, Pass& pass) const {
   Tensor gates_N;
   if (pass.training()) {
     RandomStream random = pass.random();
@@ -48,7 +48,7 @@ Tensor HeadGates::gated(const Tensor& context_MH, Pass& pass) const {
   return (context_MH.unflatten(1, {gates_N.size(0), -1}) * gates_N1).flatten(1);
 }
 
-void HeadGates::initialise(RandomStream& /*random*/) {
+void LearntGates::initialise(RandomStream& /*random*/) {
   const torch::NoGradGuard no_grad;
   log_alpha_.fill_(kOpen);
 }
@@ -57,7 +57,7 @@ std::vector<LayerGates> gates_of(const torch::nn::Module& model) {
   std::vector<LayerGates> found;
   std::map<AttentionPlace, std::int64_t> layers;  // so far
   for (const auto& module : model.modules(/*include_self=*/false)) {
-    const auto* gates = dynamic_cast<const HeadGates*>(module.get());
+    const auto* gates = dynamic_cast<const LearntGates*>(module.get());
     if (gates != nullptr) found.push_back({gates->place(), layers[gates->place()]++, gates});
   }
   return found;

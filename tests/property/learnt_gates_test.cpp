@@ -1,5 +1,5 @@
 // Gates of heads: their distribution by closed forms, what a model makes of them, and the penalty beside its loss.
-#include "models/attention/head_gates.hpp"
+#include "models/attention/learnt_gates.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ namespace {
 
 using torch::Tensor;
 
-HeadGates gates_with(const std::vector<double>& log_alpha) {
-  HeadGates gates(AttentionPlace::encoder, std::ssize(log_alpha));
+LearntGates gates_with(const std::vector<double>& log_alpha) {
+  LearntGates gates(AttentionPlace::encoder, std::ssize(log_alpha));
   const at::NoGradGuard no_grad;
   gates.parameters()[0].copy_(at::tensor(log_alpha));
   return gates;
@@ -30,8 +30,8 @@ void expect_gates(const Tensor& found_N, const std::vector<double>& expected) {
   EXPECT_TRUE(at::allclose(found_N.to(at::kDouble), at::tensor(expected), 1e-5, 1e-6)) << found_N;
 }
 
-TEST(HeadGates, HaveTheNumbersOfTheEquations) {
-  const HeadGates gates = gates_with({-3, -2, 0, 1, 3});
+TEST(LearntGates, HaveTheNumbersOfTheEquations) {
+  const LearntGates gates = gates_with({-3, -2, 0, 1, 3});
   // 1.2 / (1 + e^-log α) - 0.1
   expect_gates(gates.values_N(), {0, 0.04304351, 0.5, 0.77727029, 1});
   // 1 / (1 + e^-(log α + 0.33 ln 11))
@@ -39,10 +39,10 @@ TEST(HeadGates, HaveTheNumbersOfTheEquations) {
 }
 
 // P(g = 0), and P(g = 1) = σ(log α - 0.33 ln 11).
-TEST(HeadGates, AreSampledFromTheirDistribution) {
+TEST(LearntGates, AreSampledFromTheirDistribution) {
   const at::NoGradGuard no_grad;
   constexpr int kSamples = 20'000;
-  const HeadGates gates = gates_with({-2, 0, 1});
+  const LearntGates gates = gates_with({-2, 0, 1});
   Tensor zeros = at::zeros({3}), ones = at::zeros({3});
   RandomStream random(5);
   for (int i = 0; i < kSamples; ++i) {
@@ -60,8 +60,8 @@ TEST(HeadGates, AreSampledFromTheirDistribution) {
 }
 
 // dg / d log α = 1.2 s (1 - s) / 0.33 between the ends, and 0 at them.
-TEST(HeadGates, SamplesBetweenTheEndsHaveGradients) {
-  const HeadGates gates = gates_with({0.1, -9});
+TEST(LearntGates, SamplesBetweenTheEndsHaveGradients) {
+  const LearntGates gates = gates_with({0.1, -9});
   RandomStream random(1);
   for (int i = 0; i < 200; ++i) {
     const Tensor sample_N = gates.sample_N(random);
@@ -92,7 +92,7 @@ void set_gates(const Seq2SeqImpl& model) {
   }
 }
 
-TEST(HeadGates, StandAtEveryLayerAndBeginOpen) {
+TEST(LearntGates, StandAtEveryLayerAndBeginOpen) {
   const Seq2Seq model = with_weights_of_seed_7(gated_config());
   std::vector<std::int64_t> layers[3];
   for (const auto& [place, layer, gates] : gates_of(*model)) {
@@ -106,7 +106,7 @@ TEST(HeadGates, StandAtEveryLayerAndBeginOpen) {
 }
 
 // In every use of a model, with fused and plain ops; the weights that are shown are those before.
-TEST(HeadGates, ScaleTheColumnsOfTheOutputMap) {
+TEST(LearntGates, ScaleTheColumnsOfTheOutputMap) {
   const at::NoGradGuard no_grad;
   const Seq2Seq gated = with_weights_of_seed_7(gated_config());
   set_gates(*gated);
@@ -135,7 +135,7 @@ TEST(HeadGates, ScaleTheColumnsOfTheOutputMap) {
   expect_close(hidden_of(*gated), hidden_of(*plain));
 }
 
-TEST(HeadGates, OfTrainingAreSamplesOfTheKey) {
+TEST(LearntGates, OfTrainingAreSamplesOfTheKey) {
   const at::NoGradGuard no_grad;
   const Seq2Seq model = with_weights_of_seed_7(gated_config());
   set_gates(*model);
@@ -145,7 +145,7 @@ TEST(HeadGates, OfTrainingAreSamplesOfTheKey) {
   EXPECT_FALSE(at::allclose(hidden_of(Pass::train(3)), hidden_of(Pass::inference()), 1e-2, 1e-2));
 }
 
-TEST(HeadGates, ThePenaltyIsTheExpectedNumberOfOpenGates) {
+TEST(LearntGates, ThePenaltyIsTheExpectedNumberOfOpenGates) {
   const Seq2Seq model = with_weights_of_seed_7(gated_config());
   set_gates(*model);
   const TranslationObjective objective(model, {}, /*samples=*/false, {}, /*gate_penalty=*/0.25);

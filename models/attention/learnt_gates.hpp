@@ -27,9 +27,9 @@
 namespace attend {
 
 // The gates of one layer.
-class HeadGates final : public Layer {
+class LearntGates final : public Layer {
  public:
-  HeadGates(AttentionPlace place, std::int64_t heads);
+  LearntGates(AttentionPlace place, std::int64_t heads);
 
   // The heads' vectors side by side, each times its gate: [M, H].
   torch::Tensor gated(const torch::Tensor& context_MH, Pass& pass) const;
@@ -50,7 +50,7 @@ class HeadGates final : public Layer {
 struct LayerGates {
   AttentionPlace place;
   std::int64_t layer;  // from 0
-  const HeadGates* gates;
+  const LearntGates* gates;
 };
 // Those of all layers, by stack and layer; none if the model has no gates.
 std::vector<LayerGates> gates_of(const torch::nn::Module& model);
