@@ -1,5 +1,6 @@
 #include "analysis/flops.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "models/attention/recurrent_attention.hpp"
@@ -16,6 +17,14 @@ double applications(std::string_view name, double S, double T) {
   const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") || has(".kv_proj.") ||
                          has(".multihead_attn.score.key.");
   return of_source ? S : T;
+}
+
+// The layers of attention at a place, each counted by the share of its heads that there are.
+double whole_layers(const ModelConfig& config, AttentionPlace place) {
+  const BlockConfig block = block_config(config.block, config.width.value_or(0), option_place);
+  const auto layers = place == AttentionPlace::encoder ? config.encoder_layers : config.decoder_layers;
+  const auto pruned = std::ranges::count(block.pruned, place, &HeadPlace::place);
+  return static_cast<double>(layers.value_or(0)) - static_cast<double>(pruned) / static_cast<double>(block.heads);
 }
 
 // The self-attention of a stack of a Transformer, over `pairs` of its n tokens in every layer.
@@ -41,11 +50,10 @@ double attention_flops(const ModelConfig& config, double S, double T) {
   switch (config.model) {
     case ModelKind::fixed: return 0;
     case ModelKind::transformer: {
-      const auto encoder = static_cast<double>(config.encoder_layers.value_or(0));
-      const auto decoder = static_cast<double>(config.decoder_layers.value_or(0));
-      return self_attention_flops(config, StackChoice::encoder, encoder, S * S, S) +
-             self_attention_flops(config, StackChoice::decoder, decoder, T * (T + 1) / 2, T) +
-             2 * decoder * S * T * ((score.compares_pairs ? width : 0) + width);
+      const auto layers = [&](AttentionPlace place) { return whole_layers(config, place); };
+      return self_attention_flops(config, StackChoice::encoder, layers(AttentionPlace::encoder), S * S, S) +
+             self_attention_flops(config, StackChoice::decoder, layers(AttentionPlace::decoder), T * (T + 1) / 2, T) +
+             2 * layers(AttentionPlace::cross) * S * T * ((score.compares_pairs ? width : 0) + width);
     }
     case ModelKind::luong:
     case ModelKind::bahdanau: {

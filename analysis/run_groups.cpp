@@ -80,7 +80,7 @@ std::string changes_of_blocks(const ModelConfig& model) {
 }
 
 std::string describe(const LanguageOptions& options, std::int64_t vocabulary) {
-  const BertConfig stack = bert_config(options.stack, vocabulary);
+  const BertConfig stack = bert_config(options.stack, vocabulary, AttentionPlace::decoder);
   const std::string size =
       fmt::format("{} {} of {}", stack.layers, stack.layers == 1 ? "layer" : "layers", stack.block.width);
   if (options.is_recurrent()) return fmt::format("{}: {}", name_of(options.cell), size);

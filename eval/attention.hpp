@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "core/files.hpp"
-#include "core/options.hpp"
 #include "data/batch/batch.hpp"
 #include "data/task/task_split.hpp"
 #include "data/tokenizer/tokenizer.hpp"
@@ -30,10 +29,6 @@
 #include "models/layers/pass.hpp"
 
 namespace attend {
-
-template <>
-inline constexpr auto kEnumNames<AttentionPlace> = std::to_array<EnumName<AttentionPlace>>(
-    {{AttentionPlace::encoder, "encoder"}, {AttentionPlace::decoder, "decoder"}, {AttentionPlace::cross, "cross"}});
 
 // The weights of one layer; see Observer::on_attention.
 struct LayerAttention {

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "models/attention/by_distance.hpp"
 
@@ -19,8 +20,11 @@ namespace attend {
 
 class AlibiScope : public DistanceScope {
  public:
-  AlibiScope(std::shared_ptr<Scope> scope, std::int64_t heads)
-      : DistanceScope(std::move(scope)), slopes_N1_(slopes(heads)) {}
+  // `kept`: the numbers of the heads that there are, of `heads`; empty: all.
+  AlibiScope(std::shared_ptr<Scope> scope, std::int64_t heads, const std::vector<std::int64_t>& kept = {})
+      : DistanceScope(std::move(scope)), slopes_N1_(slopes(heads)) {
+    if (!kept.empty()) slopes_N1_ = slopes_N1_.index_select(0, torch::tensor(kept));
+  }
 
   torch::Tensor biases_ND(const torch::Tensor& distances_D) const override { return -slopes_N1_ * distances_D.abs(); }
 

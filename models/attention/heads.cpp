@@ -25,12 +25,13 @@ std::shared_ptr<Scope> scope_of(const HeadsConfig& config) {
   if (config.causal) scope = std::make_shared<CausalScope>();
   if (config.self_window > 0) scope = std::make_shared<SelfWindowScope>(std::move(scope), config.self_window);
   return recipe_of(config.positions)
-      .around(scope, {.heads = config.heads, .width = config.width / config.heads, .causal = config.causal});
+      .around(scope,
+              {.heads = config.heads, .kept = config.kept, .width = config.head_width(), .causal = config.causal});
 }
 
 std::shared_ptr<Score> score_of(const HeadsConfig& config) {
-  const std::int64_t width = config.width / config.heads;
-  const ScoreWidths widths{.heads = config.heads,
+  const std::int64_t width = config.head_width();
+  const ScoreWidths widths{.heads = config.count(),
                            .query_width = width,
                            .memory_width = width,
                            .longest = config.longest,
@@ -73,7 +74,7 @@ void Heads::register_in(torch::nn::Module& model) const {
 Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64_t longest, const FusedOp& fused,
                      const std::function<Padded()>& pad, const std::function<Tensor(const Tensor&)>& unpad) const {
   const ops::Dropout dropout = pass.dropout(config_.dropout);
-  ops::HeadsForm form{.heads = config_.heads, .dropout = dropout, .longest = std::max<std::int64_t>(1, longest)};
+  ops::HeadsForm form{.heads = config_.count(), .dropout = dropout, .longest = std::max<std::int64_t>(1, longest)};
   std::optional<Tensor> context_MH;
   if (fused && ops::has_fast_path(q) && !pass.edits(config_.place, layer) && score_->describe_heads(form) &&
       scope_->describe_heads(form)) {
@@ -107,7 +108,7 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64
 }
 
 Tensor Heads::split(const Tensor& x_BTH) const {
-  return x_BTH.to(at::kFloat).unflatten(2, {config_.heads, -1}).transpose(1, 2);
+  return x_BTH.to(at::kFloat).unflatten(2, {config_.count(), -1}).transpose(1, 2);
 }
 
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,

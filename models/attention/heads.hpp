@@ -4,6 +4,8 @@
 //
 //   softmax(score(q, k)) v  within the scope, for every head; the heads' vectors side by side
 //
+// Pruned heads are missing from N: H then is the width N * D of those that there are.
+//
 // Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v), H = N * D.
 #pragma once
 
@@ -15,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "models/attention/parts.hpp"
 #include "models/layers/pass.hpp"
@@ -24,8 +27,9 @@ namespace attend {
 
 struct HeadsConfig {
   AttentionPlace place = AttentionPlace::encoder;
-  std::int64_t width = 0;  // H, of all heads
+  std::int64_t width = 0;  // of all heads, with those that are pruned
   std::int64_t heads = 1;
+  std::vector<std::int64_t> kept = {};  // the numbers of the heads that there are, ascending; empty: all
   ScoreKind score = ScoreKind::scaled_dot;
   PositionKind positions = PositionKind::sinusoidal;
   std::int64_t longest = 0;  // rows of the tables of Synthesizers
@@ -34,6 +38,10 @@ struct HeadsConfig {
   std::int64_t self_window = 0;  // 0: none
   bool causal = false;
   double dropout = 0;  // on the weights
+
+  std::int64_t count() const { return kept.empty() ? heads : std::ssize(kept); }  // N
+  std::int64_t head_width() const { return width / heads; }                       // D
+  std::int64_t columns() const { return count() * head_width(); }                 // H
 };
 
 // An order in which tokens become known, whatever their positions: each query attends to the keys of its sentence whose

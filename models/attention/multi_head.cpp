@@ -13,16 +13,21 @@ namespace {
 constexpr double kFusedGain = 0.70710678118654752;
 
 Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, LinearConfig form) {
-  form.in = config.heads.width, form.bias = config.bias, form.deviation = config.deviation;
+  if (form.in == 0) form.in = config.heads.width;
+  form.bias = config.bias, form.deviation = config.deviation;
   return module.register_module(name, Linear(form));
+}
+
+Linear output_projection(torch::nn::Module& module, const MultiHeadConfig& config) {
+  return projection(module, "out_proj", config, {.in = config.heads.columns(), .out = config.heads.width});
 }
 
 class FusedProjections final : public Projections {
  public:
   FusedProjections(torch::nn::Module& module, const MultiHeadConfig& config)
-      : width_(config.heads.width),
+      : width_(config.heads.columns()),
         in_proj_(projection(module, "in_proj", config, {.out = 3 * width_, .fused = 3, .gain = kFusedGain})),
-        out_proj_(projection(module, "out_proj", config, {.out = config.heads.width})) {}
+        out_proj_(output_projection(module, config)) {}
 
   Tensor queries(const Tensor& x_MH) const override { return part(x_MH, 0, width_); }
   Tensor keys_values(const Tensor& x_MH) const override { return part(x_MH, width_, 2 * width_); }
@@ -44,10 +49,10 @@ class FusedProjections final : public Projections {
 class SeparateProjections final : public Projections {
  public:
   SeparateProjections(torch::nn::Module& module, const MultiHeadConfig& config)
-      : q_proj_(projection(module, "q_proj", config, {.out = config.heads.width, .gain = kFusedGain})),
+      : q_proj_(projection(module, "q_proj", config, {.out = config.heads.columns(), .gain = kFusedGain})),
         kv_proj_(
-            projection(module, "kv_proj", config, {.out = 2 * config.heads.width, .fused = 2, .gain = kFusedGain})),
-        out_proj_(projection(module, "out_proj", config, {.out = config.heads.width})) {}
+            projection(module, "kv_proj", config, {.out = 2 * config.heads.columns(), .fused = 2, .gain = kFusedGain})),
+        out_proj_(output_projection(module, config)) {}
 
   Tensor queries(const Tensor& x_MH) const override { return q_proj_->forward(x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override { return kv_proj_->forward(x_MH); }
@@ -60,7 +65,7 @@ class SeparateProjections final : public Projections {
   Linear out_proj_;
 };
 
-// The maps that there are; x in place of the others.
+// The maps that there are; x in place of the others, its columns of the heads that there are.
 struct Maps {
   bool queries, keys, values, output;
   bool shared;            // keys are the queries
@@ -70,11 +75,12 @@ struct Maps {
 class SomeProjections final : public Projections {
  public:
   SomeProjections(torch::nn::Module& module, const MultiHeadConfig& config, const Maps& maps)
-      : shared_(maps.shared),
+      : heads_(config.heads),
+        shared_(maps.shared),
         q_proj_(map(module, "q_proj", config, maps.queries, {.out = maps.compared, .gain = kFusedGain})),
         k_proj_(map(module, "k_proj", config, maps.keys && !maps.shared, {.out = maps.compared, .gain = kFusedGain})),
-        v_proj_(map(module, "v_proj", config, maps.values, {.out = config.heads.width, .gain = kFusedGain})),
-        out_proj_(map(module, "out_proj", config, maps.output, {.out = config.heads.width})) {}
+        v_proj_(map(module, "v_proj", config, maps.values, {.out = config.heads.columns(), .gain = kFusedGain})),
+        out_proj_(maps.output ? output_projection(module, config) : nullptr) {}
 
   Tensor queries(const Tensor& x_MH) const override { return mapped(q_proj_, x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override {
@@ -84,20 +90,30 @@ class SomeProjections final : public Projections {
     const Tensor q_MH = queries(x_MH);
     return {q_MH, shared_ ? q_MH : mapped(k_proj_, x_MH), mapped(v_proj_, x_MH)};
   }
-  Tensor output(const Tensor& context_MH) const override { return mapped(out_proj_, context_MH); }
+  Tensor output(const Tensor& context_MH) const override {
+    return out_proj_ ? out_proj_->forward(context_MH) : context_MH;
+  }
 
  private:
   static Linear map(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, bool exists,
                     const LinearConfig& form) {
     return exists ? projection(module, name, config, form) : nullptr;
   }
-  static Tensor mapped(const Linear& map, const Tensor& x_MH) {
-    if (!map) return x_MH;
+  Tensor mapped(const Linear& map, const Tensor& x_MH) const {
+    if (!map) return of_kept_heads(x_MH);
     const Tensor y = map->forward(x_MH);
-    const std::int64_t missing = x_MH.size(1) - y.size(1);
+    const std::int64_t missing = heads_.columns() - y.size(1);
     return missing == 0 ? y : at::constant_pad_nd(y, {missing, 0});
   }
+  Tensor of_kept_heads(const Tensor& x_MH) const {
+    if (heads_.kept.empty()) return x_MH;
+    const std::int64_t width = heads_.head_width();
+    std::vector<Tensor> columns;
+    for (const std::int64_t head : heads_.kept) columns.push_back(x_MH.narrow(1, head * width, width));
+    return at::cat(columns, 1);
+  }
 
+  HeadsConfig heads_;
   bool shared_;
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
 };
@@ -113,8 +129,8 @@ std::unique_ptr<Projections> make_projections(torch::nn::Module& module, const M
                   .values = kind != ProjectionKind::none,
                   .output = kind != ProjectionKind::none,
                   .shared = kind == ProjectionKind::shared_qk && recipe.reads_keys,
-                  .compared = config.heads.width - recipe.fixed(heads) * (config.heads.width / heads)};
-  if (kind == ProjectionKind::all && maps.queries && maps.keys && maps.compared == config.heads.width) {
+                  .compared = config.heads.columns() - recipe.fixed(heads) * config.heads.head_width()};
+  if (kind == ProjectionKind::all && maps.queries && maps.keys && maps.compared == config.heads.columns()) {
     return std::make_unique<FusedProjections>(module, config);
   }
   return std::make_unique<SomeProjections>(module, config, maps);
@@ -127,8 +143,8 @@ MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadConfig& config)
   heads_.register_in(*this);
   const HeadsConfig& heads = config.heads;
   const bool compares = heads.place != AttentionPlace::cross && recipe_of(heads.self_attention).reads_keys;
-  if (compares && recipe_of(heads.positions).turns) rotary_.emplace(*this, heads.width / heads.heads);
-  if (config.gates) gates_ = register_module("gates", std::make_shared<LearntGates>(heads.place, heads.heads));
+  if (compares && recipe_of(heads.positions).turns) rotary_.emplace(*this, heads.head_width());
+  if (config.gates) gates_ = register_module("gates", std::make_shared<LearntGates>(heads.place, heads.count()));
 }
 
 Tensor MultiHeadAttentionImpl::output(const Tensor& context_MH, Pass& pass) const {

@@ -8,9 +8,10 @@
 // computed once per sentence. Both have out_proj. Self-attention without some of its projections has q_proj, k_proj,
 // v_proj and out_proj as far as it has them, and x in place of the others; queries and keys may share q_proj (Kitaev et
 // al. 2020, arXiv 2001.04451, section 2). With heads that compare nothing (patterns.hpp), q_proj and k_proj have the
-// columns of the others alone. Heads may have learnt gates (learnt_gates.hpp), log_alpha of gates.
+// columns of the others alone. Pruned heads have neither rows in these projections nor columns in out_proj. Heads may
+// have learnt gates (learnt_gates.hpp), log_alpha of gates.
 //
-// Legend: docs/architecture.md; C = 2H (k | v).
+// Legend: docs/architecture.md; C = 2H (k | v). Between the projections H is the width of the heads that there are.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -64,15 +64,16 @@ PositionRecipe recipe_of(PositionKind kind) {
       }};
     case PositionKind::t5:
       return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
-        return std::make_shared<T5Scope>(std::move(scope), heads.heads, heads.heads * heads.width, heads.causal);
+        return std::make_shared<T5Scope>(std::move(scope), heads.count(), heads.heads * heads.width, heads.causal);
       }};
     case PositionKind::alibi:
       return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
-        return std::make_shared<AlibiScope>(std::move(scope), heads.heads);
+        return std::make_shared<AlibiScope>(std::move(scope), heads.heads, heads.kept);
       }};
     case PositionKind::transformer_xl:
       return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
-        return std::make_shared<TransformerXlScope>(std::move(scope), heads.heads, heads.width, heads.causal);
+        return std::make_shared<TransformerXlScope>(std::move(scope), heads.count(), heads.width,
+                                                    heads.heads * heads.width, heads.causal);
       }};
   }
   return {};

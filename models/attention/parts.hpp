@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "models/attention/choice.hpp"
 #include "models/attention/kinds.hpp"
@@ -26,9 +27,12 @@ ScoreRecipe recipe_of(ScoreKind kind);
 // turning queries and keys, or by a scope around that of each self-attention. Attention to another sentence does not
 // see positions.
 struct HeadsOfScope {
-  std::int64_t heads = 1;
-  std::int64_t width = 0;  // of each head
+  std::int64_t heads = 1;               // of the whole model
+  std::vector<std::int64_t> kept = {};  // the numbers of those that there are; empty: all
+  std::int64_t width = 0;               // of each head
   bool causal = false;
+
+  std::int64_t count() const { return kept.empty() ? heads : std::ssize(kept); }
 };
 struct PositionRecipe {
   bool adds_sinusoids = false;

@@ -24,7 +24,7 @@ namespace attend {
 
 class T5Scope : public DistanceScope {
  public:
-  // `width`: of all heads.
+  // `width`: H.
   T5Scope(std::shared_ptr<Scope> scope, std::int64_t heads, std::int64_t width, bool causal)
       : DistanceScope(std::move(scope)),
         width_(width),

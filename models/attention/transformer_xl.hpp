@@ -22,11 +22,12 @@ namespace attend {
 
 class TransformerXlScope : public Scope {
  public:
-  // `scope` has no parameters; `width`: D.
-  TransformerXlScope(std::shared_ptr<Scope> scope, std::int64_t heads, std::int64_t width, bool causal)
+  // `scope` has no parameters; `width`: D; `columns`: H, of the sinusoids.
+  TransformerXlScope(std::shared_ptr<Scope> scope, std::int64_t heads, std::int64_t width, std::int64_t columns,
+                     bool causal)
       : scope_(std::move(scope)),
         causal_(causal),
-        positions_(register_parameter("positions", torch::empty({heads, width, heads * width}))),
+        positions_(register_parameter("positions", torch::empty({heads, width, columns}))),
         bias_(register_parameter("bias", torch::empty({heads, 1, width}))) {}
 
   // The bias is [..., N, T, S].

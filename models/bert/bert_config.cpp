@@ -61,7 +61,8 @@ void refuse_without_queries(const BlockOptions& options) {
 
 std::int64_t width_of(const BertOptions& options) { return options.width.value_or(size_of(options.shape).width); }
 
-BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, std::optional<std::int64_t> query) {
+BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, AttentionPlace place,
+                       std::optional<std::int64_t> query) {
   const Size size = size_of(options.shape);
   const std::int64_t width = width_of(options);
   refuse_without_effect(options);
@@ -82,9 +83,14 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, std:
     throw UserError("norm-kind is batch, which keeps the statistics of one layer, but share-layers uses a norm in all",
                     "choose --norm-kind layer, or drop --share-layers");
   }
+  const std::int64_t layers = options.layers.value_or(size.layers);
+  check_pruned_heads(block, {{place, layers}}, option_place);
+  if (options.share_layers && !block.pruned.empty()) {
+    throw UserError("pruned-heads is given, but share-layers uses a block in all layers", "drop one of them");
+  }
   return {.vocabulary = vocabulary,
           .max_length = options.max_positions,
-          .layers = options.layers.value_or(size.layers),
+          .layers = layers,
           .embedding_width = embedding_width,
           .share_layers = options.share_layers,
           .sinusoids = options.initial_positions == InitialPositions::sinusoids,

@@ -85,7 +85,8 @@ struct BertOptions {
 std::int64_t width_of(const BertOptions& options);
 
 // Throws UserError if the sizes are incompatible, or if there is a query (BertConfig), but the options give it no
-// position, or all tokens whatever their order.
-BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, std::optional<std::int64_t> query = {});
+// position, or all tokens whatever their order. `place`: of the self-attention.
+BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary,
+                       AttentionPlace place = AttentionPlace::encoder, std::optional<std::int64_t> query = {});
 
 }  // namespace attend

@@ -57,7 +57,7 @@ void refuse_unread(const LanguageOptions& options, const OptionTexts& defaults, 
 }
 
 void check_language_options(const LanguageOptions& options) {
-  const BertConfig stack = bert_config(options.stack, /*vocabulary=*/1);
+  const BertConfig stack = bert_config(options.stack, /*vocabulary=*/1, AttentionPlace::decoder);
   if (options.is_recurrent()) return;
   if (recipe_of(options.stack.block.self_attention).looks_ahead) {
     throw UserError("self-attention is " + std::string(name_of(options.stack.block.self_attention)) +
@@ -75,7 +75,7 @@ void check_language_options(const LanguageOptions& options) {
 
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary) {
   check_language_options(options);
-  BertConfig stack = bert_config(options.stack, vocabulary);
+  BertConfig stack = bert_config(options.stack, vocabulary, AttentionPlace::decoder);
   stack.block.norm_eps = kLanguageNormEps;
   if (!options.is_recurrent()) return make_transformer(stack, options.memory);
   return RecurrentLanguage(RecurrentLanguageConfig{.vocabulary = vocabulary,

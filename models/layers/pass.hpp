@@ -11,6 +11,7 @@
 #include <functional>
 #include <string_view>
 
+#include "core/options.hpp"
 #include "core/random.hpp"
 #include "models/layers/places.hpp"
 #include "models/ops/ops.hpp"
@@ -20,6 +21,9 @@ namespace attend {
 // Self-attention of the encoder or the decoder, or cross-attention to the encoder's output: of the decoder, or of the
 // learnt query that pools a text.
 enum class AttentionPlace { encoder, decoder, cross };
+template <>
+inline constexpr auto kEnumNames<AttentionPlace> = std::to_array<EnumName<AttentionPlace>>(
+    {{AttentionPlace::encoder, "encoder"}, {AttentionPlace::decoder, "decoder"}, {AttentionPlace::cross, "cross"}});
 
 // How one layer came by its attention weights, and what it made of them: the arithmetic of a forward pass, fp32.
 // Tensors are [B, N, T, S] unless noted, padded as the weights; what stands at padding has no meaning.

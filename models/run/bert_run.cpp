@@ -36,7 +36,7 @@ PretrainingKind objective_of_run(const fs::path& run) {
 
 BertConfig pretraining_config(const BertOptions& options, const Tokenizer& tokenizer, PretrainingKind objective) {
   if (objective == PretrainingKind::masked) return bert_config(options, tokenizer.size());
-  return bert_config(options, tokenizer.size(), tokenizer.special().mask);
+  return bert_config(options, tokenizer.size(), AttentionPlace::encoder, tokenizer.special().mask);
 }
 
 Tokenizer load_run_tokenizer(const fs::path& run) {

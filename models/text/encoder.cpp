@@ -95,7 +95,9 @@ class LanguageTextEncoder : public TextEncoder {
       : TextEncoder("language", {"language.embedding.", "language.position_embedding."},
                     options.is_recurrent() ? "_l" : "decoder.layers."),
         language_(model.register_module("language", make_language_model(options, vocabulary))),
-        deviation_(options.is_recurrent() ? 0 : bert_config(options.stack, vocabulary).block.deviation) {}
+        deviation_(options.is_recurrent()
+                       ? 0
+                       : bert_config(options.stack, vocabulary, AttentionPlace::decoder).block.deviation) {}
 
   Encoded forward(const SegmentedSequences& input, Pass& pass,
                   const std::optional<Selection>& selected) const override {

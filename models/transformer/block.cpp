@@ -12,10 +12,11 @@ using torch::Tensor;
 
 namespace {
 
-MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place) {
+MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place, std::int64_t layer) {
   return {.heads = {.place = place,
                     .width = config.width,
                     .heads = config.heads,
+                    .kept = kept_heads(config.pruned, place, layer, config.heads),
                     .score = config.score,
                     .positions = config.positions,
                     .longest = config.longest,
@@ -54,15 +55,16 @@ struct ContinuedSentences {
 
 }  // namespace
 
-TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind kind)
+TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind kind, std::int64_t layer)
     : config_(config),
       fourier_(recipe_of(config.self_attention).has_weights() ? std::nullopt : std::optional<Fourier>(config.width)),
       self_attn_(fourier_ ? MultiHeadAttention(nullptr)
-                          : register_module("self_attn", MultiHeadAttention(attention_of(config, place_of(kind))))),
+                          : register_module("self_attn", MultiHeadAttention(attention_of(config, place_of(kind), layer)))),
       place_(place_of(kind)),
       multihead_attn_(
           kind == StackKind::decoder
-              ? register_module("multihead_attn", MultiHeadAttention(attention_of(config, AttentionPlace::cross)))
+              ? register_module("multihead_attn",
+                                MultiHeadAttention(attention_of(config, AttentionPlace::cross, layer)))
               : MultiHeadAttention(nullptr)),
       feed_forward_(*this, {.width = config.width,
                             .inner = config.feed_forward,
@@ -133,7 +135,7 @@ StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConf
     : layers_(layers), layer_drop_(config.layer_drop), place_(place_of(kind)) {
   const auto list = register_module("layers", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < distinct; ++i) {
-    blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, kind)));
+    blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, kind, i)));
   }
   if (config.norm == NormPlace::pre) {
     norm_ = register_module("norm", make_norm(config.norm_kind, config.width, config.norm_eps));

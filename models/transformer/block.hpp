@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "models/attention/head_place.hpp"
 #include "models/attention/multi_head.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/norm.hpp"
@@ -47,6 +48,7 @@ constexpr AttentionPlace place_of(StackKind kind) {
 struct BlockConfig {
   std::int64_t width = 512;
   std::int64_t heads = 8;
+  std::vector<HeadPlace> pruned = {};  // heads that there are not
   ScoreKind score = ScoreKind::scaled_dot;
   PositionKind positions = PositionKind::sinusoidal;
   std::int64_t longest = 0;  // rows of tables of positions, where a part has one
@@ -103,7 +105,8 @@ struct BlockInput {
 
 class TransformerBlockImpl : public torch::nn::Module {
  public:
-  TransformerBlockImpl(const BlockConfig& config, StackKind kind);
+  // `layer`: which heads are pruned.
+  TransformerBlockImpl(const BlockConfig& config, StackKind kind, std::int64_t layer);
 
   // [M, H], or [K, H] for the selected tokens: these attend to all tokens, but only they go through the residual sums,
   // the norms and the feed-forward.

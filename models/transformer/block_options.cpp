@@ -37,7 +37,47 @@ void check_self_attention(const BlockOptions& options, std::int64_t heads, const
   }
 }
 
+std::vector<HeadPlace> pruned_heads(const BlockOptions& options, std::int64_t heads, const OptionPlace& place) {
+  if (!options.pruned_heads.empty()) check_prunable(options, place("pruned-heads") + " is given");
+  std::vector<HeadPlace> pruned;
+  for (const std::string& name : options.pruned_heads) {
+    const auto head = parse_head(name);
+    if (!head || head->head >= heads || std::ranges::find(pruned, *head) != pruned.end()) {
+      throw UserError(place("pruned-heads") + ": \"" + name + "\", expected PLACE.LAYER.HEAD, each head once, a place of "
+                          "encoder, decoder and cross, and a head from 0 to " + std::to_string(heads - 1),
+                      "write it like encoder.0.3");
+    }
+    pruned.push_back(*head);
+  }
+  return pruned;
+}
+
 }  // namespace
+
+void check_prunable(const BlockOptions& options, const std::string& what) {
+  if (options.projections == ProjectionKind::none) {
+    throw UserError(what + ", but projections is none, which leaves no matrix to cut", "choose --projections all");
+  }
+  const SelfAttentionRecipe recipe = recipe_of(options.self_attention);
+  if (recipe.has_weights() && recipe.most_fixed == 0) return;
+  throw UserError(what + ", but self-attention is " + std::string(name_of(options.self_attention)) +
+                      ", whose heads cannot be pruned",
+                  "choose --self-attention attention");
+}
+
+void check_pruned_heads(const BlockConfig& block, std::initializer_list<LayersOfPlace> model,
+                        const OptionPlace& place) {
+  for (const HeadPlace& head : block.pruned) {
+    const auto* const found = std::ranges::find(model, head.place, &LayersOfPlace::place);
+    if (found == model.end() || head.layer >= found->layers) {
+      throw UserError(place("pruned-heads") + ": the model has no head " + to_text(head), "leave it out");
+    }
+    if (!kept_heads(block.pruned, head.place, head.layer, block.heads).empty()) continue;
+    throw UserError(place("pruned-heads") + ": all heads of layer " + std::to_string(head.layer) + " of place " +
+                        std::string(name_of(head.place)) + " are named, but one must stay",
+                    "leave one of them out");
+  }
+}
 
 BlockConfig block_config(const BlockOptions& options, std::int64_t width, const OptionPlace& place) {
   const std::int64_t heads = options.heads.value_or(default_heads(width));
@@ -54,6 +94,7 @@ BlockConfig block_config(const BlockOptions& options, std::int64_t width, const 
   check_self_attention(options, heads, place);
   return {.width = width,
           .heads = heads,
+          .pruned = pruned_heads(options, heads, place),
           .positions = options.positions,
           .self_attention = options.self_attention,
           .self_window = options.self_window,

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/conditions.hpp"
 #include "models/attention/kinds.hpp"
@@ -12,6 +15,7 @@ namespace attend {
 
 struct BlockOptions {
   std::optional<std::int64_t> heads = {}, feed_forward = {};
+  std::vector<std::string> pruned_heads = {};
   PositionKind positions = PositionKind::sinusoidal;
   SelfAttentionKind self_attention = SelfAttentionKind::attention;
   std::int64_t self_window = 0;
@@ -30,6 +34,11 @@ struct BlockOptions {
   static void visit(Self& self, Visitor& visit, Condition only) {
     visit("heads", self.heads,
           {.help = "attention heads; auto: one per 64 columns or so", .min = 1, .max = 256, .only = only});
+    visit("pruned-heads", self.pruned_heads,
+          {.help = "heads that are missing, by place (encoder, decoder, cross), layer and number from 0, such as "
+                   "encoder.0.3 cross.1.2; attend heads --prune chooses them; none: all are there",
+           .placeholder = "HEAD",
+           .only = only});
     visit("feed-forward", self.feed_forward,
           {.help = "inner size of the feed-forward layer, 2/3 of which a gated one has; 0: none; auto: 4 x width",
            .min = 0,
@@ -70,7 +79,17 @@ struct BlockOptions {
   }
 };
 
+// Throws UserError naming the option by which blocks have heads that cannot be pruned. `what`: what prunes them.
+void check_prunable(const BlockOptions& options, const std::string& what);
+
 // The blocks that these options describe. Throws UserError if they contradict each other.
 BlockConfig block_config(const BlockOptions& options, std::int64_t width, const OptionPlace& place);
+
+// Throws UserError if a pruned head is in none of these layers, or if all heads of a layer are pruned.
+struct LayersOfPlace {
+  AttentionPlace place = AttentionPlace::encoder;
+  std::int64_t layers = 0;
+};
+void check_pruned_heads(const BlockConfig& block, std::initializer_list<LayersOfPlace> model, const OptionPlace& place);
 
 }  // namespace attend

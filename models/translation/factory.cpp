@@ -25,7 +25,15 @@ T chosen(const std::optional<T>& value, const char* option) {
 }
 
 void check_transformer(const ModelConfig& config, const OptionPlace& place) {
-  block_config(config.block, chosen(config.width, "width"), place);
+  const BlockConfig block = block_config(config.block, chosen(config.width, "width"), place);
+  if (!block.pruned.empty()) {
+    const std::int64_t decoder_layers = chosen(config.decoder_layers, "decoder-layers");
+    check_pruned_heads(block,
+                       {{AttentionPlace::encoder, chosen(config.encoder_layers, "encoder-layers")},
+                        {AttentionPlace::decoder, decoder_layers},
+                        {AttentionPlace::cross, decoder_layers}},
+                       place);
+  }
   if (config.score == ScoreKind::location) {
     refuse(place("score"), " is location, which needs a greatest length, but a Transformer's sentences have none",
            "choose another score, or --model luong");

@@ -41,7 +41,7 @@ BertOptions drawn_permuted(RandomStream& random) {
 }
 
 std::shared_ptr<BertImpl> permuted_encoder(const BertOptions& options) {
-  Bert bert(bert_config(options, kVocabulary, kQueryPiece));
+  Bert bert(bert_config(options, kVocabulary, AttentionPlace::encoder, kQueryPiece));
   initialise(*bert, 7);
   bert->to(test_device());
   return bert.ptr();
@@ -146,7 +146,7 @@ TEST(Permuted, MasksAreAskedForFromWhatIsNotMasked) {
   const at::NoGradGuard no_grad;
   BertOptions options;
   options.layers = 2, options.width = 12, options.max_positions = 8, options.initial_deviation = 0.3;
-  BertForPretraining model(bert_config(options, kVocabulary, kQueryPiece));
+  BertForPretraining model(bert_config(options, kVocabulary, AttentionPlace::encoder, kQueryPiece));
   initialise(*model, 7);
   model->to(test_device());
   SegmentedSequences input = permuted_input();

@@ -51,7 +51,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     refuse_carrying(*this, origins);
   } else {
     const auto query = objective == PretrainingKind::permuted ? std::optional<std::int64_t>(0) : std::nullopt;
-    bert_config(model.stack, /*vocabulary=*/1, query);
+    bert_config(model.stack, /*vocabulary=*/1, AttentionPlace::encoder, query);
   }
   if (valid.empty()) trainer.refuse_validation(origins);
   if (!phases.empty() && trainer.max_epochs) {
