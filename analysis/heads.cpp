@@ -27,11 +27,11 @@
 #include "eval/alignment.hpp"
 #include "eval/attention.hpp"
 #include "eval/language_score.hpp"
-#include "eval/pair_attention.hpp"
 #include "models/attention/learnt_gates.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
+#include "models/run/pruned_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "train/translation/piece_links.hpp"
@@ -87,6 +87,7 @@ class HeadMeasurement {
 
   HeadReport run() {
     const std::filesystem::path path = run_of_best_seed(study_.run);
+    if (study_.prune > 0) check_can_be_pruned(path);
     switch (kind_of_run(path)) {
       case RunKind::train: study_translation(path); break;
       case RunKind::pretrain: study_bert(path); break;
@@ -110,36 +111,29 @@ class HeadMeasurement {
                       "give a run without --source-factors");
     }
     refuse_without_self_attention(run.config.model == ModelKind::fixed, "a model of kind fixed");
-    freeze(*run.model, study_.use.precision);
     if (has_recurrent_attention(run.config)) {
+      freeze(*run.model, study_.use.precision);
       replace(run);
       return;
     }
-    read_by(SentenceModel::of(run), AttentionPlace::encoder);
-    silence_by_test(run);
-    show_gates(*run.model);
-  }
-
-  void silence_by_test(const Run& run) {
+    const auto read = [&] {
+      freeze(*run.model, study_.use.precision);
+      read_by(SentenceModel::of(run), AttentionPlace::encoder);
+    };
     if (study_.test.empty()) {
+      read();
+      show_gates(*run.model);
       report_.notes.emplace_back("Heads were not silenced: no translations are given (--test).");
       return;
     }
     const GivenTranslations given = read_test();
-    std::vector<HeadPlace> heads;
-    PairAttention pairs(run, {}, [&](const PiecePair& /*pair*/, const SentenceAttention& attention) {
-      heads = heads_of_layers(attention.layers);
-    });
-    for (std::size_t i = 0; heads.empty() && i < given.sources.size(); ++i) {  // a text without pieces shows none
-      pairs.add(pair_in_pieces(run.tokenizers, given.sources[i], given.targets[i]));
-      pairs.finish();
-    }
-    silence("the pieces of " + study_.test[1], heads,
-            [&](const ScoreConfig& config) { return losses_of(score(run, given.sources, given.targets, config)); });
-    if (study_.bleu) {
-      log::info("translating without each of {}", counted(std::ssize(heads), "head"));
-      add_bleu(*report_.silencing, heads, run, given, study_.scoring);
-    }
+    const std::vector<HeadPlace> heads = silence(
+        "the pieces of " + study_.test[1], read,
+        [&](const ScoreConfig& config) { return losses_of(score(run, given.sources, given.targets, config)); });
+    show_gates(*run.model);
+    if (!study_.bleu) return;
+    log::info("translating without each of {}", counted(std::ssize(heads), "head"));
+    add_bleu(*report_.silencing, heads, run, given, study_.scoring);
   }
 
   void replace(const Run& run) {
@@ -187,15 +181,18 @@ class HeadMeasurement {
 
   void study_bert(const std::filesystem::path& path) {
     const BertRun run = BertRun::load(path, study_.use.checkpoint, device_);
-    freeze(*run.model, study_.use.precision);
-    read_by(SentenceModel::of(run), AttentionPlace::encoder);
+    if (study_.prune > 0) run.check_fills_masks(path);
+    const auto read = [&] {
+      freeze(*run.model, study_.use.precision);
+      read_by(SentenceModel::of(run), AttentionPlace::encoder);
+    };
     if (!run.fills_masks()) {
+      read();
       report_.notes.emplace_back("Heads were not silenced: the run has no head for masked pieces.");
       return;
     }
     const MaskedTexts masked(run, first_texts(), read_config<MaskingConfig>(path / "config.toml", UnknownKeys::ignore));
-    silence("masked pieces of " + study_.data, self_attention_,
-            [&](const ScoreConfig& config) { return masked.losses(config); });
+    silence("masked pieces of " + study_.data, read, [&](const ScoreConfig& config) { return masked.losses(config); });
   }
 
   void study_tuned(const std::filesystem::path& path) {
@@ -212,10 +209,12 @@ class HeadMeasurement {
     const LanguageRun run = LanguageRun::load(path, study_.use.checkpoint, device_);
     refuse_without_self_attention(run.options.is_recurrent(),
                                   fmt::format("a language model of --cell {}", name_of(run.options.cell)));
-    freeze(*run.model, study_.use.precision);
-    read_by(SentenceModel::of(run), AttentionPlace::decoder);
+    const auto read = [&] {
+      freeze(*run.model, study_.use.precision);
+      read_by(SentenceModel::of(run), AttentionPlace::decoder);
+    };
     const std::vector<std::string> texts = first_texts();
-    silence("the pieces of " + study_.data, self_attention_,
+    silence("the pieces of " + study_.data, read,
             [&](const ScoreConfig& config) { return losses_of(score_language(run, texts, config)); });
   }
 
@@ -316,14 +315,21 @@ class HeadMeasurement {
     name_roles(report_);
   }
 
-  template <class Losses>
-  void silence(const std::string& of, const std::vector<HeadPlace>& heads, const Losses& losses) {
+  // Returns the heads. `read` freezes the model, whose gradients are taken before, and reads the trees.
+  template <class Read, class Losses>
+  std::vector<HeadPlace> silence(const std::string& of, const Read& read, const Losses& losses) {
+    log::info("differentiating the loss by the gates of heads");
+    const std::vector<HeadGradient> heads = head_gradients(losses, study_.scoring);
+    read();
     log::info("silencing {}", counted(std::ssize(heads), "head"));
     report_.silencing = silence_heads(of, heads, [&](const AttentionEdit& edit) {
       ScoreConfig config = study_.scoring;
       config.edit = &edit;
       return losses(config);
     });
+    std::vector<HeadPlace> places;
+    for (const HeadGradient& gradient : heads) places.push_back(gradient.head);
+    return places;
   }
 
   const HeadStudy& study_;

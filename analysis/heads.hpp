@@ -21,6 +21,8 @@ struct HeadStudy {
   std::string alignment;
   bool bleu = false;
   std::int64_t sentences = 500;
+  double prune = 0;  // the caller writes the pruned run
+  std::string pruned_run;
   ModelOptions use;
   ScoreConfig scoring;  // the caller visits its options
 
@@ -49,6 +51,15 @@ struct HeadStudy {
     visit(
         "sentences", self.sentences,
         {.help = "sentences of --data, or of --test, that are read with each change of attention, at most", .min = 1});
+    visit("prune", self.prune,
+          {.help = "share of the heads, between 0 and 1, that are left out of --pruned-run, the least important first; "
+                   "the most important head of each layer stays; 0: none",
+           .min = 0,
+           .max = 1});
+    visit("pruned-run", self.pruned_run,
+          {.help = "directory of the run without these heads, whose matrices are smaller",
+           .placeholder = "DIR",
+           .only = {"prune"}});
     ModelOptions::visit(self.use, visit);
   }
 };
@@ -60,9 +71,9 @@ bool translates_recurrently(const std::filesystem::path& run);
 // All but the command line. The self-attention is that of the encoder of a translation run, of a BERT, or of a causal
 // Transformer. Heads are silenced by the loss of masked pieces (a BERT), of all pieces (a language model), or of the
 // translations in `test`; without these, and for a fine-tuned BERT, they are not. Of a run that translates recurrently,
-// `test` is read alone. UserError for a run without attention, with source factors, or to whose tokenizer no word of
-// the data is known, for data without a relation between words that the model sees, and as read_word_links. Interrupted
-// after SIGINT or SIGTERM.
+// `test` is read alone. UserError for a run that cannot be pruned although a share is given, for one without attention,
+// with source factors, or to whose tokenizer no word of the data is known, for data without a relation between words
+// that the model sees, and as read_word_links. Interrupted after SIGINT or SIGTERM.
 HeadReport study_heads(const HeadStudy& study);
 
 }  // namespace attend

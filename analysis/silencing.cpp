@@ -2,6 +2,15 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
+#include <spdlog/fmt/fmt.h>
+#include <torch/autograd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/progress.hpp"
@@ -10,45 +19,133 @@
 #include "eval/forced_piece.hpp"
 #include "eval/score_batches.hpp"
 #include "models/attention/cut_weights.hpp"
-#include "models/attention/silenced_head.hpp"
+#include "models/attention/head_gates.hpp"
 
 namespace attend {
 namespace {
 
 constexpr std::uint64_t kMaskingSeed = 1;
 
+// Gates of 1 for the heads of every layer, from which gradients are taken.
+class DifferentiatedGates final : public AttentionEdit {
+ public:
+  bool edits(AttentionPlace /*place*/, std::int64_t /*layer*/) const override { return true; }
+  at::Tensor edit(AttentionPlace place, std::int64_t layer, const at::Tensor& weights_BNTS,
+                  const Places& /*places*/) const override {
+    const at::Tensor gates_N = at::ones({weights_BNTS.size(1)}, weights_BNTS.options().requires_grad(false));
+    gates_.push_back(gates_N.requires_grad_());
+    places_.emplace_back(place, layer);
+    return gated(weights_BNTS, gates_N);
+  }
+
+  const std::vector<at::Tensor>& gates() const { return gates_; }
+  const std::vector<std::pair<AttentionPlace, std::int64_t>>& places() const { return places_; }
+
+ private:
+  mutable std::vector<at::Tensor> gates_;  // [N], in the order of the pass
+  mutable std::vector<std::pair<AttentionPlace, std::int64_t>> places_;
+};
+
 }  // namespace
 
-Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads, const LossesOfSentences& losses) {
+std::vector<HeadGradient> head_gradients(const std::function<void(const ScoreConfig&)>& score, ScoreConfig config) {
+  std::map<std::size_t, std::map<HeadPlace, double>> gradients;  // of each text, the sum over its windows
+  std::mutex mutex;
+  config.differentiate = [&](std::size_t text, const LossOfText& loss) {
+    const DifferentiatedGates edit;
+    Pass pass = Pass::inference();
+    pass.edit_attention(edit);
+    const at::Tensor value = loss(pass);
+    if (edit.gates().empty()) return;
+    const std::vector<at::Tensor> found = torch::autograd::grad({value}, edit.gates());
+    const std::scoped_lock lock(mutex);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto& [place, layer] = edit.places()[i];
+      const at::Tensor of_heads = found[i].to(at::kDouble).cpu();
+      for (std::int64_t head = 0; head < of_heads.size(0); ++head) {
+        gradients[text][{place, layer, head}] += of_heads[head].item<double>();
+      }
+    }
+  };
+  score(config);
+  std::map<HeadPlace, double> sums;
+  for (const auto& [text, of_heads] : gradients) {
+    for (const auto& [head, gradient] : of_heads) sums[head] += std::abs(gradient);
+  }
+  std::vector<HeadGradient> result;
+  for (const auto& [head, sum] : sums) result.push_back({head, sum});
+  return result;
+}
+
+Silencing silence_heads(const std::string& of, std::span<const HeadGradient> heads, const LossesOfSentences& losses) {
+  constexpr std::int64_t kSteps = 10;
   const LossByPiece measure;
-  WorkProgress progress({.unit = "passes", .total = std::ssize(heads) + 1});
-  const metrics::Rows whole = rows_of(measure, losses(CutWeights(0)));  // edits nothing
-  progress.add();
+  WorkProgress progress({.unit = "passes", .total = std::ssize(heads) + 1 + kSteps});
+  const auto pass = [&](const AttentionEdit& edit) {
+    metrics::Rows rows = rows_of(measure, losses(edit));
+    progress.add();
+    return rows;
+  };
+  const metrics::Rows whole = pass(CutWeights(0));  // edits nothing
   if (whole.size() == 0) {
     throw UserError(of + ": there are none in the sentences that are read", "raise --sentences, or give others");
   }
-  PairedChanges changes(whole, heads.size());
   Silencing result{.of = of,
                    .sentences = static_cast<std::int64_t>(whole.size()),
                    .pieces = static_cast<std::int64_t>(whole.sum()[1]),
                    .loss = whole.value(),
                    .heads = {}};
-  for (const auto& [place, layer, head] : heads) {
-    changes.add(rows_of(measure, losses(SilencedHead(place, layer, head))));
-    progress.add();
-  }
-  progress.clear();
+  PairedChanges changes(whole, heads.size());
+  for (const auto& [head, sum] : heads) changes.add(pass(HeadGates::silencing({&head, 1})));
   const std::vector<TestedChange> tested = changes.tested();
   for (std::size_t h = 0; h < heads.size(); ++h) {
+    const auto& [head, sum] = heads[h];
     HeadSilence& row = result.heads.emplace_back();
-    row.place = name_of(heads[h].place);
-    row.layer = heads[h].layer;
-    row.head = heads[h].head;
+    row.place = name_of(head.place);
+    row.layer = head.layer;
+    row.head = head.head;
+    row.importance = sum / static_cast<double>(result.pieces);
     row.change = tested[h].change;
     row.p = tested[h].p;
     row.p_holm = tested[h].p_holm;
   }
+  PairedChanges curve(whole, kSteps);
+  for (std::int64_t step = 1; step <= kSteps; ++step) {
+    const std::vector<HeadPlace> silent = heads_to_prune(result, static_cast<double>(step) / kSteps);
+    const std::int64_t before = result.pruning.empty() ? 0 : result.pruning.back().removed;
+    if (std::ssize(silent) == before) continue;
+    curve.add(pass(HeadGates::silencing(silent)));
+    result.pruning.push_back({.removed = std::ssize(silent),
+                              .share = static_cast<double>(silent.size()) / static_cast<double>(heads.size())});
+  }
+  progress.clear();
+  const std::vector<TestedChange> tested_curve = curve.tested();
+  for (std::size_t i = 0; i < result.pruning.size(); ++i) {
+    result.pruning[i].change = tested_curve[i].change;
+    result.pruning[i].loss = result.loss + tested_curve[i].change.value;
+  }
   return result;
+}
+
+std::vector<HeadPlace> pruning_order(std::span<const HeadSilence> heads) {
+  std::vector<const HeadSilence*> order;
+  for (const HeadSilence& head : heads) order.push_back(&head);
+  std::ranges::stable_sort(order, std::greater{}, &HeadSilence::importance);
+  std::set<std::pair<std::string, std::int64_t>> layers;  // whose most important head was seen
+  std::erase_if(order, [&](const HeadSilence* head) { return layers.emplace(head->place, head->layer).second; });
+  std::vector<HeadPlace> places;
+  for (const HeadSilence* head : order) {
+    places.push_back(*parse_head(fmt::format("{}.{}.{}", head->place, head->layer, head->head)));
+  }
+  std::ranges::reverse(places);
+  return places;
+}
+
+std::vector<HeadPlace> heads_to_prune(const Silencing& silencing, double share) {
+  std::vector<HeadPlace> order = pruning_order(silencing.heads);
+  const auto count = static_cast<std::size_t>(std::lround(share * static_cast<double>(silencing.heads.size())));
+  order.resize(std::min(order.size(), count));
+  return order;
 }
 
 MaskedTexts::MaskedTexts(const BertRun& run, std::span<const std::string> texts, MaskingConfig masking) : run_(run) {
@@ -71,7 +168,6 @@ std::vector<SentenceLoss> MaskedTexts::losses(const ScoreConfig& config) const {
   const torch::Device device = model.parameters().front().device();
   std::vector<SentenceLoss> losses(texts_.size());
   score_in_batches(lengths_, config, [&](std::span<const std::size_t> chosen) {
-    const c10::InferenceMode inference;
     std::vector<std::span<const std::int32_t>> read;
     std::vector<std::int64_t> rows, labels;
     std::int64_t begin = 0;
@@ -86,12 +182,21 @@ std::vector<SentenceLoss> MaskedTexts::losses(const ScoreConfig& config) const {
     if (rows.empty()) return;
     SegmentedSequences input{.tokens = on_device(concatenate(read, -1, -1), device), .segments_M = {}};
     input.segments_M = at::zeros_like(input.tokens.ids_M);
+    const Selection masked = select(rows, input.tokens.layout, device);
+    const at::Tensor labels_K = at::tensor(labels, at::kLong).to(device);
+    const auto read_KE = [&](Pass& pass) {
+      return model.predictions->transform(model.states_of_masked(input, masked, pass));
+    };
+    if (config.differentiate) {
+      return config.differentiate(chosen.front(), [&](Pass& pass) {
+        return loss_of_labels(read_KE(pass), model.bert->table(), model.predictions->bias, labels_K);
+      });
+    }
+    const c10::InferenceMode inference;
     Pass pass = Pass::inference();
     if (config.edit != nullptr) pass.edit_attention(*config.edit);
-    const Selection masked = select(rows, input.tokens.layout, device);
-    const at::Tensor read_KE = model.predictions->transform(model.states_of_masked(input, masked, pass));
-    const at::Tensor log_probs_K = log_probs_of_labels(read_KE, model.bert->table(), model.predictions->bias,
-                                                       at::tensor(labels, at::kLong).to(device));
+    const at::Tensor log_probs_K =
+        log_probs_of_labels(read_KE(pass), model.bert->table(), model.predictions->bias, labels_K);
     const float* next = log_probs_K.const_data_ptr<float>();
     for (const std::size_t i : chosen) {
       losses[i].pieces = std::ssize(texts_[i].masked);

@@ -1,5 +1,6 @@
-// What a model loses without a head (Michel, Levy and Neubig 2019, arXiv 1905.10650, section 3.2): the loss of a text
-// with each head silenced in turn (models/attention/silenced_head.hpp).
+// What a model loses without heads (Michel, Levy and Neubig 2019, arXiv 1905.10650): the loss of a text with each head
+// silenced in turn (section 3.2; models/attention/head_gates.hpp), and with several in the order of their importance
+// (section 4).
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -14,6 +15,7 @@
 #include "analysis/report/head_report.hpp"
 #include "data/corpus/masking.hpp"
 #include "eval/score.hpp"
+#include "models/attention/head_place.hpp"
 #include "models/layers/pass.hpp"
 #include "models/run/bert_run.hpp"
 
@@ -22,16 +24,26 @@ namespace attend {
 // The losses of all sentences, if the model's attention is edited.
 using LossesOfSentences = std::function<std::vector<SentenceLoss>(const AttentionEdit& edit)>;
 
-// One of the heads of a model.
-struct HeadPlace {
-  AttentionPlace place = AttentionPlace::encoder;
-  std::int64_t layer = 0;
-  std::int64_t head = 0;
+// How strongly the losses L of sentences depend on the gate ξ of a head: Σ |∂L / ∂ξ| over the sentences, at ξ = 1.
+struct HeadGradient {
+  HeadPlace head;
+  double sum = 0;
 };
 
+// Those of all heads of a model that is not frozen, by place, layer and number (Michel et al., eq. 2 and 3, up to the
+// number of sentences). `score` scores the sentences as it is told to, here by differentiating them.
+std::vector<HeadGradient> head_gradients(const std::function<void(const ScoreConfig&)>& score, ScoreConfig config);
+
 // The change of the mean loss of a piece without each of the heads: with 95 % bootstrap intervals and p-values of the
-// paired bootstrap over sentences, corrected for all heads. `of` names the pieces; UserError if there are none.
-Silencing silence_heads(const std::string& of, std::span<const HeadPlace> heads, const LossesOfSentences& losses);
+// paired bootstrap over sentences, corrected for all heads; and without the first of pruning_order(), in steps of about
+// a tenth of all heads. A head's importance is its gradient by piece. `of` names the pieces; UserError if there are
+// none.
+Silencing silence_heads(const std::string& of, std::span<const HeadGradient> heads, const LossesOfSentences& losses);
+
+// All heads but the most important one of each layer, the least important first.
+std::vector<HeadPlace> pruning_order(std::span<const HeadSilence> heads);
+// As many of the first of them as make `share` of all heads, or all of them.
+std::vector<HeadPlace> heads_to_prune(const Silencing& silencing, double share);
 
 // Texts as a BERT reads them in pretraining, each alone as [CLS] text [SEP], cut to its maximum length: some pieces are
 // masked as the run's options say, the same ones in every call of losses(); with --objective permuted, a query asks for

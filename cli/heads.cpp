@@ -8,15 +8,18 @@
 #include "analysis/heads.hpp"
 #include "analysis/report/head_sections.hpp"
 #include "analysis/report/json.hpp"
+#include "analysis/silencing.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
 #include "core/command_line.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/signals.hpp"
 #include "eval/score.hpp"
+#include "models/run/pruned_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 
@@ -40,6 +43,12 @@ struct HeadsOfRunConfig {
       throw UserError(fmt::format("{}: {}, expected 2", origins("test"), counted(std::ssize(study.test), "file")),
                       "write --test SOURCE TARGET");
     }
+    if (study.prune == 1) {
+      throw UserError(origins("prune") + ": 1, expected less, since one head of each layer stays", "write --prune 0.5");
+    }
+    if (study.prune > 0 && study.pruned_run.empty()) {
+      throw UserError(origins("prune") + ": no directory for the pruned run", "add --pruned-run DIR");
+    }
   }
 };
 
@@ -54,6 +63,7 @@ void check_use(const HeadStudy& study, const OptionOrigins& origins) {
   if (translates_recurrently(path)) {
     refuse_given("data", origins, of_run + "whose attention is recurrent: other weights replace it (--test)");
     refuse_given("bleu", origins, of_run + "whose attention is recurrent: BLEU is measured without it");
+    for (const char* option : {"prune", "pruned-run"}) refuse_given(option, origins, of_run + "which has one head");
     need(study.test.empty() ? "" : study.test[0], "--test SOURCE TARGET");
     return;
   }
@@ -63,7 +73,7 @@ void check_use(const HeadStudy& study, const OptionOrigins& origins) {
     for (const char* option : {"test", "bleu"}) refuse_given(option, origins, of_run + "which does not translate");
   }
   if (study.test.empty()) refuse_given("bleu", origins, "without --test");
-  for (const char* option : {"sentences", "batch-size", "workers"}) {  // of silencing
+  for (const char* option : {"sentences", "prune", "pruned-run", "batch-size", "workers"}) {  // of silencing
     if (kind == RunKind::train && study.test.empty()) refuse_given(option, origins, "without --test");
     if (kind == RunKind::finetune) {
       refuse_given(option, origins, "for a fine-tuned run, whose heads are not silenced");
@@ -71,16 +81,34 @@ void check_use(const HeadStudy& study, const OptionOrigins& origins) {
   }
 }
 
+// The heads to leave out, which the report names. UserError if they are none.
+std::vector<HeadPlace> heads_pruned(const HeadsOfRunConfig& config, HeadReport& report) {
+  if (config.study.prune == 0) return {};
+  const std::vector<HeadPlace> pruned = heads_to_prune(*report.silencing, config.study.prune);
+  if (pruned.empty()) {
+    throw UserError(
+        fmt::format("--prune {}: no head of {} can be left out", config.study.prune, report.silencing->heads.size()),
+        "raise it, or give a run with several heads in each layer");
+  }
+  for (const HeadPlace& head : pruned) report.pruned.push_back(to_text(head));
+  return pruned;
+}
+
 void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.study.scoring.threads));
   check_use(config.study, origins);
+  if (config.study.prune > 0) refuse_existing(config.study.pruned_run, "--pruned-run");
   ReportDirectory directory(config.output);
   HeadReport report = study_heads(config.study);
   report.command = command_line("heads", config);
+  const std::vector<HeadPlace> pruned = heads_pruned(config, report);
   directory.commit(head_page(report), head_markdown(report), report_json(report));
   for (const std::string& note : report.notes) log::warn("{}", note);
   log::info("{}: open index.html", config.output.directory);
+  if (pruned.empty()) return;
+  write_pruned_run(config.study.run, config.study.use.checkpoint, pruned, config.study.pruned_run);
+  log::info("{}: {} less", config.study.pruned_run, counted(std::ssize(pruned), "head"));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/manifest.hpp"
 #include "core/tensor_directory.hpp"
 #include "data/text/conll.hpp"
 #include "data/tokenizer/bert_vocabulary.hpp"
@@ -16,8 +15,8 @@
 #include "models/language/gpt2.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
-#include "models/run/checkpoint_reader.hpp"
 #include "models/run/language_run.hpp"
+#include "models/run/new_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "models/text/sentence.hpp"
@@ -137,18 +136,6 @@ NamedTensors parameters_in(const fs::path& weights, const BertForPretrainingImpl
   return present;
 }
 
-// A checkpoint without optimiser state: usable for everything except resuming.
-void write_checkpoint(const fs::path& run, const NamedTensors& weights, const TensorMetadata& identity) {
-  const fs::path checkpoint = checkpoint_path(run, 0);
-  make_directories(checkpoint);
-  save_tensors(checkpoint / "model.safetensors", weights, identity);
-  write_manifest(checkpoint);
-}
-
-void write_record(const fs::path& run, RunKind kind) {
-  write_file_atomic(run / "run.json", record_of_kind(kind).dump(1) + "\n");
-}
-
 void import_marian(const ImportConfig& config) {
   const fs::path directory = config.directory, file = directory / "config.json";
   MarianConfig theirs = read_marian_config(file);
@@ -174,8 +161,8 @@ void import_marian(const ImportConfig& config) {
   StagedDirectory staged(config.run);
   tokenizers.pair.save(staged.path() / "tokenizer");
   write_file_atomic(staged.path() / "config.toml", to_toml(theirs.model));
-  write_checkpoint(staged.path(), parameters_of(*model), identity_of(theirs.model, tokenizers.pair));
-  write_record(staged.path(), RunKind::train);
+  write_only_checkpoint(staged.path(), parameters_of(*model), identity_of(theirs.model, tokenizers.pair));
+  write_run_record(staged.path(), record_of_kind(RunKind::train));
   staged.commit();
 }
 
@@ -202,8 +189,8 @@ void import_gpt2(const ImportConfig& config) {
   StagedDirectory staged(config.run);
   save_run_tokenizer(tokenizer, staged.path());
   write_file_atomic(staged.path() / "config.toml", to_toml(theirs.options));
-  write_checkpoint(staged.path(), parameters_of(*model), identity_of(theirs.options, tokenizer));
-  write_record(staged.path(), RunKind::language);
+  write_only_checkpoint(staged.path(), parameters_of(*model), identity_of(theirs.options, tokenizer));
+  write_run_record(staged.path(), record_of_kind(RunKind::language));
   staged.commit();
 }
 
@@ -233,7 +220,7 @@ void import_bert(const ImportConfig& config) {
     samples.length = theirs.options.max_positions;
     write_file_atomic(staged.path() / "config.toml", to_toml(options) + to_toml(samples));
     save_run_task(task, staged.path());
-    write_checkpoint(staged.path(), parameters_of(*model), identity_of(options, task, tokenizer));
+    write_only_checkpoint(staged.path(), parameters_of(*model), identity_of(options, task, tokenizer));
   } else {
     const BertForPretraining model(bert_config(theirs.options, tokenizer.size()));
     initialise(*model, 1);
@@ -243,9 +230,9 @@ void import_bert(const ImportConfig& config) {
     if (const auto sentence = read_sentence_transformer(directory, tokenizer, theirs.options.max_positions)) {
       write_file_atomic(staged.path() / kEmbedFile, to_toml(*sentence));
     }
-    write_checkpoint(staged.path(), present, identity_of(theirs.options, tokenizer));
+    write_only_checkpoint(staged.path(), present, identity_of(theirs.options, tokenizer));
   }
-  write_record(staged.path(), theirs.task ? RunKind::finetune : RunKind::pretrain);
+  write_run_record(staged.path(), record_of_kind(theirs.task ? RunKind::finetune : RunKind::pretrain));
   staged.commit();
 }
 

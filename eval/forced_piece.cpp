@@ -59,6 +59,11 @@ Tensor log_probs_of_labels(const Tensor& hidden_MH, const ops::Weight& table_VH,
   return blocks.empty() ? at::empty({0}) : at::cat(blocks);
 }
 
+Tensor loss_of_labels(const Tensor& hidden_MH, const ops::Weight& table_VH, const Tensor& bias_V,
+                      const Tensor& labels_M) {
+  return ops::cross_entropy(hidden_MH, table_VH, bias_V, labels_M, /*label_smoothing=*/0).loss;
+}
+
 double log_prob_of(std::span<const ForcedPiece> pieces) {
   double sum = 0;
   for (const ForcedPiece& piece : pieces) sum += piece.log_prob;

@@ -32,6 +32,10 @@ std::vector<ForcedPiece> forced_pieces(const torch::Tensor& hidden_MH, const ops
 torch::Tensor log_probs_of_labels(const torch::Tensor& hidden_MH, const ops::Weight& table_VH,
                                   const torch::Tensor& bias_V, const torch::Tensor& labels_M);
 
+// The sum of -log p of the given pieces, a scalar that is part of the graph of the hidden states.
+torch::Tensor loss_of_labels(const torch::Tensor& hidden_MH, const ops::Weight& table_VH, const torch::Tensor& bias_V,
+                             const torch::Tensor& labels_M);
+
 // Σ log p of the pieces; 0 of none.
 double log_prob_of(std::span<const ForcedPiece> pieces);
 

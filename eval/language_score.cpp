@@ -43,8 +43,14 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
     }
   }
   score_in_batches(lengths, config, [&](std::span<const std::size_t> chosen) {
-    const c10::InferenceMode inference;
     const WindowBatch batch = make_window_batch(texts, windows, chosen, end, model.device());
+    if (config.differentiate) {
+      return config.differentiate(windows[chosen.front()].text, [&](Pass& pass) {
+        return loss_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(),
+                              model.output_bias(), batch.labels_K);
+      });
+    }
+    const c10::InferenceMode inference;
     Pass pass = Pass::inference();
     if (config.edit != nullptr) pass.edit_attention(*config.edit);
     const torch::Tensor hidden_KH = batch.scored.of(model.forward(batch.tokens, pass));

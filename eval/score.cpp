@@ -74,7 +74,14 @@ std::vector<TargetScore> score(const Run& run, std::span<const std::string> sour
     lengths.push_back(std::ssize(pairs[i].src.ids) + std::ssize(pairs[i].tgt.ids) + 2);
   }
   score_in_batches(lengths, config, [&](std::span<const std::size_t> chosen) {
-    auto forced = force(*run.model, make_scored_batch(pairs, chosen, run.tokenizers, run.model->device()), config.edit);
+    const Batch batch = make_scored_batch(pairs, chosen, run.tokenizers, run.model->device());
+    if (config.differentiate) {
+      return config.differentiate(chosen.front(), [&](Pass& pass) {
+        return loss_of_labels(run.model->forward(batch, pass), run.model->output_table(), run.model->output_bias(),
+                              batch.labels_M);
+      });
+    }
+    auto forced = force(*run.model, batch, config.edit);
     for (std::size_t s = 0; s < forced.size(); ++s) scores[chosen[s]].pieces = std::move(forced[s]);
     if (progress != nullptr) progress->add(std::ssize(forced));
   });

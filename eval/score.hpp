@@ -5,7 +5,9 @@
 //   x = "a dog", y = "ein Hund"     ▁ein -0.11   ▁Hund -0.22   </s> -0.05     log p(y | x) = -0.38
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,11 +25,19 @@
 
 namespace attend {
 
+// The loss of a text, or of one window of it, as a function of the pass that reads it: the sum of -log p of its pieces,
+// part of the graph.
+using LossOfText = std::function<torch::Tensor(Pass& pass)>;
+
 struct ScoreConfig {
   std::int64_t batch_size = 64;
   std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
-  const AttentionEdit* edit = nullptr;  // of attention weights, which outlives the scoring; no option
+  // No options: an edit of attention weights, which outlives the scoring; and what receives the number and the loss of
+  // each text, or of its windows one by one, in place of scoring it, from several workers. The model is not frozen
+  // then.
+  const AttentionEdit* edit = nullptr;
+  std::function<void(std::size_t text, const LossOfText& loss)> differentiate = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {

@@ -15,6 +15,7 @@
 #include "core/safetensors.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/new_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "train/checkpoint.hpp"
@@ -93,13 +94,8 @@ void average_checkpoints(const AverageConfig& config) {
   write_file_atomic(staged.path() / "config.toml", read_file(run / "config.toml", kMaxConfigBytes));
   nlohmann::ordered_json record = record_of_kind(kind_of_run(run));
   record["average_of"] = fs::weakly_canonical(run).string();  // where its training is recorded
-  write_file_atomic(staged.path() / "run.json", record.dump(1) + "\n");
-  make_directories(staged.path() / "tokenizer");
-  std::error_code error;
-  for (fs::directory_iterator entry(run / "tokenizer", error), end; !error && entry != end; entry.increment(error)) {
-    write_file_atomic(staged.path() / "tokenizer" / entry->path().filename(), read_file(entry->path()));
-  }
-  if (error) throw UserError((run / "tokenizer").string() + ": cannot be read", "restore the run's tokenizer");
+  write_run_record(staged.path(), record);
+  copy_tokenizers(run, staged.path());
   if (fs::exists(run / "task.toml")) {
     write_file_atomic(staged.path() / "task.toml", read_file(run / "task.toml", kMaxConfigBytes));
   }

@@ -55,11 +55,20 @@ struct HeadSilence {
   std::string place;  // "encoder", "decoder" or "cross"
   std::int64_t layer = 0;
   std::int64_t head = 0;
-  Estimate change;  // of the loss, in nats by piece
-  double p = 1;     // two-sided
+  double importance = 0;  // nats by piece: the mean of the absolute gradient of a sentence's loss by the head's gate
+  Estimate change;        // of the loss, in nats by piece
+  double p = 1;           // two-sided
   double p_holm = 1;
   std::optional<double> gate = {};  // of a run with gates
   std::optional<TestedChange> bleu = {};  // of greedy translations
+};
+
+// The model without the least important heads.
+struct PruningStep {
+  std::int64_t removed = 0;
+  double share = 0;  // of all heads
+  double loss = 0;   // in nats by piece
+  Estimate change;   // of the loss
 };
 
 struct Silencing {
@@ -69,7 +78,8 @@ struct Silencing {
   double loss = 0;  // of the whole model, in nats by piece
   std::vector<HeadSilence> heads;
   std::optional<double> bleu = {};  // of the whole model's greedy translations
-  std::string bleu_signature = {};
+  std::string bleu_signature = {  std::vector<PruningStep> pruning = {};  // by share; empty if each layer has one head
+};
 };
 
 // A translation model with other weights in place of its attention to the source.
@@ -110,6 +120,7 @@ struct HeadReport {
   std::int64_t rare_relations = 0;      // left out: too few instances in a half
   std::optional<Silencing> silencing;
   std::optional<Replacement> replacement = {};  // of recurrent attention, in place of all that is said of heads
+  std::vector<std::string> pruned = {};  // the heads that were left out of another run: "encoder.0.3"
 };
 
 // A head is positional if the largest weight of this share of the words is at one offset (Voita et al. 2019, arXiv

@@ -154,6 +154,23 @@ void add_tested(std::vector<TableCell>& row, const TestedChange& tested, int dec
   row.emplace_back(p_value(tested.p_holm));
 }
 
+Figure pruning_curve(const Silencing& silenced) {
+  LineChart chart{"Loss without the least important heads", "Heads removed, percent", "Loss in nats by piece"};
+  Series& series = chart.series.emplace_back(Series{.name = "loss", .points = {{0, silenced.loss}}});
+  Table numbers{"Heads removed", {{"Heads"}, {"Percent"}, {"Loss"}, {"Change of the loss"}}};
+  for (const PruningStep& step : silenced.pruning) {
+    series.points.push_back({100 * step.share, step.loss});
+    numbers.rows.push_back(
+        {std::to_string(step.removed), in_percent(step.share), fixed(step.loss, 4), interval(step.change, 4)});
+  }
+  return {
+      "Several heads at once",
+      "The loss with heads silenced in the order of their importance, the least important first; the most important "
+      "head of each layer stays. 95 % intervals by the paired bootstrap over sentences.",
+      {std::move(chart)},
+      std::move(numbers)};
+}
+
 Section silencing_of_heads(const HeadReport& it) {
   Section section{"silencing", "3. Silencing", ""};
   if (!it.silencing) {
@@ -168,9 +185,12 @@ Section silencing_of_heads(const HeadReport& it) {
       Paragraph{fmt::format("Loss of the whole model: {} nats by piece, of {}: {} in {}.", fixed(silenced.loss, 4),
                             silenced.of, plural(silenced.pieces, "piece"), plural(silenced.sentences, "sentence"))});
   std::map<std::string, HeadGrid> grids;
-  Table numbers{"Silenced heads", {{"Attention", false}, {"Layer"}, {"Head"}, {"Change of the loss"}, {"p"}}};
+  Table numbers{"Silenced heads",
+                {{"Attention", false}, {"Layer"}, {"Head"}, {"Importance"}, {"Change of the loss"}, {"p"}}};
   const bool gated = add_gates(numbers, silenced.heads);
-  std::string units = "Loss in nats by piece.";
+  std::string units =
+      "Loss and importance in nats by piece. The importance of a head is the mean absolute gradient of a sentence's loss "
+      "by a factor of the head's output.";
   if (silenced.bleu) {
     units += bleu_note(*silenced.bleu, silenced.bleu_signature);
     numbers.columns.push_back({"Change of BLEU"});
@@ -178,14 +198,18 @@ Section silencing_of_heads(const HeadReport& it) {
   }
   for (const HeadSilence& head : silenced.heads) {
     grids[head.place].insert({{head.layer, head.head}, TableCell(fixed(head.change.value, 3), head.change.value)});
-    numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head), interval(head.change, 4),
-                            p_value(head.p_holm)});
+    numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head),
+                            fixed(head.importance, 4), interval(head.change, 4), p_value(head.p_holm)});
     if (gated) numbers.rows.back().emplace_back(gate_of(head));
     if (head.bleu) add_tested(numbers.rows.back(), *head.bleu, 1);
   }
   for (const auto& [place, grid] : grids)
     section.add(grid_table("Change of the loss without a head: " + place, grid, /*of_numbers=*/true));
   section.add(Figure{"All changes", units, {}, std::move(numbers)});
+  if (!silenced.pruning.empty()) section.add(pruning_curve(silenced));
+  if (!it.pruned.empty()) {
+    section.add(Paragraph{fmt::format("Left out of the pruned run: {}.", fmt::join(it.pruned, ", "))});
+  }
   return section;
 }
 

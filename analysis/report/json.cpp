@@ -171,11 +171,13 @@ struct Members {
   Json json_of(const TestedChange& it) const { return {OF(change), OF(p), OF(p_holm)}; }
 
   Json json_of(const HeadSilence& it) const {
-    return {OF(place), OF(layer), OF(head), OF(change), OF(p), OF(p_holm), OF(gate), OF(bleu)};
+    return {OF(place), OF(layer), OF(head), OF(importance), OF(change), OF(p), OF(p_holm), OF(gate), OF(bleu)};
   }
 
+  Json json_of(const PruningStep& it) const { return {OF(removed), OF(share), OF(loss), OF(change)}; }
+
   Json json_of(const Silencing& it) const {
-    return {OF(of), OF(sentences), OF(pieces), OF(loss), OF(heads), OF(bleu), OF(bleu_signature)};
+    return {OF(of), OF(sentences), OF(pieces), OF(loss), OF(heads), OF(pruning), OF(bleu), OF(bleu_signature)};
   }
 
   Json json_of(const ReplacedAttention& it) const {
@@ -190,7 +192,7 @@ struct Members {
   Json json_of(const HeadReport& it) const {
     return {OF(attend), OF(command),   OF(made),           OF(run),       OF(place),
             OF(causal), OF(data),      OF(sentences),      OF(words),     OF(notes),
-            OF(heads),  OF(relations), OF(rare_relations), OF(silencing), OF(replacement)};
+            OF(heads),  OF(relations), OF(rare_relations), OF(silencing), OF(replacement), OF(pruned)};
   }
 
   Json json_of(const Spread& it) const { return {OF(mean), OF(deviation)}; }

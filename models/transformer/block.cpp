@@ -58,14 +58,14 @@ struct ContinuedSentences {
 TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind kind, std::int64_t layer)
     : config_(config),
       fourier_(recipe_of(config.self_attention).has_weights() ? std::nullopt : std::optional<Fourier>(config.width)),
-      self_attn_(fourier_ ? MultiHeadAttention(nullptr)
-                          : register_module("self_attn", MultiHeadAttention(attention_of(config, place_of(kind), layer)))),
+      self_attn_(fourier_
+                     ? MultiHeadAttention(nullptr)
+                     : register_module("self_attn", MultiHeadAttention(attention_of(config, place_of(kind), layer)))),
       place_(place_of(kind)),
-      multihead_attn_(
-          kind == StackKind::decoder
-              ? register_module("multihead_attn",
-                                MultiHeadAttention(attention_of(config, AttentionPlace::cross, layer)))
-              : MultiHeadAttention(nullptr)),
+      multihead_attn_(kind == StackKind::decoder
+                          ? register_module("multihead_attn",
+                                            MultiHeadAttention(attention_of(config, AttentionPlace::cross, layer)))
+                          : MultiHeadAttention(nullptr)),
       feed_forward_(*this, {.width = config.width,
                             .inner = config.feed_forward,
                             .activation = config.activation,

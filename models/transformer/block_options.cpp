@@ -43,8 +43,10 @@ std::vector<HeadPlace> pruned_heads(const BlockOptions& options, std::int64_t he
   for (const std::string& name : options.pruned_heads) {
     const auto head = parse_head(name);
     if (!head || head->head >= heads || std::ranges::find(pruned, *head) != pruned.end()) {
-      throw UserError(place("pruned-heads") + ": \"" + name + "\", expected PLACE.LAYER.HEAD, each head once, a place of "
-                          "encoder, decoder and cross, and a head from 0 to " + std::to_string(heads - 1),
+      throw UserError(place("pruned-heads") + ": \"" + name +
+                          "\", expected PLACE.LAYER.HEAD, each head once, a place of "
+                          "encoder, decoder and cross, and a head from 0 to " +
+                          std::to_string(heads - 1),
                       "write it like encoder.0.3");
     }
     pruned.push_back(*head);

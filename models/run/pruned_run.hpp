@@ -1,0 +1,30 @@
+// A run without some of the attention heads of another (Michel, Levy and Neubig 2019, arXiv 1905.10650, section 4): its
+// matrices are smaller, and it computes what the other does with these heads silenced
+// (models/attention/head_gates.hpp).
+//
+//   12 columns in 3 heads, the second is pruned:  in_proj [36, 12] becomes [24, 12], out_proj [12, 12] becomes [12, 8]
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+
+#include "models/attention/head_place.hpp"
+
+namespace attend {
+
+// Throws UserError if heads of the run cannot be pruned: it is fine-tuned or recurrent, has a form of self-attention
+// without heads to cut, or layers that share a block.
+void check_can_be_pruned(const std::filesystem::path& run);
+
+// Writes `pruned`, a new directory: the run, with the weights of `checkpoint` (find_weights), without the heads
+// `removed`, which are numbered as in the model of the run. Of the other heads, those in `gates` have their output
+// multiplied by a number, in the output projection. At least one head of each layer stays. The option pruned-heads of
+// its config.toml names the heads that it lacks, numbered as in the model that was never pruned. Throws UserError as
+// check_can_be_pruned does, and if a removed head does not exist or is the last of its layer.
+void write_pruned_run(const std::filesystem::path& run, const std::string& checkpoint,
+                      std::span<const HeadPlace> removed, const std::filesystem::path& pruned,
+                      const std::map<HeadPlace, double>& gates = {});
+
+}  // namespace attend
