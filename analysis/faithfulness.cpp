@@ -67,7 +67,8 @@ class FirstQueryWeights final : public AttentionEdit {
   FirstQueryWeights(AttentionPlace place, std::int64_t layer, Tensor weights_BNS)
       : place_(place), layer_(layer), weights_BNS_(std::move(weights_BNS)) {}
   bool edits(AttentionPlace place, std::int64_t layer) const override { return place == place_ && layer == layer_; }
-  Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const Tensor& weights_BNTS) const override {
+  Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const Tensor& weights_BNTS,
+              const Places& /*places*/) const override {
     return at::cat({weights_BNS_.unsqueeze(2), weights_BNTS.slice(2, 1)}, 2);
   }
 

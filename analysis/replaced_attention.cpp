@@ -9,7 +9,7 @@
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
 #include "models/attention/replaced_weights.hpp"
-#include "models/attention/silenced_head.hpp"
+#include "models/attention/head_gates.hpp"
 #include "train/translation/piece_links.hpp"
 
 namespace attend {
@@ -120,8 +120,8 @@ void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const Run&
   const metrics::Tally whole = edited.bleu(nullptr);
   PairedChanges changes(whole, heads.size());
   WorkProgress progress({.unit = "heads", .total = std::ssize(heads)});
-  for (const auto& [place, layer, head] : heads) {
-    const SilencedHead silenced(place, layer, head);
+  for (const HeadPlace& head : heads) {
+    const HeadGates silenced = HeadGates::silencing({&head, 1});
     changes.add(edited.bleu(&silenced));
     progress.add();
   }

@@ -39,6 +39,7 @@ struct HeadsOfRunConfig {
   }
 
   void validate(const OptionOrigins& origins) const {
+    refuse_inapplicable(*this, given_place(origins));
     if (!study.test.empty() && study.test.size() != 2) {
       throw UserError(fmt::format("{}: {}, expected 2", origins("test"), counted(std::ssize(study.test), "file")),
                       "write --test SOURCE TARGET");

@@ -1,5 +1,5 @@
 // A gate for each head, by which its weights are multiplied, and thus its output (Michel, Levy and Neubig 2019, arXiv
-// 1905.10650, eq. 2). A head with the gate 0 is silenced: the layer's output is that of its other heads alone.
+// 1905.10650, section 2.3). A head with the gate 0 is silenced: the layer's output is that of its other heads alone.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -93,8 +93,10 @@ class AttentionPooling : public PoolingImpl {
     const Layout& layout = input.tokens.layout;
     const Tensor scores_M1 = query_->forward(projection_->forward(encoded.hidden_MH, ops::Activation::tanh));
     const Tensor scores_BT = ops::pad(scores_M1.to(at::kFloat), layout).squeeze(2);
-    Tensor weights_B11T = masked_softmax(scores_BT, layout.on(scores_BT.device()).padding_BT).unsqueeze(1).unsqueeze(1);
-    weights_B11T = pass.edited(AttentionPlace::cross, 0, weights_B11T);
+    const Tensor& padding_BT = layout.on(scores_BT.device()).padding_BT;
+    Tensor weights_B11T = masked_softmax(scores_BT, padding_BT).unsqueeze(1).unsqueeze(1);
+    weights_B11T =
+        pass.edited(AttentionPlace::cross, 0, weights_B11T, {.padding_1S = padding_BT.unsqueeze(1).unsqueeze(1)});
     if (pass.observes_attention(AttentionPlace::cross, 0)) {
       pass.observer()->on_attention(AttentionPlace::cross, 0, weights_B11T);
     }

@@ -12,8 +12,8 @@
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
 #include "models/attention/cut_weights.hpp"
+#include "models/attention/head_gates.hpp"
 #include "models/attention/replaced_weights.hpp"
-#include "models/attention/silenced_head.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/families.hpp"
@@ -179,7 +179,8 @@ std::vector<Hypothesis> edited_search(const Seq2SeqImpl& model, const Sequences&
 TEST_P(TransformerEdits, SearchWithoutAHeadIsThatOfAModelThatDoesNotReadIt) {
   const at::NoGradGuard no_grad;
   const std::int64_t columns = *GetParam().config.width / *GetParam().config.block.heads;
-  const SilencedHead silenced(AttentionPlace::cross, /*layer=*/1, /*head=*/2);
+  const HeadPlace head{AttentionPlace::cross, /*layer=*/1, /*head=*/2};
+  const HeadGates silenced = HeadGates::silencing({&head, 1});
   const auto whole = edited_search(*model_, batch_.src, nullptr);
   const auto edited = edited_search(*model_, batch_.src, &silenced);
   Tensor read = model_->named_parameters()["decoder.layers.1.multihead_attn.out_proj.weight"];
@@ -204,7 +205,8 @@ TEST_P(TransformerEdits, ASilencedHeadIsOneWhoseOutputIsNotRead) {
         std::pair(AttentionPlace::decoder, "decoder.layers.1.self_attn.out_proj.weight"),
         std::pair(AttentionPlace::cross, "decoder.layers.1.multihead_attn.out_proj.weight")}) {
     if (!model_->named_parameters().contains(name)) continue;  // of a parameter-free self-attention, or none
-    const SilencedHead silenced(place, layer, head);
+    const HeadPlace silent{place, layer, head};
+    const HeadGates silenced = HeadGates::silencing({&silent, 1});
     const Tensor edited = forward(silenced);
     EXPECT_GT((edited - whole).abs().max().item<double>(), 1e-3) << name;
     expect_steps_are_forward(silenced);

@@ -11,7 +11,7 @@
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
 #include "models/attention/replaced_weights.hpp"
-#include "models/attention/silenced_head.hpp"
+#include "models/attention/head_gates.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace attend {
@@ -131,7 +131,7 @@ TEST(ReplacedAttention, BleuWithoutAHeadIsThatOfTranslationsWithoutIt) {
   EXPECT_EQ(silencing.bleu, whole.value());
   EXPECT_EQ(silencing.bleu_signature, whole.signature());
   for (std::size_t h = 0; h < heads.size(); ++h) {
-    const SilencedHead silenced(heads[h].place, heads[h].layer, heads[h].head);
+    const HeadGates silenced = HeadGates::silencing({&heads[h], 1});
     const double bleu = metrics::evaluate(metric, translations(&silenced), references).value();
     ASSERT_TRUE(silencing.heads[h].bleu.has_value());
     EXPECT_EQ(silencing.heads[h].bleu->change.value, bleu - whole.value());

@@ -45,7 +45,10 @@ HeadReport head_report() {
   silencing.heads.emplace_back();
   silencing.heads[0].place = "cross";
   silencing.heads[0].head = 1;
+  silencing.heads[0].importance = 0.125;
   silencing.heads[0].change = {0.25, 0.2, 0.3};
+  silencing.pruning = {{.removed = 3, .share = 0.25, .loss = 1.75, .change = {0.25, 0.2, 0.3}}};
+  it.pruned = {"cross.0.1"};
   return it;
 }
 
@@ -65,6 +68,9 @@ TEST(HeadReport, JsonHoldsEveryNumber) {
   EXPECT_EQ(json["rare_relations"], 7);
   EXPECT_EQ(json["silencing"]["heads"][0]["change"]["value"], 0.25);
   EXPECT_EQ(json["silencing"]["loss"], 1.5);
+  EXPECT_EQ(json["silencing"]["heads"][0]["importance"], 0.125);
+  EXPECT_EQ(json["silencing"]["pruning"][0]["loss"], 1.75);
+  EXPECT_EQ(json["pruned"][0], "cross.0.1");
 }
 
 TEST(HeadReport, PageHasItsSectionsAndEscapesNames) {
@@ -72,7 +78,8 @@ TEST(HeadReport, PageHasItsSectionsAndEscapesNames) {
   expect_parts(page, {"<section id=\"measured\"", "<section id=\"roles\"", "<section id=\"relations\"",
                       "<section id=\"silencing\"", "run &lt;b&gt;", "&lt;trees&gt;.conllu", "head to dependent",
                       "78.0 <small>(65.0 to 87.0)</small>", "&lt; 0.001", "Change of the loss without a head: cross",
-                      "Left out: 7 pairs of relation and direction"});
+                      "Left out: 7 pairs of relation and direction", "Loss without the least important heads",
+                      "Left out of the pruned run: cross.0.1."});
   EXPECT_EQ(page.find("<trees>"), std::string::npos);
   EXPECT_EQ(page.find("nan"), std::string::npos);
 }

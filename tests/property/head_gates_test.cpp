@@ -1,10 +1,12 @@
 // A silenced head of a BERT and of a language model is one whose output is not read; edits_test.cpp has the same of
-// translation models. The losses of texts with and without a head are those of such models.
-#include "models/attention/silenced_head.hpp"
+// translation models. The losses of texts with and without heads are those of such models, and the importance of a head
+// is the derivative of the loss by its gate.
+#include "models/attention/head_gates.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -47,7 +49,8 @@ void expect_silenced_is_not_read(torch::nn::Module& model, AttentionPlace place,
         model.named_parameters()[before_layer + std::to_string(layer) + ".self_attn.out_proj.weight"];
     for (std::int64_t head = 0; head < kSilencedHeads; ++head) {
       SCOPED_TRACE(std::to_string(layer) + "." + std::to_string(head));
-      const SilencedHead silenced(place, layer, head);
+      const HeadPlace silent{place, layer, head};
+      const HeadGates silenced = HeadGates::silencing({&silent, 1});
       const at::Tensor edited = states(&silenced);
       EXPECT_GT((edited - whole).abs().max().item<double>(), 1e-3);
       at::Tensor read = output.narrow(1, head * kSilencedWidth / kSilencedHeads, kSilencedWidth / kSilencedHeads);
@@ -59,7 +62,7 @@ void expect_silenced_is_not_read(torch::nn::Module& model, AttentionPlace place,
   }
 }
 
-TEST(SilencedHead, OfABertIsNotRead) {
+TEST(HeadGates, OfABertIsNotRead) {
   BertForPretraining model(bert_config(silenced_options(), kVocabulary));
   initialise(*model, 5);
   model->to(test_device());
@@ -73,7 +76,7 @@ TEST(SilencedHead, OfABertIsNotRead) {
   });
 }
 
-TEST(SilencedHead, OfALanguageModelIsNotRead) {
+TEST(HeadGates, OfALanguageModelIsNotRead) {
   LanguageOptions options;
   options.stack = silenced_options();
   const LanguageModel model = make_language_model(options, kVocabulary);
@@ -90,7 +93,8 @@ TEST(SilencedHead, OfALanguageModelIsNotRead) {
 
 // A head whose weights are edited to those of the whole model, and one that costs 0.5 nats a piece in every sentence.
 TEST(Silencing, ChangesAreMeansByPieceWithPairedTests) {
-  const std::vector<HeadPlace> heads = {{.layer = 0, .head = 0}, {.layer = 1, .head = 2}};
+  const std::vector<HeadGradient> heads = {{.head = {.layer = 0, .head = 0}},
+                                           {.head = {.layer = 1, .head = 2}, .sum = 31}};
   const auto losses = [](const AttentionEdit& edit) {
     std::vector<SentenceLoss> sentences;
     for (std::int64_t i = 0; i < 40; ++i) {
@@ -109,6 +113,8 @@ TEST(Silencing, ChangesAreMeansByPieceWithPairedTests) {
   ASSERT_EQ(found.heads.size(), 2U);
   EXPECT_EQ(found.heads[0].change.value, 0);
   EXPECT_EQ(found.heads[0].p, 1);
+  EXPECT_NEAR(found.heads[1].importance, 31.0 / (5 * 28 + 15), 1e-12);
+  EXPECT_TRUE(found.pruning.empty()) << "each layer has one head";
   EXPECT_EQ(found.heads[1].layer, 1);
   EXPECT_EQ(found.heads[1].head, 2);
   EXPECT_NEAR(found.heads[1].change.value, 0.5, 1e-9);
@@ -117,7 +123,7 @@ TEST(Silencing, ChangesAreMeansByPieceWithPairedTests) {
 }
 
 TEST(Silencing, OfManyHeadsCanBeSignificant) {
-  const std::vector<HeadPlace> heads(200, {.layer = 1});
+  const std::vector<HeadGradient> heads(200, {.head = {.layer = 1}});
   const auto losses = [](const AttentionEdit& edit) {
     return std::vector<SentenceLoss>(40, {edit.edits(AttentionPlace::encoder, 1) ? 2.5 : 2.0, 1});
   };
@@ -126,11 +132,11 @@ TEST(Silencing, OfManyHeadsCanBeSignificant) {
 
 TEST(Silencing, NeedsAPiece) {
   const auto losses = [](const AttentionEdit&) { return std::vector<SentenceLoss>(2); };
-  EXPECT_EQ(user_error_of([&] { silence_heads("masked pieces of a text", std::vector<HeadPlace>(1), losses); }),
+  EXPECT_EQ(user_error_of([&] { silence_heads("masked pieces of a text", std::vector<HeadGradient>(1), losses); }),
             "masked pieces of a text: there are none in the sentences that are read");
 }
 
-TEST(Silencing, MaskedTextsAreTheSameEveryTime) {
+BertRun silenced_run() {
   const TemporaryDirectory directory;
   write_file_atomic(directory / "text", "a dog .\na cat .\n");
   const Tokenizer tokenizer = train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
@@ -138,7 +144,11 @@ TEST(Silencing, MaskedTextsAreTheSameEveryTime) {
   BertForPretraining model(bert_config(options, tokenizer.size()));
   initialise(*model, 5);
   model->eval();
-  const BertRun run{.options = options, .tokenizer = tokenizer, .model = model, .weights = weights_of(*model)};
+  return {.options = options, .tokenizer = tokenizer, .model = model, .weights = weights_of(*model)};
+}
+
+TEST(Silencing, MaskedTextsAreTheSameEveryTime) {
+  const BertRun run = silenced_run();
   const std::vector<std::string> texts = {"a dog .", "a cat a dog a cat a dog .", "cat"};
   const MaskedTexts masked(run, texts, {.mask_rate = 0.3});
   const auto whole = masked.losses({.workers = 2}), again = masked.losses({.batch_size = 1, .workers = 1});
@@ -150,10 +160,77 @@ TEST(Silencing, MaskedTextsAreTheSameEveryTime) {
     EXPECT_EQ(whole[i].pieces, again[i].pieces);
     EXPECT_NEAR(whole[i].loss, again[i].loss, 1e-4) << "whatever the batches";
   }
-  const SilencedHead silenced(AttentionPlace::encoder, 0, 1);
+  const HeadPlace silent{AttentionPlace::encoder, 0, 1};
+  const HeadGates silenced = HeadGates::silencing({&silent, 1});
   ScoreConfig config{.workers = 1};
   config.edit = &silenced;
   EXPECT_GT(std::abs(masked.losses(config)[0].loss - whole[0].loss), 1e-4);
+}
+
+// The derivatives of the losses of three texts, of which the absolute values are summed.
+TEST(Silencing, GradientsAreDifferencesOfLossesByTheGate) {
+  const BertRun run = silenced_run();
+  const std::vector<std::string> texts = {"a dog .", "a cat a dog a cat a dog .", "cat"};
+  const MaskedTexts masked(run, texts, {.mask_rate = 0.3});
+  const auto found =
+      head_gradients([&](const ScoreConfig& config) { masked.losses(config); }, {.batch_size = 64, .workers = 2});
+  ASSERT_EQ(found.size(), 2U * kSilencedHeads);
+  double least = 1e9;
+  for (const auto& [head, sum] : found) {
+    const auto losses = [&](float gate) {
+      HeadGates gates;
+      at::Tensor of_layer = at::ones({head.head + 1});
+      of_layer[head.head].fill_(gate);
+      gates.set(head.place, head.layer, of_layer);
+      ScoreConfig config{.workers = 1};
+      config.edit = &gates;
+      return masked.losses(config);
+    };
+    constexpr float kStep = 0.02F;
+    const auto above = losses(1 + kStep), below = losses(1 - kStep);
+    double expected = 0, signed_sum = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const double slope = (above[i].loss - below[i].loss) / (2 * kStep);
+      expected += std::abs(slope);
+      signed_sum += slope;
+    }
+    EXPECT_NEAR(sum, expected, 1e-3 + 0.01 * expected) << to_text(head);
+    least = std::min(least, std::abs(signed_sum) / expected);
+  }
+  EXPECT_LT(least, 0.95) << "of some head the slopes of texts differ in sign";
+}
+
+// Three heads in layer 0 and two in layer 1; each costs its number of tenths of a nat.
+TEST(Silencing, HeadsArePrunedInTheOrderOfTheirImportanceButTheBestOfEachLayer) {
+  const std::vector<HeadGradient> heads = {{.head = {.layer = 0, .head = 0}, .sum = 4},
+                                           {.head = {.layer = 0, .head = 1}, .sum = 1},
+                                           {.head = {.layer = 0, .head = 2}, .sum = 3},
+                                           {.head = {.layer = 1, .head = 0}, .sum = 2},
+                                           {.head = {.layer = 1, .head = 1}, .sum = 0.5}};
+  const auto losses = [](const AttentionEdit& edit) {
+    double loss = 1;
+    for (std::int64_t layer = 0; layer < 2; ++layer) {
+      if (!edit.edits(AttentionPlace::encoder, layer)) continue;
+      const at::Tensor gates = edit.edit(AttentionPlace::encoder, layer, at::ones({1, 3, 1, 1})).flatten();
+      loss += (1 - gates).sum().item<double>() / 10;
+    }
+    return std::vector<SentenceLoss>(20, {loss, 1});
+  };
+  const Silencing found = silence_heads("a text", heads, losses);
+  const std::vector<HeadPlace> order = pruning_order(found.heads);
+  ASSERT_EQ(order.size(), 3U);
+  EXPECT_EQ(to_text(order[0]), "encoder.1.1");
+  EXPECT_EQ(to_text(order[1]), "encoder.0.1");
+  EXPECT_EQ(to_text(order[2]), "encoder.0.2");
+  EXPECT_EQ(heads_to_prune(found, 0.4).size(), 2U);
+  EXPECT_EQ(heads_to_prune(found, 0.95).size(), 3U);
+  EXPECT_TRUE(heads_to_prune(found, 0.05).empty());
+  ASSERT_EQ(found.pruning.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(found.pruning[i].removed, static_cast<std::int64_t>(i) + 1);
+    EXPECT_DOUBLE_EQ(found.pruning[i].share, static_cast<double>(i + 1) / 5);
+    EXPECT_NEAR(found.pruning[i].loss, 1 + 0.1 * static_cast<double>(i + 1), 1e-6);
+  }
 }
 
 }  // namespace
