@@ -54,13 +54,13 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
   const ModelConfig& config = GetParam().config;
   const TemporaryDirectory directory;
   const auto whole = directory / "whole", pruned = directory / "pruned", again = directory / "again";
-  const Run run = small_run(config, 3);
+  const attend::Run run = small_run(config, 3);
   make_directories(whole);
   run.tokenizers.save(whole / "tokenizer");
   write_file_atomic(whole / "config.toml", to_toml(config) + "max-steps = 7\n");
   write_only_checkpoint(whole, weights_of(*run.model), identity_of(config, run.tokenizers));
   write_run_record(whole, record_of_kind(RunKind::train));
-  const auto scores = [&](const Run& scored, const AttentionEdit* edit) {
+  const auto scores = [&](const attend::Run& scored, const AttentionEdit* edit) {
     ScoreConfig how{.workers = 1};
     how.edit = edit;
     return score(scored, kPrunedSources, kPrunedTargets, how);
@@ -75,7 +75,7 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
     return;
   }
   write_pruned_run(whole, "auto", removed, pruned, {{{AttentionPlace::encoder, 1, 0}, 0.5}});
-  const Run loaded = Run::load(pruned);
+  const attend::Run loaded = attend::Run::load(pruned);
   EXPECT_LT(count_parameters(*loaded.model), count_parameters(*run.model));
   EXPECT_EQ(loaded.config.block.pruned_heads, (std::vector<std::string>{"encoder.0.1", "decoder.1.0", "cross.2.1"}));
   EXPECT_NE(read_file(pruned / "config.toml").find("max-steps = 7"), std::string::npos);
@@ -87,7 +87,7 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
   write_pruned_run(pruned, "auto", {&second, 1}, again);
   removed.push_back({AttentionPlace::decoder, 1, 1});
   gates = prune_gates(removed, AttentionPlace::encoder);
-  expect_same_pieces(scores(Run::load(again), nullptr), scores(run, &gates));
+  expect_same_pieces(scores(attend::Run::load(again), nullptr), scores(run, &gates));
   const std::vector<HeadPlace> last = {second};
   EXPECT_NE(user_error_of([&] { write_pruned_run(again, "auto", last, directory / "no"); }).find("one must stay"),
             std::string::npos);
@@ -172,7 +172,8 @@ TEST(PrunedHeads, ThatTheModelHasNotAreRefused) {
     return user_error_of([&] { bert_config(options, 30); });
   };
   for (const char* name : {"encoder.0", "encoder.0.3", "middle.0.1", "encoder.0.01", "encoder.-1.0", "encoder.0.1.2"}) {
-    EXPECT_NE(fault({name}).find("\"" + std::string(name) + "\", expected PLACE.LAYER.HEAD"), std::string::npos) << name;
+    EXPECT_NE(fault({name}).find("\"" + std::string(name) + "\", expected PLACE.LAYER.HEAD"), std::string::npos)
+        << name;
   }
   EXPECT_NE(fault({"encoder.0.1", "encoder.0.1"}).find("each head once"), std::string::npos);
   EXPECT_NE(fault({"encoder.2.0"}).find("has no head encoder.2.0"), std::string::npos);
