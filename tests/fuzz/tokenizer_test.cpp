@@ -18,6 +18,7 @@
 #include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/protobuf.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -134,13 +135,8 @@ std::string table(const std::vector<std::uint32_t>& trie, const std::string& str
 }
 
 TEST(TokenizerCheck, NamesTheFault) {
-  const auto refusal_of_model = [](const std::string& bytes) -> std::string {
-    try {
-      Tokenizer::from_bytes(bytes, "m");
-      return "";
-    } catch (const UserError& error) {
-      return error.what();
-    }
+  const auto refusal_of_model = [](const std::string& bytes) {
+    return user_error_of([&] { Tokenizer::from_bytes(bytes, "m"); });
   };
   const auto refusal = [&](const std::string& pieces, const std::string& normaliser = "") {
     return refusal_of_model(pieces + field(2, "") + field(3, normaliser));

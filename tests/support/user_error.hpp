@@ -24,6 +24,23 @@ std::string user_error_of(const Work& work) {
   return {};
 }
 
+// The same with its remedy, "MESSAGE | REMEDY".
+template <class Work>
+std::string error_and_remedy_of(const Work& work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    return std::string(error.what()) + " | " + error.remedy();
+  }
+  return {};
+}
+
+// An error without the file or directory that it begins with; empty if there is none.
+inline std::string without_place(std::string error, const std::string& place) {
+  EXPECT_TRUE(error.empty() || error.starts_with(place)) << error;
+  return error.erase(0, place.size());
+}
+
 // What is said of a Config with these options, given on the command line; empty if they are accepted.
 template <class Config>
 std::string refusal_of_options(const std::vector<std::pair<std::string, std::string>>& given) {

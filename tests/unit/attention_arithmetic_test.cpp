@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -112,13 +111,7 @@ TEST(QueryArithmetic, AnInfiniteBiasIsShown) {
 
 TEST(QueryArithmetic, RefusesWhatDoesNotExist) {
   const auto expect_refused = [](const QueryChoice& choice, const std::string& message, const std::string& remedy) {
-    try {
-      arithmetic_of(two_pieces(), choice, 7);
-      ADD_FAILURE() << "no error: " << message;
-    } catch (const UserError& error) {
-      EXPECT_EQ(std::string(error.what()), message);
-      EXPECT_EQ(error.remedy(), remedy);
-    }
+    EXPECT_EQ(error_and_remedy_of([&] { arithmetic_of(two_pieces(), choice, 7); }), message + " | " + remedy);
   };
   expect_refused({.query = 2}, "--query 2: in line 7, 2 pieces attend", "choose one from 0 to 1");
   expect_refused({.head = 1}, "--head 1: layer 1 has 1 head", "choose head 0");

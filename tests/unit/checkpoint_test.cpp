@@ -22,13 +22,9 @@ namespace {
 TEST(Checkpoint, RefusesTheStateOfAnotherOptimiserByName) {
   const TemporaryDirectory run;
   PointSession(run.path()).trainer->train();
-  const auto message_of = [&](OptimiserKind kind) -> std::string {
-    try {
-      PointSession(run.path(), {}, kind).trainer->restore(*Checkpoint::newest(run.path()));
-    } catch (const UserError& error) {
-      return error.what() + ("\n" + error.remedy());
-    }
-    return {};
+  const auto message_of = [&](OptimiserKind kind) {
+    return error_and_remedy_of(
+        [&] { PointSession(run.path(), {}, kind).trainer->restore(*Checkpoint::newest(run.path())); });
   };
   EXPECT_EQ(message_of(OptimiserKind::adamw), "");
   const std::string message = message_of(OptimiserKind::adam);

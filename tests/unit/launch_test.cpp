@@ -19,6 +19,7 @@
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/parallel.hpp"
+#include "tests/support/user_error.hpp"
 #include "train/memory_limit.hpp"
 #include "train/run_config.hpp"
 
@@ -199,12 +200,7 @@ TEST(Launch, NcclJoinsNoProcessors) {
   RunConfig run;
   run.device = "cpu";
   run.backend = CommunicationBackend::nccl;
-  try {
-    run.resolve({});
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with("--backend nccl: ")) << error.what();
-  }
+  EXPECT_TRUE(user_error_of([&] { run.resolve({}); }).starts_with("--backend nccl: "));
 }
 
 // The limit of a process that shares the machine with others, in bytes.

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
 #include "models/attention/relative.hpp"
 #include "models/attention/rotary.hpp"
 #include "models/attention/scaled_dot.hpp"
@@ -19,6 +18,7 @@
 #include "models/translation/factory.hpp"
 #include "tests/support/layout.hpp"
 #include "tests/support/sentences.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -324,12 +324,7 @@ TEST(PositionsOfBert, OnlyLearnedOnesAreExported) {
   config.vocabulary = 30;
   EXPECT_NO_THROW(to_hf_config(config));
   config.options.block.positions = PositionKind::rotary;
-  try {
-    to_hf_config(config);
-    FAIL() << "exported";
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("positions = rotary"), std::string::npos) << error.what();
-  }
+  EXPECT_NE(user_error_of([&] { to_hf_config(config); }).find("positions = rotary"), std::string::npos);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "models/layers/layers.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -168,12 +169,8 @@ TEST(Positions, AreShownWhereTheyAreAddedToEmbeddings) {
   for (const PositionKind kind : {PositionKind::none, PositionKind::relative, PositionKind::rotary}) {
     config.block.positions = kind;
     config.block.heads = 2;
-    try {
-      position_encodings(untrained(config), "run");
-      FAIL() << name_of(kind);
-    } catch (const UserError& error) {
-      EXPECT_NE(std::string(error.what()).find("--positions " + std::string(name_of(kind))), std::string::npos);
-    }
+    const std::string error = user_error_of([&] { position_encodings(untrained(config), "run"); });
+    EXPECT_NE(error.find("--positions " + std::string(name_of(kind))), std::string::npos) << error;
   }
 }
 

@@ -17,6 +17,7 @@
 #include "core/host.hpp"
 #include "tests/support/several_ranks.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -149,12 +150,7 @@ void expect_refusal(Ranks& ranks, const std::vector<NamedValues>& values, int to
     EXPECT_THROW(ranks.compare(own), Interrupted) << message;
     return;
   }
-  try {
-    ranks.compare(own);
-    ADD_FAILURE() << message;
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.what(), message);
-  }
+  EXPECT_EQ(user_error_of([&] { ranks.compare(own); }), message);
 }
 
 TEST_F(SeveralRanks, CompareNamesTheOneThatDiffers) {
@@ -183,13 +179,9 @@ TEST_F(SeveralRanks, RefuseToShareAGpu) {
       EXPECT_THROW(ranks.refuse_shared_gpu(device), Interrupted);
       return;
     }
-    try {
-      ranks.refuse_shared_gpu(device);
-      ADD_FAILURE() << "ranks 0 and 2 share a GPU";
-    } catch (const UserError& error) {
-      EXPECT_EQ(error.what(), "ranks 0 and 2 would both use cuda:0 of " + host_name());
-      EXPECT_NE(error.remedy().find("LOCAL_RANK"), std::string::npos);
-    }
+    const std::string error = error_and_remedy_of([&] { ranks.refuse_shared_gpu(device); });
+    EXPECT_TRUE(error.starts_with("ranks 0 and 2 would both use cuda:0 of " + host_name() + " | ")) << error;
+    EXPECT_NE(error.find("LOCAL_RANK"), std::string::npos) << error;
   });
 }
 

@@ -32,14 +32,9 @@ TEST_F(RunKindTest, IsRecorded) {
 TEST_F(RunKindTest, OfALanguageModelIsNamedByItsCommand) {
   write("config.toml", "");
   write("run.json", record_of_kind(RunKind::language).dump());
-  try {
-    check_is_run(run_.path(), RunKind::pretrain);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.what(), run_.path().string() +
-                                ": a run of attend pretrain --objective causal, expected one of attend pretrain "
-                                "--objective masked or permuted");
-  }
+  EXPECT_EQ(user_error_of([&] { check_is_run(run_.path(), RunKind::pretrain); }),
+            run_.path().string() +
+                ": a run of attend pretrain --objective causal, expected one of attend pretrain --objective masked");
 }
 
 TEST_F(RunKindTest, AnotherFormatIsRefused) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -41,25 +42,16 @@ TEST(NamedSearches, AreRefusedByName) {
            {"a = --utility bleu", "--search a: --utility has no meaning"},
            {"a = --nbest 2", "--search a: one translation"},
            {"a = --mbr 3 --sample 2", "--search a: --mbr: 3 hypotheses"}}) {
-    try {
-      parse_searches({word}, {.search = {.beam = 5}});
-      ADD_FAILURE() << word;
-    } catch (const UserError& error) {
-      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << word << ": " << error.what();
-      EXPECT_FALSE(error.remedy().empty()) << word;
-    }
+    const std::string error = user_error_of([&word = word] { parse_searches({word}, {.search = {.beam = 5}}); });
+    EXPECT_NE(error.find(message), std::string::npos) << word << ": " << error;
   }
   EXPECT_THROW(parse_searches({"a = --beam 1", "a=--beam 2"}, {.search = {}}), UserError);
 }
 
 TEST(NamedSearches, MayUndoWhatTheyInherit) {
   const TranslatorConfig base{.search = {.beam = 8, .nbest = 8}, .mbr = 8};
-  try {
-    parse_searches({"greedy = --beam 1"}, base);
-    ADD_FAILURE() << "8 of a beam of 1";
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("nbest (inherited): 8 is above"), std::string::npos) << error.what();
-  }
+  const std::string error = user_error_of([&] { parse_searches({"greedy = --beam 1"}, base); });
+  EXPECT_NE(error.find("nbest (inherited): 8 is above"), std::string::npos) << error;
   const auto searches = parse_searches({"greedy = --mbr 0 --nbest 1 --beam 1"}, base);
   EXPECT_EQ(searches[0].translator.mbr, 0);
   EXPECT_NO_THROW(parse_searches({"greedy = --sample 0 --beam 1"}, {.search = {.sample = 1}}));

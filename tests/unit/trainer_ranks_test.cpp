@@ -9,6 +9,7 @@
 #include "tests/support/point_task.hpp"
 #include "tests/support/several_ranks.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -19,13 +20,9 @@ TEST(Trainer, SeveralProcessesDoNotShareTheStatisticsOfBatchNorm) {
   origins.record("norm-kind", "--norm-kind");
   EXPECT_NO_THROW(one.refuse_several(NormKind::batch, origins));
   EXPECT_NO_THROW(three.refuse_several(NormKind::rms, origins));
-  try {
-    three.refuse_several(NormKind::batch, origins);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "--norm-kind: batch, but the statistics of 3 processes are not summed");
-    EXPECT_NE(error.remedy().find("--accumulate"), std::string::npos) << error.remedy();
-  }
+  EXPECT_EQ(error_and_remedy_of([&] { three.refuse_several(NormKind::batch, origins); }),
+            "--norm-kind: batch, but the statistics of 3 processes are not summed | use one process with a larger "
+            "--accumulate, or --norm-kind layer");
 }
 
 // Of eight batches the last round of three ranks has two.

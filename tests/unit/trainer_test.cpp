@@ -11,6 +11,7 @@
 #include "core/json.hpp"
 #include "tests/support/point_task.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -184,12 +185,8 @@ TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
   const TemporaryDirectory run;
   PointSession session(run.path());
   session.task.objective.spoilt = Spoilt::loss;
-  try {
-    session.trainer->train();
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("update 7 (epoch 2, batch 3)"), std::string::npos) << error.what();
-  }
+  const std::string error = user_error_of([&] { session.trainer->train(); });
+  EXPECT_NE(error.find("update 7 (epoch 2, batch 3)"), std::string::npos) << error;
   EXPECT_TRUE(std::isfinite(session.weights()[0]));
   EXPECT_EQ(checkpoint_steps(run.path()).back(), 6);
   const auto report = read_json(run / "nonfinite-step-7.json");

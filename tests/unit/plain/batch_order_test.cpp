@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/random.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -119,13 +119,11 @@ TEST(BatchOrder, NamesTheLargestBatch) {
 }
 
 TEST(BatchOrder, RefusesASentenceBeyondTheBudget) {
-  try {
-    BatchOrder({{3, 3}, {4, 20}}, {.max_tokens = 20}, 1);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "example 1 has 21 tokens, more than a whole batch (--max-tokens 20)");
-    EXPECT_EQ(error.remedy(), "raise --max-tokens to 21 or lower --max-length");
-  }
+  EXPECT_EQ(error_and_remedy_of([] {
+              BatchOrder({{3, 3}, {4, 20}}, {.max_tokens = 20}, 1);
+            }),
+            "example 1 has 21 tokens, more than a whole batch (--max-tokens 20) | raise --max-tokens to 21 or lower "
+            "--max-length");
   BatchOrder({{3, 3}, {4, 20}}, {.max_tokens = 21}, 1);
 }
 

@@ -17,6 +17,7 @@
 #include "eval/metrics/text.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/metrics/translation_metrics.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend::metrics {
 namespace {
@@ -229,12 +230,7 @@ TEST(Metrics, ATokenizationIsThatOfBleu) {
 
 TEST(Metrics, AChoiceIsRefusedWithTheNamesToChooseFrom) {
   const auto fault_of = [](const std::vector<std::string>& metrics) {
-    try {
-      MetricChoice{.metrics = metrics}.validate({});
-    } catch (const UserError& error) {
-      return std::string(error.what()) + " " + error.remedy();
-    }
-    return std::string();
+    return error_and_remedy_of([&] { MetricChoice{.metrics = metrics}.validate({}); });
   };
   EXPECT_EQ(fault_of({"rougeL", "ter"}), "");
   EXPECT_NE(fault_of({"bleu", "meteor"}).find("unknown metric \"meteor\""), std::string::npos);

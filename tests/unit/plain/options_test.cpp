@@ -8,7 +8,7 @@
 
 #include "core/command_line.hpp"
 #include "core/conditions.hpp"
-#include "core/error.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 
@@ -102,16 +102,6 @@ Outer from_words(std::string_view name, const std::vector<std::string>& words) {
   return config;
 }
 
-template <class Work>
-std::string mistake_and_remedy(Work work) {
-  try {
-    work();
-  } catch (const UserError& error) {
-    return std::string(error.what()) + " | " + error.remedy();
-  }
-  return "no mistake";
-}
-
 TEST(Options, ReadsEveryKindFromToml) {
   const Outer config = from_toml(R"(
 run = "runs/a"
@@ -185,13 +175,13 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
       {"max-tokens = 1\nmax_tokens = 2",
        "r.toml:2: duplicate option max-tokens, as max-tokens and as max_tokens | leave one of them out"},
   };
-  for (const auto& [text, message] : cases) EXPECT_EQ(mistake_and_remedy([&] { from_toml(text); }), message) << text;
-  const std::string syntax = mistake_and_remedy([] { from_toml("run = \"a\"\nrate = = 1"); });
+  for (const auto& [text, message] : cases) EXPECT_EQ(error_and_remedy_of([&] { from_toml(text); }), message) << text;
+  const std::string syntax = error_and_remedy_of([] { from_toml("run = \"a\"\nrate = = 1"); });
   EXPECT_TRUE(syntax.starts_with("r.toml:2: ")) << syntax;
-  EXPECT_TRUE(mistake_and_remedy([] { from_toml("train = [}"); }).starts_with("r.toml:1: "));
+  EXPECT_TRUE(error_and_remedy_of([] { from_toml("train = [}"); }).starts_with("r.toml:1: "));
   std::string deep = "rate = 1\na";
   for (int i = 0; i < 400'000; ++i) deep += ".a";
-  EXPECT_EQ(mistake_and_remedy([&] { from_toml(deep + " = 1"); }),
+  EXPECT_EQ(error_and_remedy_of([&] { from_toml(deep + " = 1"); }),
             "r.toml:2: found more than 200 dots, expected `name = value` | write option names without dots");
 }
 
@@ -222,20 +212,20 @@ TEST(Options, EveryMistakeInWordsNamesTheFlag) {
       {"elephant", {"blue"}, "--elephant: no such option | --help lists the options"},
   };
   for (const auto& [name, words, message] : cases)
-    EXPECT_EQ(mistake_and_remedy([&] { from_words(name, words); }), message);
+    EXPECT_EQ(error_and_remedy_of([&] { from_words(name, words); }), message);
 }
 
 TEST(Options, ARequiredOptionMustBeGiven) {
   Outer config;
-  EXPECT_EQ(mistake_and_remedy([&] { check_required(bind(config), "attend train"); }),
+  EXPECT_EQ(error_and_remedy_of([&] { check_required(bind(config), "attend train"); }),
             "attend train: DIR (or --run) is missing: directory | attend train --help lists the options");
   config.run = "runs/a";
-  EXPECT_EQ(mistake_and_remedy([&] { check_required(bind(config), "attend train"); }), "no mistake");
+  EXPECT_EQ(error_and_remedy_of([&] { check_required(bind(config), "attend train"); }), "");
 }
 
 TEST(Options, AReaderOfAPartIgnoresOtherKeysOnlyWhenAsked) {
   EXPECT_EQ(from_toml("other = 1\nmax-tokens = 5\n[table]\nx = 1", UnknownKeys::ignore).max_tokens, 5);
-  EXPECT_NE(mistake_and_remedy([] { from_toml("other = 1"); }), "no mistake");
+  EXPECT_NE(error_and_remedy_of([] { from_toml("other = 1"); }), "");
 }
 
 TEST(Options, LaterSourcesWinAndTheOriginIsRemembered) {
@@ -315,10 +305,10 @@ TEST(Conditions, AnOptionAppliesIfItsConditionAndThoseAboveItHold) {
 
 TEST(Conditions, AnOptionThatDoesNotApplyIsRefusedUnlessItIsAtItsDefault) {
   const auto refused = [](const Painting& painting, const OptionTexts& facts = {}) {
-    return mistake_and_remedy([&] { refuse_inapplicable(painting, option_place, facts); });
+    return error_and_remedy_of([&] { refuse_inapplicable(painting, option_place, facts); });
   };
-  EXPECT_EQ(refused({.colour = Colour::dark_red}, {{"tools of kind", "knife"}}), "no mistake");
-  EXPECT_EQ(refused({.edge = Colour::blue, .gloss = 2}), "no mistake");
+  EXPECT_EQ(refused({.colour = Colour::dark_red}, {{"tools of kind", "knife"}}), "");
+  EXPECT_EQ(refused({.edge = Colour::blue, .gloss = 2}), "");
   EXPECT_EQ(refused({.gloss = 2}),
             "option gloss has no meaning with --edge auto | leave it out; it is only for --edge blue, dark-red");
   EXPECT_EQ(refused({.colour = Colour::dark_red, .gloss = 2}),
@@ -337,8 +327,10 @@ TEST(Conditions, OnlyGivenOptionsAreRefusedWhereTheirOriginIsKnown) {
   Painting painting{.wood = "ash"};
   BoundOptions options = bind(painting);
   OptionOrigins origins;
-  const auto refused = [&] { return mistake_and_remedy([&] { refuse_inapplicable(painting, given_place(origins)); }); };
-  EXPECT_EQ(refused(), "no mistake");
+  const auto refused = [&] {
+    return error_and_remedy_of([&] { refuse_inapplicable(painting, given_place(origins)); });
+  };
+  EXPECT_EQ(refused(), "");
   apply_toml(options, "\nwood = \"elm\"", "r.toml", origins);
   EXPECT_EQ(refused(), "r.toml:2: wood has no meaning without --frame | leave it out; it is only for --frame");
 }
