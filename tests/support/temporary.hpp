@@ -2,11 +2,14 @@
 // write thousands of files.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "core/files.hpp"
 
 namespace attend {
 
@@ -28,9 +31,22 @@ class TemporaryDirectory {
 
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
   const std::filesystem::path& path() const { return path_; }
+  // Writes a file, and gives its path.
+  std::string write(const std::string& name, const std::string& text) const {
+    write_file_atomic(path_ / name, text);
+    return (path_ / name).string();
+  }
 
  private:
   std::filesystem::path path_;
+};
+
+// A test of files of its own.
+class TestWithFiles : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) const { return directory_.write(name, text); }
+
+  TemporaryDirectory directory_;
 };
 
 }  // namespace attend

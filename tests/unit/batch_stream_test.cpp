@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "data/batch/parallel_batches.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
@@ -21,13 +20,8 @@ std::vector<std::int64_t> values(const torch::Tensor& tensor) {
   return {tensor.data_ptr<std::int64_t>(), tensor.data_ptr<std::int64_t>() + tensor.numel()};
 }
 
-class BatchStreamTest : public ::testing::Test {
+class BatchStreamTest : public TestWithFiles {
  protected:
-  std::string write(const std::string& name, const std::string& text) {
-    write_file_atomic(directory_ / name, text);
-    return (directory_ / name).string();
-  }
-
   // Line n is n mod 9 + 1 words on one side and n mod 7 + 1 on the other.
   static std::string lines(int period, const std::string& word) {
     std::string text;
@@ -38,7 +32,6 @@ class BatchStreamTest : public ::testing::Test {
     return text;
   }
 
-  TemporaryDirectory directory_;
   Tokenizer tokenizer_ = train_tokenizer({write("text", "a b c\n")}, {.type = TokenizerType::word});
   EncodedCorpus corpus_ = EncodedCorpus::open(
       {{write("src", lines(9, "a"))}, {write("tgt", lines(7, "b"))}, tokenizer_, tokenizer_}, {}, directory_ / "cache");

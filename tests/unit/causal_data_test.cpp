@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "data/batch/batch_stream.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -25,7 +24,7 @@ Ids ids_of(const torch::Tensor& tensor) {
 }
 
 // Twenty documents of d mod 3 + 1 lines with d mod 5 + 3 words each; no word occurs twice.
-class CausalDataTest : public testing::Test {
+class CausalDataTest : public TestWithFiles {
  protected:
   CausalDataTest() {
     for (std::size_t d = 0; d < documents_.size(); ++d) {
@@ -50,7 +49,7 @@ class CausalDataTest : public testing::Test {
     }
     return documents;
   }
-  std::string write(const std::string& name) {
+  std::string write_documents(const std::string& name) {
     std::string text;
     for (const Document& document : documents_) {
       for (const auto& line : document) {
@@ -59,19 +58,13 @@ class CausalDataTest : public testing::Test {
       }
       text += "\n";
     }
-    write_file_atomic(directory_ / name, text);
-    return (directory_ / name).string();
+    return write(name, text);
   }
 
   CausalData make(const CausalDataConfig& config) const { return {corpus_, static_cast<std::int32_t>(end_), config}; }
   // What was said of data that cannot be made.
   std::string refusal(const CausalDataConfig& config) const {
-    try {
-      make(config);
-    } catch (const UserError& error) {
-      return std::string(error.what()) + "; " + error.remedy();
-    }
-    return {};
+    return error_and_remedy_of([&] { make(config); });
   }
   // The next token is right for each: within a document the next one, then the end, then the first word of a document.
   void expect_successors(const LanguageBatch& batch) const {
@@ -89,10 +82,9 @@ class CausalDataTest : public testing::Test {
     }
   }
 
-  TemporaryDirectory directory_;
   std::vector<Document> documents_ = make_documents();
-  Tokenizer tokenizer_ = train_tokenizer({write("train")}, {.type = TokenizerType::word});
-  DocumentCorpus corpus_ = DocumentCorpus::open({write("text")}, tokenizer_, directory_ / "cache");
+  Tokenizer tokenizer_ = train_tokenizer({write_documents("train")}, {.type = TokenizerType::word});
+  DocumentCorpus corpus_ = DocumentCorpus::open({write_documents("text")}, tokenizer_, directory_ / "cache");
   std::int64_t end_ = tokenizer_.special().eos;
   Ids stream_;  // of the documents in their own order
 };
@@ -228,11 +220,11 @@ TEST_F(CausalDataTest, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(refusal({.length = 16, .max_tokens = rows * 16, .lanes = 1}), "");
   const std::string of_one = refusal({.length = 16, .max_tokens = (rows + 1) * 16, .lanes = 1});
   EXPECT_NE(of_one.find(std::to_string(size) + " tokens, too few for a batch of " + std::to_string(rows + 1) +
-                        " segments of 16; lower --max-tokens or --length"),
+                        " segments of 16 | lower --max-tokens or --length"),
             std::string::npos)
       << of_one;
   const std::string of_two = refusal({.length = 16, .max_tokens = rows * 16, .lanes = 2});
-  EXPECT_NE(of_two.find("--accumulate 2 times; lower --max-tokens, --accumulate or --length"), std::string::npos)
+  EXPECT_NE(of_two.find("--accumulate 2 times | lower --max-tokens, --accumulate or --length"), std::string::npos)
       << of_two;
   // Independent segments may be fewer than fit into a batch.
   EXPECT_EQ(make({.length = 16, .max_tokens = 1 << 20}).num_batches(), 1);

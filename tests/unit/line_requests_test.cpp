@@ -1,25 +1,16 @@
 // What is asked of each line, from files.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "core/error.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/line_requests.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
-class LineRequestFiles : public testing::Test {
+class LineRequestFiles : public TestWithFiles {
  protected:
-  std::string write(const std::string& name, const std::string& text) const {
-    const std::string path = (directory_ / name).string();
-    std::ofstream(path) << text;
-    return path;
-  }
-
-  TemporaryDirectory directory_;
   Tokenizer tokenizer_ = [this] {
     std::string text;
     for (int i = 0; i < 99; ++i)
@@ -51,12 +42,8 @@ TEST_F(LineRequestFiles, GiveEachLineWhatItAsks) {
 
 TEST_F(LineRequestFiles, AreRefusedByFileAndLine) {
   const auto refuses = [&](const std::string& words, const auto& call) {
-    try {
-      call();
-      ADD_FAILURE() << "accepted: " << words;
-    } catch (const UserError& error) {
-      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-    }
+    const std::string error = user_error_of(call);
+    EXPECT_NE(error.find(words), std::string::npos) << error;
   };
   const std::string unknown = write("unknown", "the\n\xe4\xb8\xad\n");
   refuses("unknown:2", [&] { LineRequests({.constraints = unknown}, tokenizer_); });

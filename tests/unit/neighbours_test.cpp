@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "core/json.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/small_run.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -93,12 +93,8 @@ TEST(Neighbours, ThatDifferInCaseAreOneWordIfAsked) {
 
 TEST(Neighbours, NameAWordWithoutAVector) {
   const WordSpace space(royal_table(), false);
-  try {
-    space.analogy({.a = "man", .b = "kong", .c = "woman"}, AnalogyMethod::add, 1);
-    ADD_FAILURE() << "kong was found";
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "\"kong\" has no vector in by hand");
-  }
+  EXPECT_EQ(user_error_of([&] { space.analogy({.a = "man", .b = "kong", .c = "woman"}, AnalogyMethod::add, 1); }),
+            "\"kong\" has no vector in by hand");
 }
 
 TEST(Neighbours, RateThePairsThatTheyKnow) {
@@ -193,8 +189,7 @@ const nlohmann::json& gensim_fixture() {
 class NeighboursParity : public testing::Test {
  protected:
   std::filesystem::path write(const std::string& name) {
-    write_file_atomic(directory_ / name, gensim_fixture().at(name).get<std::string>());
-    return directory_ / name;
+    return directory_.write(name, gensim_fixture().at(name).get<std::string>());
   }
   WordSpace space(bool ignore_case = false, std::int64_t most = 1000) {
     return WordSpace(table_of(read_word_vectors(write("vectors"), most), "vectors"), ignore_case);

@@ -16,6 +16,7 @@
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -39,24 +40,13 @@ LanguageModel small_language_model(LanguageCell cell, std::int64_t positions = 6
   return model;
 }
 
-class PromptFile : public testing::Test {
+class PromptFile : public TestWithFiles {
  protected:
-  Prompt load(const std::string& text) {
-    write_file_atomic(directory_ / "prompt.toml", text);
-    return Prompt::load(directory_ / "prompt.toml");
-  }
+  Prompt load(const std::string& text) { return Prompt::load(write("prompt.toml", text)); }
   // What is said of a file, without the folder.
   std::string refusal(const std::string& text) {
-    try {
-      load(text);
-    } catch (const UserError& error) {
-      const std::string said = error.what(), folder = directory_.path().string() + "/";
-      return said.starts_with(folder) ? said.substr(folder.size()) : said;
-    }
-    return "nothing";
+    return without_place(user_error_of([&] { load(text); }), directory_.path().string() + "/");
   }
-
-  TemporaryDirectory directory_;
 };
 
 constexpr const char* kPromptLabels = "[labels]\nno = \"bad\"\nyes = \"good\"\n";
@@ -82,7 +72,7 @@ TEST_F(PromptFile, APairHasTwoTextsAndTheLabelsOfItsTask) {
 
 TEST_F(PromptFile, MistakesAreNamedByTheirLine) {
   const std::string labels = kPromptLabels, form = "template = '{text} {label}'\n", pair = "task = 'rte'\n";
-  EXPECT_EQ(refusal(form + labels), "nothing");
+  EXPECT_EQ(refusal(form + labels), "");
   EXPECT_EQ(refusal(labels), "prompt.toml: template is missing");
   EXPECT_EQ(refusal("\ntemplate = '{label}'\n" + labels), "prompt.toml:2: template has no {text}");
   EXPECT_EQ(refusal("template = '{text}'\n" + labels), "prompt.toml:1: template has no {label}");
@@ -207,12 +197,8 @@ TEST_F(PromptFile, APromptThatIsLongerThanThePositionsIsRefused) {
   TaskSplit split{.file = "in.txt", .texts = {{.line = 7, .first = "abcdefghij"}}};
   prompted.scores(split);  // </s>, a space, ten letters, a space, and the letters of "good" but the last
   split.texts[0].first += "k";
-  try {
-    prompted.scores(split);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "in.txt:7: the prompt has 17 tokens, but the model reads at most 16");
-  }
+  EXPECT_EQ(user_error_of([&] { prompted.scores(split); }),
+            "in.txt:7: the prompt has 17 tokens, but the model reads at most 16");
   split.texts[0].first = "a";
   const std::vector<LabelledText> shots = {{.first = "rain and more rain", .gold = {.label = 0}}};
   EXPECT_THROW(PromptedModel(*model, letters_of_prompts(), prompt, shots, false), UserError);

@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "tests/support/example_tree.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -23,25 +22,14 @@ std::string conllu_line(const std::string& id, const std::string& form, const st
   return id + '\t' + form + "\t_\tX\t_\t_\t" + head + '\t' + relation + "\t_\t" + misc + '\n';
 }
 
-class Conllu : public testing::Test {
+class Conllu : public TestWithFiles {
  protected:
-  std::vector<TreeSentence> read(const std::string& text) {
-    write_file_atomic(directory_ / "trees.conllu", text);
-    return read_conllu((directory_ / "trees.conllu").string());
-  }
+  std::vector<TreeSentence> read(const std::string& text) { return read_conllu(write("trees.conllu", text)); }
 
   // What reading `text` says, after the name of the directory.
   std::string refusal(const std::string& text) {
-    try {
-      read(text);
-    } catch (const UserError& error) {
-      return std::string(error.what()).substr(directory_.path().string().size() + 1);
-    }
-    return "nothing";
+    return without_place(user_error_of([&] { read(text); }), directory_.path().string() + "/");
   }
-
- private:
-  TemporaryDirectory directory_;
 };
 
 TEST_F(Conllu, WordsHaveTheirTreeFeaturesAndPlaces) {

@@ -12,18 +12,14 @@
 #include "core/error.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 namespace fs = std::filesystem;
 
-class EncodedCorpusTest : public ::testing::Test {
+class EncodedCorpusTest : public TestWithFiles {
  protected:
-  std::string write(const std::string& name, const std::string& text) {
-    write_file_atomic(directory_ / name, text);
-    return (directory_ / name).string();
-  }
-
   EncodedCorpus open(const CorpusConfig& config = {}) { return EncodedCorpus::open(source_, config, cache_); }
 
   fs::path cache_file(const std::string& extension) {
@@ -33,7 +29,6 @@ class EncodedCorpusTest : public ::testing::Test {
     return {};
   }
 
-  TemporaryDirectory directory_;
   fs::path cache_ = directory_.path() / "deep" / "cache";
   std::string src_ = write("src", "a b c\n\nc c c c c c c\nb\xFF\na a\r\nb\n");
   std::string tgt_ = write("tgt",
@@ -162,12 +157,7 @@ TEST_F(EncodedCorpusTest, SeveralFilesAreOneText) {
 
 TEST_F(EncodedCorpusTest, RefusesWhatCannotBeLearntFrom) {
   source_.tgt_files = {write("short", "a\nb\n")};
-  try {
-    open();
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_EQ(std::string(error.what()), src_ + " has 6 lines, but " + source_.tgt_files[0] + " has 2");
-  }
+  EXPECT_EQ(user_error_of([&] { open(); }), src_ + " has 6 lines, but " + source_.tgt_files[0] + " has 2");
   source_.tgt_files = {tgt_, tgt_};
   EXPECT_THROW(open(), UserError);
   source_.src_files = source_.tgt_files = {write("blank", "\n \n\n")};

@@ -6,37 +6,25 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/files.hpp"
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-class FactorsTest : public ::testing::Test {
+class FactorsTest : public TestWithFiles {
  protected:
-  std::string write(const std::string& name, const std::string& text) {
-    write_file_atomic(directory_ / name, text);
-    return (directory_ / name).string();
-  }
-
   template <class Work>
   static void expect_refused(const Work& work, const std::vector<std::string>& parts) {
-    try {
-      work();
-      ADD_FAILURE() << "nothing was refused";
-    } catch (const UserError& error) {
-      for (const std::string& part : parts)
-        EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    const std::string error = user_error_of(work);
+    for (const std::string& part : parts) EXPECT_NE(error.find(part), std::string::npos) << error;
   }
-
-  TemporaryDirectory directory_;
 };
 
 TEST_F(FactorsTest, LabelsFollowTheirLine) {

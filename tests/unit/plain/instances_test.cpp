@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "data/corpus/masking.hpp"
 #include "data/text/documents.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
@@ -33,12 +32,8 @@ std::string numbered_documents(int documents, int sentences) {
   return text;
 }
 
-class InstancesTest : public testing::Test {
+class InstancesTest : public TestWithFiles {
  protected:
-  std::string write(const std::string& name, const std::string& text) {
-    write_file_atomic(directory_ / name, text);
-    return (directory_ / name).string();
-  }
   DocumentCorpus open(const std::string& text) {
     return DocumentCorpus::open({write("text", text)}, tokenizer_, directory_ / "cache");
   }
@@ -55,7 +50,6 @@ class InstancesTest : public testing::Test {
     return d;
   }
 
-  TemporaryDirectory directory_;
   std::string text_ = numbered_documents(40, 8);
   Tokenizer tokenizer_ = train_tokenizer({write("train", text_)}, {.type = TokenizerType::character});
 };

@@ -12,17 +12,13 @@
 #include "data/text/parallel.hpp"
 #include "data/text/utf8.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
-class LinesTest : public ::testing::Test {
+class LinesTest : public TestWithFiles {
  protected:
-  std::string write(const std::string& name, const std::string& text) {
-    write_file_atomic(directory_ / name, text);
-    return (directory_ / name).string();
-  }
-
   // Thousands of lines "line N", cut in the middle of the packed bytes.
   std::string write_gz_cut() {
     std::string text;
@@ -61,7 +57,6 @@ class LinesTest : public ::testing::Test {
     return "";
   }
 
-  TemporaryDirectory directory_;
   std::string report_;
 };
 
@@ -121,16 +116,12 @@ TEST_F(LinesTest, ReadsGzipAndLongLines) {
   LineReader cut(write_gz_cut());
   std::string last;
   std::uint64_t count = 0;
-  try {
+  const std::string error = user_error_of([&] {
     while (cut.next(last)) ++count;
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_GT(count, 1000u);
-    EXPECT_EQ(last, "line " + std::to_string(count));  // all whole lines, and no half one
-    EXPECT_NE(std::string(error.what()).find("readable as far as line " + std::to_string(count) + " ("),
-              std::string::npos)
-        << error.what();
-  }
+  });
+  EXPECT_GT(count, 1000u);
+  EXPECT_EQ(last, "line " + std::to_string(count));  // all whole lines, and no half one
+  EXPECT_NE(error.find("readable as far as line " + std::to_string(count) + " ("), std::string::npos) << error;
   std::string damaged = bytes;
   damaged[damaged.size() - 6] ^= 1;
   EXPECT_THROW(read(write("damaged.gz", damaged)), UserError);

@@ -8,50 +8,35 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "core/json.hpp"
 #include "eval/metrics/alignment_error.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
 using nlohmann::json;
 
-class LinksTest : public ::testing::Test {
+class LinksTest : public TestWithFiles {
  protected:
-  std::string write(const std::string& text) {
-    const std::string file = (directory_ / "links").string();
-    write_file_atomic(file, text);
-    return file;
-  }
+  std::string write_links(const std::string& text) const { return write("links", text); }
 
-  std::string write(const std::vector<std::string>& lines) {
+  std::string write_links(const std::vector<std::string>& lines) const {
     std::string text;
     for (const std::string& line : lines) text += line + "\n";
-    return write(text);
+    return write_links(text);
   }
 
   // The message about the only text that is refused, without the name of its file, and the remedy.
   std::string refusal(const std::string& text, const LinkFormat& format) {
-    const std::string file = write(text);
-    try {
-      read_links(file, format);
-    } catch (const UserError& error) {
-      EXPECT_FALSE(error.remedy().empty());
-      const std::string message = error.what();
-      EXPECT_TRUE(message.starts_with(file)) << message;
-      return message.substr(file.size()) + " | " + error.remedy();
-    }
-    return "accepted";
+    const std::string file = write_links(text);
+    return without_place(error_and_remedy_of([&] { read_links(file, format); }), file);
   }
-
-  TemporaryDirectory directory_;
 };
 
 TEST_F(LinksTest, SureAndPossibleLinksAreSortedAndSureOnesArePossible) {
-  const auto links = read_links(write("2-1  0-0\t1?3 0-0\n\n4?4 4-4\r\n"), {});
+  const auto links = read_links(write_links("2-1  0-0\t1?3 0-0\n\n4?4 4-4\r\n"), {});
   ASSERT_EQ(links.size(), 3U);
   EXPECT_EQ(links[0].sure, (std::vector<Link>{{0, 0}, {2, 1}}));
   EXPECT_EQ(links[0].possible, (std::vector<Link>{{0, 0}, {1, 3}, {2, 1}}));
@@ -61,7 +46,7 @@ TEST_F(LinksTest, SureAndPossibleLinksAreSortedAndSureOnesArePossible) {
 }
 
 TEST_F(LinksTest, TheFirstSideAndTheFirstWordAreAsTheFormatSays) {
-  const std::string file = write("3-1 1?2\n");
+  const std::string file = write_links("3-1 1?2\n");
   EXPECT_EQ(read_links(file, {.direction = LinkDirection::target_source})[0].possible,
             (std::vector<Link>{{1, 3}, {2, 1}}));
   EXPECT_EQ(read_links(file, {.base = 1})[0].possible, (std::vector<Link>{{0, 1}, {2, 0}}));
@@ -80,7 +65,7 @@ TEST_F(LinksTest, PossibleLinksAndPositionsAreRefusedWhereTheyCannotBe) {
   EXPECT_TRUE(refusal("1?2\n", {.may_be_possible = false}).starts_with(":1: \"1?2\" is a possible link, but only"));
   EXPECT_TRUE(refusal("1-1\n1-0\n", {.base = 1}).starts_with(":2: \"1-0\" has a position below 1, the first word | "));
   const LinkFormat lengths{.remedy = "see", .source_words = {2, 3}, .target_words = {9, 1}};
-  EXPECT_EQ(refusal("1-8\n2-0\n", lengths), "accepted");
+  EXPECT_EQ(refusal("1-8\n2-0\n", lengths), "");
   EXPECT_EQ(refusal("1-8\n2-0 3-0\n", lengths),
             ":2: \"3-0\" names word 3 of a source sentence of 3 words, counted from 0 | see");
   EXPECT_EQ(refusal("1-9\n", lengths),
@@ -88,16 +73,17 @@ TEST_F(LinksTest, PossibleLinksAndPositionsAreRefusedWhereTheyCannotBe) {
   LinkFormat reverse = lengths;
   reverse.direction = LinkDirection::target_source;
   reverse.base = 1;
-  EXPECT_EQ(refusal("9-2\n1-3\n", reverse), "accepted");
+  EXPECT_EQ(refusal("9-2\n1-3\n", reverse), "");
   EXPECT_EQ(refusal("9-2\n2-3\n", reverse),
             ":2: \"2-3\" names word 2 of a target sentence of 1 words, counted from 1 | see");
 }
 
 TEST_F(LinksTest, TheErrorRateEqualsNltk) {
   for (const json& entry : read_json(ATTEND_SOURCE_DIR "/tests/parity/fixtures/alignments.json")) {
-    const auto found = read_links(write(entry.at("links").get<std::vector<std::string>>()), {.may_be_possible = false});
+    const auto found =
+        read_links(write_links(entry.at("links").get<std::vector<std::string>>()), {.may_be_possible = false});
     const bool reverse = entry.at("direction") == name_of(LinkDirection::target_source);
-    const auto gold = read_links(write(entry.at("gold").get<std::vector<std::string>>()),
+    const auto gold = read_links(write_links(entry.at("gold").get<std::vector<std::string>>()),
                                  {.direction = reverse ? LinkDirection::target_source : LinkDirection::source_target,
                                   .base = entry.at("base").get<std::int64_t>()});
     ASSERT_EQ(found.size(), gold.size());

@@ -6,32 +6,22 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
-class MinimalPairs : public testing::Test {
+class MinimalPairs : public TestWithFiles {
  protected:
   std::vector<MinimalPair> read(const std::string& text, PairsOf what = PairsOf::texts) {
-    write_file_atomic(directory_ / "pairs.tsv", text);
-    return read_minimal_pairs(directory_ / "pairs.tsv", what);
+    return read_minimal_pairs(write("pairs.tsv", text), what);
   }
 
   // What reading `text` says, after the name of the directory.
   std::string refusal(const std::string& text, PairsOf what = PairsOf::texts) {
-    try {
-      read(text, what);
-    } catch (const UserError& error) {
-      return std::string(error.what()).substr(directory_.path().string().size() + 1);
-    }
-    return "nothing";
+    return without_place(user_error_of([&] { read(text, what); }), directory_.path().string() + "/");
   }
-
- private:
-  TemporaryDirectory directory_;
 };
 
 TEST_F(MinimalPairs, HaveTwoThreeOrFourFields) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
@@ -15,12 +14,8 @@
 namespace attend {
 namespace {
 
-class TaskSplitTest : public testing::Test {
+class TaskSplitTest : public TestWithFiles {
  protected:
-  std::string write(const std::string& name, const std::string& text) {
-    write_file_atomic(directory_ / name, text);
-    return (directory_ / name).string();
-  }
   // What a reader says of a file.
   std::string refusal(const std::string& text, const LabelledTask& task, const std::string& name = "train.tsv") {
     return user_error_of([&] { read_split(write(name, text), task, tokenizer_, config_, Labelled::yes); });
@@ -29,7 +24,6 @@ class TaskSplitTest : public testing::Test {
     return tokenizer_.decode(std::span(sample.ids).subspan(begin, end - begin));
   }
 
-  TemporaryDirectory directory_;
   Tokenizer tokenizer_ =
       train_tokenizer({write("text", "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ .,?0123456789\n")},
                       {.type = TokenizerType::character});
@@ -300,12 +294,7 @@ TEST_F(TaskSplitTest, ATagThatIsNoneOfTheTasksIsNamedByLine) {
 TEST_F(TaskSplitTest, ATaskIsFoundByNameOrFile) {
   EXPECT_EQ(find_task("SST-2").labels, (std::vector<std::string>{"0", "1"}));
   for (const std::string& name : built_in_tasks()) EXPECT_NO_THROW(find_task(name).validate(name));
-  try {
-    find_task("stt2");
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.remedy(), "did you mean sst2?");
-  }
+  EXPECT_TRUE(error_and_remedy_of([] { find_task("stt2"); }).ends_with(" | did you mean sst2?"));
   const std::string file = write("mine.toml", "kind = \"regression\"\ntext = [\"a\", \"b\"]\nlabel = \"n\"\n");
   EXPECT_EQ(find_task(file).text.size(), 2u);
   EXPECT_THROW(find_task(write("bad.toml", "metrics = [\"bleu\"]\n")), UserError);

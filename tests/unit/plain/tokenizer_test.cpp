@@ -5,7 +5,6 @@
 #include <unicode/unistr.h>
 
 #include <algorithm>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,11 +14,12 @@
 #include "core/random.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
-class TokenizerTest : public ::testing::Test {
+class TokenizerTest : public TestWithFiles {
  protected:
   void SetUp() override {
     const std::vector<std::string> words = {
@@ -34,14 +34,8 @@ class TokenizerTest : public ::testing::Test {
     }
     corpus_ = write("corpus", text);
   }
-  std::string write(const std::string& name, const std::string& text) {
-    write_file_atomic(directory_ / name, text);
-    return (directory_ / name).string();
-  }
-
   Tokenizer train(TokenizerConfig config = {}) { return train_tokenizer({corpus_}, config); }
 
-  TemporaryDirectory directory_;
   std::string corpus_;
 };
 
@@ -200,21 +194,12 @@ TEST_F(TokenizerTest, LearnsFromASample) {
   EXPECT_NE(first.bytes(), train().bytes());
 }
 
-std::string remedy_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.remedy();
-  }
-  return "nothing was thrown";
-}
-
 TEST_F(TokenizerTest, SaysWhichSizeIsPossible) {
-  const std::string too_large = remedy_of([&] { train({.size = 100'000}); });
+  const std::string too_large = error_and_remedy_of([&] { train({.size = 100'000}); });
   EXPECT_NE(too_large.find("--size "), std::string::npos) << too_large;
   const auto most = std::stoll(too_large.substr(too_large.find("--size ") + 7));
   EXPECT_EQ(train({.size = most}).size(), most);
-  const std::string too_small = remedy_of([&] { train({.size = 16}); });
+  const std::string too_small = error_and_remedy_of([&] { train({.size = 16}); });
   const auto least = std::stoll(too_small.substr(too_small.find("--size ") + 7));
   EXPECT_EQ(train({.size = least}).size(), least);
 }
@@ -224,11 +209,7 @@ TEST_F(TokenizerTest, TrainsOnTheSmallestText) {
     for (const char* text : {"a", "a b\n", "\n\nab\n", "aaaaaaaaaaaaaaaa", "a\tb", "▁", "\u200B", "\uFFFD", "▅", " \t",
                              "<s> </s>\n<unk> <pad>"}) {
       const std::string file = write("tiny", text);
-      try {
-        train_tokenizer({file}, {.type = type});
-      } catch (const UserError& error) {
-        EXPECT_FALSE(error.remedy().empty());
-      }
+      user_error_of([&] { train_tokenizer({file}, {.type = type}); });
     }
   }
   EXPECT_THROW(train_tokenizer({write("blank", "\n\n\n")}, {}), UserError);

@@ -8,43 +8,33 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "data/text/word_tests.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
-class WordFiles : public testing::Test {
+class WordFiles : public TestWithFiles {
  protected:
-  std::filesystem::path write(const std::string& text) {
-    write_file_atomic(directory_ / "words", text);
-    return directory_ / "words";
+  std::string write_words(const std::string& text) const { return write("words", text); }
+  WordVectors read(const std::string& text, std::int64_t most = 100) {
+    return read_word_vectors(write_words(text), most);
   }
-  WordVectors read(const std::string& text, std::int64_t most = 100) { return read_word_vectors(write(text), most); }
 
   // What `read` says, after the name of the directory.
   std::string refusal(const std::function<void()>& read) {
-    try {
-      read();
-    } catch (const UserError& error) {
-      return std::string(error.what()).substr(directory_.path().string().size() + 1);
-    }
-    return "nothing";
+    return without_place(user_error_of(read), directory_.path().string() + "/");
   }
   std::string refused_vectors(const std::string& text) {
     return refusal([&] { read(text); });
   }
   std::string refused_analogies(const std::string& text) {
-    return refusal([&] { read_analogies(write(text)); });
+    return refusal([&] { read_analogies(write_words(text)); });
   }
   std::string refused_pairs(const std::string& text) {
-    return refusal([&] { read_rated_pairs(write(text)); });
+    return refusal([&] { read_rated_pairs(write_words(text)); });
   }
-
- private:
-  TemporaryDirectory directory_;
 };
 
 using WordList = std::vector<std::string>;
@@ -88,7 +78,8 @@ TEST_F(WordFiles, OfVectorsAreRefusedByLine) {
 }
 
 TEST_F(WordFiles, OfAnalogiesHaveSections) {
-  const auto sections = read_analogies(write(": capitals\nAthens Greece Oslo Norway\n\n: empty\n:family\na  b\tc d\n"));
+  const auto sections =
+      read_analogies(write_words(": capitals\nAthens Greece Oslo Norway\n\n: empty\n:family\na  b\tc d\n"));
   ASSERT_EQ(sections.size(), 3U);
   EXPECT_EQ(sections[0].name, "capitals");
   EXPECT_EQ(sections[0].questions, (std::vector<AnalogyQuestion>{{"Athens", "Greece", "Oslo", "Norway"}}));
@@ -104,7 +95,7 @@ TEST_F(WordFiles, OfAnalogiesAreRefusedByLine) {
 }
 
 TEST_F(WordFiles, OfPairsHaveScores) {
-  const auto pairs = read_rated_pairs(write("# word word score\ntiger\tcat\t7.35\r\n\nnew york\tcity\t-1\n"));
+  const auto pairs = read_rated_pairs(write_words("# word word score\ntiger\tcat\t7.35\r\n\nnew york\tcity\t-1\n"));
   ASSERT_EQ(pairs.size(), 2U);
   EXPECT_EQ(pairs[0].second, "cat");
   EXPECT_EQ(pairs[0].score, 7.35);
