@@ -15,8 +15,6 @@ struct DataPosition {
   DataPosition within(std::int64_t batches) const {
     return batch < batches ? *this : DataPosition{epoch + 1, 0, phase};
   }
-  // The position after the next batch.
-  DataPosition after(std::int64_t batches) const { return DataPosition{epoch, batch + 1, phase}.within(batches); }
 
   bool operator==(const DataPosition&) const = default;
 };

@@ -45,7 +45,8 @@ void expect_whole(std::int64_t count, DataPosition start, std::int64_t rounds,
       ASSERT_EQ(next.position, expected) << "round " << round << " of " << count;
       ASSERT_EQ(next.batch, expected);
       after.push_back(next.after);
-      expected = expected.after(epoch_size(expected.epoch));
+      ++expected.batch;
+      expected = expected.within(epoch_size(expected.epoch));
     }
     for (const DataPosition& position : after) ASSERT_EQ(position, expected);
     if (afters != nullptr) afters->push_back(expected);
