@@ -34,7 +34,7 @@ std::int32_t most_labels(const SourceFactors& factors) {
 
 template <class Record, class Summary>
 void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusConfig& config) {
-  ParallelReader reader(source.src_files, source.tgt_files, source.factor_files);
+  ParallelReader reader(source.src_file, source.tgt_file, source.factor_files);
   Summary summary;
   std::uint64_t too_long = 0;
   std::uint64_t empty = 0;
@@ -48,7 +48,7 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
     };
   };
   encode_in_order<TextPair>(
-      reader, source.src_files.front(), make_encoder, [&](const TextPair& pair, const EncodedPair& encoded) {
+      reader, source.src_file, make_encoder, [&](const TextPair& pair, const EncodedPair& encoded) {
         const std::vector<std::int32_t>&src = encoded.src.ids, &tgt = encoded.tgt;
         if (src.empty() || tgt.empty()) {
           ++empty;
@@ -74,7 +74,7 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
   summary.counts.empty += empty;
   summary.counts.too_long += too_long;
   if (num_pairs == 0) {
-    throw UserError(source.src_files.front() + ": no pairs left to train on (" + summary.counts.report() + ")",
+    throw UserError(source.src_file + ": no pairs left to train on (" + summary.counts.report() + ")",
                     "check the text and --max-length");
   }
   cache.set_summary(summary);
@@ -86,9 +86,8 @@ EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig
                                   const std::filesystem::path& cache) {
   ensure(source.factor_files.size() == source.factors.count(), "a file for each factor");
   // Before anything is hashed.
-  const ParallelReader refuses_what_cannot_be_read(source.src_files, source.tgt_files, source.factor_files);
-  std::vector<std::string> files = source.src_files;
-  files.insert(files.end(), source.tgt_files.begin(), source.tgt_files.end());
+  const ParallelReader refuses_what_cannot_be_read(source.src_file, source.tgt_file, source.factor_files);
+  std::vector<std::string> files{source.src_file, source.tgt_file};
   files.insert(files.end(), source.factor_files.begin(), source.factor_files.end());
   return {IdCache::open(files,
                         "parallel " + source.src_tokenizer.hash() + source.tgt_tokenizer.hash() +

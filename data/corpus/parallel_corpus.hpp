@@ -35,12 +35,12 @@ struct PairLength {
 
 // The files and tokenizers of a corpus.
 struct CorpusSource {
-  std::vector<std::string> src_files;
-  std::vector<std::string> tgt_files;  // file k is aligned with src_files[k]
+  std::string src_file;
+  std::string tgt_file;
   Tokenizer src_tokenizer;
   Tokenizer tgt_tokenizer;
   SourceFactors factors = {};
-  std::vector<std::string> factor_files = {};  // one for each factor, aligned with all source lines
+  std::vector<std::string> factor_files = {};  // one for each factor
 };
 
 // Examples are numbered from 0, not counting skipped pairs. Reading is thread-safe.
@@ -58,7 +58,7 @@ class EncodedCorpus {
   // Appends the labels beside the source ids, for each of them one of each factor.
   void append_factors(std::int64_t example, std::vector<std::int32_t>& labels) const;
   std::size_t num_factors() const { return num_factors_; }
-  // The line of an example, from 1, counted over all files of a side.
+  // The line of an example, from 1.
   std::uint64_t line(std::int64_t example) const;
 
   // Counts of skipped pairs, cleaned lines and remaining tokens, without bos and eos.

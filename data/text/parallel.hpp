@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,7 @@
 namespace attend {
 
 struct TextPair {
-  std::uint64_t line = 0;  // from 1, counted over all files of a side
+  std::uint64_t line = 0;  // from 1
   std::string src;         // followed by the labels of its factors (factors.hpp), if there are any
   std::string tgt;
 };
@@ -35,10 +34,8 @@ struct ParallelCounts {
 
 class ParallelReader {
  public:
-  // Both sides have the same number of files; file k of one is aligned with file k of the other, and each of
-  // `factor_files` with all lines of the source. Throws UserError, before anything is read, if a file is unreadable or
-  // not text.
-  ParallelReader(std::vector<std::string> src_files, std::vector<std::string> tgt_files,
+  // Throws UserError, before anything is read, if a file is unreadable or not text.
+  ParallelReader(const std::string& src_file, const std::string& tgt_file,
                  const std::vector<std::string>& factor_files = {});
 
   // The next pair with both sides valid and non-blank; false at the end. Throws UserError naming both files and their
@@ -48,15 +45,11 @@ class ParallelReader {
   const ParallelCounts& counts() const { return counts_; }
 
  private:
-  void open_next();
-
-  std::vector<std::string> src_files_;
-  std::vector<std::string> tgt_files_;
-  std::size_t opened_ = 0;
-  std::unique_ptr<LineReader> src_;  // null at the end
-  std::unique_ptr<LineReader> tgt_;
+  std::string src_file_;
+  std::string tgt_file_;
+  LineReader src_;
+  LineReader tgt_;
   FactorReader factors_;
-  std::uint64_t line_ = 0;
   ParallelCounts counts_;
 };
 

@@ -34,7 +34,7 @@ class BatchStreamTest : public TestWithFiles {
 
   Tokenizer tokenizer_ = train_tokenizer({write("text", "a b c\n")}, {.type = TokenizerType::word});
   EncodedCorpus corpus_ = EncodedCorpus::open(
-      {{write("src", lines(9, "a"))}, {write("tgt", lines(7, "b"))}, tokenizer_, tokenizer_}, {}, directory_ / "cache");
+      {write("src", lines(9, "a")), write("tgt", lines(7, "b")), tokenizer_, tokenizer_}, {}, directory_ / "cache");
   BatchOrder order_{corpus_, {.max_tokens = 50}, 3};
   BatchIds ids_{.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3};
 

@@ -184,7 +184,7 @@ TEST_F(PieceLinksTest, LinksOfWordsAreSpreadToThePiecesOfEachSegmentation) {
   }
   const std::string src_file = write("src", src), tgt_file = write("tgt", tgt), link_file = write("links", links);
   const Tokenizer tokenizer = train_tokenizer({src_file}, {.type = TokenizerType::bpe, .size = 40});
-  const CorpusSource source{{src_file}, {tgt_file}, tokenizer, tokenizer};
+  const CorpusSource source{src_file, tgt_file, tokenizer, tokenizer};
   const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
   const PieceLinks piece_links(read_word_links(link_file, src_file, tgt_file), link_file, source, {},
                                directory_ / "cache");
@@ -230,7 +230,7 @@ TEST_F(PieceLinksTest, AReversedTargetHasLinksOfItsOwn) {
   const std::string text = write("text", "a b\nb a\n"), links = write("links", "0-0\n\n");
   const Tokenizer tokenizer = train_tokenizer({text}, {.type = TokenizerType::word});
   for (const bool reversed : {false, true}) {
-    const CorpusSource source{{text}, {text}, tokenizer, reversed ? tokenizer.reversed() : tokenizer};
+    const CorpusSource source{text, text, tokenizer, reversed ? tokenizer.reversed() : tokenizer};
     const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
     const PieceLinks piece_links(read_word_links(links, text, text), links, source, {}, directory_ / "cache");
     Batch batch = make_batch(corpus, std::vector<std::uint32_t>{0}, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
@@ -243,7 +243,7 @@ TEST_F(PieceLinksTest, AReversedTargetHasLinksOfItsOwn) {
 TEST_F(PieceLinksTest, PairsThatAreNotTrainedOnHaveNoLinks) {
   const std::string text = write("text", "a b c d\nb a\n"), links = write("links", "0-0 3-3\n1-0\n");
   const Tokenizer tokenizer = train_tokenizer({text}, {.type = TokenizerType::word});
-  const CorpusSource source{{text}, {text}, tokenizer, tokenizer};
+  const CorpusSource source{text, text, tokenizer, tokenizer};
   // The second is opened in the same cache.
   for (const std::int64_t max_length : {2, 4}) {
     const CorpusConfig config{.max_length = max_length};
@@ -262,7 +262,7 @@ TEST_F(PieceLinksTest, PairsThatAreNotTrainedOnHaveNoLinks) {
 TEST_F(PieceLinksTest, WordsAreSeparatedBySpacesAndTabs) {
   const std::string text = write("text", "ab\u00a0ba \t a\nb\n"), links = write("links", "1-1\n\n");
   const Tokenizer tokenizer = train_tokenizer({text}, {.type = TokenizerType::character});
-  const CorpusSource source{{text}, {text}, tokenizer, tokenizer};
+  const CorpusSource source{text, text, tokenizer, tokenizer};
   const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
   const PieceLinks piece_links(read_word_links(links, text, text), links, source, {}, directory_ / "cache");
   Batch batch = make_batch(corpus, std::vector<std::uint32_t>{0}, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});

@@ -290,8 +290,8 @@ TEST(SourceFactorBatches, HaveALabelForEveryTokenAndTheEnd) {
   };
   const Tokenizer tokenizer = train_tokenizer({write("text", "a b c\n")}, {.type = TokenizerType::word});
   const EncodedCorpus corpus =
-      EncodedCorpus::open({.src_files = {write("src", "a b\nb\n")},
-                           .tgt_files = {write("tgt", "c\nc a\n")},
+      EncodedCorpus::open({.src_file = write("src", "a b\nb\n"),
+                           .tgt_file = write("tgt", "c\nc a\n"),
                            .src_tokenizer = tokenizer,
                            .tgt_tokenizer = tokenizer,
                            .factors = SourceFactors({{"N", "V"}, {"x", "y"}}),

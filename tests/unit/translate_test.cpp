@@ -210,7 +210,7 @@ TEST_F(Translating, AValidationUsesTheThreadsOfItsTraining) {
   const auto tokenizers = TokenizerPair::load(run_ / "tokenizer");
   const std::string text = (directory_ / "text").string();
   const auto corpus = [&] {
-    return EncodedCorpus::open({{text}, {text}, tokenizers.src, tokenizers.tgt}, {}, directory_ / "cache");
+    return EncodedCorpus::open({text, text, tokenizers.src, tokenizers.tgt}, {}, directory_ / "cache");
   };
   TranslationConfig settings;
   settings.run.device = "cpu";

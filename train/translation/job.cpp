@@ -48,8 +48,8 @@ TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
 
 CorpusSource source_of(const std::vector<std::string>& files, const std::vector<std::string>& factor_files,
                        const TokenizerPair& tokenizers) {
-  return {.src_files = {files[0]},
-          .tgt_files = {files[1]},
+  return {.src_file = files[0],
+          .tgt_file = files[1],
           .src_tokenizer = tokenizers.src,
           .tgt_tokenizer = tokenizers.tgt,
           .factors = tokenizers.factors,
@@ -59,10 +59,9 @@ CorpusSource source_of(const std::vector<std::string>& files, const std::vector<
 EncodedCorpus open_corpus(const CorpusSource& source, const TranslationConfig& config) {
   EncodedCorpus corpus = EncodedCorpus::open(source, config.corpus, config.cache.resolved());
   const ParallelCounts& counts = corpus.counts();
-  const std::string &src = source.src_files.front(), &tgt = source.tgt_files.front();
-  log::info("{} {}: {}", src, tgt, counts.report());
-  counts.src.log(src);
-  counts.tgt.log(tgt);
+  log::info("{} {}: {}", source.src_file, source.tgt_file, counts.report());
+  counts.src.log(source.src_file);
+  counts.tgt.log(source.tgt_file);
   return corpus;
 }
 

@@ -55,12 +55,12 @@ std::vector<std::int32_t> linked_words(const TreeSentence& tree, const Tokenizer
 
 // `encode`: the linked pieces of a pair.
 template <class Record, class Encode>
-void encode_links(IdCache::Writer& cache, const std::vector<std::string>& src_files,
-                  const std::vector<std::string>& other_files, const Encode& encode) {
-  ParallelReader reader(src_files, other_files);
+void encode_links(IdCache::Writer& cache, const std::string& src_file,
+                  const std::string& other_file, const Encode& encode) {
+  ParallelReader reader(src_file, other_file);
   LinkSummary summary;
   const auto make_encoder = [&] { return [&](const TextPair& pair) { return encode(pair); }; };
-  encode_in_order<TextPair>(reader, src_files.front(), make_encoder,
+  encode_in_order<TextPair>(reader, src_file, make_encoder,
                             [&](const TextPair& pair, const std::vector<std::int32_t>& numbers) {
                               cache.add_record(Record{.begin = summary.num_numbers,
                                                       .line = static_cast<std::uint32_t>(pair.line),
@@ -82,7 +82,7 @@ std::vector<std::int32_t> pieces_of(const torch::Tensor& ids_M, const Layout& la
 std::vector<SentenceLinks> read_word_links(const std::string& file, const std::string& src_file,
                                            const std::string& tgt_file) {
   check_text_file(file);
-  ParallelReader reader({src_file}, {tgt_file});
+  ParallelReader reader(src_file, tgt_file);
   constexpr auto kAny = std::numeric_limits<std::int64_t>::max();  // of pairs that are not trained on
   LinkFormat format{.may_be_possible = false,
                     .remedy = "give the links of " + src_file + " and " + tgt_file + ", source-target from word 0"};
@@ -150,11 +150,11 @@ PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::strin
       query_tokenizer_(source.tgt_tokenizer),
       max_length_(static_cast<std::int32_t>(config.max_length)),
       cache_(IdCache::open(
-          {file, source.src_files.front(), source.tgt_files.front()},
+          {file, source.src_file, source.tgt_file},
           "links " + src_tokenizer_.hash() + query_tokenizer_.hash() + std::to_string(max_length_) +
               (query_tokenizer_.is_reversed() ? " reversed" : ""),
           shape(), cache, [&](IdCache::Writer& writer) {
-            encode_links<Record>(writer, source.src_files, source.tgt_files, [&](const TextPair& pair) {
+            encode_links<Record>(writer, source.src_file, source.tgt_file, [&](const TextPair& pair) {
               return numbers_of(links_of_pieces(links[pair.line - 1].sure,
                                                 pieces_by_word(src_tokenizer_, pair.src, max_length_),
                                                 pieces_by_word(query_tokenizer_, pair.tgt, max_length_)));
@@ -169,9 +169,9 @@ PieceLinks::PieceLinks(const std::vector<TreeSentence>& trees, const std::string
       query_tokenizer_(source.src_tokenizer),
       max_length_(static_cast<std::int32_t>(config.max_length)),
       cache_(IdCache::open(
-          {file, source.src_files.front()}, "trees " + src_tokenizer_.hash() + std::to_string(max_length_), shape(),
+          {file, source.src_file}, "trees " + src_tokenizer_.hash() + std::to_string(max_length_), shape(),
           cache, [&](IdCache::Writer& writer) {
-            encode_links<Record>(writer, source.src_files, source.src_files, [&](const TextPair& pair) {
+            encode_links<Record>(writer, source.src_file, source.src_file, [&](const TextPair& pair) {
               return linked_words(trees[pair.line - 1], src_tokenizer_, max_length_);
             });
           })) {}

@@ -59,7 +59,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
   if (!valid) return;
   BatchOrder order(*valid, config.batches, 0);
   valid_.emplace(Validation{.corpus = std::move(*valid), .order = std::move(order), .src = {}, .tgt = {}});
-  ParallelReader reader({config.valid[0]}, {config.valid[1]}, config.valid_factors);
+  ParallelReader reader(config.valid[0], config.valid[1], config.valid_factors);
   for (TextPair pair; std::ssize(valid_->src) < config.bleu_sentences && reader.next(pair);) {
     valid_->src.push_back(pair.src);
     valid_->tgt.push_back(pair.tgt);

@@ -35,7 +35,7 @@ class EncodedCorpusTest : public TestWithFiles {
                            "c b a\nx\nc\nb\na\xE2\x80\xA8"
                            "b\nc a");
   Tokenizer tokenizer_ = train_tokenizer({write("text", "a b c\nb a c\nc c a b\n")}, {.type = TokenizerType::word});
-  CorpusSource source_{{src_}, {tgt_}, tokenizer_, tokenizer_};
+  CorpusSource source_{src_, tgt_, tokenizer_, tokenizer_};
 };
 
 TEST_F(EncodedCorpusTest, HoldsTheEncodedPairs) {
@@ -89,7 +89,7 @@ TEST_F(EncodedCorpusTest, IsMadeAnewForAnythingThatChanged) {
 
 TEST_F(EncodedCorpusTest, KnowsItsTextByContentNotByName) {
   open();
-  source_.src_files = {write("elsewhere", read_file(src_))};
+  source_.src_file = write("elsewhere", read_file(src_));
   EXPECT_TRUE(open().from_cache());
 }
 
@@ -139,7 +139,7 @@ TEST_F(EncodedCorpusTest, DoesWithoutACacheThatIsFull) {
   if (mount("none", cache_.c_str(), "tmpfs", 0, "size=4k") != 0) GTEST_SKIP() << "may not mount";
   std::string text;
   for (int i = 0; i < 4000; ++i) text += "a b c\n";
-  source_.src_files = source_.tgt_files = {write("long", text)};
+  source_.src_file = source_.tgt_file = write("long", text);
   const EncodedCorpus corpus = open();
   EXPECT_EQ(corpus.size(), 4000);
   EXPECT_FALSE(corpus.from_cache());
@@ -147,20 +147,10 @@ TEST_F(EncodedCorpusTest, DoesWithoutACacheThatIsFull) {
   EXPECT_EQ(umount(cache_.c_str()), 0);
 }
 
-TEST_F(EncodedCorpusTest, SeveralFilesAreOneText) {
-  source_.src_files = {src_, src_};
-  source_.tgt_files = {tgt_, tgt_};
-  const EncodedCorpus corpus = open();
-  ASSERT_EQ(corpus.size(), 8);
-  EXPECT_EQ(corpus.line(7), 12u);
-}
-
 TEST_F(EncodedCorpusTest, RefusesWhatCannotBeLearntFrom) {
-  source_.tgt_files = {write("short", "a\nb\n")};
-  EXPECT_EQ(user_error_of([&] { open(); }), src_ + " has 6 lines, but " + source_.tgt_files[0] + " has 2");
-  source_.tgt_files = {tgt_, tgt_};
-  EXPECT_THROW(open(), UserError);
-  source_.src_files = source_.tgt_files = {write("blank", "\n \n\n")};
+  source_.tgt_file = write("short", "a\nb\n");
+  EXPECT_EQ(user_error_of([&] { open(); }), src_ + " has 6 lines, but " + source_.tgt_file + " has 2");
+  source_.src_file = source_.tgt_file = write("blank", "\n \n\n");
   EXPECT_THROW(open(), UserError);
   // Nothing half-made is left behind.
   EXPECT_TRUE(fs::is_empty(cache_));

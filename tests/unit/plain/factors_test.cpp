@@ -136,8 +136,8 @@ TEST_F(FactorsTest, TheCacheHasTheLabelsOfThePairsThatAreLeft) {
       train_tokenizer({write("text", "a b c\nb a c\nc c a b\n")}, {.type = TokenizerType::word});
   const auto open = [&](const std::string& tags) {
     const std::vector<std::string> files = {write("tags", tags), write("case", "x y\nx\n\nx x x x x x x\ny x y\n")};
-    return EncodedCorpus::open({.src_files = {write("src", "a b\nc\n\nc c c c c c c\nb a c\n")},
-                                .tgt_files = {write("tgt", "b a\n\nc\nb\nc b\n")},
+    return EncodedCorpus::open({.src_file = write("src", "a b\nc\n\nc c c c c c c\nb a c\n"),
+                                .tgt_file = write("tgt", "b a\n\nc\nb\nc b\n"),
                                 .src_tokenizer = tokenizer,
                                 .tgt_tokenizer = tokenizer,
                                 .factors = SourceFactors({{"N", "V"}, {"x", "y"}}),

@@ -150,8 +150,7 @@ TEST_F(LinesTest, RefusesALineThatIsNoText) {
 }
 
 TEST_F(LinesTest, PairsNeverShift) {
-  ParallelReader reader({write("a", "1\n\n3\n \n5\xFF\n6\n7"), write("b", "8\n")},
-                        {write("c", "1\n2\n3\n4\n5\n\t\n7\r\n"), write("d", "8")});
+  ParallelReader reader(write("a", "1\n\n3\n \n5\xFF\n6\n7"), write("b", "1\n2\n3\n4\n5\n\t\n7\r\n"));
   TextPair pair;
   std::vector<std::uint64_t> lines;
   while (reader.next(pair)) {
@@ -160,8 +159,8 @@ TEST_F(LinesTest, PairsNeverShift) {
     lines.push_back(pair.line);
   }
   EXPECT_FALSE(reader.next(pair));
-  EXPECT_EQ(lines, (std::vector<std::uint64_t>{1, 3, 7, 8}));
-  EXPECT_EQ(reader.counts().report(), "4 pairs, 4 skipped: 3 empty, 1 with invalid UTF-8");
+  EXPECT_EQ(lines, (std::vector<std::uint64_t>{1, 3, 7}));
+  EXPECT_EQ(reader.counts().report(), "3 pairs, 4 skipped: 3 empty, 1 with invalid UTF-8");
 }
 
 }  // namespace

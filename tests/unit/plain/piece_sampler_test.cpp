@@ -234,7 +234,7 @@ class SampledPairsTest : public PieceSamplerTest {
 
   Tokenizer tokenizer_ = train(TokenizerType::bpe);
   EncodedCorpus corpus_ = EncodedCorpus::open(
-      {{write("src", text(2, 200))}, {write("tgt", text(2, 200))}, tokenizer_, tokenizer_}, {}, directory_ / "cache");
+      {write("src", text(2, 200)), write("tgt", text(2, 200)), tokenizer_, tokenizer_}, {}, directory_ / "cache");
 };
 
 TEST_F(SampledPairsTest, AreFunctionsOfSeedEpochLineAndSide) {
@@ -281,8 +281,8 @@ TEST_F(SampledPairsTest, SampledPiecesHaveTheLabelsOfTheirWords) {
   }
   const std::string file = write("tags", tags), text_file = write("text3", text(3, 200));
   const SourceFactors factors = SourceFactors::from_files({file});
-  const EncodedCorpus corpus = EncodedCorpus::open({.src_files = {text_file},
-                                                    .tgt_files = {text_file},
+  const EncodedCorpus corpus = EncodedCorpus::open({.src_file = text_file,
+                                                    .tgt_file = text_file,
                                                     .src_tokenizer = tokenizer_,
                                                     .tgt_tokenizer = tokenizer_,
                                                     .factors = factors,
@@ -310,8 +310,8 @@ TEST_F(SampledPairsTest, LabelsNeedPiecesWithinWords) {
   const std::string file = write("tags", tags);
   const SourceFactors factors = SourceFactors::from_files({file});
   const auto sampled_from = [&](const Tokenizer& tokenizer) {
-    const EncodedCorpus corpus = EncodedCorpus::open({.src_files = {text_file},
-                                                      .tgt_files = {text_file},
+    const EncodedCorpus corpus = EncodedCorpus::open({.src_file = text_file,
+                                                      .tgt_file = text_file,
                                                       .src_tokenizer = tokenizer,
                                                       .tgt_tokenizer = tokenizer,
                                                       .factors = factors,
