@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/host.hpp"
+#include "core/protobuf.hpp"
 
 namespace attend {
 namespace {
@@ -19,33 +20,13 @@ void append(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Protobuf's wire format, for the three field types of an Event.
-enum class Wire : unsigned { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
-
-void append_varint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
-void append_tag(std::string& out, unsigned field, Wire wire) {
-  append_varint(out, field << 3 | static_cast<unsigned>(wire));
-}
-
-void append_bytes(std::string& out, unsigned field, std::string_view value) {
-  append_tag(out, field, Wire::bytes);
-  append_varint(out, value.size());
-  out.append(value);
-}
-
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 // Event.wall_time = 1, Event.step = 2; the caller adds the content.
 std::string event(std::int64_t step) {
   std::string out;
-  append_tag(out, 1, Wire::fixed64);
-  append(out, now());
-  append_tag(out, 2, Wire::varint);
-  append_varint(out, static_cast<std::uint64_t>(step));
+  protobuf::append(out, {.number = 1, .wire = 1, .value = std::bit_cast<std::uint64_t>(now())});
+  protobuf::append(out, {.number = 2, .value = static_cast<std::uint64_t>(step)});
   return out;
 }
 
@@ -75,22 +56,21 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& directory, std
   file_.open(directory / name, std::ios::binary | std::ios::app);
   if (!file_) throw UserError((directory / name).string() + ": cannot be written", "check the directory's permissions");
   std::string version = event(0);
-  append_bytes(version, 3, "brain.Event:2");  // Event.file_version
+  protobuf::append(version, {.number = 3, .wire = 2, .bytes = "brain.Event:2"});  // Event.file_version
   record(version);
   std::string start = event(step);
-  append_bytes(start, 7, std::string("\x08\x01"));  // Event.session_log { status = START }
+  protobuf::append(start, {.number = 7, .wire = 2, .bytes = "\x08\x01"});  // Event.session_log { status = START }
   record(start);
 }
 
 void TensorBoardWriter::scalar(std::string_view tag, std::int64_t step, double value) {
   std::string item;  // Summary.Value { tag = 1, simple_value = 2 }
-  append_bytes(item, 1, tag);
-  append_tag(item, 2, Wire::fixed32);
-  append(item, static_cast<float>(value));
+  protobuf::append(item, {.number = 1, .wire = 2, .bytes = tag});
+  protobuf::append(item, {.number = 2, .wire = 5, .value = std::bit_cast<std::uint32_t>(static_cast<float>(value))});
   std::string summary;
-  append_bytes(summary, 1, item);
+  protobuf::append(summary, {.number = 1, .wire = 2, .bytes = item});
   std::string out = event(step);
-  append_bytes(out, 5, summary);
+  protobuf::append(out, {.number = 5, .wire = 2, .bytes = summary});
   record(out);
 }
 

@@ -11,8 +11,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "core/protobuf.hpp"
 #include "data/tokenizer/piece_ids.hpp"
-#include "data/tokenizer/protobuf.hpp"
 #include "data/tokenizer/sentencepiece_check.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
 
@@ -87,15 +87,11 @@ PieceType type_in_run(const std::string& piece, const SentencePieceContent::Entr
   return entry->type == PieceType::unknown ? PieceType::control : entry->type;
 }
 
-protobuf::Field text_field(std::uint32_t number, std::string_view text) {
-  return {.number = number, .wire = 2, .value = 0, .bytes = text};
-}
-
 std::string message_of(const SentencePieceContent::Entry& piece) {
   std::string message;
-  protobuf::append(message, text_field(1, piece.text));
-  protobuf::append(message, {.number = 2, .wire = 5, .value = std::bit_cast<std::uint32_t>(piece.score), .bytes = {}});
-  protobuf::append(message, {.number = 3, .wire = 0, .value = static_cast<std::uint64_t>(piece.type), .bytes = {}});
+  protobuf::append(message, {.number = 1, .wire = 2, .bytes = piece.text});
+  protobuf::append(message, {.number = 2, .wire = 5, .value = std::bit_cast<std::uint32_t>(piece.score)});
+  protobuf::append(message, {.number = 3, .wire = 0, .value = static_cast<std::uint64_t>(piece.type)});
   return message;
 }
 
@@ -106,7 +102,8 @@ std::string with_names(std::string_view options, const SpecialPieces& special) {
     if (field->number < 45 || field->number > 48) protobuf::append(result, *field);
   }
   const std::array names{&special.unk, &special.start, &special.eos, &special.pad};  // fields 45 to 48
-  for (std::uint32_t i = 0; i < names.size(); ++i) protobuf::append(result, text_field(45 + i, *names[i]));
+  for (std::uint32_t i = 0; i < names.size(); ++i)
+    protobuf::append(result, {.number = 45 + i, .wire = 2, .bytes = *names[i]});
   return result;
 }
 
@@ -121,12 +118,15 @@ Tokenizer with_pieces(const std::string& model, const Pieces& pieces, const Spec
     const std::string text = text_in(content, piece);
     const auto found = entries.find(text);
     const SentencePieceContent::Entry* entry = found == entries.end() ? nullptr : found->second;
-    protobuf::append(result, text_field(1, message_of({.text = text,
-                                                       .score = entry == nullptr ? 0 : entry->score,
-                                                       .type = type_in_run(piece, entry, content.kind, special)})));
+    const std::string message = message_of({.text = text,
+                                            .score = entry == nullptr ? 0 : entry->score,
+                                            .type = type_in_run(piece, entry, content.kind, special)});
+    protobuf::append(result, {.number = 1, .wire = 2, .bytes = message});
   }
   for (protobuf::Message message(model); const auto field = message.next();) {
-    if (field->number == 2) protobuf::append(result, text_field(2, with_names(field->content(), special)));
+    if (field->number == 2) {
+      protobuf::append(result, {.number = 2, .wire = 2, .bytes = with_names(field->content(), special)});
+    }
     if (field->number == 3 || field->number == 5) protobuf::append(result, *field);  // its normalisation
   }
   return Tokenizer::from_bytes(std::move(result), name);

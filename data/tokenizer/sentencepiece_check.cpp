@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/protobuf.hpp"
 #include "data/text/utf8.hpp"
-#include "data/tokenizer/protobuf.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
 
 namespace attend {

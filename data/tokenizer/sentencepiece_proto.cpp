@@ -1,6 +1,6 @@
 #include "data/tokenizer/sentencepiece_proto.hpp"
 
-#include "data/tokenizer/protobuf.hpp"
+#include "core/protobuf.hpp"
 
 namespace attend {
 namespace {

@@ -22,9 +22,9 @@ static_assert(std::endian::native == std::endian::little, "protocol buffers are 
 // One field of a protocol-buffer message.
 struct Field {
   std::uint32_t number = 0;
-  std::uint32_t wire = 0;   // 0 varint, 1 eight bytes, 2 a length and bytes, 5 four bytes
-  std::uint64_t value = 0;  // of wire 0, 1 and 5
-  std::string_view bytes;   // of wire 2
+  std::uint32_t wire = 0;       // 0 varint, 1 eight bytes, 2 a length and bytes, 5 four bytes
+  std::uint64_t value = 0;      // of wire 0, 1 and 5
+  std::string_view bytes = {};  // of wire 2
 
   std::uint64_t varint() const { return expect(0), value; }
   std::string_view content() const { return expect(2), bytes; }
