@@ -1,4 +1,4 @@
-// Bytes in text: base64 (RFC 4648) and zlib streams (RFC 1950), which a browser's DecompressionStream("deflate") reads.
+// zlib streams (RFC 1950), which a browser's DecompressionStream("deflate") reads.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,6 @@
 
 namespace attend {
 
-std::string base64(std::string_view bytes);
 std::string deflated(std::string_view bytes);
 
 inline std::string_view as_text(std::span<const std::uint8_t> bytes) {

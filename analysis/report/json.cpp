@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/report/bytes.hpp"
+#include "core/base64.hpp"
 
 namespace attend {
 namespace {

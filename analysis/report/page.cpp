@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/report/bytes.hpp"
 #include "analysis/report/characters.hpp"
 #include "analysis/report/page_files.hpp"
 #include "analysis/report/sentence_data.hpp"
+#include "core/base64.hpp"
 #include "core/error.hpp"
 
 namespace attend {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/report/bytes.hpp"
+#include "core/base64.hpp"
 #include "core/error.hpp"
 
 namespace attend {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base64.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "data/text/utf8.hpp"
@@ -34,22 +35,6 @@ constexpr double kNeverTaken = -1e6;
 [[noreturn]] void refuse(const std::string& what) {
   throw UserError("this tokenizer cannot be written as tokenizer.json: " + what,
                   "use a tokenizer made by attend vocab; any of those can be");
-}
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (at + k < bytes.size() ? static_cast<unsigned char>(bytes[at + k]) : 0u);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      text += at + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-    }
-  }
-  return text;
 }
 
 json replace(const char* what, const std::string& pattern, const std::string& content) {

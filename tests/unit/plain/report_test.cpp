@@ -15,6 +15,7 @@
 #include "analysis/report/page.hpp"
 #include "analysis/report/sections.hpp"
 #include "analysis/report/sentence_data.hpp"
+#include "core/base64.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "tests/support/comparison.hpp"

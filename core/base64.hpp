@@ -1,0 +1,11 @@
+// Bytes as text (RFC 4648).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace attend {
+
+std::string base64(std::string_view bytes);
+
+}  // namespace attend
