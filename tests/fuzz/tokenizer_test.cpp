@@ -14,10 +14,9 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/protobuf.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 #include "tests/support/user_error.hpp"
 
 namespace attend {
@@ -38,9 +37,7 @@ bool is_taken(const std::string& bytes) {
 }
 
 std::string make_model(TokenizerConfig config) {
-  const TemporaryDirectory directory;
-  write_file_atomic(directory / "text", "ab ba cab\nabc bca acb\nfish ba\n");
-  return train_tokenizer({(directory / "text").string()}, config).bytes();
+  return tokenizer_of("ab ba cab\nabc bca acb\nfish ba\n", config).bytes();
 }
 
 std::string damage(std::string bytes, std::size_t begin, std::size_t end, RandomStream& random) {

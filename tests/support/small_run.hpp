@@ -2,27 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/run/run.hpp"
 #include "models/translation/factory.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 
 namespace attend {
 
-inline void write_small_text(const std::string& file) {
-  std::ofstream out(file);
-  for (int i = 0; i < 120; ++i) out << "the dog number " << i << " sees a cat and " << i * 7 << " birds\n";
+inline std::string small_text() {
+  std::string text;
+  for (int i = 0; i < 120; ++i) {
+    text += "the dog number " + std::to_string(i) + " sees a cat and " + std::to_string(i * 7) + " birds\n";
+  }
+  return text;
 }
 
-inline Tokenizer small_tokenizer(const TokenizerConfig& config) {
-  const TemporaryDirectory directory;
-  const std::string text = (directory / "text").string();
-  write_small_text(text);
-  return train_tokenizer({text}, config);
-}
+inline Tokenizer small_tokenizer(const TokenizerConfig& config) { return tokenizer_of(small_text(), config); }
 
 inline Run small_run(const ModelConfig& config, std::uint64_t seed) {
   static const Tokenizer tokenizer = small_tokenizer({.size = 64});

@@ -8,19 +8,17 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/embed.hpp"
 #include "models/bert/bert_config.hpp"
 #include "models/layers/layers.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 
 namespace attend {
 namespace {
 
 class EncoderUse : public testing::Test {
  protected:
-  EncoderUse() : tokenizer_(characters()), model_(bert_config(options(), tokenizer_.size())) {
+  EncoderUse() : tokenizer_(letters_of("a dog .\na cat .\n")), model_(bert_config(options(), tokenizer_.size())) {
     initialise(*model_, 1);
     model_->eval();
   }
@@ -53,11 +51,6 @@ class EncoderUse : public testing::Test {
   }
 
  private:
-  static Tokenizer characters() {
-    const TemporaryDirectory directory;
-    write_file_atomic(directory / "text", "a dog .\na cat .\n");
-    return train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
-  }
   static BertOptions options() {
     BertOptions options;
     options.width = 16;

@@ -8,22 +8,16 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 #include "train/finetuning/task.hpp"
 
 namespace attend {
 namespace {
 
 const Tokenizer& characters() {
-  static const Tokenizer tokenizer = [] {
-    const TemporaryDirectory directory;
-    write_file_atomic(directory / "text", "abcdefgh\n");
-    return train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
-  }();
+  static const Tokenizer tokenizer = letters_of("abcdefgh\n");
   return tokenizer;
 }
 

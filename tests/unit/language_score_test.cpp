@@ -13,26 +13,18 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "core/signals.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/batches.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 
 namespace attend {
 namespace {
 
-Tokenizer letters_of_scored_texts() {
-  const TemporaryDirectory directory;
-  write_file_atomic(directory / "text", "a dog sees a cat .\nthe cat saw dogs\n");
-  return train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
-}
-
 // A language model of random weights over letters; a Transformer reads at most `longest` tokens.
 LanguageRun scored_language(LanguageCell cell, std::int64_t longest = 128) {
-  static const Tokenizer tokenizer = letters_of_scored_texts();
+  static const Tokenizer tokenizer = letters_of("a dog sees a cat .\nthe cat saw dogs\n");
   LanguageOptions options{.cell = cell};
   options.stack.width = 16;
   options.stack.layers = 2;

@@ -9,17 +9,13 @@
 #include <atomic>
 #include <limits>
 
-#include "core/files.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 
 namespace attend {
 namespace {
 
 TEST(Libraries, SentencePieceLeavesTheFlagsOfLibTorchAlone) {
-  const TemporaryDirectory directory;
-  write_file_atomic(directory / "text", "a line of text\nand another line\n");
-  train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
+  letters_of("a line of text\nand another line\n");
   EXPECT_FALSE(FLAGS_caffe2_use_fatal_for_enforce);
   // Were the flag overwritten, this would abort the process instead.
   EXPECT_THROW(c10::GetCPUAllocator()->allocate(std::numeric_limits<std::size_t>::max() / 4), c10::Error);

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -14,10 +13,9 @@
 #include "analysis/positions.hpp"
 #include "core/error.hpp"
 #include "core/host.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/families.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 #include "tests/support/user_error.hpp"
 
 namespace attend {
@@ -27,12 +25,9 @@ const std::vector<std::string> kLines = {"a b c d e f", "b c", "f e d c b a f e"
 
 Run untrained(const ModelConfig& config) {
   static const Tokenizer tokenizer = [] {
-    const TemporaryDirectory directory;
-    const std::string file = (directory / "text").string();
-    std::ofstream out(file);
-    for (int i = 0; i < 60; ++i) out << "a b c d e f\nf e d c b a\n";
-    out.close();
-    return train_tokenizer({file}, {.type = TokenizerType::word, .size = 13});
+    std::string text;
+    for (int i = 0; i < 60; ++i) text += "a b c d e f\nf e d c b a\n";
+    return tokenizer_of(text, {.type = TokenizerType::word, .size = 13});
   }();
   Run run{.config = config,
           .tokenizers = {tokenizer, tokenizer},

@@ -11,22 +11,17 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 #include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
 
 const Tokenizer& letters_of_prompts() {
-  static const Tokenizer tokenizer = [] {
-    const TemporaryDirectory directory;
-    write_file_atomic(directory / "text", "abcdefghijklmnopqrstuvwxyz .,:!\n");
-    return train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
-  }();
+  static const Tokenizer tokenizer = letters_of("abcdefghijklmnopqrstuvwxyz .,:!\n");
   return tokenizer;
 }
 

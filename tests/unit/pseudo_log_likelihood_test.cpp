@@ -10,22 +10,16 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/bert/bert_config.hpp"
 #include "models/layers/layers.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 
 namespace attend {
 namespace {
 
 // A BERT of random weights over letters, so that words have several pieces: "a dog" is ▁ a ▁ d o g.
 BertRun bert_of_letters(std::int64_t longest = 64) {
-  static const Tokenizer tokenizer = [] {
-    const TemporaryDirectory directory;
-    write_file_atomic(directory / "text", "a dog .\na cat .\n");
-    return train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
-  }();
+  static const Tokenizer tokenizer = letters_of("a dog .\na cat .\n");
   BertOptions options;
   options.width = 16;
   options.layers = 2;

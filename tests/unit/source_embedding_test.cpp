@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "data/batch/parallel_batches.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/score.hpp"
@@ -21,6 +20,7 @@
 #include "tests/support/families.hpp"
 #include "tests/support/model_properties.hpp"
 #include "tests/support/small_run.hpp"
+#include "tests/support/temporary.hpp"
 
 namespace attend {
 namespace {
@@ -282,12 +282,9 @@ TEST(SourceFactorRuns, NeedTheirFiles) {
   EXPECT_THROW(check_factor_files(plain.tokenizers, "RUN", 1), UserError);
 }
 
-TEST(SourceFactorBatches, HaveALabelForEveryTokenAndTheEnd) {
-  const TemporaryDirectory directory;
-  const auto write = [&](const std::string& name, const std::string& text) {
-    write_file_atomic(directory / name, text);
-    return (directory / name).string();
-  };
+class SourceFactorBatches : public TestWithFiles {};
+
+TEST_F(SourceFactorBatches, HaveALabelForEveryTokenAndTheEnd) {
   const Tokenizer tokenizer = train_tokenizer({write("text", "a b c\n")}, {.type = TokenizerType::word});
   const EncodedCorpus corpus =
       EncodedCorpus::open({.src_file = write("src", "a b\nb\n"),
@@ -296,7 +293,7 @@ TEST(SourceFactorBatches, HaveALabelForEveryTokenAndTheEnd) {
                            .tgt_tokenizer = tokenizer,
                            .factors = SourceFactors({{"N", "V"}, {"x", "y"}}),
                            .factor_files = {write("tags", "V N\nV\n"), write("case", "x y\nQ\n")}},
-                          {}, directory / "cache");
+                          {}, directory_ / "cache");
   const std::vector<std::uint32_t> examples = {1, 0};
   const Batch batch = make_batch(corpus, examples, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3});
   const std::int64_t end = SourceFactors::kEnd, unknown = SourceFactors::kUnknown;

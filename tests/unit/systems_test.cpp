@@ -17,6 +17,7 @@
 #include "core/hash.hpp"
 #include "models/layers/weights_io.hpp"
 #include "tests/support/small_run.hpp"
+#include "tests/support/tokenizer.hpp"
 
 namespace attend {
 namespace {
@@ -279,9 +280,8 @@ TEST(Systems, NotesNameTextsByTheirFiles) {
 TEST(Systems, NotesNameVocabulariesByTheirOrigin) {
   auto runs = runs_of(trained_run(kLuong, "a"), trained_run(kTransformer, "b"));
   EXPECT_TRUE(have_equal_vocabularies(conditions_of(runs)));
-  const TemporaryDirectory directory;
-  std::ofstream(directory / "text") << "another text for another vocabulary of words\n";
-  runs[1].run.tokenizers.tgt = train_tokenizer({directory / "text"}, {.type = TokenizerType::word, .size = 13});
+  runs[1].run.tokenizers.tgt =
+      tokenizer_of("another text for another vocabulary of words\n", {.type = TokenizerType::word, .size = 13});
   runs[0].config.train = {"train.en", "train.de"};
   runs[1].config.tokenizer = {"en.model", "de.model"};
   const std::string notes = notes_of(runs);

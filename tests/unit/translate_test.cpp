@@ -28,7 +28,7 @@ namespace {
 class Translating : public testing::Test {
  protected:
   Translating() {
-    write_small_text((directory_ / "text").string());
+    directory_.write("text", small_text());
     const Tokenizer tokenizer = small_tokenizer({.size = 64});
     TokenizerPair{.src = tokenizer, .tgt = tokenizer}.save(run_ / "tokenizer");
     ModelConfig config;

@@ -12,8 +12,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 #include "tests/support/user_error.hpp"
 
 namespace attend {
@@ -35,10 +35,8 @@ class MarianVocabulary : public ::testing::TestWithParam<TokenizerType> {
     write_vocabulary();
   }
 
-  Tokenizer trained(const std::string& text) {
-    write_file_atomic(directory_ / "text", text);
-    return train_tokenizer({(directory_ / "text").string()},
-                           {.type = GetParam(), .normalisation = Normalisation::identity});
+  static Tokenizer trained(const std::string& text) {
+    return tokenizer_of(text, {.type = GetParam(), .normalisation = Normalisation::identity});
   }
   void write_vocabulary() { write_file_atomic(directory_ / kMarianVocabulary, ids_.dump()); }
   MarianTokenizers read() const {

@@ -12,10 +12,9 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/random.hpp"
-#include "data/tokenizer/tokenizer_trainer.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/protobuf.hpp"
-#include "tests/support/temporary.hpp"
+#include "tests/support/tokenizer.hpp"
 #include "tests/support/user_error.hpp"
 
 namespace attend {
@@ -34,9 +33,7 @@ Tokenizer train(const TokenizerConfig& config) {
     for (std::size_t k = 0; k < 6; ++k) text += words[random.below(words.size())] + " ";
     text += "\n";
   }
-  const TemporaryDirectory directory;
-  write_file_atomic(directory / "text", text);
-  return train_tokenizer({(directory / "text").string()}, config);
+  return tokenizer_of(text, config);
 }
 
 // Every type with every normalisation, or only those of unigram with a table of normalisation: its 80,000 rules, which
