@@ -1,9 +1,8 @@
 #include "eval/metrics/rouge.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <map>
 
+#include "eval/metrics/overlap.hpp"
 #include "eval/metrics/text.hpp"
 
 namespace attend::metrics {
@@ -26,12 +25,12 @@ RougeWords rouge_words(std::string_view text) {
   return words;
 }
 
-std::int64_t longest_common_subsequence(const RougeWords& a, const RougeWords& b) {
-  std::vector<std::int64_t> row(b.size() + 1);  // of the words of a so far, by the words of b
+std::size_t longest_common_subsequence(const RougeWords& a, const RougeWords& b) {
+  std::vector<std::size_t> row(b.size() + 1);  // of the words of a so far, by the words of b
   for (const std::string& word : a) {
-    std::int64_t diagonal = 0;
+    std::size_t diagonal = 0;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::int64_t above = row[j + 1];
+      const std::size_t above = row[j + 1];
       row[j + 1] = word == b[j] ? diagonal + 1 : std::max(above, row[j]);
       diagonal = above;
     }
@@ -39,33 +38,12 @@ std::int64_t longest_common_subsequence(const RougeWords& a, const RougeWords& b
   return row.back();
 }
 
-std::map<RougeWords, std::int64_t> count_ngrams(const RougeWords& words, std::size_t order) {
-  std::map<RougeWords, std::int64_t> counts;
-  for (std::size_t i = 0; i + order <= words.size(); ++i) {
-    ++counts[RougeWords(words.begin() + static_cast<std::ptrdiff_t>(i),
-                        words.begin() + static_cast<std::ptrdiff_t>(i + order))];
+std::vector<RougeWords> ngrams_of(const RougeWords& words, std::ptrdiff_t order) {
+  std::vector<RougeWords> ngrams;
+  for (std::ptrdiff_t i = 0; i + order <= std::ssize(words); ++i) {
+    ngrams.emplace_back(words.begin() + i, words.begin() + i + order);
   }
-  return counts;
-}
-
-std::int64_t num_ngrams(const RougeWords& words, std::size_t order) {
-  return words.size() < order ? 0 : std::ssize(words) - static_cast<std::int64_t>(order) + 1;
-}
-
-std::int64_t common_ngrams(const RougeWords& a, const RougeWords& b, std::size_t order) {
-  const auto in_b = count_ngrams(b, order);
-  std::int64_t common = 0;
-  for (const auto& [ngram, count] : count_ngrams(a, order)) {
-    if (const auto found = in_b.find(ngram); found != in_b.end()) common += std::min(count, found->second);
-  }
-  return common;
-}
-
-double f1_of(std::int64_t common, std::int64_t in_hypothesis, std::int64_t in_reference) {
-  if (common == 0) return 0;
-  const double precision = static_cast<double>(common) / static_cast<double>(in_hypothesis);
-  const double recall = static_cast<double>(common) / static_cast<double>(in_reference);
-  return 2 * precision * recall / (precision + recall);
+  return ngrams;
 }
 
 }  // namespace
@@ -75,12 +53,12 @@ std::vector<double> Rouge::statistics(std::string_view hypothesis, std::span<con
   double best = 0;
   for (const std::string_view reference : references) {
     const RougeWords other = rouge_words(reference);
-    const auto order = static_cast<std::size_t>(order_);
-    const double score =
-        order_ == kLongestSubsequence
-            ? f1_of(longest_common_subsequence(words, other), std::ssize(words), std::ssize(other))
-            : f1_of(common_ngrams(words, other, order), num_ngrams(words, order), num_ngrams(other, order));
-    best = std::max(best, score);
+    if (order_ == kLongestSubsequence) {
+      best = std::max(best, f1_of(longest_common_subsequence(words, other), words.size(), other.size()));
+    } else {
+      const std::vector<RougeWords> ours = ngrams_of(words, order_), theirs = ngrams_of(other, order_);
+      best = std::max(best, f1_of(num_shared(ours, theirs), ours.size(), theirs.size()));
+    }
   }
   return {best, 1};
 }

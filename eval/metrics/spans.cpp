@@ -5,10 +5,10 @@
 #include <unicode/uchar.h>
 
 #include <algorithm>
-#include <map>
 
 #include "core/error.hpp"
 #include "data/text/utf8.hpp"
+#include "eval/metrics/overlap.hpp"
 #include "eval/metrics/text.hpp"
 
 namespace attend::metrics {
@@ -52,28 +52,10 @@ std::string without_articles(std::string_view text) {
   return result;
 }
 
-// The number of words in both, as bags (multisets).
-std::size_t shared_words(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
-  std::map<std::string_view, std::size_t> counts;
-  for (const auto word : a) ++counts[word];
-  std::size_t shared = 0;
-  for (const auto word : b) {
-    const auto found = counts.find(word);
-    if (found == counts.end() || found->second == 0) continue;
-    --found->second;
-    ++shared;
-  }
-  return shared;
-}
-
 // The F1 of two normalised answers.
 double word_f1(const std::string& predicted, const std::string& gold) {
   const auto ours = split_words(predicted), theirs = split_words(gold);
-  const auto shared = static_cast<double>(shared_words(ours, theirs));
-  if (shared == 0) return 0;
-  const double precision = shared / static_cast<double>(ours.size()),
-               recall = shared / static_cast<double>(theirs.size());
-  return 2 * precision * recall / (precision + recall);
+  return f1_of(num_shared(ours, theirs), ours.size(), theirs.size());
 }
 
 }  // namespace
