@@ -1,7 +1,5 @@
 #include "analysis/contrasts.hpp"
 
-#include <utility>
-
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/progress.hpp"

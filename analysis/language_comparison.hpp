@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "analysis/compare.hpp"
 #include "analysis/report/language_comparison.hpp"

@@ -10,7 +10,6 @@
 
 #include <torch/types.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

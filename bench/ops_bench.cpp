@@ -6,7 +6,6 @@
 #include <benchmark/benchmark.h>
 
 #include <memory>
-#include <vector>
 
 #include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"

@@ -9,7 +9,6 @@
 #include "core/number.hpp"
 #include "data/task/record_format.hpp"
 #include "data/text/lines.hpp"
-#include "models/layers/layers.hpp"
 #include "models/run/device.hpp"
 
 namespace attend {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <utility>
 
 #include "core/error.hpp"
 #include "data/text/lines.hpp"

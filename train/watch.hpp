@@ -6,7 +6,6 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>

@@ -1,8 +1,6 @@
 // The accuracy on minimal pairs, by the kind of the error and by distance.
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
-
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
 #include "analysis/report/verdict.hpp"

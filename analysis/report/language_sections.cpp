@@ -1,9 +1,6 @@
 // The sections of a comparison of language models.
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
-#include <iterator>
-
 #include "analysis/report/section_parts.hpp"
 
 namespace attend {

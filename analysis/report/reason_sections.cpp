@@ -5,7 +5,6 @@
 #include <array>
 #include <iterator>
 
-#include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
 
 namespace attend {

@@ -14,8 +14,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/options.hpp"

@@ -5,12 +5,10 @@
 
 #include <array>
 #include <concepts>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/options.hpp"

@@ -8,7 +8,6 @@
 // The text of a LineReader has no such separator.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>

@@ -20,7 +20,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 
 #include "data/tokenizer/tokenizer_pair.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
 #include <unordered_map>
 
 #include "eval/metrics/bleu.hpp"

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <string>
-#include <utility>
 
 #include "core/options.hpp"
 #include "eval/metrics/metric.hpp"

@@ -2,7 +2,6 @@
 // and SciPy's. Both sides have the same non-zero length.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 

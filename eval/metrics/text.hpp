@@ -4,7 +4,6 @@
 // kept unchanged in words.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

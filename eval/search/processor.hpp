@@ -2,7 +2,6 @@
 // are reported remain those of the model.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>

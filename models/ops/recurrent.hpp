@@ -12,8 +12,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/options.hpp"

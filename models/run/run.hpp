@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/options.hpp"

@@ -14,7 +14,6 @@
 // Reads fp32, fp16 and bf16. Not exchanged: a separate output table, unscaled embeddings, learnt positions.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 

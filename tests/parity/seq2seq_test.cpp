@@ -4,9 +4,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <string>
-#include <vector>
-
 #include "eval/attention.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"

@@ -4,8 +4,6 @@
 
 #include <torch/types.h>
 
-#include <vector>
-
 #include "models/attention/heads.hpp"
 
 namespace attend {

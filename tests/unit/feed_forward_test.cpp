@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "models/transformer/block.hpp"
 #include "tests/support/layout.hpp"

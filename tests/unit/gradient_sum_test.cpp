@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 

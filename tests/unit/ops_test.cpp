@@ -9,7 +9,6 @@
 #include <torch/autograd.h>
 
 #include <cmath>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>

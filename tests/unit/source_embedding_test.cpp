@@ -7,7 +7,6 @@
 #include <torch/autograd.h>
 
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/error.hpp"
 #include "models/layers/layers.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/temporary.hpp"

@@ -5,11 +5,8 @@
 // not made is left as it was.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "data/batch/batch.hpp"

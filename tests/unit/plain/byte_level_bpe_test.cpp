@@ -12,7 +12,6 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "data/text/lines.hpp"
-#include "data/tokenizer/byte_level_bpe_json.hpp"
 #include "data/tokenizer/gpt2_vocabulary.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_json.hpp"

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <fstream>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"

@@ -21,7 +21,6 @@
 #include "data/text/squad.hpp"
 #include "data/text/table.hpp"
 #include "data/toy/corpus.hpp"
-#include "data/toy/entities.hpp"
 #include "data/toy/questions.hpp"
 #include "data/toy/story.hpp"
 #include "data/toy/tasks.hpp"
