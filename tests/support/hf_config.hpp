@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/files.hpp"
+#include "core/options.hpp"
 #include "models/transformer/feed_forward.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
@@ -21,6 +22,15 @@ inline const std::vector<std::pair<FeedForwardKind, std::string>> kWrittenActiva
     {FeedForwardKind::swish, "swish"},
     {FeedForwardKind::gelu, "gelu"},
     {FeedForwardKind::gelu_tanh, "gelu_new"}};
+
+// Sets an option that is given as messages name it: "norm = pre".
+template <class Options>
+void set_form(Options& options, const std::string& form) {
+  const std::size_t equals = form.find(" = ");
+  BoundOptions bound = bind(options);
+  OptionOrigins origins;
+  apply_words(bound, form.substr(0, equals), {form.substr(equals + 3)}, origins);
+}
 
 // kRead: what reads the file.
 template <auto kRead>
