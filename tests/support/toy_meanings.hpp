@@ -57,4 +57,23 @@ inline Clause state(NounPhrase subject, std::string_view word, Tense tense = Ten
 
 inline const Conjunction& because() { return subordinators(true)[0]; }
 
+inline NounPhrase mr_tarvel() {
+  NounPhrase phrase;
+  phrase.kind = NounPhraseKind::person_name;
+  phrase.name = "Tarvel";
+  phrase.titled = true;
+  return phrase;
+}
+
+// The woman sings, but because the dog is old, the man sleeps.
+inline Sentence she_sings_but_he_sleeps() {
+  Sentence sentence;
+  Clause late = action(the("man"), "sleep");
+  late.subordinates.push_back({&because(), state(the("dog"), "old"), true});
+  sentence.clauses.push_back(action(the("woman"), "sing"));
+  sentence.clauses.push_back(std::move(late));
+  sentence.joiners.push_back(&coordinators()[1]);
+  return sentence;
+}
+
 }  // namespace attend::toy

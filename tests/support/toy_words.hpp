@@ -3,14 +3,23 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "core/files.hpp"
 #include "data/toy/lexicon.hpp"
 
 namespace attend {
+
+inline std::vector<std::string> lines_of(const std::filesystem::path& file) {
+  std::istringstream stream(read_file(file));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
 
 // Words in lower case, without marks.
 inline std::vector<std::string> words_of(const std::string& text) {

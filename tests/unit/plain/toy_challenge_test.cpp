@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/toy/corpus.hpp"
 #include "data/toy/world.hpp"
@@ -337,10 +338,7 @@ TEST(ToyChallenge, IsWrittenIfWanted) {
   EXPECT_EQ(write_toy_corpus(config).english_pairs, 0U);
   EXPECT_FALSE(std::filesystem::exists(directory / "challenge"));
 
-  const auto bytes = [&](const std::string& name) {
-    std::ifstream file(directory / name, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
+  const auto bytes = [&](const char* name) { return read_file(directory / name); };
   const std::string train = bytes("train.de"), documents = bytes("documents.train.txt");
   config.challenge = config.overwrite = true;
   const ToyReport report = write_toy_corpus(config);

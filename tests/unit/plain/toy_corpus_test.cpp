@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/text/conllu.hpp"
 #include "data/toy/world.hpp"
@@ -136,22 +136,12 @@ TEST(ToyGrammar, RecipientComesBeforeTheObjectUnlessThatIsAPronoun) {
 TEST(ToyGrammar, AdjectivesAndNumbersInThePlural) {
   NounPhrase lamps = some(the("lamp", Number::plural), Determiner::bare, {&adjective("expensive")});
   lamps.count = 47;
-  NounPhrase subject;
-  subject.kind = NounPhraseKind::person_name;
-  subject.name = "Tarvel";
-  subject.titled = true;
-  expect_pair(action(std::move(subject), "buy", std::move(lamps), Tense::past), "Mr. Tarvel bought 47 expensive lamps.",
+  expect_pair(action(mr_tarvel(), "buy", std::move(lamps), Tense::past), "Mr. Tarvel bought 47 expensive lamps.",
               "Herr Tarvel hat 47 teure Lampen gekauft.", "0-0 1-1 2-2 2-6 3-3 4-4 5-5");
 }
 
 TEST(ToyGrammar, MainClausesAreCoordinated) {
-  Sentence sentence;
-  Clause late = action(the("man"), "sleep");
-  late.subordinates.push_back({&because(), state(the("dog"), "old"), true});
-  sentence.clauses.push_back(action(the("woman"), "sing"));
-  sentence.clauses.push_back(std::move(late));
-  sentence.joiners.push_back(&coordinators()[1]);
-  const SentencePair pair = render(sentence);
+  const SentencePair pair = render(she_sings_but_he_sleeps());
   EXPECT_EQ(to_text(pair.english), "The woman sings, but because the dog is old, the man sleeps.");
   EXPECT_EQ(to_text(pair.german), "Die Frau singt, aber weil der Hund alt ist, schläft der Mann.");
   EXPECT_EQ(to_text(pair.alignment), "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-8 8-7 9-10 10-11 11-9");
@@ -164,17 +154,8 @@ std::vector<std::string> split(const std::string& line) {
 
 class ToyCorpus : public testing::Test {
  protected:
-  std::string bytes(const std::string& name) const {
-    std::ifstream file(directory_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  std::vector<std::string> lines(const std::string& name) const {
-    std::vector<std::string> result;
-    std::istringstream stream(bytes(name));
-    for (std::string line; std::getline(stream, line);) result.push_back(line);
-    return result;
-  }
+  std::string bytes(const std::string& name) const { return read_file(directory_ / name); }
+  std::vector<std::string> lines(const std::string& name) const { return lines_of(directory_ / name); }
 
   TemporaryDirectory temporary_;
   std::filesystem::path directory_ = temporary_ / "corpus";

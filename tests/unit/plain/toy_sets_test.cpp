@@ -11,10 +11,10 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/text/conll.hpp"
 #include "data/text/documents.hpp"
@@ -46,18 +46,6 @@ class ToySets : public testing::Test {
     parts_ = write_toy_sets(directory_, kSizes);
   }
   static void TearDownTestSuite() { temporary_.reset(); }
-
-  static std::string bytes(const std::filesystem::path& directory, const std::string& name) {
-    std::ifstream file(directory / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  static Strings lines_of(const std::string& name) {
-    std::istringstream stream(bytes(directory_, name));
-    Strings lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-  }
 
   static std::vector<Row> rows(const TableTask& task, const std::string& set) {
     TableReader reader(directory_ / task.folder / (set + ".tsv"),
@@ -106,14 +94,15 @@ TEST_F(ToySets, SameSeedSameBytesOnEveryPlatformAndTestSetsOfTheirOwn) {
   write_toy_sets(other, sizes);
   std::string all;
   for (const std::string& file : toy_set_files()) {
-    const std::string text = bytes(directory_, file);
+    const std::string text = read_file(directory_ / file);
     all += text;
     const bool small = file.find("train") == std::string::npos;
-    EXPECT_EQ(bytes(other, file) == text, small) << file << " does not depend on how much there is to train on";
+    EXPECT_EQ(read_file(other / file) == text, small) << file << " does not depend on how much there is to train on";
   }
   sizes.seed = 2;
   write_toy_sets(other, sizes);
-  for (const std::string& file : toy_set_files()) EXPECT_NE(bytes(other, file), bytes(directory_, file)) << file;
+  for (const std::string& file : toy_set_files())
+    EXPECT_NE(read_file(other / file), read_file(directory_ / file)) << file;
   EXPECT_EQ(fnv1a(all), 7001305528998851274ULL)
       << "the sets have changed: say so in CHANGELOG.md and take over the new value";
 }
@@ -370,8 +359,8 @@ TEST_F(ToySets, ThingsKeepTheirColour) {
 TEST_F(ToySets, AHeadlineSaysWhatItsDocumentTells) {
   std::set<std::string> earlier, verbs;
   for (const auto& [set, size] : {std::pair("test", 600U), std::pair("valid", 120U), std::pair("train", 400U)}) {
-    const Strings texts = lines_of(std::string("summaries/") + set + ".text");
-    const Strings headlines = lines_of(std::string("summaries/") + set + ".headline");
+    const Strings texts = lines_of(directory_ / "summaries" / (std::string(set) + ".text"));
+    const Strings headlines = lines_of(directory_ / "summaries" / (std::string(set) + ".headline"));
     ASSERT_EQ(texts.size(), size);
     ASSERT_EQ(headlines.size(), size);
     for (std::size_t i = 0; i < size; ++i) {
@@ -398,7 +387,7 @@ TEST_F(ToySets, AnExistingFileIsNotReplacedUnasked) {
   std::ofstream(other / "questions" / "dev.json") << "{}";
   ToyConfig config{.directory = other.string(), .train_sentences = 5, .valid_sentences = 5, .test_sentences = 5};
   EXPECT_THROW(write_toy_corpus(config), UserError);
-  EXPECT_EQ(bytes(other, "questions/dev.json"), "{}");
+  EXPECT_EQ(read_file(other / "questions" / "dev.json"), "{}");
   config.overwrite = true;
   write_toy_corpus(config);
   EXPECT_EQ(read_squad(other / "questions" / "dev.json", Labelled::yes).questions.size(), 12U);

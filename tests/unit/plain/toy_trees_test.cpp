@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/toy/challenge.hpp"
 #include "data/toy/world.hpp"
@@ -141,13 +140,7 @@ TEST(ToyTrees, PurposeIsAnInfinitive) {
 }
 
 TEST(ToyTrees, MainClausesDependOnTheFirstAndCommasOnWhatTheySetOff) {
-  Sentence sentence;
-  Clause late = action(the("man"), "sleep");
-  late.subordinates.push_back({&because(), state(the("dog"), "old"), true});
-  sentence.clauses.push_back(action(the("woman"), "sing"));
-  sentence.clauses.push_back(std::move(late));
-  sentence.joiners.push_back(&coordinators()[1]);
-  expect_trees(sentence,
+  expect_trees(she_sings_but_he_sleeps(),
                "The(det 2) woman(nsubj 3) sings(root 0) ,(punct 14) but(cc 14) because(mark 10) the(det 8) "
                "dog(nsubj 10) is(cop 10) old(advcl 14) ,(punct 10) the(det 13) man(nsubj 14) sleeps(conj 3) .(punct 3)",
                "Die(det 2) Frau(nsubj 3) singt(root 0) ,(punct 12) aber(cc 12) weil(mark 9) der(det 8) Hund(nsubj 9) "
@@ -170,11 +163,7 @@ TEST(ToyTrees, TheFirstHalfOfACompoundAndTitlesDependOnTheirNoun) {
   NounPhrase tables = some(the("table", Number::plural), Determiner::bare);
   tables.count = 47;
   tables.modifier = &modifiers()[0];
-  NounPhrase subject;
-  subject.kind = NounPhraseKind::person_name;
-  subject.name = "Tarvel";
-  subject.titled = true;
-  expect_trees(action(std::move(subject), "buy", std::move(tables), Tense::past),
+  expect_trees(action(mr_tarvel(), "buy", std::move(tables), Tense::past),
                "Mr.(nmod:desc 2) Tarvel(nsubj 3) bought(root 0) 47(nummod 6) kitchen(compound 6) tables(obj 3) "
                ".(punct 3)",
                "Herr(nmod 2) Tarvel(nsubj 6) hat(aux 6) 47(nummod 5) Küchentische(obj 6) gekauft(root 0) .(punct 6)");
@@ -193,8 +182,7 @@ class DrawnTrees : public testing::TestWithParam<Language> {
       const std::string tree = to_conllu(to_tree(words));
       lines += tree.substr(tree.find('\n') + 1);
     }
-    write_file_atomic(directory_ / "trees.conllu", lines);
-    trees_ = read_conllu((directory_ / "trees.conllu").string());
+    trees_ = read_conllu(directory_.write("trees.conllu", lines));
   }
 
   static bool english() { return GetParam() == Language::english; }
