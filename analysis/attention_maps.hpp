@@ -26,7 +26,6 @@ struct HeadSelection {
 // option of `attend attention` if the place, layer or head does not exist. A sentence without weights is not changed.
 SentenceAttention chosen(SentenceAttention sentence, const HeadSelection& choice);
 
-// The words of a text and their pieces.
 struct WordsInPieces {
   std::vector<std::string> words;
   PiecesOfWords pieces;

@@ -13,7 +13,6 @@ namespace {
 // Sentences that are observed together, of which all but the last may be kept in vain.
 constexpr std::size_t kBlock = 16;
 
-// Adds the maps of the sentences [begin, end).
 void add_maps(std::vector<Sentence>& sentences, std::size_t begin, std::size_t end,
               const std::vector<const Run*>& models, double threshold) {
   std::vector<std::string> sources, references;

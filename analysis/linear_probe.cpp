@@ -43,7 +43,6 @@ LabelledVectors labelled_vectors(const Tensor& x_WH, const WordLabels& words) {
           .num_labels = std::ssize(words.names)};
 }
 
-// A probe that is trained on the rows `fitted`.
 Linear trained_probe(const LabelledVectors& words, const std::vector<std::int64_t>& fitted, std::uint64_t seed) {
   const std::int64_t width = words.x_KH.size(1), count = std::ssize(fitted);
   Linear probe(LinearConfig{.in = width, .out = words.num_labels});

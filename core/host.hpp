@@ -6,7 +6,6 @@
 
 namespace attend {
 
-// The host name of the system.
 std::string host_name();
 
 // Processors that this process may use: those of its affinity mask (taskset, cpusets), at least 1.

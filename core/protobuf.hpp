@@ -92,7 +92,6 @@ inline void append_varint(std::string& message, std::uint64_t value) {
   message += static_cast<char>(value);
 }
 
-// Appends a field to a message.
 inline void append(std::string& message, const Field& field) {
   append_varint(message, std::uint64_t{field.number} << 3 | field.wire);
   if (field.wire == 0) {

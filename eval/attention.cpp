@@ -51,7 +51,6 @@ void write_attention(AtomicFile& file, const SentenceAttention& sentence) {
   file.write("]}");
 }
 
-// The arithmetic of sentence `b` without padding.
 AttentionArithmetic without_padding(const AttentionArithmetic& batch, std::int64_t b, std::int64_t queries,
                                     std::int64_t keys) {
   AttentionArithmetic own = batch;

@@ -77,7 +77,6 @@ struct EncoderSequence {
 // The encoder sequences of each record of a split.
 std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split);
 
-// The attention of an encoder over one sequence.
 SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence,
                                bool arithmetic = false);
 

@@ -116,7 +116,6 @@ class Prompt {
 std::vector<std::size_t> draw_shots(std::span<const LabelledText> texts, std::size_t num_labels, std::size_t count,
                                     std::uint64_t seed);
 
-// A language model with a prompt.
 class PromptedModel {
  public:
   // `shots`: the examples, labelled with numbers of the task's labels. Throws UserError if the prompt of an empty text

@@ -51,7 +51,6 @@ class SvgPage {
  public:
   // A line of text.
   void add_heading(const std::string& text);
-  // One map with its names.
   void add(const HeatMap& map);
   // Every layer and head of a sentence as small maps without names: layers down, heads across.
   void add_all(const AttentionMaps& maps, const std::string& title);

@@ -46,7 +46,6 @@ class SectionMaker {
 
   // A row with a number of the cost of each system's first run.
   void add_cost(Table& table, const std::string& what, const std::function<std::string(const Cost&)>& number) const;
-  // The rows of the cost of training.
   void add_training_costs(Table& table) const;
   Figure figure_of(const Breakdown& breakdown, int decimals) const;
 

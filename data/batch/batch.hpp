@@ -38,7 +38,6 @@ struct Layout {
   std::int64_t size() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   std::int64_t num_tokens() const { return offsets.back(); }
   std::int64_t length(std::int64_t b) const { return offsets[b + 1] - offsets[b]; }
-  // Appends a sentence of `length` tokens.
   void append(std::int64_t length) {
     offsets.push_back(num_tokens() + length);
     max_length = std::max(max_length, length);
@@ -97,7 +96,6 @@ struct Batch {
   }
 };
 
-// The first `count` sentences of a batch.
 Sequences first_sentences(const Sequences& all, std::int64_t count);
 
 // Input of a BERT encoder: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], with the segment (first or second part) of each

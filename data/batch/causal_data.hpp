@@ -50,7 +50,6 @@ class CausalData {
  private:
   std::int64_t stream_length() const { return begins_.back(); }
   std::int64_t segments_of_stream() const { return (stream_length() + config_.length - 1) / config_.length; }
-  // The segments of each share.
   std::int64_t segments_of_share() const { return stream_length() / (config_.length * rows_ * config_.lanes); }
 
   // The place in the stream of each segment of a batch.

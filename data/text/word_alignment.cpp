@@ -11,7 +11,6 @@
 namespace attend {
 namespace {
 
-// A link as written in the file.
 struct WrittenLink {
   std::int64_t first = 0;
   std::int64_t second = 0;

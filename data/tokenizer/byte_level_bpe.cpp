@@ -19,7 +19,6 @@ constexpr bool is_printable_latin(std::int32_t byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xFF && byte != 0xAD);
 }
 
-// The character for each byte.
 constexpr std::array<std::int32_t, 256> kByteCharacters = [] {
   std::array<std::int32_t, 256> characters = {};
   std::int32_t next = 0x100;

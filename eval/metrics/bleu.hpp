@@ -23,7 +23,6 @@ struct BleuOptions {
   bool effective_order = false;  // average only over orders that occur in the hypothesis
 };
 
-// A BLEU score and its components.
 struct BleuScore {
   double score = 0;
   std::array<double, kBleuOrder> precisions{};  // smoothed, in percent

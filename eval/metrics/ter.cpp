@@ -217,7 +217,6 @@ std::optional<Shift> best_shift(const Words& words, const Words& reference, int 
   return best;
 }
 
-// Edits that turn `words` into `reference`.
 std::size_t count_edits(Words words, const Words& reference) {
   if (words.empty() || reference.empty()) return words.size() + reference.size();
   BandedDistance distances(words.size(), reference);

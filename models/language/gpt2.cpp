@@ -57,7 +57,6 @@ std::string with_their_beginning(const std::string& name, const auto& parts) {
   return {};
 }
 
-// GPT-2's name of a parameter.
 std::string gpt2_name_of(const std::string& parameter) {
   constexpr std::string_view kLayers = "decoder.layers.";
   const std::string prefix(kGpt2Prefix);

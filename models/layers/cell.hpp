@@ -32,7 +32,6 @@ class Cell {
   Cell(CellKind kind, std::int64_t input, std::int64_t hidden,
        const std::function<torch::Tensor(const std::string&, at::IntArrayRef)>& parameter);
 
-  // The parts of the state of a kind of cell.
   static std::span<const StatePart> state_parts(CellKind kind);
 
   // One step for R rows, x [R, I].

@@ -103,7 +103,6 @@ struct SampledChoices {
   torch::Tensor entropy_R;          // of the weights, in nats
 };
 
-// The progress of training.
 struct TrainProgress {
   std::int64_t update = 0;  // updates made so far
   double share = 0;         // fraction of the training that is done, from 0 to 1
@@ -135,7 +134,6 @@ class Pass {
   // The same, but at rate 0 without taking a key: dropout that most models lack leaves the masks of the others alone.
   ops::Dropout optional_dropout(double rate) { return rate > 0 ? dropout(rate) : ops::Dropout{}; }
 
-  // A random stream with the next key.
   RandomStream random() { return RandomStream(next_key()); }
 
   // Stores the samples of hard attention at each target position in `sampled`, for an objective that needs them.

@@ -94,7 +94,6 @@ struct AttentionForm {
   double precision() const { return is_predictive() ? 4 / static_cast<double>(half_width * half_width) : 0; }
 };
 
-// The memory of attention.
 struct AttentionMemory {
   const torch::Tensor& keys_SA;
   const torch::Tensor& values_SW;

@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The best validation score of a finished run.
 double best_score(const fs::path& run) {
   const std::optional<Checkpoint> checkpoint = Checkpoint::newest(run);
   if (!checkpoint || checkpoint->state().scores.empty()) {

@@ -41,7 +41,6 @@ CellState tanh_step(const Tensor& x_RI, const CellState& state, const CellWeight
   return {{at::tanh(Gates(x_RI, state, cell).sum(0)).to(x_RI.scalar_type())}};
 }
 
-// The rows of the reversed sentences.
 Tensor reversed_rows(const LayoutTensors& layout) {
   return layout.offsets_B1.index_select(0, layout.sentences_M + 1) - 1 - layout.places_M;
 }
