@@ -30,25 +30,23 @@ std::optional<WrittenLink> parse_link(std::string_view token) {
   return WrittenLink{.first = *first, .second = *second, .sure = token[mark] == '-'};
 }
 
-// Reads the links of one file, line by line.
 class LinkReader {
  public:
   LinkReader(const std::string& file, const LinkFormat& format) : lines_(file), format_(format) {}
 
-  bool next(SentenceLinks& links) {
-    std::string line;
-    if (!lines_.next(line)) return false;
-    links = {};
-    std::istringstream tokens(line);
-    for (std::string token; tokens >> token;) add(token, links);
-    for (std::vector<Link>* list : {&links.sure, &links.possible}) {
-      std::ranges::sort(*list);
-      list->erase(std::ranges::unique(*list).begin(), list->end());
+  std::vector<SentenceLinks> read() {
+    std::vector<SentenceLinks> sentences;
+    for (std::string line; lines_.next(line);) {
+      SentenceLinks& links = sentences.emplace_back();
+      std::istringstream tokens(line);
+      for (std::string token; tokens >> token;) add(token, links);
+      for (std::vector<Link>* list : {&links.sure, &links.possible}) {
+        std::ranges::sort(*list);
+        list->erase(std::ranges::unique(*list).begin(), list->end());
+      }
     }
-    return true;
+    return sentences;
   }
-
-  std::uint64_t num_lines() const { return lines_.counts().lines; }
 
  private:
   void add(const std::string& token, SentenceLinks& links) const {
@@ -76,7 +74,7 @@ class LinkReader {
 
   void check_position(const std::string& token, const std::string& side, std::int64_t position,
                       const std::vector<std::int64_t>& num_words) const {
-    const std::size_t sentence = num_lines() - 1;
+    const std::size_t sentence = lines_.counts().lines - 1;
     if (sentence >= num_words.size() || position < num_words[sentence]) return;
     refuse(token,
            "names word " + std::to_string(position + format_.base) + " of a " + side + " sentence of " +
@@ -103,9 +101,7 @@ std::string to_text(const std::vector<Link>& links) {
 }
 
 std::vector<SentenceLinks> read_links(const std::string& file, const LinkFormat& format) {
-  LinkReader reader(file, format);
-  std::vector<SentenceLinks> sentences;
-  for (SentenceLinks links; reader.next(links);) sentences.push_back(std::move(links));
+  std::vector<SentenceLinks> sentences = LinkReader(file, format).read();
   if (sentences.empty()) throw UserError(name_of_input(file) + ": empty", "check that it is the right file");
   return sentences;
 }
