@@ -32,13 +32,6 @@ std::vector<Family> attentive_families() {
   return all;
 }
 
-// Within the tolerance, times the largest value if that is above 1.
-void expect_within(const Tensor& a, const Tensor& b, double tolerance, const std::string& what) {
-  ASSERT_EQ(a.sizes(), b.sizes()) << what;
-  if (a.numel() == 0) return;
-  EXPECT_LE((a - b).abs().max().item<double>(), tolerance * std::max(1.0, b.abs().max().item<double>())) << what;
-}
-
 // [N, T, S] in fp64, with the axes of one sentence.
 Tensor softmax_of(const AttentionArithmetic& told) {
   Tensor energies = told.energies.to(at::kDouble);
@@ -51,15 +44,15 @@ void expect_each_from_the_one_before(const LayerAttention& layer) {
   ASSERT_TRUE(layer.arithmetic.has_value());
   const AttentionArithmetic& told = *layer.arithmetic;
   EXPECT_TRUE(at::equal(told.weights, layer.weights));
-  expect_within(told.softmax.to(at::kDouble), softmax_of(told), 2e-5, "softmax");
+  expect_close(told.softmax.to(at::kDouble), softmax_of(told), 2e-5, "softmax");
   const Tensor factor = told.factor.defined() ? told.factor : at::ones_like(told.softmax);
-  expect_within(told.weights, told.softmax * factor, 1e-6, "weights");
+  expect_close(told.weights, told.softmax * factor, 1e-6, "weights");
   for (std::int64_t t = 0; t < told.weights.size(1); ++t) {
     const Tensor weights_NS = told.weights.select(1, t), values_NSD = told.values(t).cpu();
     Tensor shares_NS = weights_NS;
     if (told.takes_largest) shares_NS = at::zeros_like(weights_NS).scatter(1, weights_NS.argmax(1, true), 1);
     const Tensor vector_ND = at::matmul(shares_NS.unsqueeze(1), values_NSD).squeeze(1);
-    expect_within(told.context.select(1, t), vector_ND, 1e-5, "context");
+    expect_close(told.context.select(1, t), vector_ND, 1e-5, "context");
   }
 }
 
@@ -115,7 +108,7 @@ TEST_P(Arithmetic, HasTheSoftmaxBeforeAThresholdAndTheWeightsAfterIt) {
   forward(cut, 0.25);
   const AttentionArithmetic &before = *whole.layers[0].arithmetic, &after = *cut.layers[0].arithmetic;
   if (GetParam().config.model == ModelKind::transformer) {  // the states of a recurrent decoder depend on its weights
-    expect_within(after.softmax, before.softmax, 1e-6, "softmax");
+    expect_close(after.softmax, before.softmax, 1e-6, "softmax");
   }
   EXPECT_TRUE(at::equal(after.weights, cut.layers[0].weights));
   EXPECT_FALSE(at::allclose(after.weights, before.weights, 0, 1e-3));
@@ -147,11 +140,10 @@ TEST_P(Arithmetic, OfAStepIsThatOfTheWhole) {
       const auto of_query = [&](const Tensor& x_NTS, std::int64_t query) {
         return x_NTS.select(1, query).narrow(1, 0, read);
       };
-      expect_within(of_query(told.energies[0], 0), of_query(same.energies, t), 1e-4, "energies");
-      expect_within(of_query(told.weights[0], 0), of_query(same.weights, t), 1e-3, "weights");
-      expect_within(told.values(0)[0].cpu().narrow(1, 0, read), same.values(t).cpu().narrow(1, 0, read), 1e-4,
-                    "values");
-      expect_within(told.context[0].select(1, 0), same.context.select(1, t), 1e-3, "context");
+      expect_close(of_query(told.energies[0], 0), of_query(same.energies, t), 1e-4, "energies");
+      expect_close(of_query(told.weights[0], 0), of_query(same.weights, t), 1e-3, "weights");
+      expect_close(told.values(0)[0].cpu().narrow(1, 0, read), same.values(t).cpu().narrow(1, 0, read), 1e-4, "values");
+      expect_close(told.context[0].select(1, 0), same.context.select(1, t), 1e-3, "context");
     }
   }
 }
@@ -179,9 +171,9 @@ TEST(ArithmeticOfHeads, StartsFromProductsAndEndsInTheOutput) {
     const AttentionArithmetic& told = *layers[0].arithmetic;
     ASSERT_TRUE(told.scale.defined());
     const Tensor products = at::matmul(of_sentence(q_MH, queries), of_sentence(k_MH, keys).transpose(1, 2));
-    expect_within(told.energies / told.scale.cpu(), products, 1e-4, "products");
-    expect_within(told.values(0).cpu(), of_sentence(v_MH, keys), 1e-6, "values");
-    expect_within(told.context, of_sentence(output_MH, queries), 1e-5, "output");
+    expect_close(told.energies / told.scale.cpu(), products, 1e-4, "products");
+    expect_close(told.values(0).cpu(), of_sentence(v_MH, keys), 1e-6, "values");
+    expect_close(told.context, of_sentence(output_MH, queries), 1e-5, "output");
   }
 }
 

@@ -49,15 +49,11 @@ Tensor text_states(const LanguageModelImpl& model, const Texts& texts, Carried* 
   return model.forward(sequences_of(texts), inference, carried);
 }
 
-Tensor next_logits(const LanguageModelImpl& model, const Tensor& hidden_MH) {
-  return ops::logits(hidden_MH, model.output_table(), model.output_bias());
-}
-
 // Rows of several texts side by side, which end one after another.
 void expect_steps_are_hidden_states(const LanguageModelImpl& model) {
   const Texts texts = random_sentences(kTextLengths, 1);
   const Layout layout = sequences_of(texts).layout;
-  const Tensor expected = next_logits(model, text_states(model, texts));
+  const Tensor expected = logits_of(model, text_states(model, texts));
   Pass inference = Pass::inference();
   const auto state = TextsToContinue(model, layout.size()).start();
   std::vector<std::int64_t> rows(texts.size());
@@ -110,7 +106,7 @@ void expect_selected_rows_continue_their_texts(const LanguageModelImpl& model) {
   state->select(std::vector<std::int64_t>{2, 0, 2, 1});
   const Tensor selected = model.step(*state, tokens({15, 16, 17, 18}), inference);
   const Texts texts = {{2, 9, 14, 15}, {2, 11, 12, 16}, {2, 9, 14, 17}, {2, 9, 13, 18}};
-  expect_alike(selected, next_logits(model, text_states(model, texts)).index_select(0, tokens({3, 7, 11, 15})));
+  expect_alike(selected, logits_of(model, text_states(model, texts)).index_select(0, tokens({3, 7, 11, 15})));
 }
 
 // The first and second segments of texts.

@@ -20,15 +20,17 @@
 
 namespace attend {
 
-inline torch::Tensor logits_of(const Seq2SeqImpl& model, const torch::Tensor& hidden_MH) {
+// Of a translation or a language model.
+torch::Tensor logits_of(const auto& model, const torch::Tensor& hidden_MH) {
   return ops::logits(hidden_MH, model.output_table(), model.output_bias());
 }
 
 // Within the tolerance, times the largest value if that is above 1.
-inline void expect_close(const torch::Tensor& a, const torch::Tensor& b, double tolerance = 1e-4) {
-  ASSERT_EQ(a.sizes(), b.sizes());
+inline void expect_close(const torch::Tensor& a, const torch::Tensor& b, double tolerance = 1e-4,
+                         const std::string& what = {}) {
+  ASSERT_EQ(a.sizes(), b.sizes()) << what;
   if (a.numel() == 0) return;
-  EXPECT_LE((a - b).abs().max().item<double>(), tolerance * std::max(1.0, b.abs().max().item<double>()));
+  EXPECT_LE((a - b).abs().max().item<double>(), tolerance * std::max(1.0, b.abs().max().item<double>())) << what;
 }
 
 inline void expect_steps_are_forward(const Seq2SeqImpl& model) {

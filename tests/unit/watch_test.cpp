@@ -18,6 +18,7 @@
 #include "models/layers/layers.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/families.hpp"
+#include "tests/support/layout.hpp"
 #include "tests/support/parity.hpp"
 #include "tests/support/sentences.hpp"
 #include "tests/support/temporary.hpp"
@@ -31,12 +32,6 @@ namespace {
 
 using Numbers = std::map<std::string, double>;
 
-Layout layout_of_lengths(const std::vector<std::int64_t>& lengths) {
-  Layout layout;
-  for (const std::int64_t length : lengths) layout.append(length);
-  return layout;
-}
-
 Numbers numbers_of(const Watch& watch) {
   Numbers numbers;
   for (const auto& [name, value] : watch.values()) {
@@ -49,9 +44,8 @@ TEST(Watch, DistanceFromRankOneIsAMeanOverSentences) {
   // Equal tokens; tokens without a mean; tokens with the rest [0 1], [0 -1].
   const torch::Tensor x =
       torch::tensor({{1.0, 2.0}, {1.0, 2.0}, {1.0, 2.0}, {3.0, 0.0}, {-3.0, 0.0}, {2.0, 1.0}, {2.0, -1.0}});
-  EXPECT_NEAR(rank_one_distance(x, layout_of_lengths({3, 2, 2})).item<double>(), (0 + 1 + std::sqrt(2.0 / 10)) / 3,
-              1e-9);
-  EXPECT_NEAR(rank_one_distance(x.narrow(0, 0, 3), layout_of_lengths({3})).item<double>(), 0, 1e-9);
+  EXPECT_NEAR(rank_one_distance(x, layout_of({3, 2, 2})).item<double>(), (0 + 1 + std::sqrt(2.0 / 10)) / 3, 1e-9);
+  EXPECT_NEAR(rank_one_distance(x.narrow(0, 0, 3), layout_of({3})).item<double>(), 0, 1e-9);
 }
 
 TEST(Watch, EffectiveRankIsThatOfTheSingularValues) {
@@ -67,16 +61,16 @@ TEST(Watch, EffectiveRankIsThatOfTheSingularValues) {
 }
 
 TEST(Watch, ReadsFewSentences) {
-  EXPECT_EQ(num_watched(layout_of_lengths({5, 7})), 2);
-  EXPECT_EQ(num_watched(layout_of_lengths(std::vector<std::int64_t>(40, 3))), 16);
-  EXPECT_EQ(num_watched(layout_of_lengths({1000, 24, 1})), 2);
-  EXPECT_EQ(num_watched(layout_of_lengths({5000, 2})), 1);
+  EXPECT_EQ(num_watched(layout_of({5, 7})), 2);
+  EXPECT_EQ(num_watched(layout_of(std::vector<std::int64_t>(40, 3))), 16);
+  EXPECT_EQ(num_watched(layout_of({1000, 24, 1})), 2);
+  EXPECT_EQ(num_watched(layout_of({5000, 2})), 1);
 }
 
 // One sentence of one target and four source tokens in a padded block of two queries.
 TEST(Watch, MeansAreOverTokens) {
   Watch watch(*Linear(LinearConfig{.in = 1, .out = 1}));
-  watch.pass(layout_of_lengths({4}), layout_of_lengths({1}));
+  watch.pass(layout_of({4}), layout_of({1}));
   torch::Tensor weights_BNTS = torch::zeros({1, 2, 2, 4});
   weights_BNTS[0][0][0].fill_(0.25);
   weights_BNTS[0][1][0][3] = 1;
