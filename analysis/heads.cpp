@@ -127,9 +127,9 @@ class HeadMeasurement {
       return;
     }
     const GivenTranslations given = read_test();
-    const std::vector<HeadPlace> heads = silence(
-        "the pieces of " + study_.test[1], read,
-        [&](const ScoreConfig& config) { return losses_of(score(run, given.sources, given.targets, config)); });
+    const std::vector<HeadPlace> heads =
+        silence("the pieces of " + study_.test[1], read,
+                [&](const ScoreConfig& config) { return losses_of(score(run, given.sources, given.targets, config)); });
     show_gates(*run.model);
     if (!study_.bleu) return;
     log::info("translating without each of {}", counted(std::ssize(heads), "head"));

@@ -8,8 +8,8 @@
 #include "core/progress.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/replaced_weights.hpp"
 #include "models/attention/head_gates.hpp"
+#include "models/attention/replaced_weights.hpp"
 #include "train/translation/piece_links.hpp"
 
 namespace attend {
@@ -48,9 +48,9 @@ class EditedRun {
     std::vector<SentenceLoss> losses;
     for (std::size_t i = 0; i < given_.links.size(); ++i) {
       const std::string &source = given_.sources[i], &target = given_.targets[i];
-      const GivenWeights weights(links_of_pieces(
-          given_.links[i], pieces_by_word(run_.tokenizers.src, source, most_source),
-          pieces_by_word(run_.tokenizers.tgt, target, static_cast<std::int64_t>(kMostPieces))));
+      const GivenWeights weights(
+          links_of_pieces(given_.links[i], pieces_by_word(run_.tokenizers.src, source, most_source),
+                          pieces_by_word(run_.tokenizers.tgt, target, static_cast<std::int64_t>(kMostPieces))));
       linked_pieces += weights.linked();
       config.edit = &weights;
       losses.push_back(losses_of(score(run_, {&source, 1}, {&target, 1}, config)).front());

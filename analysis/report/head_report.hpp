@@ -59,7 +59,7 @@ struct HeadSilence {
   Estimate change;        // of the loss, in nats by piece
   double p = 1;           // two-sided
   double p_holm = 1;
-  std::optional<double> gate = {};  // of a run with gates
+  std::optional<double> gate = {};        // of a run with gates
   std::optional<TestedChange> bleu = {};  // of greedy translations
 };
 
@@ -77,10 +77,10 @@ struct Silencing {
   std::int64_t pieces = 0;
   double loss = 0;  // of the whole model, in nats by piece
   std::vector<HeadSilence> heads;
-  std::optional<double> bleu = {};  // of the whole model's greedy translations
-  std::string bleu_signature = {  std::vector<PruningStep> pruning = {};  // by share; empty if each layer has one head
+  std::optional<double> bleu = {};                                      // of the whole model's greedy translations
+  std::string bleu_signature = {std::vector<PruningStep> pruning = {};  // by share; empty if each layer has one head
 };
-};
+};  // namespace attend
 
 // A translation model with other weights in place of its attention to the source.
 struct ReplacedAttention {
@@ -120,7 +120,7 @@ struct HeadReport {
   std::int64_t rare_relations = 0;      // left out: too few instances in a half
   std::optional<Silencing> silencing;
   std::optional<Replacement> replacement = {};  // of recurrent attention, in place of all that is said of heads
-  std::vector<std::string> pruned = {};  // the heads that were left out of another run: "encoder.0.3"
+  std::vector<std::string> pruned = {};         // the heads that were left out of another run: "encoder.0.3"
 };
 
 // A head is positional if the largest weight of this share of the words is at one offset (Voita et al. 2019, arXiv

@@ -189,7 +189,8 @@ Section silencing_of_heads(const HeadReport& it) {
                 {{"Attention", false}, {"Layer"}, {"Head"}, {"Importance"}, {"Change of the loss"}, {"p"}}};
   const bool gated = add_gates(numbers, silenced.heads);
   std::string units =
-      "Loss and importance in nats by piece. The importance of a head is the mean absolute gradient of a sentence's loss "
+      "Loss and importance in nats by piece. The importance of a head is the mean absolute gradient of a sentence's "
+      "loss "
       "by a factor of the head's output.";
   if (silenced.bleu) {
     units += bleu_note(*silenced.bleu, silenced.bleu_signature);

@@ -191,9 +191,9 @@ struct Members {
   }
 
   Json json_of(const HeadReport& it) const {
-    return {OF(attend), OF(command),   OF(made),           OF(run),       OF(place),
-            OF(causal), OF(data),      OF(sentences),      OF(words),     OF(notes),
-            OF(heads),  OF(relations), OF(rare_relations), OF(silencing), OF(replacement), OF(pruned)};
+    return {OF(attend),         OF(command),   OF(made),        OF(run),   OF(place), OF(causal),
+            OF(data),           OF(sentences), OF(words),       OF(notes), OF(heads), OF(relations),
+            OF(rare_relations), OF(silencing), OF(replacement), OF(pruned)};
   }
 
   Json json_of(const Spread& it) const { return {OF(mean), OF(deviation)}; }

@@ -1,5 +1,6 @@
 // report.json: all of a Comparison, a LanguageComparison, a HeadReport, a Probing or a Faithfulness. Members have the
-// names of its fields; matrices of attention weights are base64 of their bytes; a number that is missing or not finite is null.
+// names of its fields; matrices of attention weights are base64 of their bytes; a number that is missing or not finite
+// is null.
 #pragma once
 
 #include <string>

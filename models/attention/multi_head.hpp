@@ -26,8 +26,8 @@
 
 #include "data/batch/batch.hpp"
 #include "models/attention/cache.hpp"
-#include "models/attention/learnt_gates.hpp"
 #include "models/attention/heads.hpp"
+#include "models/attention/learnt_gates.hpp"
 #include "models/attention/rotary.hpp"
 #include "models/attention/two_streams.hpp"
 #include "models/layers/layers.hpp"

@@ -91,8 +91,8 @@ class AttentionEdit {
   // True if it edits this layer; other layers may take a fused form.
   virtual bool edits(AttentionPlace place, std::int64_t layer) const = 0;
   // The weights to use in place of these, which have the form of Observer::on_attention, but no meaning at the padding
-  // of queries. `places` has the same axes. In a step, and wherever a recurrent decoder attends, there is one query, and
-  // B are the rows.
+  // of queries. `places` has the same axes. In a step, and wherever a recurrent decoder attends, there is one query,
+  // and B are the rows.
   virtual torch::Tensor edit(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS,
                              const Places& places) const = 0;
 };

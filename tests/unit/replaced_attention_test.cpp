@@ -10,8 +10,8 @@
 
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/replaced_weights.hpp"
 #include "models/attention/head_gates.hpp"
+#include "models/attention/replaced_weights.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace attend {

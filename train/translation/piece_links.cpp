@@ -55,8 +55,8 @@ std::vector<std::int32_t> linked_words(const TreeSentence& tree, const Tokenizer
 
 // `encode`: the linked pieces of a pair.
 template <class Record, class Encode>
-void encode_links(IdCache::Writer& cache, const std::string& src_file,
-                  const std::string& other_file, const Encode& encode) {
+void encode_links(IdCache::Writer& cache, const std::string& src_file, const std::string& other_file,
+                  const Encode& encode) {
   ParallelReader reader(src_file, other_file);
   LinkSummary summary;
   const auto make_encoder = [&] { return [&](const TextPair& pair) { return encode(pair); }; };
@@ -149,17 +149,16 @@ PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::strin
       src_tokenizer_(source.src_tokenizer),
       query_tokenizer_(source.tgt_tokenizer),
       max_length_(static_cast<std::int32_t>(config.max_length)),
-      cache_(IdCache::open(
-          {file, source.src_file, source.tgt_file},
-          "links " + src_tokenizer_.hash() + query_tokenizer_.hash() + std::to_string(max_length_) +
-              (query_tokenizer_.is_reversed() ? " reversed" : ""),
-          shape(), cache, [&](IdCache::Writer& writer) {
-            encode_links<Record>(writer, source.src_file, source.tgt_file, [&](const TextPair& pair) {
-              return numbers_of(links_of_pieces(links[pair.line - 1].sure,
-                                                pieces_by_word(src_tokenizer_, pair.src, max_length_),
-                                                pieces_by_word(query_tokenizer_, pair.tgt, max_length_)));
-            });
-          })) {}
+      cache_(IdCache::open({file, source.src_file, source.tgt_file},
+                           "links " + src_tokenizer_.hash() + query_tokenizer_.hash() + std::to_string(max_length_) +
+                               (query_tokenizer_.is_reversed() ? " reversed" : ""),
+                           shape(), cache, [&](IdCache::Writer& writer) {
+                             encode_links<Record>(writer, source.src_file, source.tgt_file, [&](const TextPair& pair) {
+                               return numbers_of(links_of_pieces(
+                                   links[pair.line - 1].sure, pieces_by_word(src_tokenizer_, pair.src, max_length_),
+                                   pieces_by_word(query_tokenizer_, pair.tgt, max_length_)));
+                             });
+                           })) {}
 
 // A pair of the corpus is one of the source and itself, too.
 PieceLinks::PieceLinks(const std::vector<TreeSentence>& trees, const std::string& file, const CorpusSource& source,
@@ -168,13 +167,12 @@ PieceLinks::PieceLinks(const std::vector<TreeSentence>& trees, const std::string
       src_tokenizer_(source.src_tokenizer),
       query_tokenizer_(source.src_tokenizer),
       max_length_(static_cast<std::int32_t>(config.max_length)),
-      cache_(IdCache::open(
-          {file, source.src_file}, "trees " + src_tokenizer_.hash() + std::to_string(max_length_), shape(),
-          cache, [&](IdCache::Writer& writer) {
-            encode_links<Record>(writer, source.src_file, source.src_file, [&](const TextPair& pair) {
-              return linked_words(trees[pair.line - 1], src_tokenizer_, max_length_);
-            });
-          })) {}
+      cache_(IdCache::open({file, source.src_file}, "trees " + src_tokenizer_.hash() + std::to_string(max_length_),
+                           shape(), cache, [&](IdCache::Writer& writer) {
+                             encode_links<Record>(writer, source.src_file, source.src_file, [&](const TextPair& pair) {
+                               return linked_words(trees[pair.line - 1], src_tokenizer_, max_length_);
+                             });
+                           })) {}
 
 IdCache::Shape PieceLinks::shape() const {
   return {.vocabulary = max_length_, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)};
