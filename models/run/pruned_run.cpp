@@ -29,7 +29,6 @@ namespace {
 struct HeadCut {
   const BlockConfig& block;
   std::span<const HeadPlace> removed;
-  const std::map<HeadPlace, double>& gates;
 };
 
 // The beginning of the names of a layer's parameters of attention, after that of their model.
@@ -50,11 +49,10 @@ bool is_shared(std::string_view parameter) {
 }
 
 // A parameter of a layer's attention without the heads that are not `kept`, of `count`.
-Tensor cut_parameter(std::string_view parameter, const Tensor& whole, std::int64_t count, const Tensor& kept,
-                     const Tensor& gates) {
+Tensor cut_parameter(std::string_view parameter, const Tensor& whole, std::int64_t count, const Tensor& kept) {
   if (is_shared(parameter)) return whole;
   if (parameter == "out_proj.weight") {
-    return (whole.unflatten(1, {count, -1}).index_select(1, kept) * gates.view({1, -1, 1})).flatten(1);
+    return whole.unflatten(1, {count, -1}).index_select(1, kept).flatten(1);
   }
   const std::int64_t parts = parts_of(parameter);
   return whole.unflatten(0, {parts, count, whole.size(0) / (parts * count)}).index_select(1, kept).flatten(0, 2);
@@ -63,22 +61,16 @@ Tensor cut_parameter(std::string_view parameter, const Tensor& whole, std::int64
 NamedTensors cut_heads(const NamedTensors& whole, const HeadCut& cut) {
   std::set<std::pair<AttentionPlace, std::int64_t>> layers;
   for (const HeadPlace& head : cut.removed) layers.emplace(head.place, head.layer);
-  for (const auto& [head, gate] : cut.gates) layers.emplace(head.place, head.layer);
   NamedTensors weights = whole;
   for (const auto& [place, layer] : layers) {
     const std::int64_t count = std::ssize(kept_heads(cut.block.pruned, place, layer, cut.block.heads));
     const std::vector<std::int64_t> kept = kept_heads(cut.removed, place, layer, count);
-    std::vector<float> gates;
-    for (const std::int64_t head : kept) {
-      const auto gate = cut.gates.find({place, layer, head});
-      gates.push_back(gate == cut.gates.end() ? 1 : static_cast<float>(gate->second));
-    }
     const std::string module = module_of(place, layer);
     for (auto& [name, tensor] : weights) {
       const std::size_t begin = name.find(module);
       if (begin == std::string::npos || (begin > 0 && name[begin - 1] != '.')) continue;
       tensor = cut_parameter(std::string_view(name).substr(begin + module.size()), tensor.detach(), count,
-                             at::tensor(kept, at::kLong), at::tensor(gates));
+                             at::tensor(kept, at::kLong));
     }
   }
   return weights;
@@ -171,7 +163,7 @@ void check_can_be_pruned(const fs::path& run) {
 }
 
 void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::span<const HeadPlace> removed,
-                      const fs::path& pruned, const std::map<HeadPlace, double>& gates) {
+                      const fs::path& pruned) {
   check_can_be_pruned(run);
   switch (kind_of_run(run)) {
     case RunKind::train: {
@@ -180,7 +172,7 @@ void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::s
       const TokenizerPair& tokenizers = whole.tokenizers;
       const VocabularySizes sizes{
           .src = tokenizers.src.size(), .tgt = tokenizers.tgt.size(), .factors = tokenizers.factors.sizes()};
-      return write_cut(run, pruned, whole.config, tokenizers, weights_of(*whole.model), {block, removed, gates},
+      return write_cut(run, pruned, whole.config, tokenizers, weights_of(*whole.model), {block, removed},
                        [&](const ModelConfig& config) { return make_seq2seq(config, sizes, std::nullopt); });
     }
     case RunKind::pretrain: {
@@ -188,14 +180,14 @@ void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::s
       const std::int64_t vocabulary = whole.tokenizer.size();
       const BlockConfig block = bert_config(whole.options, vocabulary).block;
       return write_cut(
-          run, pruned, whole.options, whole.tokenizer, whole.weights, {block, removed, gates},
+          run, pruned, whole.options, whole.tokenizer, whole.weights, {block, removed},
           [&](const BertOptions& options) { return BertForPretraining(bert_config(options, vocabulary)); });
     }
     case RunKind::language: {
       const LanguageRun whole = LanguageRun::load(run, checkpoint);
       const std::int64_t vocabulary = whole.tokenizer.size();
       const BlockConfig block = bert_config(whole.options.stack, vocabulary, AttentionPlace::decoder).block;
-      return write_cut(run, pruned, whole.options, whole.tokenizer, weights_of(*whole.model), {block, removed, gates},
+      return write_cut(run, pruned, whole.options, whole.tokenizer, weights_of(*whole.model), {block, removed},
                        [&](const LanguageOptions& options) { return make_language_model(options, vocabulary); });
     }
     case RunKind::finetune: break;  // refused

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <span>
 #include <string>
 
@@ -19,12 +18,10 @@ namespace attend {
 void check_can_be_pruned(const std::filesystem::path& run);
 
 // Writes `pruned`, a new directory: the run, with the weights of `checkpoint` (find_weights), without the heads
-// `removed`, which are numbered as in the model of the run. Of the other heads, those in `gates` have their output
-// multiplied by a number, in the output projection. At least one head of each layer stays. The option pruned-heads of
-// its config.toml names the heads that it lacks, numbered as in the model that was never pruned. Throws UserError as
-// check_can_be_pruned does, and if a removed head does not exist or is the last of its layer.
+// `removed`, which are numbered as in the model of the run. At least one head of each layer stays. The option
+// pruned-heads of its config.toml names the heads that it lacks, numbered as in the model that was never pruned. Throws
+// UserError as check_can_be_pruned does, and if a removed head does not exist or is the last of its layer.
 void write_pruned_run(const std::filesystem::path& run, const std::string& checkpoint,
-                      std::span<const HeadPlace> removed, const std::filesystem::path& pruned,
-                      const std::map<HeadPlace, double>& gates = {});
+                      std::span<const HeadPlace> removed, const std::filesystem::path& pruned);
 
 }  // namespace attend

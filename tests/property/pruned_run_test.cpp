@@ -29,13 +29,6 @@ namespace {
 const std::vector<std::string> kPrunedSources = {"the dog sees a cat", "dog", "number 7 and 49 birds"};
 const std::vector<std::string> kPrunedTargets = {"a cat sees the dog", "the number", "and"};
 
-// The removed heads silenced, and the first head of the encoder's or decoder's last layer scaled.
-HeadGates prune_gates(const std::vector<HeadPlace>& removed, AttentionPlace place) {
-  HeadGates gates = HeadGates::silencing(removed);
-  gates.set(place, 1, at::full({1}, 0.5));
-  return gates;
-}
-
 template <class Scores>
 void expect_same_pieces(const Scores& found, const Scores& expected) {
   ASSERT_EQ(found.size(), expected.size());
@@ -74,19 +67,19 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
     EXPECT_NE(error.find(is_free ? "projections is none" : "self-attention is "), std::string::npos) << error;
     return;
   }
-  write_pruned_run(whole, "auto", removed, pruned, {{{AttentionPlace::encoder, 1, 0}, 0.5}});
+  write_pruned_run(whole, "auto", removed, pruned);
   const attend::Run loaded = attend::Run::load(pruned);
   EXPECT_LT(count_parameters(*loaded.model), count_parameters(*run.model));
   EXPECT_EQ(loaded.config.block.pruned_heads, (std::vector<std::string>{"encoder.0.1", "decoder.1.0", "cross.2.1"}));
   EXPECT_NE(read_file(pruned / "config.toml").find("max-steps = 7"), std::string::npos);
-  HeadGates gates = prune_gates(removed, AttentionPlace::encoder);
+  HeadGates gates = HeadGates::silencing(removed);
   expect_same_pieces(scores(loaded, nullptr), scores(run, &gates));
 
   if (*config.block.heads < 3) return;
   const HeadPlace second{AttentionPlace::decoder, 1, 0};  // of those that are left
   write_pruned_run(pruned, "auto", {&second, 1}, again);
   removed.push_back({AttentionPlace::decoder, 1, 1});
-  gates = prune_gates(removed, AttentionPlace::encoder);
+  gates = HeadGates::silencing(removed);
   expect_same_pieces(scores(attend::Run::load(again), nullptr), scores(run, &gates));
   const std::vector<HeadPlace> last = {second};
   EXPECT_NE(user_error_of([&] { write_pruned_run(again, "auto", last, directory / "no"); }).find("one must stay"),
@@ -133,10 +126,9 @@ TEST(PrunedRun, OfABertIsTheSilencedOne) {
   initialise(*model, 5);
   write_run_to_prune(directory / "whole", RunKind::pretrain, options, tokenizer, model);
   const std::vector<HeadPlace> removed = {{AttentionPlace::encoder, 0, 1}, {AttentionPlace::encoder, 0, 0}};
-  write_pruned_run(directory / "whole", "auto", removed, directory / "pruned",
-                   {{{AttentionPlace::encoder, 1, 0}, 0.5}});
+  write_pruned_run(directory / "whole", "auto", removed, directory / "pruned");
   const BertRun whole = BertRun::load(directory / "whole"), pruned = BertRun::load(directory / "pruned");
-  const HeadGates gates = prune_gates(removed, AttentionPlace::encoder);
+  const HeadGates gates = HeadGates::silencing(removed);
   ScoreConfig silenced{.workers = 1};
   silenced.edit = &gates;
   const auto expected = MaskedTexts(whole, kPrunedSources, {.mask_rate = 0.3}).losses(silenced);
@@ -155,9 +147,8 @@ TEST(PrunedRun, OfALanguageModelIsTheSilencedOne) {
   initialise(*model, 5);
   write_run_to_prune(directory / "whole", RunKind::language, options, tokenizer, model);
   const std::vector<HeadPlace> removed = {{AttentionPlace::decoder, 0, 1}, {AttentionPlace::decoder, 0, 2}};
-  write_pruned_run(directory / "whole", "auto", removed, directory / "pruned",
-                   {{{AttentionPlace::decoder, 1, 0}, 0.5}});
-  const HeadGates gates = prune_gates(removed, AttentionPlace::decoder);
+  write_pruned_run(directory / "whole", "auto", removed, directory / "pruned");
+  const HeadGates gates = HeadGates::silencing(removed);
   ScoreConfig silenced{.workers = 1};
   silenced.edit = &gates;
   expect_same_pieces(score_language(LanguageRun::load(directory / "pruned"), kPrunedSources, {.workers = 1}),
