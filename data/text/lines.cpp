@@ -142,6 +142,16 @@ class LineReader::Source {
   std::size_t end_ = 0;
 };
 
+LineCounts& LineCounts::operator+=(const LineCounts& other) {
+  lines += other.lines;
+  carriage_returns += other.carriage_returns;
+  byte_order_marks += other.byte_order_marks;
+  nul += other.nul;
+  line_ends += other.line_ends;
+  invalid_utf8 += other.invalid_utf8;
+  return *this;
+}
+
 bool LineCounts::clean() const { return carriage_returns + byte_order_marks + nul + line_ends + invalid_utf8 == 0; }
 
 void LineCounts::log(const std::string& name) const {

@@ -28,6 +28,7 @@ struct LineCounts {
   std::uint64_t line_ends = 0;
   std::uint64_t invalid_utf8 = 0;
 
+  LineCounts& operator+=(const LineCounts& other);
   bool clean() const;
   // "120 lines: 3 with invalid UTF-8, 120 with CRLF (CR removed)"; lists only non-zero counts.
   std::string report() const;
