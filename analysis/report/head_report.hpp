@@ -77,10 +77,10 @@ struct Silencing {
   std::int64_t pieces = 0;
   double loss = 0;  // of the whole model, in nats by piece
   std::vector<HeadSilence> heads;
-  std::optional<double> bleu = {};                                      // of the whole model's greedy translations
-  std::string bleu_signature = {std::vector<PruningStep> pruning = {};  // by share; empty if each layer has one head
+  std::vector<PruningStep> pruning = {};  // by share; empty if each layer has one head
+  std::optional<double> bleu = {};        // of the whole model's greedy translations
+  std::string bleu_signature = {};
 };
-};  // namespace attend
 
 // A translation model with other weights in place of its attention to the source.
 struct ReplacedAttention {

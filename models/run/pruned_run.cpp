@@ -94,9 +94,9 @@ std::vector<std::string> names_of_pruned(const HeadCut& cut) {
 // A config.toml with another value of pruned-heads; all other lines stay.
 std::string with_pruned_heads(const std::string& config, const std::vector<std::string>& names) {
   constexpr std::string_view kKey = "pruned-heads = ";
-  std::string line(kKey);
-  for (const std::string& name : names) line += (line == kKey ? "[\"" : ", \"") + name + "\"";
-  line += names.empty() ? "[]\n" : "]\n";
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(fmt::format("\"{}\"", name));
+  const std::string line = fmt::format("{}[{}]\n", kKey, fmt::join(quoted, ", "));
   std::size_t begin = config.starts_with(kKey) ? 0 : config.find("\n" + std::string(kKey));
   if (begin == std::string::npos) return config + line;
   if (begin > 0) ++begin;
