@@ -66,9 +66,9 @@ struct HeadSilence {
 // The model without the least important heads.
 struct PruningStep {
   std::int64_t removed = 0;
-  double share = 0;  // of all heads
-  double loss = 0;   // in nats by piece
-  Estimate change;   // of the loss
+  double share = 0;      // of all heads
+  double loss = 0;       // in nats by piece
+  Estimate change = {};  // of the loss
 };
 
 struct Silencing {

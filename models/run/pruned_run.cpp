@@ -97,7 +97,7 @@ std::string with_pruned_heads(const std::string& config, const std::vector<std::
   std::vector<std::string> quoted;
   for (const std::string& name : names) quoted.push_back(fmt::format("\"{}\"", name));
   const std::string line = fmt::format("{}[{}]\n", kKey, fmt::join(quoted, ", "));
-  std::size_t begin = config.starts_with(kKey) ? 0 : config.find("\n" + std::string(kKey));
+  std::size_t begin = config.starts_with(kKey) ? 0 : config.find(fmt::format("\n{}", kKey));
   if (begin == std::string::npos) return config + line;
   if (begin > 0) ++begin;
   return config.substr(0, begin) + line + config.substr(config.find('\n', begin) + 1);
