@@ -211,7 +211,7 @@ TEST(Silencing, HeadsArePrunedInTheOrderOfTheirImportanceButTheBestOfEachLayer) 
     double loss = 1;
     for (std::int64_t layer = 0; layer < 2; ++layer) {
       if (!edit.edits(AttentionPlace::encoder, layer)) continue;
-      const at::Tensor gates = edit.edit(AttentionPlace::encoder, layer, at::ones({1, 3, 1, 1})).flatten();
+      const at::Tensor gates = edit.edit(AttentionPlace::encoder, layer, at::ones({1, 3, 1, 1}), {}).flatten();
       loss += (1 - gates).sum().item<double>() / 10;
     }
     return std::vector<SentenceLoss>(20, {loss, 1});

@@ -148,7 +148,7 @@ TEST(LearntGates, OfTrainingAreSamplesOfTheKey) {
 TEST(LearntGates, ThePenaltyIsTheExpectedNumberOfOpenGates) {
   const Seq2Seq model = with_weights_of_seed_7(gated_config());
   set_gates(*model);
-  const TranslationObjective objective(model, {}, /*samples=*/false, {}, /*gate_penalty=*/0.25);
+  const TranslationObjective objective(model, {}, /*samples=*/false, {}, {}, /*gate_penalty=*/0.25);
   const std::vector<LossTerm> terms = objective.terms(some_batch());
   ASSERT_EQ(terms.size(), 2U);
   EXPECT_EQ(terms[1].name, "open_gates");

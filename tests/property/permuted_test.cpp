@@ -48,7 +48,7 @@ std::shared_ptr<BertImpl> permuted_encoder(const BertOptions& options) {
 }
 
 SegmentedSequences permuted_input() {
-  const Sequences read = sequences_of({{5, 9, 14, 7, 21, 6}, {8, 19, 11}});
+  const Sequences read = sequences_of(std::vector<std::vector<std::int64_t>>{{5, 9, 14, 7, 21, 6}, {8, 19, 11}});
   return {.tokens = read, .segments_M = at::zeros_like(read.ids_M)};
 }
 
@@ -90,7 +90,8 @@ void expect_queries_see_what_comes_before(const BertImpl& bert) {
 void expect_a_batch_is_its_sentences_with_queries(const BertImpl& bert) {
   const at::NoGradGuard no_grad;
   const SegmentedSequences input = permuted_input();
-  SegmentedSequences second{.tokens = sequences_of({{8, 19, 11}}), .segments_M = {}};
+  SegmentedSequences second{.tokens = sequences_of(std::vector<std::vector<std::int64_t>>{{8, 19, 11}}),
+                            .segments_M = {}};
   second.segments_M = at::zeros_like(second.tokens.ids_M);
   Pass inference = Pass::inference();
   const Tensor alone =

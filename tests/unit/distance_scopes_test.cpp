@@ -119,7 +119,7 @@ TEST(TransformerXl, AddsTheProductOfAQueryAndASinusoid) {
   constexpr std::int64_t kLength = 4;
   const Tensor queries = torch::randn({1, 2, kLength, 3}), padding = torch::zeros({1, 1, 1, kLength}, torch::kBool);
   for (const bool causal : {false, true}) {
-    TransformerXlScope scope(all_positions(), /*heads=*/2, /*width=*/3, causal);
+    TransformerXlScope scope(all_positions(), /*heads=*/2, /*width=*/3, /*columns=*/6, causal);
     RandomStream random(1);
     scope.initialise(random);
     const Tensor positions = scope.named_parameters()["positions"];

@@ -116,7 +116,7 @@ TEST(Block, NormsAndSumsStandWhereTheOptionsSay) {
       for (const bool residual : {true, false}) {
         const BlockConfig config{
             .width = 12, .heads = 3, .feed_forward = 19, .norm = place, .norm_kind = kind, .residual = residual};
-        const TransformerBlock block(config, StackKind::encoder);
+        const TransformerBlock block(config, StackKind::encoder, /*layer=*/0);
         initialise(*block, 1);
         Pass pass = Pass::inference();
         const Tensor found = block->forward(x, {.stack = {.layout = layout}}, pass);
