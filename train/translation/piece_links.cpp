@@ -218,8 +218,8 @@ void PieceLinks::add_to(Batch& batch, const EncodedCorpus& corpus) const {
       shares.push_back(1.0F / static_cast<float>(std::ranges::size(of_piece)));
     }
   }
-  (within_source_ ? batch.relations : batch.alignment) = {.cells_K = at::tensor(cells, at::kLong),
-                                                          .shares_K = at::tensor(shares, at::kFloat)};
+  GuidedCells& guided = within_source_ ? batch.relations : batch.alignment;
+  guided = {.cells_K = at::tensor(cells, at::kLong), .shares_K = at::tensor(shares, at::kFloat)};
 }
 
 }  // namespace attend
