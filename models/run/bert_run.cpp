@@ -21,7 +21,7 @@ struct ObjectiveOption {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("objective", self.objective, {});
+    visit("objective", self.objective, {.help = "what is predicted"});
   }
 };
 

@@ -52,13 +52,15 @@ Tensor probed_noise(std::int64_t rows, std::int64_t columns, std::uint64_t seed)
 
 // ---- words
 
-// A model whose state of a token is its id, and in layer 1 its square.
+// A model whose state of a token is its id, and in layer 1 its square. It has a weight that it does not use.
 SentenceModel model_of_ids(const Tokenizer& tokenizer) {
+  const auto module = std::make_shared<torch::nn::Module>();
+  module->register_module("linear", Linear(LinearConfig{.in = 1, .out = 1}));
   return {.description = "ids",
           .tokenizer = tokenizer,
           .begin = tokenizer.special().bos,
           .end = tokenizer.special().eos,
-          .module = Linear(LinearConfig{.in = 1, .out = 1}).ptr(),
+          .module = module,
           .read = [](const Sequences& tokens, Pass& pass) {
             const Tensor x_M1 = tokens.ids_M.to(at::kFloat).unsqueeze(1);
             pass.observer()->on_hidden(AttentionPlace::encoder, 0, x_M1);

@@ -45,6 +45,7 @@ ModelConfig replaced_config() {
   config.score = ScoreKind::general;
   config.encoder_layers = config.decoder_layers = 1;
   config.width = 14;
+  config.dropout = 0;
   return config;
 }
 
@@ -102,6 +103,7 @@ TEST(ReplacedAttention, BleuWithoutAHeadIsThatOfTranslationsWithoutIt) {
   ModelConfig config;
   config.encoder_layers = config.decoder_layers = 1;
   config.width = 12;
+  config.dropout = 0;
   config.block.heads = 2;
   const attend::Run run = small_run(config, 5);
   {
