@@ -60,6 +60,6 @@ inline bool is_of_gates(std::string_view parameter) { return parameter.ends_with
 
 // The learning rate of gates is this times that of the other parameters: from open to closed, log α falls by more than
 // 5, which at a rate of 5e-4 would take Adam ten thousand updates.
-inline constexpr double kGateRate = 10;
+inline constexpr double kGateRate = 100;
 
 }  // namespace attend
