@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "models/attention/head_place.hpp"
 #include "models/translation/factory.hpp"
 #include "train/translation/defaults.hpp"
 
@@ -86,7 +87,10 @@ void TranslationConfig::check_sizes(const OptionPlace& place) const {
     check("guided-relations-layer", relations.layer.value_or(0), "layer of the encoder", *model.encoder_layers);
   }
   if (model.width) {
-    check("guided-relations-head", relations.head, "head", block_config(model.block, *model.width, place).heads);
+    const BlockConfig block = block_config(model.block, *model.width, place);
+    const std::int64_t layer = relations.layer.value_or(-1);  // none that pruned heads are in, until it is chosen
+    check("guided-relations-head", relations.head, "head",
+          std::ssize(kept_heads(block.pruned, AttentionPlace::encoder, layer, block.heads)));
   }
 }
 
