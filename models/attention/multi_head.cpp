@@ -106,7 +106,7 @@ class SomeProjections final : public Projections {
     return missing == 0 ? y : at::constant_pad_nd(y, {missing, 0});
   }
   Tensor of_kept_heads(const Tensor& x_MH) const {
-    if (heads_.kept.empty()) return x_MH;
+    if (heads_.count() == heads_.heads) return x_MH;
     const std::int64_t width = heads_.head_width();
     std::vector<Tensor> columns;
     for (const std::int64_t head : heads_.kept) columns.push_back(x_MH.narrow(1, head * width, width));
