@@ -41,8 +41,7 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();
   // The same masks or orders at every validation, with the paper's masking in every run, so that runs are comparable;
-  // the length
-  // is that of the last phase.
+  // the length is that of the last phase.
   if (valid_) held_out_.emplace(data(*valid_, MaskingConfig{}, 0, phases_.back()));
 }
 
