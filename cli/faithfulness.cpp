@@ -47,7 +47,10 @@ void run(const FaithfulnessCommandConfig& config, const OptionOrigins& origins) 
   at::set_num_threads(static_cast<int>(num_workers(config.threads)));
   const std::string& path = config.measured.run;
   const RunKind kind = kind_of_run(run_of_best_seed(path));
-  if (kind == RunKind::train) refuse_given("data", origins, "for " + path + ", which translates: give --test");
+  if (kind == RunKind::train) {
+    refuse_given("data", origins, "for " + path + ", which translates: give --test");
+    refuse_given("seed", origins, "for " + path + ", which translates: no weights are permuted or sought");
+  }
   if (kind == RunKind::finetune) refuse_given("test", origins, "for " + path + ", which does not translate");
   ReportDirectory directory(config.output);
   Faithfulness faithfulness = measure_faithfulness(config.measured);
