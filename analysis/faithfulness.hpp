@@ -15,6 +15,7 @@
 #include "data/tokenizer/tokenizer.hpp"
 #include "eval/pair_attention.hpp"
 #include "models/layers/pass.hpp"
+#include "models/run/model_options.hpp"
 #include "models/run/run.hpp"
 #include "models/text/text_model.hpp"
 
@@ -46,10 +47,7 @@ struct FaithfulnessConfig {
            .min = 1,
            .max = 1e6});
     visit("seed", self.seed, {.help = "seed of the permutations and of the search for adversarial weights", .min = 0});
-    visit("checkpoint", self.checkpoint,
-          {.help =
-               "best, last, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with a warning",
-           .placeholder = "auto|best|last|PATH"});
+    ModelOptions::visit_checkpoint(self.checkpoint, visit);
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
   }
 };
