@@ -42,6 +42,10 @@ constexpr std::int64_t kAdversarialTexts = 100;
 constexpr std::size_t kMostPiecesOfPair = 100;          // on each side
 constexpr std::int64_t kProbabilitiesAtOnce = 1 << 25;  // of next pieces
 
+void stop_if_requested() {
+  if (signals::stop_requested()) throw Interrupted("the measurement of faithfulness was interrupted");
+}
+
 // The attention at one place and the embedded input, which is part of the graph.
 class ExplanationObserver final : public Observer {
  public:
@@ -138,6 +142,7 @@ AdversarialWeights find_adversarial(const Tensor& weights_BNS, const Tensor& pad
     const auto optimiser =
         make_optimiser(parameters, {.optimiser = OptimiserKind::adam, .beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
     for (int step = 0; step < kSteps; ++step) {
+      stop_if_requested();
       const Tensor other_BNS = ops::masked_softmax(energies_BNS, padding_BS.unsqueeze(1));
       const Tensor divergence_B = jensen_shannon(weights_BNS, other_BNS).mean(1), change_B = change_of(other_BNS);
       const Tensor is_better_B =
@@ -201,6 +206,7 @@ Tensor ExplainedClassifier::probabilities(const std::vector<Sample>& texts) cons
   const torch::NoGradGuard no_grad;
   std::vector<Tensor> rows(texts.size());
   for (const std::vector<const Sample*>& together : batches_by_length(texts)) {
+    stop_if_requested();
     const LabelledBatch batch = on_device(make_labelled_batch(together), model_.parameters().front().device());
     Pass pass = Pass::inference();
     const Tensor probs_BL = model_.head().predict(model_.logits(batch, pass)).cpu();
@@ -274,6 +280,7 @@ std::vector<PerturbedText> ExplainedClassifier::perturb(std::span<const Sample* 
   const Tensor uniform_BNS = (is_token_B1S / is_token_B1S.sum(2, true)).expand_as(weights_BNS);
   std::vector<Tensor> permuted_B;
   for (int number = 0; number < kPermutations; ++number) {
+    stop_if_requested();
     const Tensor places_BS = permutations(texts, weights_BNS.size(2), seed, number).to(device);
     permuted_B.push_back(change_of(weights_BNS.gather(2, places_BS.unsqueeze(1).expand_as(weights_BNS))));
   }
@@ -436,10 +443,6 @@ WeightPerturbation summary_of(const std::vector<PerturbedText>& texts) {
     band.permuted = spread_of(values);
   }
   return result;
-}
-
-void stop_if_requested() {
-  if (signals::stop_requested()) throw Interrupted("the measurement of faithfulness was interrupted");
 }
 
 class FaithfulnessMeasurement {

@@ -80,11 +80,12 @@ class ExplainedClassifier {
   std::string attention() const;           // in words
   std::vector<std::string> names() const;  // of the explanations
 
-  // The parameters of the model must require gradients.
+  // The parameters of the model must require gradients. Interrupted as in measure_faithfulness.
   TokenImportance importance(const Sample& text) const;
 
   // The texts are read together. The permutations of a text depend on its number and `seed` alone. If the parameters
-  // of the model require gradients, the search for adversarial weights keeps all layers in memory.
+  // of the model require gradients, the search for adversarial weights keeps all layers in memory. Interrupted as in
+  // measure_faithfulness.
   std::vector<PerturbedText> perturb(std::span<const Sample* const> texts, std::uint64_t seed, bool adversarial) const;
 
  private:
