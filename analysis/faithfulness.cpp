@@ -419,13 +419,14 @@ class ExplanationTallies {
 };
 
 WeightPerturbation summary_of(const std::vector<PerturbedText>& texts) {
-  WeightPerturbation result{.texts = std::ssize(texts)};
+  WeightPerturbation result{.texts = std::ssize(texts),
+                            .adversarial_texts = std::ranges::count_if(
+                                texts, [](const PerturbedText& text) { return text.divergence.has_value(); })};
   const auto spread = [&](const auto& number) {
     std::vector<double> values;
     for (const PerturbedText& text : texts) {
       if (const std::optional<double> value = number(text)) values.push_back(*value);
     }
-    result.adversarial_texts = std::ssize(values);  // those of the last call
     return spread_of(values);
   };
   result.largest = spread([](const PerturbedText& text) { return std::optional(text.largest); });
