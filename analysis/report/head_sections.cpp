@@ -190,8 +190,7 @@ Section silencing_of_heads(const HeadReport& it) {
   const bool gated = add_gates(numbers, silenced.heads);
   std::string units =
       "Loss and importance in nats by piece. The importance of a head is the mean absolute gradient of a sentence's "
-      "loss "
-      "by a factor of the head's output.";
+      "loss by a factor of the head's output.";
   if (silenced.bleu) {
     units += bleu_note(*silenced.bleu, silenced.bleu_signature);
     numbers.columns.push_back({"Change of BLEU"});
@@ -204,8 +203,9 @@ Section silencing_of_heads(const HeadReport& it) {
     if (gated) numbers.rows.back().emplace_back(gate_of(head));
     if (head.bleu) add_tested(numbers.rows.back(), *head.bleu, 1);
   }
-  for (const auto& [place, grid] : grids)
+  for (const auto& [place, grid] : grids) {
     section.add(grid_table("Change of the loss without a head: " + place, grid, /*of_numbers=*/true));
+  }
   section.add(Figure{"All changes", units, {}, std::move(numbers)});
   if (!silenced.pruning.empty()) section.add(pruning_curve(silenced));
   if (!it.pruned.empty()) {
