@@ -1,7 +1,6 @@
 #include "analysis/contrasts.hpp"
 
 #include "core/error.hpp"
-#include "core/log.hpp"
 #include "core/progress.hpp"
 #include "eval/language_score.hpp"
 #include "eval/metrics/significance.hpp"
@@ -11,7 +10,7 @@ namespace attend {
 namespace {
 
 WorkProgress progress_of(std::span<const MinimalPair> pairs) {
-  return WorkProgress({.unit = "sentences", .total = 2 * std::ssize(pairs), .is_shown = !log::is_quiet()});
+  return WorkProgress({.unit = "sentences", .total = 2 * std::ssize(pairs)});
 }
 
 // From the scores of the better and the worse sentence of each pair.

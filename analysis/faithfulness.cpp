@@ -15,7 +15,6 @@
 #include "analysis/explanations.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
-#include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/progress.hpp"
 #include "core/random.hpp"
@@ -490,7 +489,7 @@ class FaithfulnessMeasurement {
     result_.item = "text";
     result_.texts = std::ssize(texts);
 
-    WorkProgress progress({.unit = "texts", .total = 2 * result_.texts, .is_shown = !log::is_quiet()});
+    WorkProgress progress({.unit = "texts", .total = 2 * result_.texts});
     ExplanationTallies tallies(classifier.names());
     for (const Sample& text : texts) {
       stop_if_requested();
@@ -529,7 +528,7 @@ class FaithfulnessMeasurement {
       throw UserError(config_.run + ": its decoder has no attention to the source", "give a run with attention");
     }
     std::optional<ExplanationTallies> tallies;
-    WorkProgress progress({.unit = "pairs", .is_shown = !log::is_quiet()});
+    WorkProgress progress({.unit = "pairs"});
     const std::size_t most = std::min(kMostPiecesOfPair, most_source_pieces(*run.model));
     std::int64_t read = 0;
     ParallelReader reader({config_.test[0]}, {config_.test[1]});

@@ -14,7 +14,6 @@
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
 #include "core/conditions.hpp"
-#include "core/log.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
@@ -107,7 +106,7 @@ class ContinuationPrinter {
 void continue_prompts(const GenerateCommandConfig& config, const LanguageRun& trained) {
   const bool streams = config.prompt.size() == 1 && config.may_stream();
   const std::int64_t count = std::ssize(config.prompt);
-  WorkProgress progress({.unit = "prompts", .total = count, .is_shown = !streams && !log::is_quiet()});
+  WorkProgress progress({.unit = "prompts", .total = count, .is_shown = !streams});
   ContinuationPrinter printer(config, trained, progress);
   std::vector<GenerationPrompt> prompts;
   for (const std::string& text : config.prompt) {

@@ -12,7 +12,6 @@
 
 #include "cli/score_command.hpp"
 #include "cli/score_output.hpp"
-#include "core/log.hpp"
 #include "core/progress.hpp"
 #include "data/text/minimal_pairs.hpp"
 #include "eval/score_tally.hpp"
@@ -29,7 +28,7 @@ void score_pairs(const ScoreCommandConfig& config, const std::vector<MinimalPair
   constexpr std::size_t kPairsInWindow = 1024;
   typename Scorer::Tally better_sums, worse_sums;
   ContrastTable table;
-  WorkProgress progress({.unit = "sentences", .total = 2 * std::ssize(pairs), .is_shown = !log::is_quiet()});
+  WorkProgress progress({.unit = "sentences", .total = 2 * std::ssize(pairs)});
   for (std::size_t first = 0; first < pairs.size(); first += kPairsInWindow) {
     const std::span window = std::span(pairs).subspan(first, std::min(kPairsInWindow, pairs.size() - first));
     const std::vector<typename Scorer::Score> scores = scorer.score(window, progress);
