@@ -65,12 +65,17 @@ def translation_parser(about, name, rows):
     return result
 
 
+def data_folder(options, *folders):
+    """The folder of all data; refuses a call without it."""
+    if "ATTEND_DATA" not in os.environ:
+        options.error(f"set ATTEND_DATA to the folder that contains {', '.join(folders)}")
+    return pathlib.Path(os.environ["ATTEND_DATA"])
+
+
 def parse(options, *folders):
     """The arguments; refuses a call without the data."""
     args = options.parse_args()
-    if "ATTEND_DATA" not in os.environ:
-        options.error(f"set ATTEND_DATA to the folder that contains {', '.join(folders)}")
-    args.data = pathlib.Path(os.environ["ATTEND_DATA"])
+    args.data = data_folder(options, *folders)
     args.text = args.data / folders[0]
     args.runs.mkdir(parents=True, exist_ok=True)
     args.results.mkdir(parents=True, exist_ok=True)
