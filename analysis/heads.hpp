@@ -34,26 +34,25 @@ struct HeadStudy {
            .required = true,
            .positional = true});
     visit("data", self.data,
-          {.help = "sentences with dependency trees in the format CoNLL-U, plain or .gz, in the language that the "
-                   "encoder or the language model reads; needed unless the run translates with recurrent attention",
+          {.help = "sentences with dependency trees in CoNLL-U, plain or .gz, in the language that the encoder or the "
+                   "language model reads; needed unless the run translates with recurrent attention",
            .placeholder = "FILE"});
     visit("test", self.test,
           {.help = "source sentences and their translations, whose loss is measured with each head of a translation "
                    "run silenced, or with other weights in place of recurrent attention; none: heads are not silenced",
            .placeholder = "FILE"});
     visit("alignment", self.alignment,
-          {.help = "links between the words of each pair of --test, such as 0-0 1-2, that replace recurrent attention, "
-                   "too",
+          {.help = "links between the words of each pair of --test, such as 0-0 1-2, whose weights also replace "
+                   "recurrent attention",
            .placeholder = "FILE"});
     visit("bleu", self.bleu,
-          {.help = "measure the BLEU of greedy translations without each head of a Transformer, too: a translation of "
-                   "--test for each head"});
-    visit(
-        "sentences", self.sentences,
-        {.help = "sentences of --data, or of --test, that are read with each change of attention, at most", .min = 1});
+          {.help = "also measure the BLEU of greedy translations without each head of a Transformer: --test is "
+                   "translated once for each head"});
+    visit("sentences", self.sentences,
+          {.help = "most sentences of --data, or of --test, that are read with each change of attention", .min = 1});
     visit("prune", self.prune,
-          {.help = "share of the heads, between 0 and 1, that are left out of --pruned-run, the least important first; "
-                   "the most important head of each layer stays; 0: none",
+          {.help = "share of the heads, less than 1, that --pruned-run lacks, the least important first; the most "
+                   "important head of each layer stays; 0: write no pruned run",
            .min = 0,
            .max = 1});
     visit("pruned-run", self.pruned_run,

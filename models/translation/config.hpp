@@ -72,8 +72,8 @@ struct ModelConfig {
     visit("self-attention-in", self.self_attention_in,
           {.help = "the stacks that --self-attention, --self-window and --projections change", .only = kTransformer});
     visit("prune-heads", self.prune_heads,
-          {.help = "learn a gate for each attention head, and add this for each open one to the loss of a target "
-                   "piece, such as 0.01, so that heads that help less are closed; auto: no gates",
+          {.help = "learn a gate for each attention head and add this penalty, such as 0.01, to the loss of a target "
+                   "piece for each open gate, so that heads that help less are closed; auto: no gates",
            .min = 0,
            .max = 1000,
            .only = kTransformer});

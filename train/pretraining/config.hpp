@@ -50,7 +50,7 @@ struct PretrainingConfig {
     visit.group("Data");
     visit("objective", self.objective,
           {.help = "what to predict: masked tokens from both sides (masked: a BERT), tokens from those before them in "
-                   "a random order (permuted: an encoder as XLNet is), or each token from those before it (causal: a "
+                   "a random order (permuted: an encoder like XLNet), or each token from those before it (causal: a "
                    "language model, whose default --norm is pre)"});
     visit("train", self.train,
           {.help = "training text: one sentence or paragraph per line, a blank line between documents; plain or .gz",
