@@ -52,7 +52,7 @@ struct Faithfulness {
   std::string checkpoint = {};
   std::string attention = {};  // "[CLS] in the last of 2 layers, 4 heads each"
   std::string data = {};
-  std::string item = {};  // what an output belongs to: "text", or "target position"
+  std::string item = {};                            // what an output belongs to: "text", or "target position"
   std::int64_t texts = 0, items = 0, left_out = 0;  // texts or pairs of them; items: outputs
   std::vector<ExplanationAgreement> explanations = {};
   std::optional<WeightPerturbation> weights = {};  // of texts
