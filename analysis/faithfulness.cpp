@@ -23,6 +23,7 @@
 #include "data/batch/labelled_batch.hpp"
 #include "data/task/task_split.hpp"
 #include "data/text/parallel.hpp"
+#include "models/attention/head_place.hpp"
 #include "models/attention/parts.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/padded.hpp"
@@ -187,7 +188,8 @@ ExplainedClassifier::ExplainedClassifier(const TextModelImpl& model, const TextM
     throw UserError(run + ": its encoder mixes tokens without weights", "give a run of a model with self-attention");
   }
   layer_ = bert->config().layers - 1;
-  heads_ = bert->config().block.heads;
+  const BlockConfig& block = bert->config().block;
+  heads_ = std::ssize(kept_heads(block.pruned, place_, layer_, block.heads));
 }
 
 std::string ExplainedClassifier::attention() const {
