@@ -110,6 +110,9 @@ class FinetuningJob : public Job {
     ancestor_ = Ancestor::read(config_.run.init_from);
     TextModelOptions theirs = ancestor_->model;
     theirs.pooling = config_.model.pooling;  // belongs to the head, which may be new
+    // Pretraining has another default of this option, which has no meaning without a table of positions.
+    BertOptions& stack = theirs.encoder;
+    if (stack.block.positions != PositionKind::learned) stack.initial_positions = InitialPositions::random;
     adopt_model_options(bind(config_.model), bind(theirs), ancestor_->run, origins);
   }
 
