@@ -121,7 +121,7 @@ void write_cut(const fs::path& run, const fs::path& pruned, Options options, con
   StagedDirectory staged(pruned);
   write_file_atomic(staged.path() / "config.toml", with_pruned_heads(read_file(run / "config.toml", kMaxConfigBytes),
                                                                      blocks_in(options).pruned_heads));
-  const auto written = read_config<Options>(staged.path() / "config.toml", UnknownKeys::ignore);
+  auto written = read_config<Options>(staged.path() / "config.toml", UnknownKeys::ignore);
   if (blocks_in(written).pruned_heads != blocks_in(options).pruned_heads) {
     throw UserError((run / "config.toml").string() + ": pruned-heads is not on a line of its own",
                     "write it as attend does: pruned-heads = [\"encoder.0.1\"]");
