@@ -533,7 +533,7 @@ class FaithfulnessMeasurement {
     WorkProgress progress({.unit = "pairs"});
     const std::size_t most = std::min(kMostPiecesOfPair, most_source_pieces(*run.model));
     std::int64_t read = 0;
-    ParallelReader reader({config_.test[0]}, {config_.test[1]});
+    ParallelReader reader(config_.test[0], config_.test[1]);
     for (TextPair lines; read < config_.sentences && reader.next(lines); ++read) {
       stop_if_requested();
       const PiecePair pair = pair_in_pieces(run.tokenizers, lines.src, lines.tgt);

@@ -153,7 +153,7 @@ class HeadMeasurement {
     std::vector<SentenceLinks> links;
     if (!study_.alignment.empty()) links = read_word_links(study_.alignment, source, target);
     GivenTranslations given;
-    ParallelReader reader({source}, {target});
+    ParallelReader reader(source, target);
     for (TextPair pair; std::ssize(given.sources) < study_.sentences && reader.next(pair);) {
       given.sources.push_back(pair.src);
       given.targets.push_back(pair.tgt);
@@ -169,13 +169,12 @@ class HeadMeasurement {
   void show_gates(const Seq2SeqImpl& model) {
     for (const auto& [place, layer, gates] : gates_of(model)) {
       const at::Tensor values_N = gates->values_N().cpu();
-      for (HeadHabits& head : report_.heads) {
-        if (report_.place == name_of(place) && head.layer == layer) head.gate = values_N[head.head].item<double>();
-      }
+      const auto show = [&](auto& head, const std::string& its_place) {
+        if (its_place == name_of(place) && head.layer == layer) head.gate = values_N[head.head].template item<double>();
+      };
+      for (HeadHabits& head : report_.heads) show(head, report_.place);
       if (!report_.silencing) continue;
-      for (HeadSilence& head : report_.silencing->heads) {
-        if (head.place == name_of(place) && head.layer == layer) head.gate = values_N[head.head].item<double>();
-      }
+      for (HeadSilence& head : report_.silencing->heads) show(head, head.place);
     }
   }
 

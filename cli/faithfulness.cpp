@@ -1,6 +1,5 @@
 // attend faithfulness: whether the weights of a run's attention explain its predictions, as a report.
 #include <ATen/Parallel.h>
-#include <spdlog/fmt/fmt.h>
 
 #include <cstdint>
 #include <optional>
@@ -9,11 +8,10 @@
 #include "analysis/report/json.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
+#include "cli/test_files.hpp"
 #include "core/command_line.hpp"
 #include "core/conditions.hpp"
-#include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
 #include "core/signals.hpp"
 #include "eval/workers.hpp"
 #include "models/run/text_run.hpp"
@@ -34,12 +32,7 @@ struct FaithfulnessCommandConfig {
     visit("threads", self.threads, {.help = "threads; auto: one per processor", .min = 1, .max = 1024});
   }
 
-  void validate(const OptionOrigins& origins) const {
-    if (!measured.test.empty() && measured.test.size() != 2) {
-      throw UserError(fmt::format("{}: {}, expected 2", origins("test"), counted(std::ssize(measured.test), "file")),
-                      "write --test SOURCE TARGET");
-    }
-  }
+  void validate(const OptionOrigins& origins) const { check_test_files(measured.test, origins); }
 };
 
 void run(const FaithfulnessCommandConfig& config, const OptionOrigins& origins) {
