@@ -36,8 +36,8 @@ Tokenizer train(const TokenizerConfig& config) {
   return tokenizer_of(text, config);
 }
 
-// Every type with every normalisation, or only those of unigram with a table of normalisation: its 80,000 rules, which
-// are read for each file, are the same for all types.
+// Every type with every normalisation, or each table of normalisation once, with unigram: its 80,000 rules, which are
+// read for each file, take seconds under the sanitizers and are the same for all types.
 std::vector<std::pair<std::string, TokenizerConfig>> kinds(bool with_all_tables) {
   std::vector<std::pair<std::string, TokenizerConfig>> result;
   for (const auto type : {TokenizerType::unigram, TokenizerType::bpe, TokenizerType::word, TokenizerType::character}) {
@@ -49,8 +49,11 @@ std::vector<std::pair<std::string, TokenizerConfig>> kinds(bool with_all_tables)
     result.push_back({name + "_nfkc_lower", {.type = type, .normalisation = Normalisation::nfkc, .lower_case = true}});
   }
   for (const auto type : {TokenizerType::unigram, TokenizerType::bpe}) {
+    const bool table = with_all_tables || type == TokenizerType::unigram;
     result.push_back({std::string(name_of(type)) + "_bytes",
-                      {.type = type, .byte_fallback = true, .normalisation = Normalisation::nfkc}});
+                      {.type = type,
+                       .byte_fallback = true,
+                       .normalisation = table ? Normalisation::nfkc : Normalisation::identity}});
   }
   return result;
 }
@@ -64,7 +67,6 @@ TEST(TokenizerJson, IsWrittenForEveryKind) {
     const Tokenizer tokenizer = train(config);
     const std::string bytes = to_tokenizer_json(tokenizer);
     const json file = json::parse(bytes);
-    EXPECT_EQ(bytes, to_tokenizer_json(Tokenizer::from_bytes(tokenizer.bytes())));
     EXPECT_EQ(file["added_tokens"].size(), 7u);
     EXPECT_EQ(file["added_tokens"][6]["content"], "<mask>");
     EXPECT_EQ(file["model"]["vocab"].size(), static_cast<std::size_t>(tokenizer.size())) << name;
@@ -84,18 +86,27 @@ TEST(TokenizerJson, IsWrittenForEveryKind) {
   }
 }
 
+const Tokenizer& usual() {
+  static const Tokenizer kTokenizer = train({});
+  return kTokenizer;
+}
+
+const json& usual_file() {
+  static const json kFile = json::parse(to_tokenizer_json(usual()));
+  return kFile;
+}
+
 TEST(TokenizerJson, NormalisesInTheOrderOfTheModel) {
-  const auto steps_of = [](const TokenizerConfig& config) {
+  const auto steps_of = [](const json& file) {
     std::string steps;
-    const json file = json::parse(to_tokenizer_json(train(config)));
     for (const json& step : file["normalizer"]["normalizers"]) {
       steps += step["type"].get<std::string>() + " ";
     }
     return steps;
   };
   const std::string spaces = "Replace Replace Prepend Replace Replace ";
-  EXPECT_EQ(steps_of({.normalisation = Normalisation::identity}), spaces);
-  EXPECT_EQ(steps_of({}), "NFC Replace Precompiled Replace NFC " + spaces);
+  EXPECT_EQ(steps_of(json::parse(to_tokenizer_json(train({.normalisation = Normalisation::identity})))), spaces);
+  EXPECT_EQ(steps_of(usual_file()), "NFC Replace Precompiled Replace NFC " + spaces);
 }
 
 TEST(TokenizerJson, MergesAreOrderedByWhatTheyMake) {
@@ -125,8 +136,7 @@ TEST(TokenizerJson, PiecesThatNoTextBecomesAreNeverTaken) {
 }
 
 TEST(TokenizerJson, NamesTheSpecialPieces) {
-  const Tokenizer tokenizer = train({});
-  const json config = json::parse(to_tokenizer_config_json(tokenizer, 128));
+  const json config = json::parse(to_tokenizer_config_json(usual(), 128));
   EXPECT_EQ(config["tokenizer_class"], "PreTrainedTokenizerFast");
   EXPECT_EQ(config["model_max_length"], 128);
   EXPECT_EQ(config["mask_token"], "<mask>");
@@ -138,16 +148,14 @@ TEST(TokenizerJson, NamesTheSpecialPieces) {
 
 // For a language model, a text follows the end of the one before it, and a pair is one text.
 TEST(TokenizerJson, OfALanguageModel) {
-  const Tokenizer tokenizer = train({});
-  const json encoder = json::parse(to_tokenizer_json(tokenizer));
-  json file = json::parse(to_tokenizer_json(tokenizer, TextsFor::language_model));
+  json file = json::parse(to_tokenizer_json(usual(), TextsFor::language_model));
   const json end = {{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}};
   EXPECT_EQ(file["post_processor"]["single"], json::array({end, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}));
-  EXPECT_EQ(file["post_processor"]["special_tokens"]["</s>"]["ids"], json::array({tokenizer.special().eos}));
-  file["post_processor"] = encoder["post_processor"];
-  EXPECT_EQ(file, encoder) << "all else is the same";
+  EXPECT_EQ(file["post_processor"]["special_tokens"]["</s>"]["ids"], json::array({usual().special().eos}));
+  file["post_processor"] = usual_file()["post_processor"];
+  EXPECT_EQ(file, usual_file()) << "all else is the same";
   const auto inputs = [&](TextsFor use) {
-    return json::parse(to_tokenizer_config_json(tokenizer, 128, use))["model_input_names"].dump();
+    return json::parse(to_tokenizer_config_json(usual(), 128, use))["model_input_names"].dump();
   };
   EXPECT_NE(inputs(TextsFor::encoder).find("token_type_ids"), std::string::npos);
   EXPECT_EQ(inputs(TextsFor::language_model).find("token_type_ids"), std::string::npos);
