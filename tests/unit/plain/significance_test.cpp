@@ -201,7 +201,7 @@ TEST(Significance, FalseAlarmsAreOneInTwenty) {
     for (int i = 0; i < 12; ++i) sum += random.uniform();
     return sum;
   };
-  for (const std::size_t sentences : {20U, 100U}) {
+  for (const std::size_t sentences : {20U, 40U}) {
     SCOPED_TRACE(sentences);
     int bootstrap = 0, randomisation = 0;
     for (std::size_t repetition = 0; repetition < kRepetitions; ++repetition) {
