@@ -69,18 +69,41 @@ bool is_form(const std::string& word, const std::string& prefix) {
   });
 }
 
+// Written once, for all tests.
+struct WrittenCorpus {
+  explicit WrittenCorpus(bool challenge)
+      : report(write_toy_corpus({.directory = directory.string(),
+                                 .train_sentences = 5,
+                                 .valid_sentences = 5,
+                                 .test_sentences = 5,
+                                 .challenge = challenge})) {}
+
+  std::vector<MinimalPair> pairs(const char* file, PairsOf what) const {
+    return read_minimal_pairs(directory / "challenge" / file, what);
+  }
+
+  TemporaryDirectory temporary;
+  std::filesystem::path directory = temporary / "corpus";
+  ToyReport report;
+};
+
+const WrittenCorpus& corpus() {
+  static const WrittenCorpus kCorpus(true);
+  return kCorpus;
+}
+
 const std::vector<MinimalPair>& english() {
-  static const std::vector<MinimalPair> kPairs = draw_challenge(Language::english, 1);
+  static const std::vector<MinimalPair> kPairs = corpus().pairs("english.tsv", PairsOf::texts);
   return kPairs;
 }
 
 const std::vector<MinimalPair>& german() {
-  static const std::vector<MinimalPair> kPairs = draw_challenge(Language::german, 1);
+  static const std::vector<MinimalPair> kPairs = corpus().pairs("german.tsv", PairsOf::texts);
   return kPairs;
 }
 
 const std::vector<MinimalPair>& translations() {
-  static const std::vector<MinimalPair> kPairs = draw_translation_challenge(1);
+  static const std::vector<MinimalPair> kPairs = corpus().pairs("en-de.tsv", PairsOf::translations);
   return kPairs;
 }
 
@@ -332,38 +355,17 @@ TEST(ToyChallenge, EveryWordOccursInTheTrainingText) {
 }
 
 TEST(ToyChallenge, IsWrittenIfWanted) {
-  const TemporaryDirectory temporary;
-  const std::filesystem::path directory = temporary / "corpus";
-  ToyConfig config{.directory = directory.string(), .train_sentences = 5, .valid_sentences = 5, .test_sentences = 5};
-  EXPECT_EQ(write_toy_corpus(config).english_pairs, 0U);
-  EXPECT_FALSE(std::filesystem::exists(directory / "challenge"));
-
-  const auto bytes = [&](const char* name) { return read_file(directory / name); };
-  const std::string train = bytes("train.de"), documents = bytes("documents.train.txt");
-  config.challenge = config.overwrite = true;
-  const ToyReport report = write_toy_corpus(config);
-  EXPECT_EQ(report.english_pairs, english().size());
-  EXPECT_EQ(report.german_pairs, german().size());
-  EXPECT_EQ(report.translation_pairs, translations().size());
-  EXPECT_EQ(bytes("train.de"), train);
-  EXPECT_EQ(bytes("documents.train.txt"), documents);
-
-  const auto expect_read = [&](const char* name, PairsOf what, const std::vector<MinimalPair>& drawn) {
-    const std::vector<MinimalPair> read = read_minimal_pairs(directory / "challenge" / name, what);
-    ASSERT_EQ(read.size(), drawn.size());
-    for (std::size_t i = 0; i < read.size(); ++i) {
-      EXPECT_EQ(read[i].kind, drawn[i].kind);
-      EXPECT_EQ(read[i].distance, drawn[i].distance);
-      EXPECT_EQ(read[i].source, drawn[i].source);
-      EXPECT_EQ(read[i].better, drawn[i].better);
-      EXPECT_EQ(read[i].worse, drawn[i].worse);
-    }
-  };
-  expect_read("english.tsv", PairsOf::texts, english());
-  expect_read("german.tsv", PairsOf::texts, german());
-  expect_read("en-de.tsv", PairsOf::translations, translations());
-  const std::string both = bytes("challenge/english.tsv") + bytes("challenge/german.tsv");
-  EXPECT_EQ(fnv1a(both), 18400075443716766603ULL)
+  const WrittenCorpus without(false);
+  EXPECT_EQ(without.report.english_pairs, 0U);
+  EXPECT_FALSE(std::filesystem::exists(without.directory / "challenge"));
+  for (const char* file : {"train.de", "documents.train.txt"}) {
+    EXPECT_EQ(read_file(corpus().directory / file), read_file(without.directory / file));
+  }
+  EXPECT_EQ(corpus().report.english_pairs, english().size());
+  EXPECT_EQ(corpus().report.german_pairs, german().size());
+  EXPECT_EQ(corpus().report.translation_pairs, translations().size());
+  const auto bytes = [](const char* name) { return read_file(corpus().directory / "challenge" / name); };
+  EXPECT_EQ(fnv1a(bytes("english.tsv") + bytes("german.tsv")), 18400075443716766603ULL)
       << "the pairs have changed: say so in CHANGELOG.md and take over the new value";
 
   EXPECT_NE(draw_challenge(Language::german, 2).front().better, german().front().better);
@@ -372,9 +374,7 @@ TEST(ToyChallenge, IsWrittenIfWanted) {
     const TemporaryDirectory there;
     std::filesystem::create_directories(there / "challenge");
     std::ofstream(there / "challenge" / (file + ".tsv")) << "mine";
-    config.directory = there.path().string();
-    config.overwrite = false;
-    EXPECT_THROW(write_toy_corpus(config), UserError);
+    EXPECT_THROW(write_toy_corpus({.directory = there.path().string(), .challenge = true}), UserError);
     EXPECT_FALSE(std::filesystem::exists(there / "train.en"));
   }
 }
