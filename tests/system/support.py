@@ -1,5 +1,6 @@
 """What the system tests share: a place of their own, small parallel texts, and the program run as a user runs it."""
 import atexit
+import json
 import os
 import pathlib
 import random
@@ -28,6 +29,33 @@ def attend(*words, code=0, **options):
 def check(condition, message):
     if not condition:
         sys.exit(f"{os.path.basename(sys.argv[0])}: {message}")
+
+
+def refuses(expected, *words, **options):
+    """The program refuses these words and says what is expected: a text, or several."""
+    said = attend(*words, code=2, **options).stderr
+    for text in [expected] if isinstance(expected, str) else expected:
+        check(text in said, f"expected {text!r} in: {said}")
+    return said
+
+
+def events(run, kind):
+    """The lines of the log of a run that are of this kind."""
+    lines = map(json.loads, pathlib.Path(run, "train.jsonl").read_text().splitlines())
+    return [line for line in lines if line["event"] == kind]
+
+
+def same(left, right, step):
+    """Two runs have learnt the same until this step."""
+    for name in "model.safetensors", "optimizer.safetensors":
+        files = [pathlib.Path(run, f"checkpoints/step-{step}", name).read_bytes() for run in (left, right)]
+        check(files[0] == files[1], f"{left} and {right} differ in {name} of step {step}")
+
+
+def report(directory):
+    """What a report holds, which is there as a page and as Markdown, too."""
+    check(sorted(os.listdir(directory)) == ["index.html", "report.json", "report.md"], os.listdir(directory))
+    return json.loads(pathlib.Path(directory, "report.json").read_text())
 
 
 def write_pairs(name, count, change, seed=1, letters="abcdefghijkl", longest=8):
