@@ -35,7 +35,7 @@ def refuses(expected, *words, **options):
     """The program refuses these words and says what is expected: a text, or several."""
     said = attend(*words, code=2, **options).stderr
     for text in [expected] if isinstance(expected, str) else expected:
-        check(text in said, f"expected {text!r} in: {said}")
+        check(text in said, f"attend {' '.join(map(str, words))}: expected {text!r} in: {said}")
     return said
 
 
