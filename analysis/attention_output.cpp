@@ -11,10 +11,8 @@
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/page.hpp"
-#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/version.hpp"
 
 namespace attend {
 namespace {
@@ -113,11 +111,10 @@ class Page : public AttentionOutput {
   Page(const std::string& file, const AttentionView& view) : view_(view), file_(file) {
     page_ = {.title = view.run,
              .description = "The attention weights of every layer and head, sentence by sentence.",
-             .attend = std::string(version()),
-             .command = view.command,
-             .made = now_utc().substr(0, 10),
+             .making = {.command = view.command},
              .views = {},
              .sentences = {}};
+    record_making(page_.making);
     for (const AttentionPlace place : kPlaces) page_.views.push_back(heading_of(place));
   }
   void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) override {

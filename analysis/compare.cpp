@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -28,13 +27,12 @@
 #include "analysis/run_groups.hpp"
 #include "analysis/searches.hpp"
 #include "analysis/trained_run.hpp"
-#include "core/clock.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/log.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
-#include "core/version.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/score.hpp"
@@ -87,6 +85,7 @@ class Measurement {
     set_.references = inputs_.references;
     contrasts_ = read_pairs_files(config_.contrast, PairsOf::translations);
     record_making(result_);
+    result_.processor = processor_name();
     result_.test = {.source = config_.test[0],
                     .target = config_.test[1],
                     .sentences = std::ssize(set_.sources),
@@ -365,16 +364,6 @@ class Measurement {
 };
 
 }  // namespace
-
-void record_making(ComparedSystems& compared) {
-  compared.attend = version();
-  compared.made = now_utc().substr(0, 10);
-  std::ifstream lines("/proc/cpuinfo");
-  for (std::string line; compared.processor.empty() && std::getline(lines, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) compared.processor = line.substr(colon + 2);
-  }
-}
 
 bool are_language_models(const std::vector<std::string>& runs) {
   const auto is_one = [](const std::filesystem::path& run) {

@@ -89,7 +89,4 @@ bool are_language_models(const std::vector<std::string>& runs);
 // UserError for runs or texts that cannot be compared. Interrupted after SIGINT or SIGTERM.
 Comparison compare(const CompareConfig& config);
 
-// Sets the version, the date and the processor.
-void record_making(ComparedSystems& compared);
-
 }  // namespace attend

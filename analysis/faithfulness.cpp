@@ -13,13 +13,11 @@
 #include <utility>
 
 #include "analysis/explanations.hpp"
-#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/number.hpp"
 #include "core/progress.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
-#include "core/version.hpp"
 #include "data/batch/labelled_batch.hpp"
 #include "data/task/task_split.hpp"
 #include "data/text/parallel.hpp"
@@ -460,8 +458,7 @@ class FaithfulnessMeasurement {
                       config_.run, command_of(kind)),
           "give a run of attend finetune or attend train; attend heads and attend probe describe others");
     }
-    result_.attend = version();
-    result_.made = now_utc().substr(0, 10);
+    record_making(result_);
     result_.run = config_.run;
     result_.checkpoint = find_weights(path_, config_.checkpoint).string();
     kind == RunKind::train ? measure_translations() : measure_texts();

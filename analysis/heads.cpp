@@ -15,13 +15,11 @@
 #include "analysis/replaced_attention.hpp"
 #include "analysis/sentence_model.hpp"
 #include "analysis/silencing.hpp"
-#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
-#include "core/version.hpp"
 #include "data/text/conllu.hpp"
 #include "data/text/parallel.hpp"
 #include "eval/alignment.hpp"
@@ -72,8 +70,7 @@ PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>&
 class HeadMeasurement {
  public:
   explicit HeadMeasurement(const HeadStudy& study) : study_(study), device_(device_named(study.use.device)) {
-    report_.attend = version();
-    report_.made = now_utc().substr(0, 10);
+    record_making(report_);
     report_.run = study.run;
     if (study.data.empty()) return;
     trees_ = read_conllu(study.data);

@@ -14,10 +14,8 @@
 #include "analysis/linear_probe.hpp"
 #include "analysis/probed_words.hpp"
 #include "analysis/structural_probe.hpp"
-#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/progress.hpp"
-#include "core/version.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
 
@@ -124,8 +122,7 @@ class HiddenStateProbes {
   }
 
   void describe() {
-    result_.attend = version();
-    result_.made = now_utc().substr(0, 10);
+    record_making(result_);
     result_.run = config_.run;
     result_.model = model_.description;
     result_.data = config_.data;

@@ -21,6 +21,7 @@
 #include "analysis/test_documents.hpp"
 #include "analysis/trained_run.hpp"
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/text/documents.hpp"
@@ -87,6 +88,7 @@ class LanguageMeasurement {
     documents_ = read_test_documents(config_.test);
     contrasts_ = read_pairs_files(config_.contrast, PairsOf::texts);
     record_making(result_);
+    result_.processor = processor_name();
     TestText& test = result_.test;
     test = {.files = name_of_files(config_.test), .documents = std::ssize(documents_)};
     for (const TestDocument& document : documents_) {

@@ -8,6 +8,9 @@ namespace attend {
 
 std::string host_name();
 
+// As the kernel calls it; empty where it does not.
+std::string processor_name();
+
 // Processors that this process may use: those of its affinity mask (taskset, cpusets), at least 1.
 std::int64_t usable_processors();
 

@@ -14,6 +14,15 @@
 
 namespace attend {
 
+// How a report was made.
+struct Making {
+  std::string attend = {};   // the version
+  std::string command = {};  // the command line
+  std::string made = {};     // date
+};
+// Sets the version and the date.
+void record_making(Making& making);
+
 // A value with its 95 % interval, whose bounds are NaN where there is none.
 struct Estimate {
   double value = 0;
@@ -317,10 +326,7 @@ struct Units {
 };
 
 // What translation systems and language models (language_comparison.hpp) have in common.
-struct ComparedSystems {
-  std::string attend;   // the version that made this
-  std::string command;  // the command line that made it
-  std::string made;     // date
+struct ComparedSystems : Making {
   std::string processor;
   Units units;
   std::vector<std::string> notes;       // sentences that a reader needs before the numbers

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "analysis/report/section_parts.hpp"
 
 namespace attend {
@@ -84,22 +82,12 @@ Section weights_section(const Faithfulness& it) {
   return section;
 }
 
-std::string faithfulness_title(const Faithfulness& it) { return "Faithfulness of the attention of " + it.run; }
-
 }  // namespace
 
-std::vector<Section> sections_of(const Faithfulness& faithfulness) {
-  return {explained_section(faithfulness), agreement_section(faithfulness), weights_section(faithfulness)};
-}
-
-std::string faithfulness_page(const Faithfulness& faithfulness) {
-  return section_page(
-      faithfulness_title(faithfulness), sections_of(faithfulness),
-      fmt::format("Made by attend {}, {}: {}", faithfulness.attend, faithfulness.made, faithfulness.command));
-}
-
-std::string faithfulness_markdown(const Faithfulness& faithfulness) {
-  return sections_markdown(faithfulness_title(faithfulness), sections_of(faithfulness));
+SectionReport section_report(const Faithfulness& faithfulness) {
+  return {"Faithfulness of the attention of " + faithfulness.run,
+          {explained_section(faithfulness), agreement_section(faithfulness), weights_section(faithfulness)},
+          made_by(faithfulness) + ": " + faithfulness.command};
 }
 
 }  // namespace attend

@@ -44,10 +44,7 @@ struct WeightPerturbation {
   Spread change = {};      // with the adversarial weights
 };
 
-struct Faithfulness {
-  std::string attend = {};   // the version that made this
-  std::string command = {};  // the command line that made it
-  std::string made = {};     // date
+struct Faithfulness : Making {
   std::string run = {};
   std::string checkpoint = {};
   std::string attention = {};  // "[CLS] in the last of 2 layers, 4 heads each"
@@ -62,8 +59,6 @@ struct Faithfulness {
 inline constexpr double kAdversarialChange = 0.01;
 inline constexpr int kPermutations = 100;
 
-std::vector<Section> sections_of(const Faithfulness& faithfulness);
-std::string faithfulness_page(const Faithfulness& faithfulness);      // index.html
-std::string faithfulness_markdown(const Faithfulness& faithfulness);  // report.md
+SectionReport section_report(const Faithfulness& faithfulness);
 
 }  // namespace attend

@@ -104,10 +104,7 @@ struct Replacement {
   std::vector<ReplacedAttention> weights;
 };
 
-struct HeadReport {
-  std::string attend;   // the version that made this
-  std::string command;  // the command line that made it
-  std::string made;     // date
+struct HeadReport : Making {
   std::string run;
   std::string place;  // of the self-attention: "encoder", or "decoder" of a language model
   bool causal = false;

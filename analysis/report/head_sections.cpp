@@ -7,8 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "analysis/report/section_parts.hpp"
 #include "analysis/report/verdict.hpp"
 
@@ -64,7 +62,7 @@ Section facts_of_heads(const HeadReport& it) {
         plural(it.words, "word"), it.data,
         it.causal ? " A word sees itself and those before it: only relations to an earlier word count." : "")});
   }
-  section.add(Paragraph{fmt::format("Made by attend {}, {}: {}", it.attend, it.made, it.command)});
+  section.add(Paragraph{made_by(it) + ": " + it.command});
   return section;
 }
 
@@ -249,22 +247,15 @@ Section replaced_attention(const HeadReport& it) {
   return section;
 }
 
-std::string title_of(const HeadReport& it) {
-  return (it.replacement ? "Attention of " : "Attention heads of ") + it.run;
-}
-
 }  // namespace
 
-std::vector<Section> sections_of(const HeadReport& report) {
-  if (report.replacement) return {facts_of_heads(report), replaced_attention(report)};
-  return {facts_of_heads(report), roles_of_heads(report), relations_of_heads(report), silencing_of_heads(report)};
+SectionReport section_report(const HeadReport& report) {
+  const Section facts = facts_of_heads(report);
+  const std::string foot = made_by(report) + ".";
+  if (report.replacement) return {"Attention of " + report.run, {facts, replaced_attention(report)}, foot};
+  return {"Attention heads of " + report.run,
+          {facts, roles_of_heads(report), relations_of_heads(report), silencing_of_heads(report)},
+          foot};
 }
-
-std::string head_page(const HeadReport& report) {
-  return section_page(title_of(report), sections_of(report),
-                      fmt::format("Made by attend {}, {}.", report.attend, report.made));
-}
-
-std::string head_markdown(const HeadReport& report) { return sections_markdown(title_of(report), sections_of(report)); }
 
 }  // namespace attend

@@ -46,15 +46,7 @@ std::string markdown_of(const Figure& figure) {
   return "### " + plain(figure.title) + "\n\n" + plain(figure.how_to_read) + "\n\n" + markdown_of(figure.numbers);
 }
 
-std::string comparison_title(const std::vector<System>& systems) {
-  std::string title = "Comparison";
-  for (std::size_t s = 0; s < systems.size(); ++s) title += (s == 0 ? " of " : ", ") + systems[s].name;
-  return title;
-}
-
-}  // namespace
-
-std::string sections_markdown(const std::string& title, const std::vector<Section>& sections) {
+std::string markdown_of(const std::string& title, const std::vector<Section>& sections) {
   std::string out = "# " + plain(title) + "\n\n";
   for (const Section& section : sections) {
     out += "## " + section.title + "\n\n";
@@ -64,16 +56,19 @@ std::string sections_markdown(const std::string& title, const std::vector<Sectio
   return out;
 }
 
+}  // namespace
+
 std::string report_markdown(const Comparison& comparison) {
-  std::string out =
-      sections_markdown(comparison_title(comparison.systems), sections_of(comparison)) + "## 8. Sentences\n\n";
+  std::string out = markdown_of(comparison_title(comparison), sections_of(comparison)) + "## 8. Sentences\n\n";
   if (comparison.sentences.empty()) return out + "This comparison has no sentences.\n";
   return out + "index.html shows all sentences, and attention.\n\n" +
          markdown_of(sentence_table(comparison, kSentences));
 }
 
 std::string report_markdown(const LanguageComparison& comparison) {
-  return sections_markdown(comparison_title(comparison.systems), sections_of(comparison));
+  return markdown_of(comparison_title(comparison), sections_of(comparison));
 }
+
+std::string report_markdown(const SectionReport& report) { return markdown_of(report.title, report.sections); }
 
 }  // namespace attend

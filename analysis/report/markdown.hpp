@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "analysis/report/comparison.hpp"
 #include "analysis/report/language_comparison.hpp"
@@ -12,8 +11,6 @@ namespace attend {
 
 std::string report_markdown(const Comparison& comparison);
 std::string report_markdown(const LanguageComparison& comparison);
-
-// A page of sections alone.
-std::string sections_markdown(const std::string& title, const std::vector<Section>& sections);
+std::string report_markdown(const SectionReport& report);
 
 }  // namespace attend

@@ -54,7 +54,7 @@ class Measured : public SectionMaker {
     section.add(Paragraph{test_set});
     section.add(Paragraph{
         fmt::format("Where a system has several runs, all intervals and sections {} describe its first run.", later)});
-    section.add(Paragraph{fmt::format("Made by attend {}, {}, on {}: {}", it_.attend, it_.made,
+    section.add(Paragraph{fmt::format("{}, on {}: {}", made_by(it_),
                                       it_.processor.empty() ? "an unknown processor" : it_.processor, it_.command)});
     return section;
   }

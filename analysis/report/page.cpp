@@ -10,6 +10,7 @@
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/page_files.hpp"
+#include "analysis/report/section_parts.hpp"
 #include "analysis/report/sentence_data.hpp"
 #include "core/base64.hpp"
 #include "core/error.hpp"
@@ -145,23 +146,6 @@ std::string bytes_of_hex(std::string_view digits) {
   return bytes;
 }
 
-struct SentenceView {
-  std::string title;
-  std::string how_to_read;
-  std::string without_attention;  // a sentence
-  Table first;                    // for readers without a script
-  PackedSentences packed;
-};
-
-std::string html_of(const SentenceView& view) {
-  return filled(page_files::kSentencesHtml, {{"title", escaped(view.title)},
-                                             {"how", escaped(view.how_to_read)},
-                                             {"without", escaped(view.without_attention)},
-                                             {"first", html_of(view.first)},
-                                             {"texts", view.packed.texts},
-                                             {"weights", view.packed.weights}});
-}
-
 std::string whole(const std::string& title, const std::string& navigation, const std::string& content,
                   const std::string& foot) {
   return filled(page_files::kReportHtml, {{"title", escaped(title)},
@@ -173,20 +157,28 @@ std::string whole(const std::string& title, const std::string& navigation, const
                                           {"script-hash", base64(bytes_of_hex(page_files::kReportJsSha256))}});
 }
 
-constexpr std::string_view kHowToRead =
-    "Rows are target pieces, columns source pieces. The stronger the colour of a cell, the more of its row's attention "
-    "goes to its column; the shade is the square root of the weight. The arrow keys go to the previous and the next "
-    "sentence.";
-
-// A sentence about attention that is missing; empty where none is.
-std::string left_out(const PackedSentences& pack, std::size_t without, std::size_t sentences,
-                     const std::string& remedy) {
-  if (without == 0) {
-    return pack.with_attention == 0 ? "This page has no attention weights." : "";
+// The sentences with their attention; `first` is for readers without a script. `left_out` says how many of them have no
+// attention besides those that the page has no room for, and `remedy` what shows it.
+std::string sentence_section(const std::string& title, const Table& first, const PackedSentences& pack,
+                             std::size_t sentences, std::size_t left_out, const std::string& remedy) {
+  constexpr std::string_view kHowToRead =
+      "Rows are target pieces, columns source pieces. The stronger the colour of a cell, the more of its row's "
+      "attention goes to its column; the shade is the square root of the weight. The arrow keys go to the previous and "
+      "the next sentence.";
+  std::string without;
+  if (left_out + pack.without_for_budget > 0) {
+    without =
+        fmt::format("The page holds the attention of {} of {} sentences, to remain small; {} shows that of the others.",
+                    pack.with_attention, sentences, remedy);
+  } else if (pack.with_attention == 0) {
+    without = "This page has no attention weights.";
   }
-  return fmt::format(
-      "The page holds the attention of {} of {} sentences, to remain small; {} shows that of the others.",
-      pack.with_attention, sentences, remedy);
+  return filled(page_files::kSentencesHtml, {{"title", escaped(title)},
+                                             {"how", escaped(kHowToRead)},
+                                             {"without", escaped(without)},
+                                             {"first", html_of(first)},
+                                             {"texts", pack.texts},
+                                             {"weights", pack.weights}});
 }
 
 // The sections of a page, and the list of links to them.
@@ -205,26 +197,15 @@ struct PageContent {
   }
 };
 
-std::string title_of(const std::vector<System>& systems) {
-  std::string title;
-  for (std::size_t s = 0; s < systems.size(); ++s) title += (s == 0 ? "Comparison of " : ", ") + systems[s].name;
-  return title;
-}
-
-template <class Report>
-std::string foot_of(const Report& report) {
-  return fmt::format("Made by attend {}, {}.", report.attend, report.made);
-}
-
 }  // namespace
 
-std::string section_page(const std::string& title, const std::vector<Section>& sections, const std::string& foot) {
-  const PageContent page(sections);
-  return whole(title, page.navigation, page.content, foot);
+std::string report_page(const SectionReport& report) {
+  const PageContent page(report.sections);
+  return whole(report.title, page.navigation, page.content, report.foot);
 }
 
 std::string comparison_page(const LanguageComparison& comparison) {
-  return section_page(title_of(comparison.systems), sections_of(comparison), foot_of(comparison));
+  return report_page({comparison_title(comparison), sections_of(comparison), made_by(comparison) + "."});
 }
 
 std::string comparison_page(const Comparison& comparison) {
@@ -256,14 +237,12 @@ std::string comparison_page(const Comparison& comparison) {
     page.content +=
         "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison has no sentences.</p></section>\n";
   } else {
-    SentenceView view{"8. Sentences", std::string(kHowToRead), "", sentence_table(comparison, kStaticSentences),
-                      packed(systems, {"The reference", "Its own translation"}, comparison.metrics, sentences)};
-    view.without_attention =
-        left_out(view.packed, view.packed.without_for_budget + static_cast<std::size_t>(comparison.attention_left_out),
-                 sentences.size(), "attend attention RUN");
-    page.content += html_of(view);
+    page.content += sentence_section(
+        "8. Sentences", sentence_table(comparison, kStaticSentences),
+        packed(systems, {"The reference", "Its own translation"}, comparison.metrics, sentences), sentences.size(),
+        static_cast<std::size_t>(comparison.attention_left_out), "attend attention RUN");
   }
-  return whole(title_of(comparison.systems), page.navigation, page.content, foot_of(comparison));
+  return whole(comparison_title(comparison), page.navigation, page.content, made_by(comparison) + ".");
 }
 
 std::string sentence_page(const AttentionPage& page) {
@@ -284,15 +263,12 @@ std::string sentence_page(const AttentionPage& page) {
   for (const ShownSentence& sentence : sentences) {
     for (const ShownMaps& shown : sentence.maps) model.layer = std::max(model.layer, shown.maps->layers - 1);
   }
-  SentenceView view{"Sentences", std::string(kHowToRead), "", std::move(first),
-                    packed({model}, page.views, {}, sentences)};
-  view.without_attention =
-      left_out(view.packed, view.packed.without_for_budget, sentences.size(), "the same command with fewer sentences");
-  std::string content = element("p", page.description);
-  content +=
-      page.sentences.empty() ? "<section id=\"sentences\"><p>There are no sentences.</p></section>\n" : html_of(view);
-  return whole("Attention of " + page.title, "", content,
-               fmt::format("Made by attend {}, {}: {}", page.attend, page.made, page.command));
+  const std::string content = sentences.empty()
+                                  ? "<section id=\"sentences\"><p>There are no sentences.</p></section>\n"
+                                  : sentence_section("Sentences", first, packed({model}, page.views, {}, sentences),
+                                                     sentences.size(), 0, "the same command with fewer sentences");
+  return whole("Attention of " + page.title, "", element("p", page.description) + content,
+               made_by(page.making) + ": " + page.making.command);
 }
 
 }  // namespace attend

@@ -19,16 +19,13 @@ namespace attend {
 std::string comparison_page(const Comparison& comparison);
 std::string comparison_page(const LanguageComparison& comparison);
 
-// A page of sections alone.
-std::string section_page(const std::string& title, const std::vector<Section>& sections, const std::string& foot);
+std::string report_page(const SectionReport& report);
 
 // The attention of one model, sentence by sentence.
 struct AttentionPage {
   std::string title;  // the path of the run
   std::string description;
-  std::string attend;              // the version that made this
-  std::string command;             // the command line that made it
-  std::string made;                // date
+  Making making;
   std::vector<std::string> views;  // "decoder to source", "encoder"
 
   struct Sentence {

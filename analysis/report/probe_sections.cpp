@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "analysis/report/section_parts.hpp"
 
 namespace attend {
@@ -135,21 +133,12 @@ Section trees_section(const Probing& it) {
   return section;
 }
 
-std::string probing_title(const Probing& it) { return "Probes of " + it.run; }
-
 }  // namespace
 
-std::vector<Section> sections_of(const Probing& probing) {
-  return {probed_section(probing), labels_section(probing), trees_section(probing)};
-}
-
-std::string probing_page(const Probing& probing) {
-  return section_page(probing_title(probing), sections_of(probing),
-                      fmt::format("Made by attend {}, {}: {}", probing.attend, probing.made, probing.command));
-}
-
-std::string probing_markdown(const Probing& probing) {
-  return sections_markdown(probing_title(probing), sections_of(probing));
+SectionReport section_report(const Probing& probing) {
+  return {"Probes of " + probing.run,
+          {probed_section(probing), labels_section(probing), trees_section(probing)},
+          made_by(probing) + ": " + probing.command};
 }
 
 }  // namespace attend

@@ -34,10 +34,7 @@ struct StructuralProbeLayer {
   Spread attachment = {}, distance_correlation = {}, root_accuracy = {}, depth_correlation = {};
 };
 
-struct Probing {
-  std::string attend = {};   // the version that made this
-  std::string command = {};  // the command line that made it
-  std::string made = {};     // date
+struct Probing : Making {
   std::string run = {};
   std::string checkpoint = {};
   std::string model = {};  // "the encoder of a translation model (luong)"
@@ -51,8 +48,6 @@ struct Probing {
   std::vector<StructuralProbeLayer> structure = {}, random_structure = {};  // by layer
 };
 
-std::vector<Section> sections_of(const Probing& probing);
-std::string probing_page(const Probing& probing);      // index.html
-std::string probing_markdown(const Probing& probing);  // report.md
+SectionReport section_report(const Probing& probing);
 
 }  // namespace attend

@@ -9,8 +9,23 @@
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
+#include "core/clock.hpp"
+#include "core/version.hpp"
 
 namespace attend {
+
+void record_making(Making& making) {
+  making.attend = version();
+  making.made = now_utc().substr(0, 10);
+}
+
+std::string made_by(const Making& making) { return fmt::format("Made by attend {}, {}", making.attend, making.made); }
+
+std::string comparison_title(const ComparedSystems& compared) {
+  std::string title;
+  for (const System& system : compared.systems) title += (title.empty() ? "Comparison of " : ", ") + system.name;
+  return title;
+}
 
 Spread spread_of(const std::vector<double>& values) {
   const auto n = static_cast<double>(values.size());

@@ -65,6 +65,15 @@ struct Section {
   void add(Block block);
 };
 
+// A report of sections alone; page.hpp and markdown.hpp write it.
+struct SectionReport {
+  std::string title;
+  std::vector<Section> sections;
+  std::string foot;  // of the page
+};
+
+std::string comparison_title(const ComparedSystems& compared);
+
 // The comparison's facts, then sections 1 to 7. Section 8, the sentences, is each writer's own.
 std::vector<Section> sections_of(const Comparison& comparison);
 // The comparison's facts, then sections 1 to 6: there are no others.

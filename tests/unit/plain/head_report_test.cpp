@@ -8,10 +8,15 @@
 
 #include "analysis/report/head_sections.hpp"
 #include "analysis/report/json.hpp"
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
 #include "core/json.hpp"
 
 namespace attend {
 namespace {
+
+std::string head_page(const HeadReport& report) { return report_page(section_report(report)); }
+std::string head_markdown(const HeadReport& report) { return report_markdown(section_report(report)); }
 
 HeadReport head_report() {
   HeadReport it;

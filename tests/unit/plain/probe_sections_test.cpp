@@ -8,23 +8,26 @@
 #include <string>
 
 #include "analysis/report/json.hpp"
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
 
 namespace attend {
 namespace {
 
 Probing synthetic_probing() {
   const auto nan = std::nan("");
-  Probing probing{.attend = "1.0",
-                  .command = "attend probe run --data <trees>",
-                  .made = "2026-01-01",
-                  .run = "run",
-                  .checkpoint = "run/checkpoints/step-9",
-                  .model = "a BERT",
-                  .data = "trees.conllu",
-                  .sentences = 1234,
-                  .seeds = 3,
-                  .not_measured = {"Tense of verbs: not measured."},
-                  .left_neighbour_attachment = 0.4321};
+  Probing probing;
+  probing.attend = "1.0";
+  probing.command = "attend probe run --data <trees>";
+  probing.made = "2026-01-01";
+  probing.run = "run";
+  probing.checkpoint = "run/checkpoints/step-9";
+  probing.model = "a BERT";
+  probing.data = "trees.conllu";
+  probing.sentences = 1234;
+  probing.seeds = 3;
+  probing.not_measured = {"Tense of verbs: not measured."};
+  probing.left_neighbour_attachment = 0.4321;
   probing.tasks.push_back({.id = "number",
                            .title = "Number",
                            .labels = 2,
@@ -45,8 +48,8 @@ TEST(ProbeSections, SpreadIsTheSampleDeviation) {
 }
 
 TEST(ProbeSections, PageAndMarkdownHaveTheNumbers) {
-  const Probing probing = synthetic_probing();
-  const std::string page = probing_page(probing), markdown = probing_markdown(probing);
+  const SectionReport report = section_report(synthetic_probing());
+  const std::string page = report_page(report), markdown = report_markdown(report);
   for (const char* text : {"75.0 <small>(± 1.0)</small>", ">62.5<", "0.813", "43.2", "1,234 sentences",
                            "Tense of verbs: not measured.", "Accuracy by layer", "--data &lt;trees&gt;", "<svg"}) {
     EXPECT_NE(page.find(text), std::string::npos) << text;

@@ -70,9 +70,7 @@ std::size_t count(const std::string& text, const std::string& what) {
 AttentionPage encoder_page() {
   AttentionPage page{.title = "runs/encoder",
                      .description = "An encoder of texts.",
-                     .attend = "0.1.0",
-                     .command = "attend attention",
-                     .made = "2026-11-24",
+                     .making = {.attend = "0.1.0", .command = "attend attention", .made = "2026-11-24"},
                      .views = {"Self-attention of the encoder"},
                      .sentences = {}};
   const SyntheticComparison made({.sentences = 8, .layers = 4, .heads = 6});
