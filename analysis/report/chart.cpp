@@ -258,6 +258,8 @@ std::string fixed(double value, int decimals) {
   return value < 0 && !is_zero ? "−" + text : text;
 }
 
+std::string fixed(std::int64_t count) { return fixed(static_cast<double>(count), 0); }
+
 std::string compact(double value) {
   if (!std::isfinite(value)) return "–";
   static constexpr std::string_view kUnits[] = {"", " k", " M", " G", " T", " P"};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -57,6 +58,7 @@ std::string legend(const Chart& chart);
 
 // A number for people: "1,234.5"; "–" where it is not finite.
 std::string fixed(double value, int decimals);
+std::string fixed(std::int64_t count);
 // The same with at most three digits and a unit: 1,234,000 is "1.23 M".
 std::string compact(double value);
 

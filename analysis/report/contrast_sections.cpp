@@ -1,7 +1,6 @@
 // The accuracy on minimal pairs, by the kind of the error and by distance.
 #include <spdlog/fmt/fmt.h>
 
-#include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
 #include "analysis/report/verdict.hpp"
 
@@ -21,30 +20,14 @@ class ContrastSections : public SectionMaker {
   }
 
  private:
-  // A row of a table: the number of pairs, and the accuracy of each system.
-  std::vector<TableCell> row_of(const std::string& group, const ContrastAccuracy& accuracy) const {
-    std::vector<TableCell> row{group, fixed(static_cast<double>(accuracy.pairs), 0)};
-    for (const std::optional<Estimate>& value : accuracy.values) row.emplace_back(value ? interval(*value, 1) : "–");
-    return row;
-  }
-
   Figure by_kind(const ContrastSet& set) const {
     const std::string title = "Accuracy on the minimal pairs of " + set.file;
-    PointChart chart{title, "Accuracy in percent"};
-    Table numbers{title + ", in percent", by_system({{"Kind", false}, {"Pairs"}})};
-    for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s});
-    const auto add = [&](const std::string& kind, const ContrastAccuracy& accuracy) {
-      chart.groups.push_back(kind);
-      for (std::size_t s = 0; s < systems().size(); ++s) chart.rows[s].values.push_back(accuracy.values[s]);
-      numbers.rows.push_back(row_of(kind, accuracy));
-    };
-    add("All", set.all);
-    for (const auto& [kind, accuracy] : set.kinds) add(capitalised(kind), accuracy);
-    return {title,
-            "The share of pairs whose better text has the higher probability; guessing gives 50 %. Wilson's 95 % "
-            "intervals, as if the pairs were independent.",
-            {chart},
-            numbers};
+    std::vector<BreakdownGroup> groups = {{"all", set.all.pairs, set.all.values}};
+    for (const auto& [kind, accuracy] : set.kinds) groups.push_back({kind, accuracy.pairs, accuracy.values});
+    return by_group(title,
+                    "The share of pairs whose better text has the higher probability; guessing gives 50 %. Wilson's "
+                    "95 % intervals, as if the pairs were independent.",
+                    "Accuracy in percent", {title + ", in percent", {{"Kind", false}, {"Pairs"}}}, groups, 1);
   }
 
   Figure by_distance(const ContrastSet& set) const {
@@ -53,11 +36,13 @@ class ContrastSections : public SectionMaker {
     Table numbers{title + ", in percent", by_system({{"Distance"}, {"Pairs"}})};
     for (std::size_t s = 0; s < systems().size(); ++s) chart.series.push_back({name(s), s});
     for (const auto& [distance, accuracy] : set.distances) {
+      std::vector<TableCell> row{std::to_string(distance), fixed(accuracy.pairs)};
       for (std::size_t s = 0; s < systems().size(); ++s) {
         const std::optional<Estimate>& value = accuracy.values[s];
         chart.series[s].points.push_back({static_cast<double>(distance), value ? value->value : kNotMeasured});
+        row.emplace_back(interval(value, 1));
       }
-      numbers.rows.push_back(row_of(std::to_string(distance), accuracy));
+      numbers.rows.push_back(std::move(row));
     }
     return {title,
             "A curve that falls to the right: the model loses what must agree over a distance. Pairs of all kinds "
@@ -75,8 +60,7 @@ class ContrastSections : public SectionMaker {
     for (const ContrastTest& test : set.tests) {
       const std::string &a = name(static_cast<std::size_t>(test.a)), &b = name(static_cast<std::size_t>(test.b));
       const bool differ = test.p_holm < kSignificant;
-      std::vector<TableCell> row{a + ", " + b, fixed(static_cast<double>(test.only_a), 0),
-                                 fixed(static_cast<double>(test.only_b), 0), p_value(test.p)};
+      std::vector<TableCell> row{a + ", " + b, fixed(test.only_a), fixed(test.only_b), p_value(test.p)};
       if (has_pairs) row.emplace_back(p_value(test.p_holm));
       row.emplace_back(!differ ? "–" : test.only_a > test.only_b ? a : b);
       row.back().is_best = differ;

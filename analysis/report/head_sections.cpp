@@ -114,10 +114,6 @@ Section relations_of_heads(const HeadReport& it) {
     section.add(Paragraph{fmt::format("Left out: {} of relation and direction with fewer than {} instances in a half.",
                                       plural(it.rare_relations, "pair"), kFewestInstances)});
   }
-  if (it.relations.empty()) {
-    section.add(Paragraph{"No relation is frequent enough; give more sentences."});
-    return section;
-  }
   Table table{"Relations",
               {{"Relation", false},
                {"From", false},
@@ -131,14 +127,13 @@ Section relations_of_heads(const HeadReport& it) {
   for (const HeadRelation& relation : it.relations) {
     const HeadHabits& head = it.heads[relation.chosen];
     const Estimate& found = relation.accuracy;
-    table.rows.push_back({relation.relation, relation.direction(), fixed(static_cast<double>(relation.instances), 0),
-                          std::to_string(head.layer), std::to_string(head.head),
-                          interval({100 * found.value, 100 * found.low, 100 * found.high}, 1),
-                          fmt::format("{:+}", relation.offset), fixed(100 * relation.baseline, 1),
-                          p_value(relation.p_holm)});
+    table.rows.push_back(
+        {relation.relation, relation.direction(), fixed(relation.instances), std::to_string(head.layer),
+         std::to_string(head.head), interval(Estimate{100 * found.value, 100 * found.low, 100 * found.high}, 1),
+         fmt::format("{:+}", relation.offset), fixed(100 * relation.baseline, 1), p_value(relation.p_holm)});
     table.rows.back()[5].is_best = relation.p_holm < kSignificant;
   }
-  section.add(std::move(table));
+  section.add(std::move(table), "No relation is frequent enough; give more sentences.");
   return section;
 }
 
@@ -224,10 +219,10 @@ Section replaced_attention(const HeadReport& it) {
                                     plural(replaced.sentences, "sentence")) +
                         bleu_note(replaced.bleu, replaced.bleu_signature)});
   if (!replaced.alignment.empty()) {
-    section.add(Paragraph{
-        fmt::format("{} links {} of the pieces of {}; the others keep the model's own weights. BLEU "
-                    "is not measured with it, since it belongs to one translation.",
-                    replaced.alignment, fixed(static_cast<double>(replaced.linked_pieces), 0), replaced.target)});
+    section.add(
+        Paragraph{fmt::format("{} links {} of the pieces of {}; the others keep the model's own weights. BLEU "
+                              "is not measured with it, since it belongs to one translation.",
+                              replaced.alignment, fixed(replaced.linked_pieces), replaced.target)});
   }
   Table table{"Other weights",
               {{"Weights", false}, {"Loss"}, {"Change of the loss"}, {"p"}, {"BLEU"}, {"Change of BLEU"}, {"p"}}};

@@ -12,11 +12,11 @@ class LanguageSections : public SectionMaker {
 
   std::vector<Section> sections() const {
     const TestText& test = all_.test;
-    std::vector<Section> all = measured_sections(
-        all_,
-        fmt::format("Test text: {}, {} with {} words and {} bytes.", test.files, plural(test.documents, "document"),
-                    fixed(static_cast<double>(test.words), 0), fixed(static_cast<double>(test.bytes), 0)),
-        "5 and 6", cost());
+    std::vector<Section> all =
+        measured_sections(all_,
+                          fmt::format("Test text: {}, {} with {} words and {} bytes.", test.files,
+                                      plural(test.documents, "document"), fixed(test.words), fixed(test.bytes)),
+                          "5 and 6", cost());
     all.push_back(where());
     all.push_back(why());
     return all;
@@ -58,33 +58,31 @@ class LanguageSections : public SectionMaker {
   }
 
   void add_contexts(Section& section) const {
-    if (all_.contexts.empty()) {
-      section.add(Paragraph{"The test text is too short for the loss by length of context."});
-      return;
-    }
     LineChart chart{"Loss by length of context", "Tokens of context", "Loss in nats per word"};
     Table table{"Loss in nats per word by length of context", by_system({{"Tokens of context"}})};
     for (std::size_t s = 0; s < systems().size(); ++s) chart.series.push_back({name(s), s});
     for (const ContextLoss& context : all_.contexts) {
       const auto tokens = static_cast<double>(context.tokens);
-      std::vector<TableCell> row{fixed(tokens, 0)};
+      std::vector<TableCell> row{fixed(context.tokens)};
       for (std::size_t s = 0; s < systems().size(); ++s) {
         const std::optional<Estimate>& loss = context.loss[s];
         chart.series[s].points.push_back({tokens, loss ? loss->value : kNotMeasured});
-        row.emplace_back(loss ? interval(*loss, 2) : "–");
+        row.emplace_back(interval(loss, 2));
       }
       table.rows.push_back(std::move(row));
     }
-    section.add(Figure{
-        "Loss by length of context",
-        fmt::format("The same {} at random places of the text; each of their pieces is predicted from exactly that "
-                    "many tokens before it, which may begin in an earlier document. Where a curve stops falling, the "
-                    "model does not use more context. A dash: the model cannot read that many tokens. The words are "
-                    "the same in every row and column. Intervals are those of drawing other words, as if these were "
-                    "independent.",
-                    plural(all_.context_words, "word")),
-        {chart},
-        table});
+    section.add(
+        Figure{"Loss by length of context",
+               fmt::format(
+                   "The same {} at random places of the text; each of their pieces is predicted from exactly that "
+                   "many tokens before it, which may begin in an earlier document. Where a curve stops falling, the "
+                   "model does not use more context. A dash: the model cannot read that many tokens. The words are "
+                   "the same in every row and column. Intervals are those of drawing other words, as if these were "
+                   "independent.",
+                   plural(all_.context_words, "word")),
+               {chart},
+               table},
+        "The test text is too short for the loss by length of context.");
   }
 
   void add_attention(Section& section) const {

@@ -75,12 +75,8 @@ class Measured : public SectionMaker {
         for (const std::string& value : difference.values) row.emplace_back(value);
         table.rows.push_back(std::move(row));
       }
-      if (table.rows.empty()) {
-        section.add(Paragraph{is_architecture ? "The architectures are the same."
-                                              : "The conditions of training are the same, apart from seeds."});
-      } else {
-        section.add(std::move(table));
-      }
+      section.add(std::move(table), is_architecture ? "The architectures are the same."
+                                                    : "The conditions of training are the same, apart from seeds.");
     }
     return section;
   }
@@ -258,8 +254,8 @@ class Measured : public SectionMaker {
       for (const MeasuredRun& run : system.runs) {
         for (const CurvePoint& point : run.curve) {
           std::vector<TableCell>& row = numbers.rows.emplace_back(
-              std::vector<TableCell>{run_name(system, run), fixed(static_cast<double>(point.update), 0),
-                                     fixed(point.tokens, 0), fixed(point.seconds, 0), fixed_or_dash(point.loss, 3)});
+              std::vector<TableCell>{run_name(system, run), fixed(point.update), fixed(point.tokens, 0),
+                                     fixed(point.seconds, 0), fixed_or_dash(point.loss, 3)});
           for (std::size_t v = 1; v < shown.size(); ++v)
             row.emplace_back(fixed_or_dash(value_of(point, shown[v].second), 1));
         }
@@ -307,8 +303,8 @@ class Measured : public SectionMaker {
     for (const LevelReached& level : it_.levels) {
       std::vector<TableCell> row{fixed(level.loss, 2)};
       for (const auto& first : level.first) {
-        row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(static_cast<double>(first->update), 0),
-                                             compact(first->tokens), fixed(first->seconds, 0))
+        row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(first->update), compact(first->tokens),
+                                             fixed(first->seconds, 0))
                          : systems()[row.size() - 1].only_text ? "–"
                                                                : "Not reached");
       }
@@ -359,36 +355,20 @@ class TranslationCost : public SectionMaker {
     }
     add_only_texts(section, "Their cost is not measured");
 
-    std::vector<std::string> lengths;
-    for (const System& system : systems()) {
-      for (const LengthTime& time : system.runs.front().cost.by_length) {
-        if (std::ranges::find(lengths, time.length) == lengths.end()) lengths.push_back(time.length);
-      }
-    }
-    if (lengths.empty()) {
-      section.add(Paragraph{"The translation time of single sentences was not measured."});
-      return section;
-    }
-    PointChart chart{"Translation time by source length", "Milliseconds per sentence, batch of one"};
-    std::ranges::transform(lengths, std::back_inserter(chart.groups), capitalised);
-    Table numbers{"Milliseconds per sentence, batch of one", by_system({{"Source words", false}})};
-    for (const std::string& length : lengths) numbers.rows.push_back({capitalised(length)});
+    std::vector<BreakdownGroup> lengths;
     for (std::size_t s = 0; s < systems().size(); ++s) {
-      PointChart::Row row{name(s), s};
-      const auto& times = systems()[s].runs.front().cost.by_length;
-      for (std::size_t l = 0; l < lengths.size(); ++l) {
-        const auto found = std::ranges::find(times, lengths[l], &LengthTime::length);
-        row.values.push_back(found == times.end()
-                                 ? std::nullopt
-                                 : std::optional(Estimate{found->milliseconds, kNotMeasured, kNotMeasured}));
-        numbers.rows[l].emplace_back(found == times.end() ? "–" : fixed(found->milliseconds, 1));
+      for (const LengthTime& time : systems()[s].runs.front().cost.by_length) {
+        auto group = std::ranges::find(lengths, time.length, &BreakdownGroup::name);
+        if (group == lengths.end()) group = lengths.insert(group, BreakdownGroup{.name = time.length});
+        group->values.resize(systems().size());
+        group->values[s] = Estimate{time.milliseconds, kNotMeasured, kNotMeasured};
       }
-      chart.rows.push_back(std::move(row));
     }
-    section.add(Figure{"Translation time by source length",
-                       "The growth of the translation time with the length of the source sentence.",
-                       {chart},
-                       numbers});
+    const std::string measure = "Milliseconds per sentence, batch of one";
+    section.add(by_group("Translation time by source length",
+                         "The growth of the translation time with the length of the source sentence.", measure,
+                         {measure, {{"Source words", false}}}, lengths, 1),
+                "The translation time of single sentences was not measured.");
     return section;
   }
 };
@@ -405,8 +385,7 @@ std::vector<Section> translation_sections(const Comparison& comparison) {
   return measured_sections(
       comparison,
       fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}", test.source, test.target,
-                  plural(test.sentences, "sentence"), fixed(static_cast<double>(test.source_words), 0),
-                  fixed(static_cast<double>(test.target_words), 0),
+                  plural(test.sentences, "sentence"), fixed(test.source_words), fixed(test.target_words),
                   test.gold.empty() ? "There are no gold links, so no alignment error rate."
                                     : "Gold links between words: " + test.gold + "."),
       "5 to 8", TranslationCost(comparison).cost());

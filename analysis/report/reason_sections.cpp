@@ -27,18 +27,14 @@ class Reasons : public SectionMaker {
                     "systems differ most."};
     for (const Breakdown& breakdown : it_.where) section.add(figure_of(breakdown, 1));
     if (it_.where.empty()) section.add(Paragraph{"The test set was not divided into groups."});
-    if (all_.ngrams.empty()) {
-      section.add(Paragraph{"Every n-gram of the references is matched equally often by all systems."});
-    } else {
-      Table ngrams{"Matches of the n-grams that some systems produce and others miss",
-                   by_system({{"N-gram", false}, {"In the references"}})};
-      for (const NgramDifference& ngram : all_.ngrams) {
-        std::vector<TableCell> row{ngram.text, fixed(static_cast<double>(ngram.in_reference), 0)};
-        for (const std::int64_t matched : ngram.matched) row.emplace_back(fixed(static_cast<double>(matched), 0));
-        ngrams.rows.push_back(std::move(row));
-      }
-      section.add(std::move(ngrams));
+    Table ngrams{"Matches of the n-grams that some systems produce and others miss",
+                 by_system({{"N-gram", false}, {"In the references"}})};
+    for (const NgramDifference& ngram : all_.ngrams) {
+      std::vector<TableCell> row{ngram.text, fixed(ngram.in_reference)};
+      for (const std::int64_t matched : ngram.matched) row.emplace_back(fixed(matched));
+      ngrams.rows.push_back(std::move(row));
     }
+    section.add(std::move(ngrams), "Every n-gram of the references is matched equally often by all systems.");
     add_different_sentences(section);
     add_contrasts(section, it_);
     return section;
@@ -54,10 +50,6 @@ class Reasons : public SectionMaker {
     for (std::size_t i = 0; i < all_.sentences.size(); ++i) {
       if (all_.sentences[i].systems.size() > 1 && spread(i) > 0) order.emplace_back(-spread(i), i);
     }
-    if (order.empty()) {
-      section.add(Paragraph{"The outputs of every sentence have equal " + metric() + "."});
-      return;
-    }
     std::ranges::sort(order);
     Table table{"Sentences with the greatest differences in sentence " + metric(),
                 by_system({{"Sentence"}, {"Source", false}})};
@@ -67,7 +59,7 @@ class Reasons : public SectionMaker {
       for (const SystemSentence& system : all_.sentences[i].systems) row.emplace_back(fixed(system.scores[0], 1));
       table.rows.push_back(std::move(row));
     }
-    section.add(std::move(table));
+    section.add(std::move(table), "The outputs of every sentence have equal " + metric() + ".");
   }
 
   Section why() const {
@@ -131,17 +123,14 @@ class Reasons : public SectionMaker {
       quality.series.push_back(std::move(scores));
       log_prob.series.push_back(std::move(probs));
     }
-    if (table.rows.empty()) {
-      section.add(Paragraph{"Only one beam size was tried."});
-      return;
-    }
-    section.add(Figure{
-        "Wider beams",
-        "Search ranks by log p / length^alpha; the chart shows log p, which may fall with the beam if alpha is "
-        "above 0. If it rises with the beam and the quality does not, the search is not the problem: the model prefers "
-        "worse translations.",
-        {quality, log_prob},
-        table});
+    section.add(
+        Figure{"Wider beams",
+               "Search ranks by log p / length^alpha; the chart shows log p, which may fall with the beam if alpha is "
+               "above 0. If it rises with the beam and the quality does not, the search is not the problem: the model "
+               "prefers worse translations.",
+               {quality, log_prob},
+               table},
+        "Only one beam size was tried.");
   }
 
   void add_calibration(Section& section) const {
@@ -154,8 +143,7 @@ class Reasons : public SectionMaker {
       for (const CalibrationBin& bin : all_.calibration[s]->bins) {
         if (bin.count == 0) continue;
         series.points.push_back({bin.confidence, bin.accuracy});
-        table.rows.push_back(
-            {name(s), fixed(bin.confidence, 3), fixed(bin.accuracy, 3), fixed(static_cast<double>(bin.count), 0)});
+        table.rows.push_back({name(s), fixed(bin.confidence, 3), fixed(bin.accuracy, 3), fixed(bin.count)});
       }
       chart.series.push_back(std::move(series));
       errors.rows.push_back({name(s), fixed(all_.calibration[s]->expected_error, 3)});
@@ -191,9 +179,8 @@ class Reasons : public SectionMaker {
     Figure figure{
         "Attention to the source by layer and head",
         "Over the references. Entropy: 0 is attention to one piece, and the wider it is spread, the higher. Coverage: "
-        "the "
-        "share of the source that is attended to. Distance: from the diagonal, in pieces. Monotonicity: the share of "
-        "steps that do not go back.",
+        "the share of the source that is attended to. Distance: from the diagonal, in pieces. Monotonicity: the share "
+        "of steps that do not go back.",
         {},
         {"Attention to the source",
          {{"System", false}, {"Layer"}, {"Head"}, {"Entropy"}, {"Coverage"}, {"Distance"}, {"Monotonicity"}}}};
@@ -228,15 +215,11 @@ class Reasons : public SectionMaker {
         entropies.push_back(entropy_by_head(name(s), heads));
       }
     }
-    if (table.rows.empty()) {
-      section.add(Paragraph{"None of these systems has attention to the source, or it was not looked at."});
-      return;
-    }
     figure.how_to_read += with_error
                               ? " Section 8 opens at the head with the lowest AER of each system, which is marked."
                               : " Section 8 opens at the mean of the last layer's heads, which is marked.";
     if (!without.empty()) figure.how_to_read += " Without attention to the source: " + listed(without) + ".";
-    section.add(std::move(figure));
+    section.add(std::move(figure), "None of these systems has attention to the source, or it was not looked at.");
     for (Table& entropy : entropies) section.add(std::move(entropy));
   }
 
@@ -306,14 +289,8 @@ class Reasons : public SectionMaker {
     reach.charts.emplace_back(std::move(last));
     std::ranges::move(growth, std::back_inserter(reach.charts));
     steps.charts.emplace_back(std::move(times));
-    if (!reach.numbers.rows.empty())
-      section.add(std::move(reach));
-    else
-      section.add(Paragraph{"The reach of the gradient was not measured."});
-    if (!steps.numbers.rows.empty())
-      section.add(std::move(steps));
-    else
-      section.add(Paragraph{"The time of updates by length was not measured."});
+    section.add(std::move(reach), "The reach of the gradient was not measured.");
+    section.add(std::move(steps), "The time of updates by length was not measured.");
     for (const Breakdown& breakdown : probe.by_distance) section.add(figure_of(breakdown, 1));
     if (probe.by_distance.empty())
       section.add(Paragraph{"Quality by distance of the words that agree was not measured."});

@@ -14,7 +14,7 @@ namespace attend {
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
-std::string interval(const Estimate& estimate, int decimals);  // "33.1 (31.8 to 34.4)"
+std::string interval(const std::optional<Estimate>& estimate, int decimals);  // "33.1 (31.8 to 34.4)"
 // Both numbers times a factor: "33.1 (± 0.4)".
 std::string with_deviation(const Spread& spread, double factor, int decimals);
 std::string made_by(const Making& making);                        // "Made by attend 1.2, 2026-11-26"
@@ -49,6 +49,10 @@ class SectionMaker {
   void add_cost(Table& table, const std::string& what, const std::function<std::string(const Cost&)>& number) const;
   void add_training_costs(Table& table) const;
   Figure figure_of(const Breakdown& breakdown, int decimals) const;
+  // Groups as points with intervals, and as a table. `numbers` has its columns before those of the systems: the name of
+  // a group and, if there are two, its count.
+  Figure by_group(const std::string& title, const std::string& how_to_read, const std::string& measure, Table numbers,
+                  const std::vector<BreakdownGroup>& groups, int decimals) const;
 
   const ComparedSystems& it_;
 };

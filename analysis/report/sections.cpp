@@ -42,16 +42,17 @@ std::string with_deviation(const Spread& spread, double factor, int decimals) {
   return fmt::format("{} (± {})", mean, fixed(factor * spread.deviation, decimals));
 }
 
-std::string interval(const Estimate& estimate, int decimals) {
-  const std::string value = fixed(estimate.value, decimals);
-  if (!std::isfinite(estimate.low) || !std::isfinite(estimate.high)) return value;
-  return fmt::format("{} ({} to {})", value, fixed(estimate.low, decimals), fixed(estimate.high, decimals));
+std::string interval(const std::optional<Estimate>& estimate, int decimals) {
+  if (!estimate) return "–";
+  const std::string value = fixed(estimate->value, decimals);
+  if (!std::isfinite(estimate->low) || !std::isfinite(estimate->high)) return value;
+  return fmt::format("{} ({} to {})", value, fixed(estimate->low, decimals), fixed(estimate->high, decimals));
 }
 
 std::string p_value(double p) { return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
 
 std::string plural(std::int64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", fixed(static_cast<double>(count), 0), noun, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", fixed(count), noun, count == 1 ? "" : "s");
 }
 
 void SectionMaker::mark_best(Table& table, std::size_t column, const std::vector<double>& values,
@@ -105,25 +106,32 @@ void SectionMaker::add_training_costs(Table& table) const {
 }
 
 Figure SectionMaker::figure_of(const Breakdown& breakdown, int decimals) const {
-  const std::string title = capitalised(breakdown.title);
-  PointChart chart{title, capitalised(breakdown.measure)};
-  Table numbers{title + ": " + breakdown.measure, by_system({{"Group", false}, {capitalised(breakdown.unit)}})};
+  const std::string title = capitalised(breakdown.title), measure = capitalised(breakdown.measure);
+  return by_group(title,
+                  fmt::format("{} by group, with 95 % intervals; groups of fewer than 10 {}s have none.", measure,
+                              it_.units.segment),
+                  measure, {title + ": " + breakdown.measure, {{"Group", false}, {capitalised(breakdown.unit)}}},
+                  breakdown.groups, decimals);
+}
+
+Figure SectionMaker::by_group(const std::string& title, const std::string& how_to_read, const std::string& measure,
+                              Table numbers, const std::vector<BreakdownGroup>& groups, int decimals) const {
+  const bool has_counts = numbers.columns.size() > 1;
+  numbers.columns = by_system(std::move(numbers.columns));
+  PointChart chart{title, measure};
   for (std::size_t s = 0; s < systems().size(); ++s) chart.rows.push_back({name(s), s});
-  for (const BreakdownGroup& group : breakdown.groups) {
+  for (const BreakdownGroup& group : groups) {
     chart.groups.push_back(capitalised(group.name));
-    std::vector<TableCell> row{capitalised(group.name), fixed(static_cast<double>(group.count), 0)};
+    std::vector<TableCell> row{capitalised(group.name)};
+    if (has_counts) row.emplace_back(fixed(group.count));
     for (std::size_t s = 0; s < systems().size(); ++s) {
       const std::optional<Estimate> value = s < group.values.size() ? group.values[s] : std::nullopt;
       chart.rows[s].values.push_back(value);
-      row.emplace_back(value ? interval(*value, decimals) : "–");
+      row.emplace_back(interval(value, decimals));
     }
     numbers.rows.push_back(std::move(row));
   }
-  return {title,
-          fmt::format("{} by group, with 95 % intervals; groups of fewer than 10 {}s have none.",
-                      capitalised(breakdown.measure), it_.units.segment),
-          {chart},
-          numbers};
+  return {title, how_to_read, {std::move(chart)}, std::move(numbers)};
 }
 
 std::vector<Column> SectionMaker::by_system(std::vector<Column> first, bool is_number) const {
@@ -145,6 +153,14 @@ const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads) {
 }
 
 void Section::add(Block block) { blocks.push_back(std::move(block)); }
+
+void Section::add(Table table, const std::string& why_none) {
+  add(table.rows.empty() ? Block(Paragraph{why_none}) : Block(std::move(table)));
+}
+
+void Section::add(Figure figure, const std::string& why_none) {
+  add(figure.numbers.rows.empty() ? Block(Paragraph{why_none}) : Block(std::move(figure)));
+}
 
 std::vector<Section> sections_of(const Comparison& comparison) {
   std::vector<Section> sections = translation_sections(comparison);

@@ -63,6 +63,9 @@ struct Section {
   std::vector<Block> blocks = {};  // at least one: a section without data says why
 
   void add(Block block);
+  // What has numbers, or a paragraph that says why it has none.
+  void add(Table table, const std::string& why_none);
+  void add(Figure figure, const std::string& why_none);
 };
 
 // A report of sections alone; page.hpp and markdown.hpp write it.
