@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "analysis/paired_changes.hpp"
 #include "analysis/recall.hpp"
 #include "data/text/lines.hpp"
 #include "eval/metrics/significance.hpp"
@@ -112,8 +113,7 @@ Breakdown by_length(const TranslatedSet& set, const metrics::Metric& metric) {
     for (const std::vector<std::string>& outputs : set.outputs) {
       metrics::Tally tally(metric);
       for (const std::size_t i : group.sentences) tally.add(outputs[i], {set.references[i]});
-      const metrics::Interval interval = metrics::interval_of(metrics::resampled(tally, samples), tally.size());
-      shown.values.push_back(Estimate{.value = tally.value(), .low = interval.low, .high = interval.high});
+      shown.values.emplace_back(estimate_of(with_resamples(tally, samples)));
     }
   }
   return breakdown;

@@ -197,9 +197,7 @@ class Measurement {
       const Lines texts = outputs.texts();
       for (const auto& metric : metrics_) {
         refuse_if_stopped();
-        metrics::Tally tally = metrics::evaluate(*metric, texts, references, threads);
-        std::vector<double> resampled = metrics::resampled(tally, samples);
-        scored.push_back({.rows = std::move(tally), .resampled = std::move(resampled)});
+        scored.push_back(with_resamples(metrics::evaluate(*metric, texts, references, threads), samples));
       }
     }
     for (const SystemRuns& system : systems_) {

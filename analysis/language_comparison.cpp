@@ -148,10 +148,7 @@ class LanguageMeasurement {
         words.append(std::array{loss, static_cast<double>(text.losses[d].size())});
         bytes.append(std::array{loss, static_cast<double>(documents_[d].bytes)});
       }
-      for (metrics::Rows* rows : {&words, &bytes}) {
-        std::vector<double> resampled = metrics::resampled(*rows, samples);
-        scored.push_back({.rows = std::move(*rows), .resampled = std::move(resampled)});
-      }
+      for (const metrics::Rows& rows : {words, bytes}) scored.push_back(with_resamples(rows, samples));
     }
     for (const SystemRuns& system : systems_) {
       System& shown = result_.systems.emplace_back(System{.name = system.name, .description = system.description});

@@ -36,13 +36,10 @@ std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b
 }
 
 PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Exchanges& exchanges) {
-  const double difference = b.rows.value() - a.rows.value();
-  std::vector<double> differences(a.resampled.size());
-  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = b.resampled[i] - a.resampled[i];
-  const metrics::Interval interval = metrics::interval_of(differences, a.rows.size());
+  const TestedChange tested = change_between(a, b);
   return {.metric = a.rows.measure().name(),
-          .difference = {.value = difference, .low = interval.low, .high = interval.high},
-          .p_bootstrap = metrics::paired_bootstrap(a.resampled, b.resampled, difference, a.rows.size()),
+          .difference = tested.change,
+          .p_bootstrap = tested.p,
           .p_randomisation = metrics::approximate_randomisation(a.rows, b.rows, exchanges)};
 }
 
@@ -65,11 +62,6 @@ void correct_for_several(std::vector<PairTest>& all, const std::string& metric) 
 }
 
 }  // namespace
-
-Estimate estimate_of(const ScoredOutput& output) {
-  const metrics::Interval interval = metrics::interval_of(output.resampled, output.rows.size());
-  return {.value = output.rows.value(), .low = interval.low, .high = interval.high};
-}
 
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const Scored& scored,
                                  const std::vector<ComparedMetric>& compared) {

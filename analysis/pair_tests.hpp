@@ -3,20 +3,11 @@
 
 #include <vector>
 
+#include "analysis/paired_changes.hpp"
 #include "analysis/report/comparison.hpp"
 #include "analysis/run_groups.hpp"
-#include "eval/metrics/metric.hpp"
 
 namespace attend {
-
-// One output under one metric, or the test text of one language model under a measure.
-struct ScoredOutput {
-  metrics::Rows rows;
-  std::vector<double> resampled;  // the scores of the resamples that all outputs share
-};
-
-// The score with its interval.
-Estimate estimate_of(const ScoredOutput& output);
 
 // Tests of all pairs on scored[output][metric], where the runs of a system are numbers of outputs. A system's first run
 // stands for it, except in the tests over seeds. Interrupted after SIGINT or SIGTERM.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace attend {
 namespace {
@@ -20,20 +21,29 @@ metrics::Rows rows_of(const LossByPiece& measure, const std::vector<SentenceLoss
   return rows;
 }
 
-PairedChanges::PairedChanges(const metrics::Rows& before, std::size_t count)
-    : before_(before),
-      samples_(metrics::draw_resamples(before.size(), std::max(kFewestSamples, kSamplesOfChange * count))),
-      resampled_(metrics::resampled(before, samples_)) {}
-
-void PairedChanges::add(const metrics::Rows& after) {
-  const std::vector<double> resampled = metrics::resampled(after, samples_);
-  std::vector<double> changes(resampled.size());
-  std::ranges::transform(resampled, resampled_, changes.begin(), std::minus());
-  const double change = after.value() - before_.value();
-  const metrics::Interval interval = metrics::interval_of(changes, before_.size());
-  changes_.push_back({.change = {change, interval.low, interval.high},
-                      .p = metrics::paired_bootstrap(resampled_, resampled, change, before_.size())});
+ScoredOutput with_resamples(metrics::Rows rows, const metrics::Resamples& samples) {
+  std::vector<double> resampled = metrics::resampled(rows, samples);
+  return {.rows = std::move(rows), .resampled = std::move(resampled)};
 }
+
+Estimate estimate_of(const ScoredOutput& output) {
+  const metrics::Interval interval = metrics::interval_of(output.resampled, output.rows.size());
+  return {.value = output.rows.value(), .low = interval.low, .high = interval.high};
+}
+
+TestedChange change_between(const ScoredOutput& before, const ScoredOutput& after) {
+  const std::size_t segments = before.rows.size();
+  std::vector<double> changes(before.resampled.size());
+  std::ranges::transform(after.resampled, before.resampled, changes.begin(), std::minus());
+  const double change = after.rows.value() - before.rows.value();
+  const metrics::Interval interval = metrics::interval_of(std::move(changes), segments);
+  return {.change = {change, interval.low, interval.high},
+          .p = metrics::paired_bootstrap(before.resampled, after.resampled, change, segments)};
+}
+
+PairedChanges::PairedChanges(const metrics::Rows& before, std::size_t count)
+    : samples_(metrics::draw_resamples(before.size(), std::max(kFewestSamples, kSamplesOfChange * count))),
+      before_(with_resamples(before, samples_)) {}
 
 std::vector<TestedChange> PairedChanges::tested() const {
   std::vector<double> p_values;

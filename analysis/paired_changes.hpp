@@ -1,4 +1,4 @@
-// Changes of a score of the same sentences, from that of one system to those of several others, with paired tests.
+// Scores with resamples of their sentences, and their changes from one system to others, with paired tests.
 #pragma once
 
 #include <cstddef>
@@ -38,21 +38,34 @@ class LossByPiece final : public metrics::Measure {
 // One row for each sentence that has pieces.
 metrics::Rows rows_of(const LossByPiece& measure, const std::vector<SentenceLoss>& losses);
 
+// Segments under one measure, with the scores of resamples of them.
+struct ScoredOutput {
+  metrics::Rows rows;
+  std::vector<double> resampled;
+};
+ScoredOutput with_resamples(metrics::Rows rows, const metrics::Resamples& samples);
+
+// The score with its interval.
+Estimate estimate_of(const ScoredOutput& output);
+
+// The change from one score to another of the same segments and resamples, with its interval and the p-value of the
+// paired bootstrap, which is not corrected.
+TestedChange change_between(const ScoredOutput& before, const ScoredOutput& after);
+
 class PairedChanges {
  public:
-  // From the score of `before`, which must outlive this, to those of `count` others.
+  // From the score of `before` to those of `count` others.
   PairedChanges(const metrics::Rows& before, std::size_t count);
 
   // The change to the score of `after`, rows of the same sentences.
-  void add(const metrics::Rows& after);
+  void add(const metrics::Rows& after) { changes_.push_back(change_between(before_, with_resamples(after, samples_))); }
 
   // All changes, in order, with 95 % bootstrap intervals and p-values of the paired bootstrap, corrected for all.
   std::vector<TestedChange> tested() const;
 
  private:
-  const metrics::Rows& before_;
   metrics::Resamples samples_;
-  std::vector<double> resampled_;  // scores of `before`
+  ScoredOutput before_;
   std::vector<TestedChange> changes_;
 };
 

@@ -100,14 +100,8 @@ Silencing silence_heads(const std::string& of, std::span<const HeadGradient> hea
   const std::vector<TestedChange> tested = changes.tested();
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const auto& [head, sum] = heads[h];
-    HeadSilence& row = result.heads.emplace_back();
-    row.place = name_of(head.place);
-    row.layer = head.layer;
-    row.head = head.head;
-    row.importance = sum / static_cast<double>(result.pieces);
-    row.change = tested[h].change;
-    row.p = tested[h].p;
-    row.p_holm = tested[h].p_holm;
+    result.heads.push_back(
+        {tested[h], std::string(name_of(head.place)), head.layer, head.head, sum / static_cast<double>(result.pieces)});
   }
   PairedChanges curve(whole, kSteps);
   for (std::int64_t step = 1; step <= kSteps; ++step) {

@@ -51,14 +51,12 @@ struct TestedChange {
   double p_holm = 1;
 };
 
-struct HeadSilence {
+// The change of the loss without a head, in nats by piece.
+struct HeadSilence : TestedChange {
   std::string place;  // "encoder", "decoder" or "cross"
   std::int64_t layer = 0;
   std::int64_t head = 0;
   double importance = 0;  // nats by piece: the mean of the absolute gradient of a sentence's loss by the head's gate
-  Estimate change;        // of the loss, in nats by piece
-  double p = 1;           // two-sided
-  double p_holm = 1;
   std::optional<double> gate = {};        // of a run with gates
   std::optional<TestedChange> bleu = {};  // of greedy translations
 };

@@ -191,8 +191,9 @@ Section silencing_of_heads(const HeadReport& it) {
   }
   for (const HeadSilence& head : silenced.heads) {
     grids[head.place].insert({{head.layer, head.head}, TableCell(fixed(head.change.value, 3), head.change.value)});
-    numbers.rows.push_back({head.place, std::to_string(head.layer), std::to_string(head.head),
-                            fixed(head.importance, 4), interval(head.change, 4), p_value(head.p_holm)});
+    numbers.rows.push_back(
+        {head.place, std::to_string(head.layer), std::to_string(head.head), fixed(head.importance, 4)});
+    add_tested(numbers.rows.back(), head, 4);
     if (gated) numbers.rows.back().emplace_back(gate_of(head));
     if (head.bleu) add_tested(numbers.rows.back(), *head.bleu, 1);
   }
