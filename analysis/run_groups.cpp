@@ -115,19 +115,6 @@ fs::path known_as(const std::string& path) {
   return run;
 }
 
-// A sentence where the values differ: "train batches: 4096 (luong), 2048 (transformer)". Each value has the name of
-// what it is of.
-using NamedValues = std::vector<std::pair<std::string, std::string>>;
-void note_unless_equal(std::vector<std::string>& notes, const std::string& what, const NamedValues& values) {
-  std::set<std::string> different;
-  std::vector<std::string> shown;
-  for (const auto& [name, value] : values) {
-    different.insert(value);
-    shown.push_back(fmt::format("{} ({})", value.empty() ? "not recorded" : value, name));
-  }
-  if (different.size() > 1) notes.push_back(fmt::format("{}: {}.", what, fmt::join(shown, ", ")));
-}
-
 // The names of the texts in run.json.
 constexpr const char* kTrainingText = "the text to learn from";
 constexpr const char* kValidationText = "the text to validate on";
@@ -138,29 +125,34 @@ std::string input_hash(const RunConditions& run, const std::string& input) {
   return found == run.inputs.end() ? std::string() : found->second;
 }
 
-// A value as it is shown, and the hash by which values are compared.
+// A value as it is shown, and what it is compared by: a hash, or itself; empty where it is not recorded.
 struct Known {
   std::string shown;
   std::string hash;
 };
+Known itself(const std::string& value) { return {.shown = value, .hash = value}; }
 
-// Values that differ though they are shown alike (one file that was changed between two trainings) get their hashes.
-void note_unless_equal(std::vector<std::string>& notes, const std::string& what, const std::vector<std::string>& names,
-                       const std::vector<Known>& known) {
-  NamedValues values;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    const auto is_alike = [&](const Known& other) {
-      return other.shown == known[i].shown && other.hash != known[i].hash;
+// Each value has the name of what it is of.
+using NamedValues = std::vector<std::pair<std::string, Known>>;
+
+// A sentence where the values differ: "train batches: 4096 (luong), 2048 (transformer)". Values that differ though they
+// are shown alike (one file that was changed between two trainings) get their hashes.
+void note_unless_equal(std::vector<std::string>& notes, const std::string& what, const NamedValues& values) {
+  std::set<std::string> hashes, different;
+  std::vector<std::string> shown;
+  for (const auto& [name, known] : values) {
+    const auto is_alike = [&value = known](const auto& other) {
+      return other.second.shown == value.shown && other.second.hash != value.hash;
     };
-    const bool is_ambiguous = !known[i].hash.empty() && std::ranges::any_of(known, is_alike);
-    values.emplace_back(names[i], known[i].hash.empty() ? ""
-                                  : is_ambiguous
-                                      ? fmt::format("{}, XXH3 {}", known[i].shown, known[i].hash.substr(0, 8))
-                                      : known[i].shown);
+    std::string text = known.hash.empty() ? "not recorded" : known.shown;
+    if (!known.hash.empty() && std::ranges::any_of(values, is_alike)) text += ", XXH3 " + known.hash.substr(0, 8);
+    shown.push_back(fmt::format("{} ({})", text, name));
+    hashes.insert(known.hash);
+    different.insert(std::move(text));
   }
-  std::set<std::string> hashes;
-  for (const Known& one : known) hashes.insert(one.hash);
-  if (hashes.size() > 1) note_unless_equal(notes, what, values);
+  if (hashes.size() > 1 && different.size() > 1) {
+    notes.push_back(fmt::format("{}: {}.", what, fmt::join(shown, ", ")));
+  }
 }
 
 std::string in_words(const std::vector<std::string>& files) {
@@ -198,7 +190,7 @@ void note_unequal_runs(std::vector<std::string>& notes, const std::vector<RunCon
   for (const std::size_t run : system.runs) {
     updates.push_back(static_cast<double>(runs[run].updates.value_or(0)));
     values.emplace_back(fmt::format("seed {}", runs[run].facts.seed.value_or(0)),
-                        runs[run].updates ? fmt::format("{}", *runs[run].updates) : "");
+                        itself(runs[run].updates ? fmt::format("{}", *runs[run].updates) : ""));
   }
   const auto [least, most] = std::ranges::minmax(updates);
   if (most - least <= kTolerance * most) return;
@@ -341,23 +333,18 @@ std::vector<LevelReached> levels_reached(const std::vector<RunConditions>& runs,
 std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& runs,
                                              const std::vector<SystemRuns>& systems,
                                              const std::vector<std::string>& test, const Units& units) {
-  std::vector<std::string> notes, names;
+  std::vector<std::string> notes;
   if (systems.empty()) return notes;
-  for (const SystemRuns& system : systems) names.push_back(system.name);
   const auto first = [&](const SystemRuns& system) -> const RunConditions& { return runs[system.runs[0]]; };
   const auto values_of = [&](const auto& value_of) {
     NamedValues values;
     for (const SystemRuns& system : systems) values.emplace_back(system.name, value_of(system));
     return values;
   };
-  const auto known_of = [&](const auto& known) {
-    std::vector<Known> all;
-    for (const SystemRuns& system : systems) all.push_back(known(first(system)));
-    return all;
-  };
-  const auto text_of_run = [](const char* input, const std::vector<std::string> RunConditions::*files) {
-    return
-        [=](const RunConditions& run) { return Known{.shown = in_words(run.*files), .hash = input_hash(run, input)}; };
+  const auto texts_of = [&](const char* input, const std::vector<std::string> RunConditions::*files) {
+    return values_of([&](const SystemRuns& system) {
+      return Known{.shown = in_words(first(system).*files), .hash = input_hash(first(system), input)};
+    });
   };
 
   for (const SystemRuns& system : systems) {
@@ -366,18 +353,17 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
     notes.push_back(fmt::format("{} was trained to translate {} ({}), but the test set is {} ({}).", system.name,
                                 direction, in_words(first(system).train), tested, in_words(test)));
   }
-  const std::vector<Known> vocabularies =
-      known_of([](const RunConditions& run) { return Known{.shown = run.vocabulary, .hash = run.vocabulary_hash}; });
   note_unless_equal(
       notes, "The vocabularies differ, so losses, perplexities by piece and numbers of pieces cannot be compared",
-      names, vocabularies);
-  note_unless_equal(notes, "The training texts differ", names,
-                    known_of(text_of_run(kTrainingText, &RunConditions::train)));
-  note_unless_equal(notes, "The validation texts differ, so the curves cannot be compared", names,
-                    known_of(text_of_run(kValidationText, &RunConditions::valid)));
+      values_of([&](const SystemRuns& system) {
+        return Known{.shown = first(system).vocabulary, .hash = first(system).vocabulary_hash};
+      }));
+  note_unless_equal(notes, "The training texts differ", texts_of(kTrainingText, &RunConditions::train));
+  note_unless_equal(notes, "The validation texts differ, so the curves cannot be compared",
+                    texts_of(kValidationText, &RunConditions::valid));
   note_unless_equal(
       notes, fmt::format("{}, which differs, so validation losses cannot be compared", first(systems[0]).validation),
-      values_of([&](const SystemRuns& system) { return first(system).validation_value; }));
+      values_of([&](const SystemRuns& system) { return itself(first(system).validation_value); }));
   for (const SystemRuns& system : systems) note_unequal_runs(notes, runs, system);
   // Batches are cut by pieces, so equal configurations see within a few per cent of the same tokens.
   const auto unequal = [&](const std::string& what, double tolerance, const auto& count_of) {
@@ -387,7 +373,7 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
     if (most - least <= tolerance * most) return;
     note_unless_equal(notes, what, values_of([&](const SystemRuns& system) {
                         const auto count = count_of(first(system));
-                        return count ? fmt::format("{}", *count) : std::string();
+                        return itself(count ? fmt::format("{}", *count) : "");
                       }));
   };
   if (have_equal_vocabularies(runs)) {
@@ -406,7 +392,7 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
     std::vector<std::int64_t> seeds;
     for (const std::size_t run : system.runs) seeds.push_back(runs[run].facts.seed.value_or(0));
     std::ranges::sort(seeds);
-    return fmt::format("{}", fmt::join(seeds, ", "));
+    return itself(fmt::format("{}", fmt::join(seeds, ", ")));
   };
   note_unless_equal(notes, "The seeds differ", values_of(seeds_of));
   if (std::ranges::any_of(systems, [](const SystemRuns& system) { return system.runs.size() == 1; })) {
