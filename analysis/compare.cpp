@@ -97,31 +97,24 @@ class Measurement {
   // Systems without a model come after those of runs, and their outputs after those of all runs.
   void load_runs() {
     systems_ = load_systems(config_, runs_, result_);
-    for (std::size_t i = 0; i < inputs_.given.size(); ++i) {
-      const GivenSystem& given = inputs_.given[i];
-      if (std::ranges::find(systems_, given.name, &SystemRuns::name) != systems_.end()) {
-        throw UserError(fmt::format("--hypothesis {}={}: a run has this name", given.name, given.file),
-                        "give the translations another name");
-      }
-      systems_.push_back(
-          {.name = given.name, .description = "translations in " + given.file, .runs = {runs_.size() + i}});
-      for (OptionDifference& difference : result_.differences) difference.values.emplace_back("-");
+    num_trained_ = systems_.size();
+    for (const GivenSystem& given : inputs_.given) {
+      add_system(given.name, "translations in " + given.file,
+                 UserError(fmt::format("--hypothesis {}={}: a run has this name", given.name, given.file),
+                           "give the translations another name"));
     }
-    add_searches();
+    searches_ = parse_searches(config_.search, config_.translator);
+    for (const NamedSearch& search : searches_) {
+      add_system(search.name, fmt::format("a search of {}: {}", runs_[0].facts.path, search.options),
+                 UserError(fmt::format("--search {}: another system has this name", search.name), "give another name"));
+    }
   }
 
-  void add_searches() {
-    searches_ = parse_searches(config_.search, config_.translator);
-    for (std::size_t i = 0; i < searches_.size(); ++i) {
-      const NamedSearch& search = searches_[i];
-      if (std::ranges::find(systems_, search.name, &SystemRuns::name) != systems_.end()) {
-        throw UserError(fmt::format("--search {}: another system has this name", search.name), "give another name");
-      }
-      systems_.push_back({.name = search.name,
-                          .description = fmt::format("a search of {}: {}", runs_[0].facts.path, search.options),
-                          .runs = {runs_.size() + inputs_.given.size() + i}});
-      for (OptionDifference& difference : result_.differences) difference.values.emplace_back("-");
-    }
+  void add_system(const std::string& name, const std::string& description, const UserError& if_known) {
+    if (std::ranges::find(systems_, name, &SystemRuns::name) != systems_.end()) throw UserError(if_known);
+    const std::size_t output = runs_.size() + systems_.size() - num_trained_;
+    systems_.push_back({.name = name, .description = description, .runs = {output}});
+    for (OptionDifference& difference : result_.differences) difference.values.emplace_back("-");
   }
 
   bool has_model(const SystemRuns& system) const { return system.runs[0] < runs_.size(); }
@@ -167,9 +160,8 @@ class Measurement {
   void note_conditions() {
     std::vector<std::string>& notes = result_.notes;
     if (systems_.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
-    const auto of_runs = static_cast<std::size_t>(
-        std::ranges::count_if(systems_, [&](const SystemRuns& system) { return has_model(system); }));
-    const std::vector<SystemRuns> trained(systems_.begin(), systems_.begin() + static_cast<std::ptrdiff_t>(of_runs));
+    const std::vector<SystemRuns> trained(systems_.begin(),
+                                          systems_.begin() + static_cast<std::ptrdiff_t>(num_trained_));
     std::ranges::move(notes_on_conditions(conditions_of(runs_), trained, config_.test), std::back_inserter(notes));
     for (const SystemRuns& system : trained) {
       const SystemOutputs& outputs = outputs_[system.runs[0]];
@@ -207,10 +199,6 @@ class Measurement {
     }
   }
 
-  static void refuse_if_stopped() {
-    if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
-  }
-
   MeasuredRun measured(std::size_t number) const {
     MeasuredRun shown;
     for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
@@ -232,8 +220,8 @@ class Measurement {
 
   void break_down() {
     result_.where.push_back(by_length(set_, *metrics_[0]));
-    const std::string training_text = training_text_or_note();
-    if (!training_text.empty()) result_.where.push_back(by_frequency(set_, count_frequencies(training_text)));
+    const Lines training = training_text_or_note(config_.train, conditions_of(runs_), result_.notes);
+    if (!training.empty()) result_.where.push_back(by_frequency(set_, count_frequencies(training.back())));
     result_.where.push_back(by_copying(set_));
     result_.where.push_back(by_position(set_));
     result_.ngrams = ngram_differences(set_);
@@ -249,16 +237,6 @@ class Measurement {
       }
       result_.contrasts.push_back(contrast_set(file, scores));
     }
-  }
-
-  // The text in which words are counted; empty, with a note, where there is none that can be relied on.
-  std::string training_text_or_note() {
-    if (!config_.train.empty()) return config_.train.back();
-    const std::string fault =
-        runs_.empty() ? "no training text is given (--train)" : fault_of_training_text(conditions_of(runs_[0]));
-    if (fault.empty()) return runs_[0].config.train[1];
-    result_.notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
-    return {};
   }
 
   // Section 6: what each system's first run says of all translations, and how it searches.
@@ -357,11 +335,16 @@ class Measurement {
   std::vector<TrainedRun> runs_;
   std::vector<SystemOutputs> outputs_;  // of all runs, then of the systems without a model, then of searches
   std::vector<SystemRuns> systems_;
+  std::size_t num_trained_ = 0;                    // systems with a model
   std::vector<std::vector<ScoredOutput>> scored_;  // [output][metric]
   Comparison result_;
 };
 
 }  // namespace
+
+void refuse_if_stopped() {
+  if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
+}
 
 bool are_language_models(const std::vector<std::string>& runs) {
   const auto is_one = [](const std::filesystem::path& run) {

@@ -86,6 +86,9 @@ struct CompareConfig {
 // True if some of the runs are language models. UserError if others are not.
 bool are_language_models(const std::vector<std::string>& runs);
 
+// Interrupted after SIGINT or SIGTERM.
+void refuse_if_stopped();
+
 // UserError for runs or texts that cannot be compared. Interrupted after SIGINT or SIGTERM.
 Comparison compare(const CompareConfig& config);
 

@@ -8,9 +8,9 @@
 #include <bit>
 #include <map>
 
+#include "analysis/compare.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "core/signals.hpp"
 #include "eval/token_log_probs.hpp"
 #include "models/ops/padded.hpp"
 
@@ -103,7 +103,7 @@ std::vector<double> losses_after(const LanguageModelImpl& model, const TokenStre
   const std::size_t most = std::max<std::size_t>(1, static_cast<std::size_t>(kWindowTokens) / tokens);
   std::vector<double> losses(words.size());
   for (std::size_t first = 0; first < targets.size(); first += most) {
-    if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
+    refuse_if_stopped();
     const auto batch = std::span(targets).subspan(first, std::min(most, targets.size() - first));
     std::vector<std::int64_t> ids, labels;
     Sequences windows;
@@ -125,7 +125,7 @@ std::vector<DistanceShares> attention_by_distance(const LanguageModelImpl& model
   const c10::InferenceMode inference;
   DistanceObserver observer;
   for (const std::vector<std::int64_t>& text : texts) {
-    if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
+    refuse_if_stopped();
     const std::size_t length = std::min(text.size(), static_cast<std::size_t>(segment_length(model)));
     Sequences tokens;
     tokens.ids_M = ops::to_tensor(std::span(text).first(length), model.output_table().master());

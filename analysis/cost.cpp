@@ -66,6 +66,18 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
   return outputs;
 }
 
+Cost cost_of_training(const TrainingRecord& trained, const torch::nn::Module& model) {
+  Cost cost;
+  cost.parameters = count_parameters(model);
+  cost.pieces_per_word = trained.pieces_per_word;
+  cost.tokens = trained.tokens;
+  cost.updates = trained.updates;
+  cost.train_seconds = trained.seconds;
+  cost.train_tokens_per_second = trained.tokens_per_second;
+  cost.train_memory_mb = trained.memory_mb;
+  return cost;
+}
+
 Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std::vector<std::string>& sources,
              const TranslatorConfig& config) {
   const auto sentences = static_cast<double>(sources.size());
@@ -75,18 +87,13 @@ Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std:
     source_pieces += static_cast<double>(trained.run.tokenizers.src.encode(line).size()) + 1;
   }
   const double flops = flops_per_target_piece(trained.run, source_pieces / sentences, target_pieces / sentences);
-  return {.parameters = count_parameters(*trained.run.model),
-          .flops_per_token = flops,
-          .flops_per_sentence = flops * target_pieces / sentences,
-          .pieces_per_word = target_pieces / static_cast<double>(outputs.references.words),
-          .tokens = trained.tokens,
-          .updates = trained.updates,
-          .train_seconds = trained.seconds,
-          .train_tokens_per_second = trained.tokens_per_second,
-          .train_memory_mb = trained.memory_mb,
-          .translation_tokens_per_second = static_cast<double>(outputs.pieces) / outputs.seconds,
-          .translation_sentences_per_second = sentences / outputs.seconds,
-          .by_length = times_by_length(trained, sources, config)};
+  Cost cost = cost_of_training(trained, *trained.run.model);
+  cost.flops_per_token = flops;
+  cost.flops_per_sentence = flops * target_pieces / sentences;
+  cost.translation_tokens_per_second = static_cast<double>(outputs.pieces) / outputs.seconds;
+  cost.translation_sentences_per_second = sentences / outputs.seconds;
+  cost.by_length = times_by_length(trained, sources, config);
+  return cost;
 }
 
 }  // namespace attend

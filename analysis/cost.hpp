@@ -28,6 +28,9 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
                                  const std::vector<std::string>& references, const TranslatorConfig& translator,
                                  const ScoreConfig& scoring);
 
+// Its parameters and its training.
+Cost cost_of_training(const TrainingRecord& trained, const torch::nn::Module& model);
+
 // Translates the first sentences of each length once more, one at a time.
 Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std::vector<std::string>& sources,
              const TranslatorConfig& translator);

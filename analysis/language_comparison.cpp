@@ -16,20 +16,18 @@
 #include "analysis/breakdowns.hpp"
 #include "analysis/context_loss.hpp"
 #include "analysis/contrasts.hpp"
+#include "analysis/cost.hpp"
 #include "analysis/pair_tests.hpp"
 #include "analysis/run_groups.hpp"
 #include "analysis/test_documents.hpp"
 #include "analysis/trained_run.hpp"
-#include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
 #include "data/text/documents.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/token_log_probs.hpp"
-#include "models/layers/weights_io.hpp"
 
 namespace attend {
 namespace {
@@ -77,10 +75,6 @@ class LanguageMeasurement {
   }
 
  private:
-  static void refuse_if_stopped() {
-    if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
-  }
-
   const TrainedLanguageRun& first_run(const SystemRuns& system) const { return runs_[system.runs[0]]; }
   const ReadText& text_of(const SystemRuns& system) const { return texts_[system.runs[0]]; }
 
@@ -106,8 +100,7 @@ class LanguageMeasurement {
       text.pieces.push_back(pieces_of(document, tokenizer));
       ids.push_back(text.pieces.back().ids);
     }
-    const auto log_probs =
-        text_log_probs(*trained.run.model, ids, tokenizer.special().eos, [] { refuse_if_stopped(); });
+    const auto log_probs = text_log_probs(*trained.run.model, ids, tokenizer.special().eos, refuse_if_stopped);
     for (std::size_t d = 0; d < documents_.size(); ++d) {
       std::vector<double>& losses =
           text.losses.emplace_back(by_word(text.pieces[d], log_probs[d], documents_[d].words.size() + 1));
@@ -159,16 +152,13 @@ class LanguageMeasurement {
   MeasuredRun measured(std::size_t number) const {
     const TrainedLanguageRun& trained = runs_[number];
     const ReadText& text = texts_[number];
-    MeasuredRun shown{.facts = trained.facts, .quality = {}, .cost = {}, .curve = trained.curve, .watched = {}};
+    MeasuredRun shown{.facts = trained.facts,
+                      .quality = {},
+                      .cost = cost_of_training(trained, *trained.run.model),
+                      .curve = trained.curve,
+                      .watched = {}};
     for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
     shown.quality.perplexity_piece = std::exp(text.loss / static_cast<double>(text.num_pieces));
-    shown.cost.parameters = count_parameters(*trained.run.model);
-    shown.cost.pieces_per_word = trained.pieces_per_word;
-    shown.cost.tokens = trained.tokens;
-    shown.cost.updates = trained.updates;
-    shown.cost.train_seconds = trained.seconds;
-    shown.cost.train_tokens_per_second = trained.tokens_per_second;
-    shown.cost.train_memory_mb = trained.memory_mb;
     return shown;
   }
 
@@ -228,7 +218,7 @@ class LanguageMeasurement {
   }
 
   void break_down() {
-    const std::vector<std::string> files = training_text_or_note();
+    const std::vector<std::string> files = training_text_or_note(config_.train, conditions_of(runs_), result_.notes);
     if (!files.empty()) {
       WordFrequencies frequencies;
       for (const std::string& file : files) {
@@ -265,16 +255,6 @@ class LanguageMeasurement {
     const std::vector<std::string_view> parts = metrics::split_words(tokens);
     const auto longest = std::ranges::max_element(parts, {}, &std::string_view::size);
     return longest == parts.end() ? word : std::string(*longest);
-  }
-
-  // The files in which words are counted; none, with a note, where there are none that can be relied on.
-  std::vector<std::string> training_text_or_note() {
-    if (!config_.train.empty()) return config_.train;
-    const RunConditions first = conditions_of(runs_[0]);
-    const std::string fault = fault_of_training_text(first);
-    if (fault.empty()) return first.train;
-    result_.notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
-    return {};
   }
 
   TokenStream stream_of(const SystemRuns& system) const {

@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "core/error.hpp"
-#include "core/signals.hpp"
 #include "eval/metrics/significance.hpp"
 
 namespace attend {
@@ -70,7 +68,7 @@ std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const S
   for (std::size_t a = 0; a < systems.size(); ++a) {
     for (std::size_t b = a + 1; b < systems.size(); ++b) {
       for (std::size_t metric = 0; metric < compared.size(); ++metric) {
-        if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
+        refuse_if_stopped();
         PairTest& test = tests.emplace_back(
             test_of(scored[systems[a].runs[0]][metric], scored[systems[b].runs[0]][metric], exchanges));
         test.a = static_cast<std::int64_t>(a);

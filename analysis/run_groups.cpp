@@ -434,4 +434,14 @@ std::string fault_of_training_text(const RunConditions& run) {
   return fmt::format("{} no longer hold what {} learnt from", in_words(files), run.facts.path);
 }
 
+std::vector<std::string> training_text_or_note(const std::vector<std::string>& given,
+                                               const std::vector<RunConditions>& runs,
+                                               std::vector<std::string>& notes) {
+  if (!given.empty()) return given;
+  const std::string fault = runs.empty() ? "no training text is given (--train)" : fault_of_training_text(runs.front());
+  if (fault.empty()) return runs.front().train;
+  notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
+  return {};
+}
+
 }  // namespace attend

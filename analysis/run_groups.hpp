@@ -81,6 +81,11 @@ std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<So
 // Empty if they still are.
 std::string fault_of_training_text(const RunConditions& run);
 
+// The files in which words are counted: those that are given, else the training text of the first run; none, with a
+// note, where that cannot be relied on.
+std::vector<std::string> training_text_or_note(const std::vector<std::string>& given,
+                                               const std::vector<RunConditions>& runs, std::vector<std::string>& notes);
+
 // Sentences about conditions that differ, between systems and within them, and about facts that were not recorded.
 // `test` are the source and the target of the test set, if it has them.
 std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& runs,
