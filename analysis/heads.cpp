@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -113,19 +114,15 @@ class HeadMeasurement {
       replace(run);
       return;
     }
-    const auto read = [&] {
-      freeze(*run.model, study_.use.precision);
-      read_by(SentenceModel::of(run), AttentionPlace::encoder);
-    };
     if (study_.test.empty()) {
-      read();
+      read_trees(run);
       show_gates(*run.model);
       report_.notes.emplace_back("Heads were not silenced: no translations are given (--test).");
       return;
     }
     const GivenTranslations given = read_test();
     const std::vector<HeadPlace> heads =
-        silence("the pieces of " + study_.test[1], read,
+        silence("the pieces of " + study_.test[1], run,
                 [&](const ScoreConfig& config) { return losses_of(score(run, given.sources, given.targets, config)); });
     show_gates(*run.model);
     if (!study_.bleu) return;
@@ -178,17 +175,13 @@ class HeadMeasurement {
   void study_bert(const std::filesystem::path& path) {
     const BertRun run = BertRun::load(path, study_.use.checkpoint, device_);
     if (study_.prune > 0) run.check_fills_masks(path);
-    const auto read = [&] {
-      freeze(*run.model, study_.use.precision);
-      read_by(SentenceModel::of(run), AttentionPlace::encoder);
-    };
     if (!run.fills_masks()) {
-      read();
+      read_trees(run);
       report_.notes.emplace_back("Heads were not silenced: the run has no head for masked pieces.");
       return;
     }
     const MaskedTexts masked(run, first_texts(), read_config<MaskingConfig>(path / "config.toml", UnknownKeys::ignore));
-    silence("masked pieces of " + study_.data, read, [&](const ScoreConfig& config) { return masked.losses(config); });
+    silence("masked pieces of " + study_.data, run, [&](const ScoreConfig& config) { return masked.losses(config); });
   }
 
   void study_tuned(const std::filesystem::path& path) {
@@ -196,8 +189,7 @@ class HeadMeasurement {
     if (run.model->encoder().bert().is_empty()) {
       throw UserError(study_.run + ": its encoder is not a BERT", "give a run of --model bert, or of attend pretrain");
     }
-    freeze(*run.model, study_.use.precision);
-    read_by(SentenceModel::of(run), AttentionPlace::encoder);
+    read_trees(run);
     report_.notes.emplace_back("Heads were not silenced: a fine-tuned model does not predict masked pieces.");
   }
 
@@ -205,16 +197,19 @@ class HeadMeasurement {
     const LanguageRun run = LanguageRun::load(path, study_.use.checkpoint, device_);
     refuse_without_self_attention(run.options.is_recurrent(),
                                   fmt::format("a language model of --cell {}", name_of(run.options.cell)));
-    const auto read = [&] {
-      freeze(*run.model, study_.use.precision);
-      read_by(SentenceModel::of(run), AttentionPlace::decoder);
-    };
     const std::vector<std::string> texts = first_texts();
-    silence("the pieces of " + study_.data, read,
+    silence("the pieces of " + study_.data, run,
             [&](const ScoreConfig& config) { return losses_of(score_language(run, texts, config)); });
   }
 
-  // What the heads of self-attention at `place` attend to in all sentences.
+  // Freezes the model, and finds what its heads of self-attention attend to in all sentences.
+  template <class SomeRun>
+  void read_trees(const SomeRun& run) {
+    freeze(*run.model, study_.use.precision);
+    const bool is_decoder = std::is_same_v<SomeRun, LanguageRun>;
+    read_by(SentenceModel::of(run), is_decoder ? AttentionPlace::decoder : AttentionPlace::encoder);
+  }
+
   void read_by(const SentenceModel& model, AttentionPlace place) {
     report_.place = name_of(place);
     report_.causal = place == AttentionPlace::decoder;
@@ -311,12 +306,12 @@ class HeadMeasurement {
     name_roles(report_);
   }
 
-  // Returns the heads. `read` freezes the model, whose gradients are taken before, and reads the trees.
-  template <class Read, class Losses>
-  std::vector<HeadPlace> silence(const std::string& of, const Read& read, const Losses& losses) {
+  // Reads the trees, and returns the heads. Gradients are taken before the model is frozen.
+  template <class SomeRun, class Losses>
+  std::vector<HeadPlace> silence(const std::string& of, const SomeRun& run, const Losses& losses) {
     log::info("differentiating the loss by the gates of heads");
     const std::vector<HeadGradient> heads = head_gradients(losses, study_.scoring);
-    read();
+    read_trees(run);
     log::info("silencing {}", counted(std::ssize(heads), "head"));
     report_.silencing = silence_heads(of, heads, [&](const AttentionEdit& edit) {
       ScoreConfig config = study_.scoring;
