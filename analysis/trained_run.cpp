@@ -179,26 +179,27 @@ TrainingRecord training_record(const fs::path& path, const std::string& checkpoi
   return record;
 }
 
+void refuse_source_factors(const Run& run, const fs::path& path) {
+  if (run.tokenizers.factors.count() == 0) return;
+  throw UserError(path.string() + ": trained with --source-factors, which a comparison does not read",
+                  "use attend translate --source-factors, and attend evaluate for its output");
+}
+void refuse_source_factors(const LanguageRun& /*run*/, const fs::path& /*path*/) {}
+
 }  // namespace
 
-TrainedRun TrainedRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
+template <class SomeRun, class Config>
+RecordedRun<SomeRun, Config> RecordedRun<SomeRun, Config>::load(const fs::path& path, const std::string& checkpoint,
+                                                                torch::Device device) {
   refuse_foreign_checkpoint(path, checkpoint);
-  Run run = Run::load(path, checkpoint, device);
-  if (run.tokenizers.factors.count() > 0) {
-    throw UserError(path.string() + ": trained with --source-factors, which a comparison does not read",
-                    "use attend translate --source-factors, and attend evaluate for its output");
-  }
-  const auto config = read_config<TranslationConfig>(path / "config.toml", UnknownKeys::ignore);
+  SomeRun run = SomeRun::load(path, checkpoint, device);
+  refuse_source_factors(run, path);
+  const auto config = read_config<Config>(path / "config.toml", UnknownKeys::ignore);
   const auto seed = static_cast<std::int64_t>(config.trainer.seed);
   return {training_record(path, checkpoint, seed), std::move(run), config};
 }
 
-TrainedLanguageRun TrainedLanguageRun::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
-  refuse_foreign_checkpoint(path, checkpoint);
-  LanguageRun run = LanguageRun::load(path, checkpoint, device);
-  const auto config = read_config<PretrainingConfig>(path / "config.toml", UnknownKeys::ignore);
-  const auto seed = static_cast<std::int64_t>(config.trainer.seed);
-  return {training_record(path, checkpoint, seed), std::move(run), config};
-}
+template struct RecordedRun<Run, TranslationConfig>;
+template struct RecordedRun<LanguageRun, PretrainingConfig>;
 
 }  // namespace attend

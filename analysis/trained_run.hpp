@@ -28,23 +28,15 @@ struct TrainingRecord {
   std::vector<WatchedUpdate> watched = {};  // the first and the last
 };
 
-// A run of `attend train`.
-struct TrainedRun : TrainingRecord {
-  Run run;
-  TranslationConfig config = {};
+template <class SomeRun, class Config>
+struct RecordedRun : TrainingRecord {
+  SomeRun run;
+  Config config = {};
 
   // UserError unless it is such a run with intact weights. `checkpoint` as in Run::load; a path must lie in the run.
-  static TrainedRun load(const std::filesystem::path& path, const std::string& checkpoint, torch::Device device);
+  static RecordedRun load(const std::filesystem::path& path, const std::string& checkpoint, torch::Device device);
 };
-
-// A run of `attend pretrain --objective causal`.
-struct TrainedLanguageRun : TrainingRecord {
-  LanguageRun run;
-  PretrainingConfig config = {};
-
-  // As TrainedRun::load.
-  static TrainedLanguageRun load(const std::filesystem::path& path, const std::string& checkpoint,
-                                 torch::Device device);
-};
+using TrainedRun = RecordedRun<Run, TranslationConfig>;                  // of `attend train`
+using TrainedLanguageRun = RecordedRun<LanguageRun, PretrainingConfig>;  // of `attend pretrain --objective causal`
 
 }  // namespace attend
