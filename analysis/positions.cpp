@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "core/error.hpp"
@@ -113,18 +115,12 @@ std::string similarity_text(const PositionEncodings& positions) {
 
 std::string to_json(const PositionEncodings& positions) {
   std::string text = fmt::format("{{\"kind\":\"{}\",\"encodings\":[", positions.kind);
-  const auto values = positions.encodings_TH.accessor<float, 2>();
-  const auto append = [&](bool first, double value) {
-    fmt::format_to(std::back_inserter(text), "{}{:.6g}", first ? "" : ",", value);
-  };
-  for (std::int64_t t = 0; t < values.size(0); ++t) {
-    text += t == 0 ? "[" : ",[";
-    for (std::int64_t h = 0; h < values.size(1); ++h) append(h == 0, values[t][h]);
-    text += ']';
+  const auto width = static_cast<std::size_t>(positions.encodings_TH.size(1));
+  const float* row = positions.encodings_TH.const_data_ptr<float>();
+  for (std::int64_t t = 0; t < positions.encodings_TH.size(0); ++t, row += width) {
+    fmt::format_to(std::back_inserter(text), "{}[{:.6g}]", t == 0 ? "" : ",", fmt::join(std::span(row, width), ","));
   }
-  text += "],\"similarity\":[";
-  for (std::size_t d = 0; d < positions.similarity.size(); ++d) append(d == 0, positions.similarity[d]);
-  return text + "]}\n";
+  return text + fmt::format("],\"similarity\":[{:.6g}]}}\n", fmt::join(positions.similarity, ","));
 }
 
 }  // namespace attend
