@@ -418,21 +418,21 @@ class ExplanationTallies {
 };
 
 WeightPerturbation summary_of(const std::vector<PerturbedText>& texts) {
-  WeightPerturbation result{.texts = std::ssize(texts),
-                            .adversarial_texts = std::ranges::count_if(
-                                texts, [](const PerturbedText& text) { return text.divergence.has_value(); })};
-  const auto spread = [&](const auto& number) {
+  const auto spread = [&](auto number) {
     std::vector<double> values;
     for (const PerturbedText& text : texts) {
-      if (const std::optional<double> value = number(text)) values.push_back(*value);
+      if (const std::optional<double> value = text.*number) values.push_back(*value);
     }
     return spread_of(values);
   };
-  result.largest = spread([](const PerturbedText& text) { return std::optional(text.largest); });
-  result.uniform = spread([](const PerturbedText& text) { return std::optional(text.uniform); });
-  result.permuted = spread([](const PerturbedText& text) { return std::optional(text.permuted); });
-  result.change = spread([](const PerturbedText& text) { return text.change; });
-  result.divergence = spread([](const PerturbedText& text) { return text.divergence; });
+  WeightPerturbation result{.texts = std::ssize(texts),
+                            .largest = spread(&PerturbedText::largest),
+                            .uniform = spread(&PerturbedText::uniform),
+                            .permuted = spread(&PerturbedText::permuted),
+                            .adversarial_texts = std::ranges::count_if(
+                                texts, [](const PerturbedText& text) { return text.divergence.has_value(); }),
+                            .divergence = spread(&PerturbedText::divergence),
+                            .change = spread(&PerturbedText::change)};
   for (const double from : {0.0, 0.25, 0.5, 0.75}) {
     LargestWeightBand& band = result.bands.emplace_back(LargestWeightBand{.from = from, .to = from + 0.25});
     std::vector<double> values;

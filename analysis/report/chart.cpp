@@ -216,13 +216,6 @@ std::string drawn(const PointChart& chart) {
   return out + "</svg>";
 }
 
-struct Key {
-  std::string name;
-  std::size_t colour;
-  std::size_t dash;
-  bool is_line;
-};
-
 }  // namespace
 
 std::string svg(const Chart& chart) {
@@ -230,23 +223,22 @@ std::string svg(const Chart& chart) {
 }
 
 std::string legend(const Chart& chart) {
-  std::vector<Key> keys;
-  if (const auto* lines = std::get_if<LineChart>(&chart)) {
-    for (const Series& series : lines->series) keys.push_back({series.name, series.colour, series.dash, true});
-  } else if (const auto* points = std::get_if<PointChart>(&chart)) {
-    for (const PointChart::Row& row : points->rows) keys.push_back({row.name, row.colour, 0, false});
-  }
-  if (keys.empty()) return {};
-  std::string out = "<ul class=\"legend\">";
-  for (const Key& key : keys) {
-    out += fmt::format(
+  std::string keys;
+  const auto add = [&](const std::string& name, std::size_t colour, const std::string& path) {
+    keys += fmt::format(
         "<li><svg viewBox=\"0 0 34 12\" width=\"34\" height=\"12\" aria-hidden=\"true\">{}{}</svg> <span "
         "dir=\"auto\">{}</span></li>",
-        key.is_line ? fmt::format("<path d=\"M1 6H33\" class=\"line c{} d{}\"/>", key.colour % kColours, key.dash % 4)
-                    : "",
-        mark(17, 6, key.colour, key.name), escaped(key.name));
+        path, mark(17, 6, colour, name), escaped(name));
+  };
+  if (const auto* lines = std::get_if<LineChart>(&chart)) {
+    for (const Series& it : lines->series) {
+      add(it.name, it.colour,
+          fmt::format("<path d=\"M1 6H33\" class=\"line c{} d{}\"/>", it.colour % kColours, it.dash % 4));
+    }
+  } else {
+    for (const PointChart::Row& row : std::get<PointChart>(chart).rows) add(row.name, row.colour, "");
   }
-  return out + "</ul>";
+  return keys.empty() ? keys : "<ul class=\"legend\">" + keys + "</ul>";
 }
 
 std::string fixed(double value, int decimals) {
