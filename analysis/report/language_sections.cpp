@@ -28,9 +28,8 @@ class LanguageSections : public SectionMaker {
                     "Cost of the first run of each system. Times depend on the machine and on its other load; "
                     "parameters do not."};
     Table table{"Cost of training", by_system({{"Quantity", false}})};
-    add_cost(table, "Parameters", [](const Cost& cost) { return fixed_or_dash(cost.parameters, 0); });
-    add_cost(table, "Pieces per word of the test text",
-             [](const Cost& cost) { return fixed_or_dash(cost.pieces_per_word, 2); });
+    add_cost(table, "Parameters", &Cost::parameters, 0);
+    add_cost(table, "Pieces per word of the test text", &Cost::pieces_per_word, 2);
     add_training_costs(table);
     section.add(std::move(table));
     if (!it_.equal_vocabularies) {

@@ -325,27 +325,18 @@ class TranslationCost : public SectionMaker {
         "Cost of the first run of each system. Times depend on the machine and on its other load; parameters and "
         "operations do not."};
     Table table{"Cost of training and translation", by_system({{"Quantity", false}})};
-    const auto add = [&](const std::string& what, const std::function<std::string(const Cost&)>& number) {
-      add_cost(table, what, number);
-    };
-    add("Parameters", [](const Cost& cost) { return fixed_or_dash(cost.parameters, 0); });
-    const auto operations = [](const std::optional<double>& number) { return number ? compact(*number) : "–"; };
+    add_cost(table, "Parameters", &Cost::parameters, 0);
     if (it_.equal_vocabularies) {
-      add("Operations of a forward pass per target token",
-          [&](const Cost& cost) { return operations(cost.flops_per_token); });
+      add_cost(table, "Operations of a forward pass per target token", &Cost::flops_per_token);
     } else {
-      add("Operations of a forward pass per sentence",
-          [&](const Cost& cost) { return operations(cost.flops_per_sentence); });
-      add("Target pieces per word of the references",
-          [](const Cost& cost) { return fixed_or_dash(cost.pieces_per_word, 2); });
+      add_cost(table, "Operations of a forward pass per sentence", &Cost::flops_per_sentence);
+      add_cost(table, "Target pieces per word of the references", &Cost::pieces_per_word, 2);
     }
     add_training_costs(table);
     if (it_.equal_vocabularies) {
-      add("Translation: target tokens per second",
-          [](const Cost& cost) { return fixed_or_dash(cost.translation_tokens_per_second, 0); });
+      add_cost(table, "Translation: target tokens per second", &Cost::translation_tokens_per_second, 0);
     } else {
-      add("Translation: sentences per second",
-          [](const Cost& cost) { return fixed_or_dash(cost.translation_sentences_per_second, 1); });
+      add_cost(table, "Translation: sentences per second", &Cost::translation_sentences_per_second, 1);
     }
     section.add(std::move(table));
     if (!it_.equal_vocabularies) {

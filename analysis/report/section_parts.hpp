@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/report/sections.hpp"
@@ -45,8 +45,18 @@ class SectionMaker {
   void add_only_texts(Section& section, const std::string& consequence) const;
   std::size_t num_models() const;
 
-  // A row with a number of the cost of each system's first run.
-  void add_cost(Table& table, const std::string& what, const std::function<std::string(const Cost&)>& number) const;
+  // A row with a number of the cost of each system's first run; without decimals it is rounded to a few digits.
+  template <class T>
+  void add_cost(Table& table, const std::string& what, std::optional<T> Cost::*cost,
+                std::optional<int> decimals = {}) const {
+    std::vector<TableCell> row{what};
+    for (const System& system : systems()) {
+      const std::optional<T>& number = system.runs.front().cost.*cost;
+      row.emplace_back(number && !decimals ? compact(static_cast<double>(*number))
+                                           : fixed_or_dash(number, decimals.value_or(0)));
+    }
+    table.rows.push_back(std::move(row));
+  }
   void add_training_costs(Table& table) const;
   Figure figure_of(const Breakdown& breakdown, int decimals) const;
   // Groups as points with intervals, and as a table. `numbers` has its columns before those of the systems: the name of

@@ -87,22 +87,13 @@ std::size_t SectionMaker::num_models() const {
   return static_cast<std::size_t>(std::ranges::count(systems(), false, &System::only_text));
 }
 
-void SectionMaker::add_cost(Table& table, const std::string& what,
-                            const std::function<std::string(const Cost&)>& number) const {
-  std::vector<TableCell> row{what};
-  for (const System& system : systems()) row.emplace_back(number(system.runs.front().cost));
-  table.rows.push_back(std::move(row));
-}
-
 void SectionMaker::add_training_costs(Table& table) const {
   const std::string tokens = "Training: " + it_.units.token + "s";
-  add_cost(table, "Training: updates", [](const Cost& cost) { return fixed_or_dash(cost.updates, 0); });
-  add_cost(table, tokens, [](const Cost& cost) { return fixed_or_dash(cost.tokens, 0); });
-  add_cost(table, "Training: seconds", [](const Cost& cost) { return fixed_or_dash(cost.train_seconds, 0); });
-  add_cost(table, tokens + " per second",
-           [](const Cost& cost) { return fixed_or_dash(cost.train_tokens_per_second, 0); });
-  add_cost(table, "Training: peak memory in MB",
-           [](const Cost& cost) { return fixed_or_dash(cost.train_memory_mb, 0); });
+  add_cost(table, "Training: updates", &Cost::updates, 0);
+  add_cost(table, tokens, &Cost::tokens, 0);
+  add_cost(table, "Training: seconds", &Cost::train_seconds, 0);
+  add_cost(table, tokens + " per second", &Cost::train_tokens_per_second, 0);
+  add_cost(table, "Training: peak memory in MB", &Cost::train_memory_mb, 0);
 }
 
 Figure SectionMaker::figure_of(const Breakdown& breakdown, int decimals) const {
