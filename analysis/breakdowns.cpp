@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -36,7 +35,7 @@ std::vector<bool> found_words(const Words& reference, const Words& translation) 
   return found;
 }
 
-// Recall by groups of reference words. `group_of(sentence, words, i)` is the group of a word, or none.
+// Recall by groups of reference words. `group_of(sentence, words, i)` is the group of a word.
 template <class GroupOf>
 Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::vector<std::string>& names,
                     const GroupOf& group_of) {
@@ -48,14 +47,12 @@ Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::ve
       names.size(), std::vector<std::vector<Found>>(num_systems, std::vector<Found>(set.references.size())));
   for (std::size_t sentence = 0; sentence < set.references.size(); ++sentence) {
     const Words reference = words_of(set.references[sentence]);
-    std::vector<std::optional<std::size_t>> groups;
-    groups.reserve(reference.size());
+    std::vector<std::size_t> groups;
     for (std::size_t i = 0; i < reference.size(); ++i) groups.push_back(group_of(sentence, reference, i));
     for (std::size_t system = 0; system < num_systems; ++system) {
       const std::vector<bool> found = found_words(reference, words_of(set.outputs[system][sentence]));
       for (std::size_t i = 0; i < reference.size(); ++i) {
-        if (!groups[i]) continue;
-        Found& cell = counts[*groups[i]][system][sentence];
+        Found& cell = counts[groups[i]][system][sentence];
         ++cell.all;
         cell.found += found[i] ? 1 : 0;
       }
@@ -134,7 +131,7 @@ Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequenc
   return recall_by(set, {.id = "frequency", .title = "Frequency of the reference word in the training text"},
                    frequency_names(), [&](std::size_t, const Words& words, std::size_t i) {
                      const auto found = frequencies.find(words[i]);
-                     return std::optional(frequency_group(found == frequencies.end() ? 0 : found->second));
+                     return frequency_group(found == frequencies.end() ? 0 : found->second);
                    });
 }
 
@@ -147,14 +144,14 @@ Breakdown by_copying(const TranslatedSet& set) {
   return recall_by(set, {.id = "copied", .title = "Names and numbers to be copied, and other words"},
                    {"to be copied", "others"}, [&](std::size_t sentence, const Words& words, std::size_t i) {
                      const bool copied = is_name_or_number(words[i]) && sources[sentence].contains(words[i]);
-                     return std::optional<std::size_t>(copied ? 0 : 1);
+                     return copied ? 0U : 1U;
                    });
 }
 
 Breakdown by_position(const TranslatedSet& set) {
   return recall_by(set, {.id = "position", .title = "Place in the reference"},
                    {"first fifth", "second", "third", "fourth", "last fifth"},
-                   [](std::size_t, const Words& words, std::size_t i) { return std::optional(5 * i / words.size()); });
+                   [](std::size_t, const Words& words, std::size_t i) { return 5 * i / words.size(); });
 }
 
 std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::size_t most) {
